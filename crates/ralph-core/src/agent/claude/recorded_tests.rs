@@ -1,0 +1,177 @@
+//! The recorded streams of the real program, where they are at hand, and arbitrary input.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::super::{Activity, Exit, Fault, StreamParser};
+use super::ClaudeStream;
+use super::stream_tests::{fault_of, message_of, report};
+
+/// Expected class of every recorded stream, by the end of its name; those not named here completed.
+const RECORDED: [(&str, Exit, Fault); 25] = [
+    ("api-timeout", Exit::Code(1), Fault::Network),
+    ("econnrefused", Exit::Code(1), Fault::Network),
+    ("err400", Exit::Code(1), Fault::Crash),
+    ("err401-retries1", Exit::Code(1), Fault::Auth),
+    ("err404-model", Exit::Code(1), Fault::Config),
+    ("err429-default-10-retries", Exit::Code(1), Fault::RateLimit),
+    ("err429-retries2", Exit::Code(1), Fault::RateLimit),
+    ("err500-retries2", Exit::Code(1), Fault::Overloaded),
+    (
+        "err529-default-10-retries",
+        Exit::Code(1),
+        Fault::Overloaded,
+    ),
+    ("err529-retries2", Exit::Code(1), Fault::Overloaded),
+    ("max-budget", Exit::Code(1), Fault::Crash),
+    ("max-tokens", Exit::Code(1), Fault::Crash),
+    ("max-turns", Exit::Code(1), Fault::Crash),
+    ("no-key", Exit::Code(1), Fault::Auth),
+    ("ratelimit-rejected-apikey", Exit::Code(1), Fault::RateLimit),
+    ("ratelimit-rejected-oauth", Exit::Code(1), Fault::RateLimit),
+    ("refusal", Exit::Code(1), Fault::Crash),
+    ("resume-unknown", Exit::Code(1), Fault::Crash),
+    ("sigint-during-request", Exit::Code(0), Fault::Crash),
+    ("sigint-during-tool", Exit::Code(0), Fault::Crash),
+    ("sigkill-during-tool", Exit::Signal(9), Fault::Crash),
+    ("sigterm-during-request", Exit::Code(143), Fault::Crash),
+    ("sigterm-during-tool", Exit::Code(143), Fault::Crash),
+    ("sse-error-no-fallback", Exit::Code(1), Fault::Overloaded),
+    ("stream-cut", Exit::Code(1), Fault::Network),
+];
+
+#[test]
+fn recorded_streams() {
+    let Some(folder) = std::env::var_os("RALPH_AGENT_SAMPLES") else {
+        eprintln!("SKIPPED: RALPH_AGENT_SAMPLES names no folder of recorded streams");
+        return;
+    };
+    let mut seen = 0;
+    for entry in fs::read_dir(Path::new(&folder)).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let Some(case) = file
+            .strip_prefix("claude-")
+            .and_then(|n| n.strip_suffix(".jsonl"))
+        else {
+            continue;
+        };
+        seen += 1;
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let expected = RECORDED.iter().find(|(name, ..)| *name == case);
+        let report = report(&lines, expected.map_or(Exit::Code(0), |(_, exit, _)| *exit));
+        assert_eq!(
+            fault_of(&report),
+            expected.map(|(.., fault)| *fault),
+            "{case}"
+        );
+        assert!(report.session_id.is_some(), "{case}");
+        let has_result = text.contains(r#""type":"result""#);
+        assert_eq!(report.cost_usd.is_some(), has_result, "{case}");
+        assert_eq!(report.usage.input.is_some(), has_result, "{case}");
+        assert_eq!(
+            report.denials.is_empty(),
+            case != "permission-denied",
+            "{case}"
+        );
+        assert_eq!(
+            report.actions.is_empty(),
+            !text.contains("tool_use\",\"id"),
+            "{case}"
+        );
+        assert_eq!(
+            report.retries,
+            text.matches("\"api_retry\"").count() as u64,
+            "{case}"
+        );
+    }
+    assert!(seen > 0, "no claude-*.jsonl in the folder");
+}
+
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let key = prop::sample::select(vec![
+        "type",
+        "subtype",
+        "message",
+        "content",
+        "text",
+        "name",
+        "input",
+        "error",
+        "is_error",
+        "result",
+        "usage",
+        "rate_limit_info",
+        "status",
+        "permission_denials",
+        "errors",
+        "model",
+    ]);
+    let word = prop::sample::select(vec![
+        "system",
+        "init",
+        "api_retry",
+        "assistant",
+        "result",
+        "rate_limit_event",
+        "tool_use",
+        "text",
+        "rejected",
+        "success",
+        "\u{1b}[2J\u{202e}",
+    ]);
+    let leaf = prop_oneof![
+        word.prop_map(serde_json::Value::from),
+        any::<f64>().prop_map(serde_json::Value::from),
+        any::<i64>().prop_map(serde_json::Value::from),
+        any::<bool>().prop_map(serde_json::Value::from),
+        Just(serde_json::Value::Null),
+    ];
+    leaf.prop_recursive(5, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(serde_json::Value::from),
+            prop::collection::vec((key.clone(), inner), 0..8).prop_map(|fields| {
+                fields
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect()
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(
+        lines in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..200), any::<bool>()), 0..20),
+    ) {
+        let mut stream = Box::new(ClaudeStream::new());
+        for (line, complete) in &lines {
+            stream.line(line, *complete);
+        }
+        let report = stream.finish(Exit::Code(0));
+        prop_assert_eq!(fault_of(&report), Some(Fault::Crash));
+    }
+
+    #[test]
+    fn any_json_is_survived_and_shown_clean(lines in prop::collection::vec(json(), 0..20)) {
+        let mut stream = Box::new(ClaudeStream::new());
+        for line in &lines {
+            if let Some(Activity::Said { text } | Activity::Tool { target: text, .. }) =
+                stream.line(line.to_string().as_bytes(), true)
+            {
+                prop_assert!(text.chars().count() <= 120 && !text.contains(char::is_control));
+            }
+        }
+        let report = stream.finish(Exit::Code(1));
+        prop_assert!(report.actions.len() <= 8);
+        prop_assert!(!message_of(&report).contains(char::is_control));
+    }
+}

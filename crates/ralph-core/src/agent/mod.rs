@@ -1,0 +1,121 @@
+//! Agents: programs that get a prompt and work. Each is one file behind the same trait; running the process and
+//! reading its stream safely is common to all.
+
+pub mod claude;
+mod command;
+mod lines;
+mod log;
+mod process;
+mod report;
+mod sweep;
+mod tail;
+
+use std::path::{Path, PathBuf};
+
+pub use claude::Claude;
+pub use command::{CommandAgent, OutputFormat};
+pub use lines::LineSplitter;
+pub use log::{AttemptLog, read_log};
+pub use process::{Ended, Interrupt, ProcessLimits, Signal, SpawnError, Stop, Stream, Watch, run};
+pub use report::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
+pub use sweep::{adopt_orphans, end_left_overs, end_of_runs};
+pub use tail::BoundedText;
+
+use crate::model::{RunId, TaskId};
+
+/// A program that works on tasks.
+pub trait Agent: Send + Sync {
+    /// Its name in the settings.
+    fn name(&self) -> &str;
+    /// Its models, cheapest first; an agent without models is its own model name.
+    fn ladder(&self) -> &[String];
+    /// The text on its standard input, from the rules for signals and the task's part.
+    fn prompt(&self, rules: &str, task: &str) -> String;
+    /// The text it gets as (appended) system prompt, where it takes one.
+    fn system_prompt(&self, rules: &str) -> Option<String>;
+    /// How it is started. Pure: nothing is run here.
+    fn launch(&self, request: &LaunchRequest<'_>) -> Launch;
+    /// A fresh reader for one session's stream.
+    fn parser(&self) -> Box<dyn StreamParser>;
+}
+
+/// What an agent needs to know of the attempt.
+#[derive(Clone, Debug)]
+pub struct LaunchRequest<'a> {
+    /// The task.
+    pub task_id: &'a TaskId,
+    /// Its key.
+    pub task_key: Option<&'a str>,
+    /// The number people see.
+    pub attempt: u32,
+    /// The model.
+    pub model: &'a str,
+    /// The run.
+    pub run_id: &'a RunId,
+    /// The project's root, where `.ralph/` is.
+    pub project_root: &'a Path,
+    /// The tree the agent works in.
+    pub work_tree: &'a Path,
+    /// The rules for signals.
+    pub rules: &'a str,
+    /// The task's part of the prompt.
+    pub task_prompt: &'a str,
+    /// Whether Ralph runs as root, which some agents mind.
+    pub is_root: bool,
+}
+
+/// A process to be started: plain data, so that it can be shown, tested and executed elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables added to Ralph's own environment.
+    pub env: Vec<(String, String)>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// Its standard input.
+    pub stdin: String,
+    /// What it may touch; for sandboxes.
+    pub access: Access,
+}
+
+/// What a process may touch.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Access {
+    /// Paths it may read; empty is all.
+    pub readable: Vec<PathBuf>,
+    /// Paths it may write; empty is all.
+    pub writable: Vec<PathBuf>,
+    /// Whether it may use the network.
+    pub network: Network,
+}
+
+/// Whether a process may use the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Network {
+    /// It may.
+    #[default]
+    Open,
+    /// It may not.
+    Closed,
+}
+
+/// The variables every child of a run has; left-overs are found by them.
+pub fn child_environment(request: &LaunchRequest<'_>) -> Vec<(String, String)> {
+    vec![
+        ("RALPH_TASK_ID".into(), request.task_id.to_string()),
+        (
+            "RALPH_TASK_KEY".into(),
+            request.task_key.unwrap_or_default().to_owned(),
+        ),
+        ("RALPH_ATTEMPT".into(), request.attempt.to_string()),
+        ("RALPH_MODEL".into(), request.model.to_owned()),
+        ("RALPH_RUN_ID".into(), request.run_id.to_string()),
+        (
+            "RALPH_PROJECT".into(),
+            request.project_root.display().to_string(),
+        ),
+    ]
+}

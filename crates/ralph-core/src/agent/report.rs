@@ -1,0 +1,151 @@
+//! What an agent's event stream tells Ralph: live activity while it runs, one report when it ends.
+
+use serde::Serialize;
+
+/// Something the agent is doing right now, for displays only. Text is short and free of control codes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Activity {
+    /// The session began with this concrete model.
+    Started {
+        /// The model's full name, where the agent tells it.
+        model: Option<String>,
+    },
+    /// The agent said something; the first line of it.
+    Said {
+        /// Shortened text.
+        text: String,
+    },
+    /// The agent uses a tool.
+    Tool {
+        /// The tool's name (`Write`, `Bash`, …).
+        name: String,
+        /// What it is used on: a path, a command.
+        target: String,
+    },
+    /// The agent waits for its service before it tries again.
+    Retrying {
+        /// Which retry this is.
+        attempt: u64,
+        /// How many the agent allows itself.
+        max: u64,
+        /// HTTP status that led to it, where there was one.
+        status: Option<u16>,
+    },
+    /// The service warned of a usage limit without refusing.
+    LimitWarning {
+        /// Share of the limit that is used, 0 to 1.
+        utilization: Option<f64>,
+    },
+}
+
+/// Why an agent session did not end normally, read from structured events only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// Usage or rate limit.
+    RateLimit,
+    /// The service is overloaded or broken (5xx, 529).
+    Overloaded,
+    /// Connection refused, cut or timed out.
+    Network,
+    /// No credentials, or refused ones (401, 403).
+    Auth,
+    /// The program could not be started.
+    Spawn,
+    /// Tools were denied that the task needed.
+    Permission,
+    /// The service does not know what was asked for (404: a model's name).
+    Config,
+    /// The agent's own fault: bad request, refusal, turn limit, an unexplained exit.
+    Crash,
+}
+
+/// How the session ended, before signals and gate are looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// The agent finished and its result text may be believed as far as signals go.
+    Completed,
+    /// It did not; `message` is the agent's structured error.
+    Faulted {
+        /// The class of the fault.
+        fault: Fault,
+        /// One line for people.
+        message: String,
+        /// Unix seconds when a limit is over, where the service told.
+        resets_at: Option<i64>,
+    },
+}
+
+/// Token counts as reported; `None` where the agent reported none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Input tokens, caches not included.
+    pub input: Option<u64>,
+    /// Output tokens.
+    pub output: Option<u64>,
+    /// Tokens read from a cache.
+    pub cache_read: Option<u64>,
+    /// Tokens written to a cache.
+    pub cache_write: Option<u64>,
+}
+
+/// Everything one session's stream said, bounded in size whatever the agent printed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentReport {
+    /// How it ended.
+    pub ending: Ending,
+    /// The final text, where signals are looked for.
+    pub result_text: String,
+    /// The agent's session id.
+    pub session_id: Option<String>,
+    /// The concrete model that answered, where told.
+    pub model: Option<String>,
+    /// Cost in US dollars as reported; `None` is unknown, never zero.
+    pub cost_usd: Option<f64>,
+    /// Token counts.
+    pub usage: Usage,
+    /// Names of tools the agent was denied.
+    pub denials: Vec<String>,
+    /// How often the agent had to try its service again.
+    pub retries: u64,
+    /// The last limit the service spoke of, allowed or not.
+    pub limit: Option<LimitNotice>,
+    /// The agent's last few actions, oldest first (`Write src/a.rs`, `Bash cargo test`).
+    pub actions: Vec<String>,
+}
+
+/// A usage limit the service spoke of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LimitNotice {
+    /// `allowed`, `allowed_warning`, `rejected`.
+    pub status: String,
+    /// Which limit (`five_hour`, `seven_day`, …).
+    pub kind: Option<String>,
+    /// Unix seconds when it resets.
+    pub resets_at: Option<i64>,
+    /// Share used, 0 to 1.
+    pub utilization: Option<f64>,
+}
+
+/// How the agent's process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With an exit code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// Reads one session's output line by line; one per attempt.
+pub trait StreamParser: Send {
+    /// Takes one line without its line end. Lines over the reader's limit arrive cut, with `complete` false.
+    fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity>;
+    /// The final text, if the agent's last word was a successful result. A program that lingers after that, for
+    /// something it left in the background, has nothing more to say. `None` where streams have no such word.
+    fn conclusion(&self) -> Option<&str> {
+        None
+    }
+    /// The stream is over and the process has ended.
+    fn finish(self: Box<Self>, exit: Exit) -> AgentReport;
+}

@@ -1,0 +1,154 @@
+//! Processes that agents leave behind: tools in sessions of their own, servers put in the background.
+
+#[cfg(target_os = "linux")]
+pub use linux::{adopt_orphans, end_left_overs, end_of_runs};
+
+/// Elsewhere a child's orphans cannot be followed.
+#[cfg(not(target_os = "linux"))]
+pub fn adopt_orphans() {}
+
+/// Elsewhere a child's orphans cannot be followed.
+#[cfg(not(target_os = "linux"))]
+pub fn end_left_overs(_grace: std::time::Duration, _own: Option<rustix::process::Pid>) -> usize {
+    0
+}
+
+/// Elsewhere other processes' environments cannot be read.
+#[cfg(not(target_os = "linux"))]
+pub fn end_of_runs(_runs: &[crate::model::RunId], _grace: std::time::Duration) -> usize {
+    0
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{
+        Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
+    };
+
+    use crate::model::RunId;
+
+    static ADOPTING: AtomicBool = AtomicBool::new(false);
+    const LOOK_AGAIN: Duration = Duration::from_millis(5);
+    /// How long left-overs may take to end by themselves.
+    const MOMENT: Duration = Duration::from_millis(150);
+
+    /// From now on, orphans of our children become our own children and can be ended. For a process whose
+    /// only children are agents, gates and git: every child that none of these is, is a left-over.
+    pub fn adopt_orphans() {
+        if set_child_subreaper(Some(getpid())).is_ok() {
+            ADOPTING.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Ends what is left of a child that has itself ended: TERM, grace, KILL. Returns how many there were.
+    /// `own` is that child while it has not been waited for; its end is not ours to take note of.
+    pub fn end_left_overs(grace: Duration, own: Option<Pid>) -> usize {
+        if !ADOPTING.load(Ordering::SeqCst) {
+            return 0;
+        }
+        end(grace, || living_children(own))
+    }
+
+    /// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
+    pub fn end_of_runs(runs: &[RunId], grace: Duration) -> usize {
+        if runs.is_empty() {
+            return 0;
+        }
+        let marks: Vec<Vec<u8>> = runs
+            .iter()
+            .map(|run| format!("RALPH_RUN_ID={run}").into_bytes())
+            .collect();
+        end(grace, || with_environment(&marks))
+    }
+
+    /// Signals everything `list` finds until it finds nothing: ending one may orphan another. What is on its way
+    /// out anyway is left to it: a moment for everybody, the whole grace for git, which tidies up after a commit.
+    /// Returns how many had to be told.
+    fn end(grace: Duration, list: impl Fn() -> Vec<Pid>) -> usize {
+        let started = Instant::now();
+        // A process that not even KILL ends is stuck in the kernel; it is not waited for for ever.
+        let give_up = 2 * grace + Duration::from_secs(5);
+        let mut told: Vec<(Pid, Instant)> = Vec::new();
+        loop {
+            let living = list();
+            let elapsed = started.elapsed();
+            if living.is_empty() || elapsed > give_up {
+                return told.len();
+            }
+            for pid in living {
+                match told.iter().find(|(known, _)| *known == pid) {
+                    Some((_, at)) if at.elapsed() >= grace => {
+                        let _ = kill_process(pid, Signal::KILL);
+                    }
+                    Some(_) => {}
+                    None if elapsed < MOMENT || (elapsed < grace && is_git(pid)) => {}
+                    None => {
+                        let _ = kill_process(pid, Signal::TERM);
+                        told.push((pid, Instant::now()));
+                    }
+                }
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn is_git(pid: Pid) -> bool {
+        fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()))
+            .is_ok_and(|name| name.trim_end() == "git")
+    }
+
+    /// Our children that still run; those that ended are reaped on the way.
+    fn living_children(own: Option<Pid>) -> Vec<Pid> {
+        let Ok(threads) = fs::read_dir("/proc/self/task") else {
+            return Vec::new();
+        };
+        let mut living = Vec::new();
+        for entry in threads.flatten() {
+            let Ok(list) = fs::read_to_string(entry.path().join("children")) else {
+                continue;
+            };
+            let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+            for pid in pids
+                .filter_map(Pid::from_raw)
+                .filter(|pid| Some(*pid) != own)
+            {
+                if let Ok(None) = waitpid(Some(pid), WaitOptions::NOHANG) {
+                    living.push(pid);
+                }
+            }
+        }
+        living
+    }
+
+    fn with_environment(marks: &[Vec<u8>]) -> Vec<Pid> {
+        let Ok(processes) = fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        let own = getpid();
+        processes
+            .flatten()
+            .filter_map(|entry| {
+                entry
+                    .file_name()
+                    .to_str()?
+                    .parse()
+                    .ok()
+                    .and_then(Pid::from_raw)
+            })
+            .filter(|pid| *pid != own)
+            .filter(|pid| {
+                let path = format!("/proc/{}", pid.as_raw_nonzero());
+                // Other users' processes cannot be read, and a zombie's environment is empty.
+                fs::read(format!("{path}/environ")).is_ok_and(|all| {
+                    all.split(|b| *b == 0)
+                        .any(|one| marks.iter().any(|m| m == one))
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,92 @@
+//! Text of any length, kept to its beginning and its end.
+
+use std::collections::VecDeque;
+
+/// Keeps the first and the last bytes of what is pushed; the middle is dropped and counted.
+#[derive(Debug)]
+pub struct BoundedText {
+    head: Vec<u8>,
+    head_limit: usize,
+    tail: VecDeque<u8>,
+    tail_limit: usize,
+    dropped: u64,
+}
+
+impl BoundedText {
+    /// Keeps at most these many bytes of both ends.
+    pub fn new(head_limit: usize, tail_limit: usize) -> Self {
+        Self {
+            head: Vec::new(),
+            head_limit,
+            tail: VecDeque::new(),
+            tail_limit,
+            dropped: 0,
+        }
+    }
+
+    /// Adds bytes at the end.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = self.head_limit - self.head.len();
+        let (first, rest) = bytes.split_at(bytes.len().min(room));
+        self.head.extend_from_slice(first);
+        let skipped = rest.len().saturating_sub(self.tail_limit);
+        let rest = &rest[skipped..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
+        self.tail.drain(..over);
+        self.tail.extend(rest);
+        self.dropped += (over + skipped) as u64;
+    }
+
+    /// The text; a line says how much was left out of the middle. Bytes that are no UTF-8 are replaced.
+    pub fn into_text(mut self) -> String {
+        if self.dropped > 0 {
+            let note = format!("\n[… {} bytes left out …]\n", self.dropped);
+            self.head.extend_from_slice(note.as_bytes());
+        }
+        self.head.extend(self.tail);
+        crate::text::clean_bytes(&self.head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn short_text_is_whole() {
+        let mut text = BoundedText::new(4, 4);
+        text.push(b"abc");
+        text.push(b"defgh");
+        assert_eq!(text.into_text(), "abcdefgh");
+    }
+
+    #[test]
+    fn the_middle_goes() {
+        let mut text = BoundedText::new(3, 3);
+        text.push(b"abcdefghij");
+        assert_eq!(text.into_text(), "abc\n[… 4 bytes left out …]\nhij");
+    }
+
+    proptest! {
+        #[test]
+        fn both_ends_stay_and_nothing_grows(
+            pieces in proptest::collection::vec(proptest::collection::vec(b'a'..=b'z', 0..50), 0..30),
+            head in 0_usize..20,
+            tail in 0_usize..20,
+        ) {
+            let whole = pieces.concat();
+            let mut text = BoundedText::new(head, tail);
+            for piece in &pieces {
+                text.push(piece);
+                prop_assert!(text.head.len() <= head && text.tail.len() <= tail);
+            }
+            let kept = text.head.len() + text.tail.len();
+            prop_assert_eq!(kept as u64 + text.dropped, whole.len() as u64);
+            let head_kept = text.head.len();
+            prop_assert_eq!(&text.head[..], &whole[..head_kept]);
+            let end: Vec<u8> = text.tail.iter().copied().collect();
+            prop_assert_eq!(&end[..], &whole[whole.len() - end.len()..]);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What an attempt leaves behind: the report of a failure, what was learnt. Pure; the store writes it.
+
+mod error_line;
+mod report;
+
+pub use error_line::error_line;
+pub use report::{learnings, lost_report, parent_gate_report, report};

@@ -1,0 +1,209 @@
+//! The report of a failed attempt: the agent's own, else one from the best evidence there is.
+
+use super::error_line;
+use crate::agent::{AgentReport, Ending};
+use crate::evidence::{Evidence, GateView, Verdict};
+use crate::model::{ErrorType, GateRecord, Learning, ReportRow};
+use crate::signals::{LearningSignal, Signals};
+use crate::text::{cut_words, mask_secrets, one_line};
+
+/// Longest error text that is kept.
+const ERROR_CHARS: usize = 500;
+/// How much of the result text a report of Ralph's own shows.
+const EXCERPT_CHARS: usize = 200;
+/// What is said when nothing is known.
+const NOTHING_KNOWN: &str = "Task failed (no structured report)";
+
+/// Makes the report of a counted failure. Secrets are masked.
+pub fn report(evidence: &Evidence<'_>, verdict: &Verdict, files_changed: &[String]) -> ReportRow {
+    let signals = evidence.signals;
+    let mut row = of_agent(signals).unwrap_or_else(|| of_ralph(evidence, verdict));
+    for file in files_changed {
+        if !row.relevant_files.contains(file) {
+            row.relevant_files.push(file.clone());
+        }
+    }
+    row.retry_suggestion = signals.retry_suggestion.clone();
+    masked(row)
+}
+
+/// The report of a counted try that was lost.
+pub fn lost_report() -> ReportRow {
+    ReportRow {
+        what_was_tried: String::new(),
+        why_it_failed: "Ralph died during this attempt, for the third time in a row or more."
+            .into(),
+        error_category: Some("unknown".into()),
+        relevant_files: Vec::new(),
+        stack_trace_snippet: None,
+        retry_suggestion: None,
+        excerpt: None,
+        auto: true,
+    }
+}
+
+/// The report of a parent whose children are done but whose own gate does not pass.
+pub fn parent_gate_report(gate: &GateRecord, verdict: &Verdict) -> ReportRow {
+    masked(ReportRow {
+        what_was_tried: "The children of this task were done one by one.".into(),
+        why_it_failed: gate_error(gate, verdict),
+        error_category: Some("test_failure".into()),
+        stack_trace_snippet: Some(telling_end(&gate.output_tail)).filter(|text| !text.is_empty()),
+        auto: true,
+        ..empty()
+    })
+}
+
+/// What the agent learnt, ready to be stored.
+pub fn learnings(signals: &[LearningSignal]) -> Vec<Learning> {
+    let mask = |text: &String| mask_secrets(text).into_owned();
+    signals
+        .iter()
+        .map(|signal| Learning {
+            category: mask(&signal.category),
+            content: mask(&signal.content),
+            tags: signal.tags.iter().map(mask).collect(),
+        })
+        .collect()
+}
+
+/// A `<failure-report>`, else a FAILED block.
+fn of_agent(signals: &Signals) -> Option<ReportRow> {
+    if let Some(report) = &signals.failure_report {
+        return Some(ReportRow {
+            what_was_tried: report.what_tried.clone(),
+            why_it_failed: report.why_failed.clone(),
+            error_category: Some(report.error_category.clone()),
+            relevant_files: report.relevant_files.clone(),
+            stack_trace_snippet: report.stack_trace.clone(),
+            ..empty()
+        });
+    }
+    let block = signals.failed_block.as_ref()?;
+    Some(ReportRow {
+        what_was_tried: block
+            .attempted_fix
+            .clone()
+            .unwrap_or_else(|| "No fix attempted".into()),
+        why_it_failed: block
+            .error
+            .clone()
+            .unwrap_or_else(|| "Task execution failed".into()),
+        error_category: Some("unknown".into()),
+        ..empty()
+    })
+}
+
+/// Where the agent wrote none: its reason, its structured error, the gate, an error-looking line, a plain sentence.
+fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
+    let report = evidence.report;
+    let mut row = ReportRow {
+        what_was_tried: last_actions(report),
+        excerpt: excerpt(&report.result_text),
+        error_category: Some("unknown".into()),
+        auto: true,
+        ..empty()
+    };
+    if let Some(reason) = &evidence.signals.failure_reason {
+        row.why_it_failed = cut(reason);
+    } else if let Some(error) = structured_error(evidence, verdict) {
+        row.why_it_failed = cut(&error);
+        if matches!(
+            verdict.error_type,
+            Some(ErrorType::Timeout | ErrorType::IdleTimeout)
+        ) {
+            row.error_category = Some("timeout".into());
+        }
+    } else if let GateView::Ran(gate) = evidence.gate {
+        row.why_it_failed = gate_error(gate, verdict);
+        row.error_category = Some("test_failure".into());
+        row.stack_trace_snippet =
+            Some(telling_end(&gate.output_tail)).filter(|text| !text.is_empty());
+    } else if let Some(line) = error_line(&report.result_text) {
+        row.why_it_failed = cut(line);
+    } else {
+        row.why_it_failed = NOTHING_KNOWN.into();
+    }
+    row
+}
+
+fn structured_error(evidence: &Evidence<'_>, verdict: &Verdict) -> Option<String> {
+    match &evidence.report.ending {
+        Ending::Faulted { message, .. } => Some(message.clone()),
+        Ending::Completed => match verdict.error_type {
+            Some(ErrorType::Timeout | ErrorType::IdleTimeout) => verdict.message.clone(),
+            _ => None,
+        },
+    }
+}
+
+fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
+    let said = verdict.message.as_deref().unwrap_or("the gate failed");
+    match error_line(&gate.output_tail).or_else(|| gate.output_tail.lines().last()) {
+        Some(line) => cut(&format!("{} ({said})", line.trim())),
+        None => format!("{said} and printed nothing"),
+    }
+}
+
+/// The end of an output, from a line's beginning.
+fn telling_end(output: &str) -> String {
+    let skip = output.chars().count().saturating_sub(ERROR_CHARS);
+    let end: String = output.chars().skip(skip).collect();
+    match end.split_once('\n') {
+        Some((_, rest)) if skip > 0 && !rest.trim().is_empty() => rest.trim().to_owned(),
+        _ => end.trim().to_owned(),
+    }
+}
+
+/// Two or three sentences from what the agent did last; empty where it is not known.
+fn last_actions(report: &AgentReport) -> String {
+    let Some((last, before)) = report.actions.split_last() else {
+        return String::new();
+    };
+    let skip = before.len().saturating_sub(4);
+    if before.is_empty() {
+        return format!("The agent's only action was: {last}.");
+    }
+    format!(
+        "The agent did, among others: {}. Its last action was: {last}.",
+        before[skip..].join("; ")
+    )
+}
+
+fn excerpt(text: &str) -> Option<String> {
+    let start: String = text.trim().chars().take(EXCERPT_CHARS).collect();
+    (!start.is_empty()).then_some(start)
+}
+
+fn cut(text: &str) -> String {
+    cut_words(text.trim(), ERROR_CHARS).into_owned()
+}
+
+fn masked(row: ReportRow) -> ReportRow {
+    let mask = |text: String| mask_secrets(&text).into_owned();
+    ReportRow {
+        what_was_tried: mask(row.what_was_tried),
+        why_it_failed: mask(row.why_it_failed),
+        error_category: row
+            .error_category
+            .map(|text| one_line(&mask_secrets(&text), 64)),
+        relevant_files: row.relevant_files.into_iter().map(mask).collect(),
+        stack_trace_snippet: row.stack_trace_snippet.map(mask),
+        retry_suggestion: row.retry_suggestion.map(mask),
+        excerpt: row.excerpt.map(mask),
+        auto: row.auto,
+    }
+}
+
+fn empty() -> ReportRow {
+    ReportRow {
+        what_was_tried: String::new(),
+        why_it_failed: String::new(),
+        error_category: None,
+        relevant_files: Vec::new(),
+        stack_trace_snippet: None,
+        retry_suggestion: None,
+        excerpt: None,
+        auto: false,
+    }
+}

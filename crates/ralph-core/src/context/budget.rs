@@ -1,0 +1,252 @@
+//! Who gets how much room, and the memory part that comes of it.
+//!
+//! 1. The stuck warning and the newest failure's suggestion get their room.
+//! 2. Every section with something to say gets its minimum, by priority: attempts, learnings, loop
+//!    status, phase failures. Below the sum of the minimums the later ones go short.
+//! 3. Attempts and learnings get their shares.
+//! 4. What is left goes by priority. So does what a section was given and could not use, because
+//!    learnings and most attempts are shown whole or not at all.
+
+use super::attempts::{self, Attempts};
+use super::explain::{Explanation, LeftOut, SectionUse};
+use super::input::Memory;
+use super::learnings::{self, Learnings};
+use super::limits::Limits;
+use super::measure::chars;
+use super::phase::{self, PhaseFailures};
+use super::section::Section;
+use super::status::{self, Status};
+
+/// The memory part of a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenderedMemory {
+    /// The text, empty or else beginning with the blank line that sets it off from the task's part
+    /// and ending with one line end. All of it counts against the budget.
+    pub text: String,
+    /// The ids of the learnings shown, best first.
+    pub shown_learnings: Vec<String>,
+    /// Who got how much room, and what was left out.
+    pub explanation: Explanation,
+}
+
+/// Renders what is remembered within the limits. The same input gives the same text.
+#[must_use]
+pub fn render_memory(memory: &Memory, limits: &Limits) -> RenderedMemory {
+    let parts = Parts {
+        attempts: Attempts::new(&memory.attempts, limits.trace_chars),
+        learnings: Learnings::new(&memory.learnings, limits.max_learnings),
+        status: Status::new(&memory.status),
+        phase: PhaseFailures::new(&memory.phase_failures, memory.agents_md.as_deref()),
+        limits,
+    };
+    let composed = parts.compose(WithStatus::IfItFits);
+    if composed.has_other_than_status() {
+        return composed.finish(&parts);
+    }
+    // A status that kept out everything else has nothing to stand beside.
+    parts.compose(WithStatus::No).finish(&parts)
+}
+
+/// Whether Loop Status takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WithStatus {
+    IfItFits,
+    No,
+}
+
+/// The sections, each able to fit itself to a room.
+struct Parts<'a> {
+    attempts: Option<Attempts>,
+    learnings: Learnings,
+    status: Status,
+    phase: PhaseFailures,
+    limits: &'a Limits,
+}
+
+/// The room set aside for each section before any of them is laid out.
+struct Rooms<'a> {
+    learnings: usize,
+    status: Option<&'a str>,
+    phase: usize,
+}
+
+/// What is still to be had.
+struct Purse(usize);
+
+impl Purse {
+    /// Takes what is wanted, or what there is.
+    fn take(&mut self, wanted: usize) -> usize {
+        let taken = wanted.min(self.0);
+        self.0 -= taken;
+        taken
+    }
+
+    /// Raises a room towards a size.
+    fn raise(&mut self, room: &mut usize, to: usize) {
+        *room += self.take(to.saturating_sub(*room));
+    }
+}
+
+impl Parts<'_> {
+    /// Steps 1 to 4 of the module's rule. The attempts' room is what the others leave, and at
+    /// least what they are given here.
+    fn rooms(&self, with_status: WithStatus) -> Rooms<'_> {
+        let Limits {
+            budget_chars,
+            minimums,
+            ..
+        } = *self.limits;
+        let mut purse = Purse(budget_chars);
+        let kernel = self.attempts.as_ref().map_or(0, Attempts::kernel);
+        let reserve = self
+            .attempts
+            .as_ref()
+            .map_or(0, |a| a.reserve(budget_chars / 2));
+        let demand = self.attempts.as_ref().map_or(0, Attempts::demand);
+        let wanted = self.learnings.demand();
+
+        let mut status = None;
+        if self.status.is_stuck() && with_status == WithStatus::IfItFits {
+            // Beside the whole suggestion if possible, beside a piece of it if need be, but never
+            // at the price of the newest attempt.
+            let beside = |room: usize| budget_chars.saturating_sub(room);
+            let pressed = || self.status.smallest_within(beside(kernel));
+            status = self.status.within(beside(reserve)).or_else(pressed);
+        }
+        purse.take(status.map_or(0, chars));
+        let mut attempts = purse.take(reserve);
+
+        purse.raise(&mut attempts, demand.min(minimums.attempts));
+        let minimum = minimums.learnings.min(purse.0);
+        let mut learnings = purse.take(self.learnings.render(minimum).0.size());
+        if status.is_none() && with_status == WithStatus::IfItFits {
+            status = self.status.within(purse.0);
+            purse.take(status.map_or(0, chars));
+        }
+        let mut phase = purse.take(self.phase.demand().min(minimums.phase_failures));
+
+        purse.raise(&mut attempts, demand.min(self.limits.attempts_share()));
+        purse.raise(&mut learnings, wanted.min(self.limits.learnings_share()));
+
+        purse.raise(&mut attempts, demand);
+        purse.raise(&mut learnings, wanted);
+        purse.raise(&mut phase, self.phase.demand());
+        Rooms {
+            learnings,
+            status,
+            phase,
+        }
+    }
+
+    /// Lays the sections out. Each is offered what the others do not really use, in order of
+    /// priority, so that no room is lost to pieces that did not fit.
+    fn compose(&self, with_status: WithStatus) -> Composed {
+        let budget = self.limits.budget_chars;
+        let rooms = self.rooms(with_status);
+        let learnings = self.learnings.render(rooms.learnings).0.size();
+        let phase = self.phase.render(rooms.phase).size();
+        let reserved = rooms.status.map_or(0, chars);
+
+        let for_attempts = budget - learnings - phase - reserved;
+        let attempts = self
+            .attempts
+            .as_ref()
+            .map(|a| a.render(for_attempts))
+            .unwrap_or_default();
+        let for_learnings = budget - attempts.size() - phase - reserved;
+        let (learnings, shown) = self.learnings.render(for_learnings);
+        let for_status = budget - attempts.size() - learnings.size() - phase;
+        let status = match with_status {
+            WithStatus::IfItFits => self
+                .status
+                .within(for_status)
+                .unwrap_or_default()
+                .to_owned(),
+            WithStatus::No => String::new(),
+        };
+        let for_phase = budget - attempts.size() - learnings.size() - chars(&status);
+        let phase = self.phase.render(for_phase);
+        Composed {
+            attempts: (attempts, for_attempts),
+            learnings: (learnings, for_learnings),
+            shown,
+            status: (status, for_status),
+            phase: (phase, for_phase),
+        }
+    }
+}
+
+/// The sections laid out, each with the room it was offered.
+struct Composed {
+    attempts: (Section, usize),
+    learnings: (Section, usize),
+    shown: Vec<String>,
+    status: (String, usize),
+    phase: (Section, usize),
+}
+
+impl Composed {
+    fn has_other_than_status(&self) -> bool {
+        [&self.attempts.0, &self.learnings.0, &self.phase.0]
+            .iter()
+            .any(|s| !s.text.is_empty())
+    }
+
+    fn finish(self, parts: &Parts<'_>) -> RenderedMemory {
+        let beside_others = self.has_other_than_status();
+        let status = Section {
+            left_out: status_left_out(&parts.status, &self.status, beside_others),
+            text: self.status.0,
+        };
+        let has_attempts = parts.attempts.is_some();
+        let has_phase = parts.phase.demand() > 0;
+        let has_learnings = !parts.learnings.is_empty();
+        let sections = [
+            (attempts::TITLE, self.attempts, has_attempts),
+            (learnings::TITLE, self.learnings, has_learnings),
+            (
+                status::TITLE,
+                (status, self.status.1),
+                has_attempts || has_phase || has_learnings,
+            ),
+            (phase::TITLE, self.phase, has_phase),
+        ];
+        let mut text = String::new();
+        let mut uses = Vec::new();
+        for (title, (section, given_chars), has_something_to_say) in sections {
+            text.push_str(&section.text);
+            if has_something_to_say {
+                let used_chars = section.size();
+                uses.push(SectionUse {
+                    title,
+                    given_chars,
+                    used_chars,
+                    left_out: section.left_out,
+                });
+            }
+        }
+        let explanation = Explanation {
+            budget_chars: parts.limits.budget_chars,
+            used_chars: chars(&text),
+            sections: uses,
+        };
+        RenderedMemory {
+            text,
+            shown_learnings: self.shown,
+            explanation,
+        }
+    }
+}
+
+fn status_left_out(status: &Status, given: &(String, usize), beside_others: bool) -> Vec<LeftOut> {
+    let (shown, room) = given;
+    if !beside_others {
+        vec![LeftOut::new("the section", "no other section is shown")]
+    } else if shown.is_empty() {
+        vec![LeftOut::no_room("the section", status.smallest(), *room)]
+    } else if status.lacks_hints(shown) {
+        vec![LeftOut::new("the hints after the warning", "no room")]
+    } else {
+        Vec::new()
+    }
+}

@@ -1,0 +1,248 @@
+//! What an attempt does to its task: counters and status.
+
+use crate::evidence::Verdict;
+use crate::model::{Difficulty, Outcome, TaskMetrics};
+use crate::store::TaskNext;
+
+/// Thresholds of the escalation on one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Counted failures in a row after which a person is asked.
+    pub max_attempts: u32,
+    /// Counted failures in a row after which the task is stuck.
+    pub stuck_after: u32,
+    /// Every so many lost tries in a row, one counts.
+    pub lost_counts_every: u32,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            max_attempts: 5,
+            stuck_after: 3,
+            lost_counts_every: 3,
+        }
+    }
+}
+
+/// A task after an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AfterAttempt {
+    /// Its counters.
+    pub metrics: TaskMetrics,
+    /// What becomes of it.
+    pub next: TaskNext,
+}
+
+/// Follows from a verdict.
+pub fn after_attempt(
+    before: &TaskMetrics,
+    verdict: &Verdict,
+    difficulty: Option<Difficulty>,
+    next_model: Option<String>,
+    policy: &Policy,
+) -> AfterAttempt {
+    let mut metrics = TaskMetrics {
+        lost_in_a_row: 0,
+        ..before.clone()
+    };
+    if !verdict.counted {
+        // The service's faults neither raise nor clear anything.
+        return AfterAttempt {
+            metrics,
+            next: TaskNext::Pending,
+        };
+    }
+    metrics.next_model = next_model;
+    metrics.difficulty = difficulty.or(before.difficulty);
+    count(&mut metrics, verdict.outcome, policy);
+    let next = match verdict.outcome {
+        Outcome::Done => TaskNext::Done,
+        Outcome::Failed | Outcome::NoSigil | Outcome::Error => {
+            let why = verdict.message.as_deref().unwrap_or("no reason known");
+            if difficulty == Some(Difficulty::Blocked) {
+                TaskNext::Blocked {
+                    reason: format!("the agent says it is blocked: {why}"),
+                }
+            } else {
+                failed(&metrics, why, policy)
+            }
+        }
+    };
+    AfterAttempt { metrics, next }
+}
+
+/// Follows from finding a try whose process died: uncounted, but every third in a row counts, so that a task that
+/// kills Ralph each time does not do so for ever. Returns also whether this one counts.
+pub fn after_lost(before: &TaskMetrics, policy: &Policy) -> (AfterAttempt, bool) {
+    let mut metrics = TaskMetrics {
+        lost_in_a_row: before.lost_in_a_row + 1,
+        ..before.clone()
+    };
+    let counts = policy.lost_counts_every > 0
+        && metrics
+            .lost_in_a_row
+            .is_multiple_of(policy.lost_counts_every);
+    let next = if counts {
+        count(&mut metrics, Outcome::Error, policy);
+        failed(
+            &metrics,
+            "Ralph died during the attempt, again and again",
+            policy,
+        )
+    } else {
+        TaskNext::Pending
+    };
+    (AfterAttempt { metrics, next }, counts)
+}
+
+fn count(metrics: &mut TaskMetrics, outcome: Outcome, policy: &Policy) {
+    metrics.total_attempts += 1;
+    if outcome == Outcome::Done {
+        metrics.consecutive_failures = 0;
+        metrics.stuck = false;
+    } else {
+        metrics.consecutive_failures += 1;
+        metrics.stuck = metrics.consecutive_failures >= policy.stuck_after;
+    }
+}
+
+fn failed(metrics: &TaskMetrics, why: &str, policy: &Policy) -> TaskNext {
+    if metrics.consecutive_failures < policy.max_attempts {
+        return TaskNext::Pending;
+    }
+    let times = metrics.consecutive_failures;
+    TaskNext::Blocked {
+        reason: format!("failed {times} times in a row; last: {why}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::ErrorType;
+
+    fn verdict(outcome: Outcome, counted: bool) -> Verdict {
+        Verdict {
+            outcome,
+            error_type: None,
+            counted,
+            message: Some("why".into()),
+            abort: false,
+        }
+    }
+
+    fn play(verdicts: &[Verdict], policy: &Policy) -> (TaskMetrics, Vec<TaskNext>) {
+        let mut metrics = TaskMetrics::default();
+        let mut steps = Vec::new();
+        for verdict in verdicts {
+            let after = after_attempt(&metrics, verdict, None, None, policy);
+            metrics = after.metrics;
+            steps.push(after.next);
+        }
+        (metrics, steps)
+    }
+
+    #[test]
+    fn str_04_at_max_attempts_a_person_is_asked() {
+        let failures = vec![verdict(Outcome::Failed, true); 5];
+        let (metrics, steps) = play(&failures, &Policy::default());
+        assert!(steps[..4].iter().all(|next| *next == TaskNext::Pending));
+        let reason = "failed 5 times in a row; last: why".to_owned();
+        assert_eq!(steps[4], TaskNext::Blocked { reason });
+        assert_eq!(
+            (metrics.total_attempts, metrics.consecutive_failures),
+            (5, 5)
+        );
+    }
+
+    #[test]
+    fn cap_08_three_in_a_row_are_stuck_and_success_clears() {
+        let mut story = vec![verdict(Outcome::NoSigil, true); 3];
+        let (metrics, _) = play(&story, &Policy::default());
+        assert!(metrics.stuck);
+        story.push(verdict(Outcome::Done, true));
+        let (metrics, steps) = play(&story, &Policy::default());
+        assert_eq!(
+            (
+                metrics.stuck,
+                metrics.consecutive_failures,
+                metrics.total_attempts
+            ),
+            (false, 0, 4)
+        );
+        assert_eq!(steps[3], TaskNext::Done);
+    }
+
+    #[test]
+    fn dif_03_a_blocked_estimate_goes_to_a_person_at_once() {
+        let failed = verdict(Outcome::Failed, true);
+        let blocked = Some(Difficulty::Blocked);
+        let policy = Policy::default();
+        let after = after_attempt(&TaskMetrics::default(), &failed, blocked, None, &policy);
+        assert!(matches!(after.next, TaskNext::Blocked { .. }));
+        let done = verdict(Outcome::Done, true);
+        let after = after_attempt(&TaskMetrics::default(), &done, blocked, None, &policy);
+        assert_eq!(after.next, TaskNext::Done);
+    }
+
+    #[test]
+    fn plan_07_every_third_lost_try_in_a_row_counts() {
+        let mut metrics = TaskMetrics::default();
+        let mut counted = Vec::new();
+        for _ in 0..7 {
+            let (after, counts) = after_lost(&metrics, &Policy::default());
+            metrics = after.metrics;
+            counted.push(counts);
+        }
+        assert_eq!(counted, [false, false, true, false, false, true, false]);
+        assert_eq!(
+            (metrics.total_attempts, metrics.consecutive_failures),
+            (2, 2)
+        );
+        let after = after_attempt(
+            &metrics,
+            &verdict(Outcome::Failed, true),
+            None,
+            None,
+            &Policy::default(),
+        );
+        assert_eq!(after.metrics.lost_in_a_row, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_task_never_fails_on_without_end_and_others_faults_never_harm_it(
+            story in proptest::collection::vec((0..4_u8, any::<bool>()), 0..60),
+            max_attempts in 1_u32..8,
+        ) {
+            let policy = Policy { max_attempts, ..Policy::default() };
+            let mut metrics = TaskMetrics::default();
+            let mut in_a_row = 0;
+            for (kind, counted) in story {
+                let outcome =
+                    [Outcome::Done, Outcome::Failed, Outcome::NoSigil, Outcome::Error][kind as usize];
+                let counted = counted || outcome != Outcome::Error;
+                let mut verdict = verdict(outcome, counted);
+                if !counted {
+                    verdict.error_type = Some(ErrorType::Overloaded);
+                }
+                let after = after_attempt(&metrics, &verdict, None, None, &policy);
+                if counted {
+                    in_a_row = if outcome == Outcome::Done { 0 } else { in_a_row + 1 };
+                    let gives_up = matches!(after.next, TaskNext::Blocked { .. });
+                    prop_assert_eq!(gives_up, in_a_row >= max_attempts);
+                } else {
+                    prop_assert_eq!(&after.metrics.consecutive_failures, &metrics.consecutive_failures);
+                    prop_assert_eq!(&after.metrics.total_attempts, &metrics.total_attempts);
+                    prop_assert_eq!(after.next, TaskNext::Pending);
+                }
+                metrics = after.metrics;
+                prop_assert_eq!(metrics.consecutive_failures, in_a_row);
+                prop_assert_eq!(metrics.stuck, in_a_row >= policy.stuck_after);
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Decisions: pure functions from what is known to what follows. No I/O, so that they can be tested and replayed.
+
+mod after;
+mod backoff;
+mod model;
+mod verdict;
+mod waits;
+
+pub use after::{AfterAttempt, Policy, after_attempt, after_lost};
+pub use backoff::backoff;
+pub use model::{ModelQuestion, choose_model};
+pub use verdict::{claims_done, verdict};
+pub use waits::{Blocker, Outlook, Waiter, outlook, unmet_outside};

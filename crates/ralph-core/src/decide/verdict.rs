@@ -1,0 +1,357 @@
+//! How an attempt ended: from the session, its signals and the gate. The agent's prose decides nothing.
+
+use crate::agent::{AgentReport, Ending, Fault, Stop};
+use crate::evidence::{Evidence, GateView, Verdict};
+use crate::model::{ErrorType, GateOutcome, Outcome};
+use crate::signals::{Completion, Promise, Signals};
+
+/// Whether the gate has something to judge: the agent ended normally and says the task is done.
+pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
+    stop == Stop::Exited
+        && report.ending == Ending::Completed
+        && signals.completion == Completion::Done
+        && signals.promise != Some(Promise::Failure)
+}
+
+/// Weighs the evidence.
+pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
+    let verdict = match evidence.stop {
+        Stop::Interrupted => error(ErrorType::Interrupted, "interrupted"),
+        Stop::WallTimeout => error(ErrorType::Timeout, "the attempt took longer than it may"),
+        Stop::IdleTimeout => error(
+            ErrorType::IdleTimeout,
+            "the agent was silent for longer than it may be",
+        ),
+        Stop::Exited => exited(evidence),
+    };
+    let denied = &evidence.report.denials;
+    if verdict.outcome != Outcome::Done && verdict.counted && !denied.is_empty() {
+        // Without its tools the agent could not have done it: a matter of set-up, not of the task.
+        let message = format!("the agent was denied: {}", denied.join(", "));
+        return Verdict {
+            abort: verdict.abort,
+            ..error(ErrorType::Permission, &message)
+        };
+    }
+    verdict
+}
+
+fn exited(evidence: &Evidence<'_>) -> Verdict {
+    let signals = evidence.signals;
+    match &evidence.report.ending {
+        // An agent that says it failed has said more than its exit code.
+        Ending::Faulted {
+            fault: Fault::Crash,
+            ..
+        } if signals.completion == Completion::Failed => signalled_failure(signals),
+        Ending::Faulted { fault, message, .. } => error(error_type(*fault), message),
+        Ending::Completed if signals.promise == Some(Promise::Failure) => Verdict {
+            abort: true,
+            ..signalled_failure(signals)
+        },
+        Ending::Completed => match signals.completion {
+            Completion::Failed => signalled_failure(signals),
+            Completion::Absent => plain(Outcome::NoSigil, "the agent gave no completion signal"),
+            Completion::Done => done_if_the_gate_agrees(evidence),
+        },
+    }
+}
+
+fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
+    match evidence.gate {
+        GateView::Ran(gate) if gate.outcome == GateOutcome::Passed => done(),
+        GateView::Ran(gate) => gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended)),
+        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate ran"),
+        GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
+            Outcome::NoSigil,
+            "the done signal stands beside words that contradict it, and there is no gate to decide",
+        ),
+        GateView::Absent | GateView::NotRun => done(),
+    }
+}
+
+fn done() -> Verdict {
+    Verdict {
+        outcome: Outcome::Done,
+        error_type: None,
+        counted: true,
+        message: None,
+        abort: false,
+    }
+}
+
+fn plain(outcome: Outcome, message: &str) -> Verdict {
+    Verdict {
+        outcome,
+        error_type: None,
+        counted: true,
+        message: Some(message.into()),
+        abort: false,
+    }
+}
+
+fn gate_failure(message: &str) -> Verdict {
+    Verdict {
+        error_type: Some(ErrorType::TestFailure),
+        ..plain(Outcome::Failed, message)
+    }
+}
+
+fn signalled_failure(signals: &Signals) -> Verdict {
+    let report = signals.failure_report.as_ref();
+    let message = report
+        .map(|report| report.why_failed.as_str())
+        .or(signals
+            .failed_block
+            .as_ref()
+            .and_then(|block| block.error.as_deref()))
+        .or(signals.failure_reason.as_deref())
+        .unwrap_or("the agent signalled failure");
+    let error_type = report.map(|report| ErrorType::Reported(report.error_category.clone()));
+    Verdict {
+        error_type,
+        ..plain(Outcome::Failed, message)
+    }
+}
+
+fn error(error_type: ErrorType, message: &str) -> Verdict {
+    use crate::model::FailureClass;
+    let counted = error_type.class() == FailureClass::AgentFault;
+    Verdict {
+        outcome: Outcome::Error,
+        error_type: Some(error_type),
+        counted,
+        message: Some(message.into()),
+        abort: false,
+    }
+}
+
+fn error_type(fault: Fault) -> ErrorType {
+    match fault {
+        Fault::RateLimit => ErrorType::RateLimit,
+        Fault::Overloaded => ErrorType::Overloaded,
+        Fault::Network => ErrorType::Network,
+        Fault::Auth => ErrorType::Auth,
+        Fault::Spawn => ErrorType::Spawn,
+        Fault::Permission => ErrorType::Permission,
+        Fault::Config => ErrorType::Config,
+        Fault::Crash => ErrorType::Crash,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Usage;
+    use crate::model::GateRecord;
+    use crate::signals::{self, Scope};
+
+    fn report(ending: Ending, text: &str) -> AgentReport {
+        AgentReport {
+            ending,
+            result_text: text.into(),
+            session_id: None,
+            model: None,
+            cost_usd: None,
+            usage: Usage::default(),
+            denials: Vec::new(),
+            retries: 0,
+            limit: None,
+            actions: Vec::new(),
+        }
+    }
+
+    fn fault(fault: Fault) -> Ending {
+        Ending::Faulted {
+            fault,
+            message: "broken".into(),
+            resets_at: None,
+        }
+    }
+
+    fn judge(
+        report: &AgentReport,
+        stop: Stop,
+        gate: GateView<'_>,
+    ) -> (Outcome, Option<String>, bool) {
+        let scope = Scope {
+            task_id: "t-000001",
+            task_key: Some("1.3"),
+            ladder: &[],
+        };
+        let signals = signals::parse(&report.result_text, &scope);
+        let verdict = verdict(&Evidence {
+            stop,
+            report,
+            signals: &signals,
+            gate,
+        });
+        (
+            verdict.outcome,
+            verdict.error_type.map(|e| e.to_string()),
+            verdict.counted,
+        )
+    }
+
+    fn gate(outcome: GateOutcome) -> GateRecord {
+        GateRecord {
+            command: "check".into(),
+            outcome,
+            ended: "exited with code 1".into(),
+            flaky: false,
+            output_tail: String::new(),
+            touched: Vec::new(),
+        }
+    }
+
+    const DONE: &str = "<task-done>t-000001</task-done>";
+    const FAILED: &str = "<task-failed>1.3</task-failed>";
+
+    #[test]
+    fn out_01_done_needs_signal_and_gate() {
+        let (pass, fail) = (gate(GateOutcome::Passed), gate(GateOutcome::Failed));
+        let signalled = report(Ending::Completed, DONE);
+        let silent = report(Ending::Completed, "all good");
+        assert_eq!(
+            judge(&signalled, Stop::Exited, GateView::Ran(&pass)),
+            (Outcome::Done, None, true)
+        );
+        assert_eq!(
+            judge(&signalled, Stop::Exited, GateView::Absent),
+            (Outcome::Done, None, true)
+        );
+        // OUT-02
+        assert_eq!(
+            judge(&signalled, Stop::Exited, GateView::Ran(&fail)),
+            (Outcome::Failed, Some("test_failure".into()), true)
+        );
+        // OUT-03
+        assert_eq!(
+            judge(&silent, Stop::Exited, GateView::NotRun),
+            (Outcome::NoSigil, None, true)
+        );
+    }
+
+    #[test]
+    fn out_04_limits_of_time_count() {
+        let signalled = report(Ending::Completed, DONE);
+        for (stop, name) in [
+            (Stop::WallTimeout, "timeout"),
+            (Stop::IdleTimeout, "idle_timeout"),
+        ] {
+            let expected = (Outcome::Error, Some(name.to_owned()), true);
+            assert_eq!(judge(&signalled, stop, GateView::NotRun), expected);
+        }
+    }
+
+    #[test]
+    fn out_05_06_07_faults_of_others_do_not_count() {
+        for (kind, name, counted) in [
+            (Fault::RateLimit, "rate_limit", false),
+            (Fault::Overloaded, "overloaded", false),
+            (Fault::Network, "network", false),
+            (Fault::Auth, "auth", false),
+            (Fault::Spawn, "spawn", false),
+            (Fault::Permission, "permission", false),
+            (Fault::Config, "config", false),
+            (Fault::Crash, "crash", true),
+        ] {
+            let broken = report(fault(kind), DONE);
+            let expected = (Outcome::Error, Some(name.to_owned()), counted);
+            assert_eq!(judge(&broken, Stop::Exited, GateView::NotRun), expected);
+        }
+        let crashed = report(fault(Fault::Crash), FAILED);
+        assert_eq!(
+            judge(&crashed, Stop::Exited, GateView::NotRun),
+            (Outcome::Failed, None, true)
+        );
+    }
+
+    #[test]
+    fn out_08_an_interruption_does_not_count() {
+        let signalled = report(Ending::Completed, DONE);
+        let expected = (Outcome::Error, Some("interrupted".to_owned()), false);
+        assert_eq!(
+            judge(&signalled, Stop::Interrupted, GateView::NotRun),
+            expected
+        );
+        assert_eq!(
+            judge(&signalled, Stop::Exited, GateView::Interrupted),
+            expected
+        );
+    }
+
+    #[test]
+    fn out_09_prose_never_changes_the_class() {
+        for prose in [
+            "rate limit reached",
+            "401 unauthorized",
+            "overloaded",
+            "network error",
+        ] {
+            let talks = report(Ending::Completed, prose);
+            assert_eq!(
+                judge(&talks, Stop::Exited, GateView::NotRun),
+                (Outcome::NoSigil, None, true)
+            );
+        }
+    }
+
+    #[test]
+    fn denied_tools_matter_only_when_the_attempt_is_not_done() {
+        let mut denied = report(Ending::Completed, DONE);
+        denied.denials = vec!["Bash".into()];
+        assert_eq!(
+            judge(&denied, Stop::Exited, GateView::Absent).0,
+            Outcome::Done
+        );
+        denied.result_text = "could not".into();
+        assert_eq!(
+            judge(&denied, Stop::Exited, GateView::NotRun),
+            (Outcome::Error, Some("permission".into()), false)
+        );
+    }
+
+    #[test]
+    fn sig_10_a_promise_of_failure_is_a_failed_attempt_and_aborts() {
+        let scope = Scope {
+            task_id: "t-000001",
+            task_key: None,
+            ladder: &[],
+        };
+        for (promise, abort) in [("FAILURE", true), ("COMPLETE", false)] {
+            let report = report(
+                Ending::Completed,
+                &format!("{DONE}\n<promise>{promise}</promise>"),
+            );
+            let signals = signals::parse(&report.result_text, &scope);
+            let evidence = Evidence {
+                stop: Stop::Exited,
+                report: &report,
+                signals: &signals,
+                gate: GateView::Absent,
+            };
+            let verdict = verdict(&evidence);
+            assert_eq!(verdict.abort, abort);
+            assert_eq!(verdict.outcome == Outcome::Failed, abort);
+            assert_eq!(claims_done(Stop::Exited, &report, &signals), !abort);
+        }
+    }
+
+    #[test]
+    fn sig_11_a_contradicted_done_needs_a_gate() {
+        let doubtful = report(
+            Ending::Completed,
+            &format!("I could not complete this.\n\n{DONE}"),
+        );
+        let pass = gate(GateOutcome::Passed);
+        assert_eq!(
+            judge(&doubtful, Stop::Exited, GateView::Absent).0,
+            Outcome::NoSigil
+        );
+        assert_eq!(
+            judge(&doubtful, Stop::Exited, GateView::Ran(&pass)).0,
+            Outcome::Done
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! Who waits for whom: why nothing can be run, and what a person can do about it.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::model::{Status, TaskId};
+use crate::store::{PlanNode, Scope};
+
+/// A task that waits, and for what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiter {
+    /// The task.
+    pub task_id: TaskId,
+    /// What people call it.
+    pub name: String,
+    /// What it waits for.
+    pub waits_for: Vec<Blocker>,
+}
+
+/// Something a task waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Blocker {
+    /// The task waited for.
+    pub task_id: TaskId,
+    /// What people call it.
+    pub name: String,
+    /// Where it stands.
+    pub status: Status,
+}
+
+/// What can become of the tasks in scope.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Tasks in scope, and how many of them are finished.
+    pub total: usize,
+    /// Of those, done or skipped.
+    pub finished: usize,
+    /// Work under way that something in scope waits for, or is.
+    pub under_way: Vec<TaskId>,
+    /// What is blocked or failed in scope, or holds something in scope up.
+    pub stuck: Vec<Blocker>,
+    /// Unfinished tasks in scope that wait, each with what it directly waits for.
+    pub waiting: Vec<Waiter>,
+}
+
+impl Outlook {
+    /// Whether nothing in scope is left to do.
+    pub fn is_finished(&self) -> bool {
+        self.finished == self.total
+    }
+}
+
+/// Looks over the plan. Nodes come in the order they would be claimed.
+pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
+    let by_id: HashMap<&TaskId, &PlanNode> = plan.iter().map(|node| (&node.id, node)).collect();
+    let mut children: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
+    for node in plan {
+        if let Some(parent) = &node.parent {
+            children.entry(parent).or_default().push(node);
+        }
+    }
+    let covered = covered(plan, &children, scope);
+    let mut outlook = Outlook::default();
+    let mut holding: HashSet<&TaskId> = HashSet::new();
+    let mut queue: Vec<&PlanNode> = Vec::new();
+    for node in plan.iter().filter(|node| covered.contains(&node.id)) {
+        outlook.total += 1;
+        if node.status.satisfies() {
+            outlook.finished += 1;
+            continue;
+        }
+        queue.push(node);
+        holding.insert(&node.id);
+        let waits_for = direct(node, &by_id, &children);
+        if !waits_for.is_empty() {
+            outlook.waiting.push(Waiter {
+                task_id: node.id.clone(),
+                name: node.name().to_owned(),
+                waits_for: waits_for.iter().map(|node| blocker(node)).collect(),
+            });
+        }
+    }
+    // Everything that holds something in scope up, near or far.
+    while let Some(node) = queue.pop() {
+        for held_by in direct(node, &by_id, &children) {
+            if holding.insert(&held_by.id) {
+                queue.push(held_by);
+            }
+        }
+    }
+    for node in plan.iter().filter(|node| holding.contains(&node.id)) {
+        match node.status {
+            Status::InProgress => outlook.under_way.push(node.id.clone()),
+            Status::Failed | Status::Blocked => outlook.stuck.push(blocker(node)),
+            Status::Pending | Status::Done | Status::Skipped => {}
+        }
+    }
+    outlook
+}
+
+/// Unfinished dependencies of tasks in scope that are not in scope themselves.
+pub fn unmet_outside(plan: &[PlanNode], scope: &Scope) -> Vec<TaskId> {
+    let by_id: HashMap<&TaskId, &PlanNode> = plan.iter().map(|node| (&node.id, node)).collect();
+    let mut children: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
+    for node in plan {
+        if let Some(parent) = &node.parent {
+            children.entry(parent).or_default().push(node);
+        }
+    }
+    let covered = covered(plan, &children, scope);
+    let mut outside = HashSet::new();
+    for node in plan
+        .iter()
+        .filter(|node| covered.contains(&node.id) && !node.status.satisfies())
+    {
+        for id in &node.depends_on {
+            let open = by_id.get(id).is_some_and(|node| !node.status.satisfies());
+            if open && !covered.contains(id) {
+                outside.insert(id);
+            }
+        }
+    }
+    plan.iter()
+        .filter(|node| outside.contains(&node.id))
+        .map(|node| node.id.clone())
+        .collect()
+}
+
+fn covered<'a>(
+    plan: &'a [PlanNode],
+    children: &HashMap<&'a TaskId, Vec<&'a PlanNode>>,
+    scope: &'a Scope,
+) -> HashSet<&'a TaskId> {
+    let roots = match scope {
+        Scope::All => return plan.iter().map(|node| &node.id).collect(),
+        Scope::Below(roots) => roots,
+    };
+    let mut covered: HashSet<&TaskId> = HashSet::new();
+    let mut queue: Vec<&TaskId> = roots.iter().collect();
+    while let Some(id) = queue.pop() {
+        if covered.insert(id) {
+            queue.extend(children.get(id).into_iter().flatten().map(|node| &node.id));
+        }
+    }
+    covered
+}
+
+/// What a task itself waits for: open dependencies, open children, failed ancestors.
+fn direct<'a>(
+    node: &'a PlanNode,
+    by_id: &HashMap<&'a TaskId, &'a PlanNode>,
+    children: &HashMap<&'a TaskId, Vec<&'a PlanNode>>,
+) -> Vec<&'a PlanNode> {
+    let dependencies = node
+        .depends_on
+        .iter()
+        .filter_map(|id| by_id.get(id).copied());
+    let parts = children.get(&node.id).into_iter().flatten().copied();
+    let mut found: Vec<&PlanNode> = dependencies
+        .chain(parts)
+        .filter(|node| !node.status.satisfies())
+        .collect();
+    let mut above = node.parent.as_ref();
+    // Bounded, because an old file may hold a circle of parents.
+    for _ in 0..by_id.len() {
+        let Some(parent) = above.and_then(|id| by_id.get(id).copied()) else {
+            break;
+        };
+        if parent.status == Status::Failed {
+            found.push(parent);
+        }
+        above = parent.parent.as_ref();
+    }
+    found
+}
+
+fn blocker(node: &PlanNode) -> Blocker {
+    Blocker {
+        task_id: node.id.clone(),
+        name: node.name().to_owned(),
+        status: node.status,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(id: &str, status: Status, parent: Option<&str>, deps: &[&str]) -> PlanNode {
+        PlanNode {
+            id: TaskId::from_stored(id),
+            key: None,
+            status,
+            parent: parent.map(TaskId::from_stored),
+            depends_on: deps.iter().map(|id| TaskId::from_stored(*id)).collect(),
+            own_work: false,
+        }
+    }
+
+    fn names(blockers: &[Blocker]) -> Vec<&str> {
+        blockers
+            .iter()
+            .map(|blocker| blocker.name.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn a_blocked_task_holds_up_its_dependents_and_that_is_said() {
+        let plan = [
+            node("a", Status::Blocked, None, &[]),
+            node("b", Status::Pending, None, &["a"]),
+            node("c", Status::Pending, None, &["b"]),
+            node("d", Status::Done, None, &[]),
+        ];
+        let outlook = outlook(&plan, &Scope::All);
+        assert_eq!((outlook.total, outlook.finished), (4, 1));
+        assert_eq!(names(&outlook.stuck), ["a"]);
+        assert_eq!(outlook.waiting.len(), 2);
+        assert_eq!(names(&outlook.waiting[1].waits_for), ["b"]);
+        assert!(outlook.under_way.is_empty());
+    }
+
+    #[test]
+    fn work_elsewhere_that_matters_is_seen_and_other_work_is_not() {
+        let plan = [
+            node("a", Status::InProgress, None, &[]),
+            node("b", Status::Pending, None, &["a"]),
+            node("c", Status::InProgress, None, &[]),
+        ];
+        let scope = Scope::Below(vec![TaskId::from_stored("b")]);
+        assert_eq!(outlook(&plan, &scope).under_way, [TaskId::from_stored("a")]);
+        assert_eq!(unmet_outside(&plan, &scope), [TaskId::from_stored("a")]);
+    }
+
+    #[test]
+    fn a_failed_ancestor_is_waited_for() {
+        let plan = [
+            node("p", Status::Failed, None, &[]),
+            node("q", Status::Pending, Some("p"), &[]),
+            node("r", Status::Pending, Some("q"), &[]),
+        ];
+        let outlook = outlook(&plan, &Scope::Below(vec![TaskId::from_stored("q")]));
+        assert_eq!((outlook.total, outlook.finished), (2, 0));
+        assert_eq!(names(&outlook.stuck), ["p"]);
+        assert_eq!(names(&outlook.waiting[1].waits_for), ["p"]);
+    }
+}

@@ -1,0 +1,170 @@
+//! One attempt: context, agent, signals, gate, capture, decide.
+
+use super::finding::Finding;
+use super::next::Step;
+use super::prompt::{Prompt, Prompter};
+use super::run::{EngineError, Run};
+use super::session::Session;
+use crate::agent::{AgentReport, Ending, LaunchRequest};
+use crate::capture;
+use crate::decide::verdict;
+use crate::event::{EventKind, TaskRef};
+use crate::evidence::Evidence;
+use crate::model::{Outcome, Task, Token};
+use crate::signals::{self, Signals};
+use crate::store::{AttemptStart, Claimed, UnfinishedAttempt};
+
+impl Run<'_, '_> {
+    /// Makes one attempt on a claimed task.
+    pub(super) fn attempt(&mut self, claimed: Claimed, token: Token) -> Result<Step, EngineError> {
+        let prompt = self.context(&claimed)?;
+        let gate_green_before = self.precheck(&claimed)?;
+        let tree_before = self.look_at_tree()?;
+        let start = self.begin(&claimed, &token, &prompt)?;
+        let session = self.call_agent(&claimed, &start, &prompt)?;
+        let signals = self.read_signals(&claimed, &session);
+        let git = self.look_at_changes(tree_before)?;
+        let gate = self.judge(&claimed, &session, &signals, &git)?;
+        let evidence = Evidence {
+            stop: session.stop,
+            report: &session.report,
+            signals: &signals,
+            gate: gate.view(),
+        };
+        let verdict = verdict(&evidence);
+        let files = git.files_changed.as_deref().unwrap_or_default();
+        let failed = verdict.counted && verdict.outcome != Outcome::Done;
+        let report = failed.then(|| capture::report(&evidence, &verdict, files));
+        let learnings = capture::learnings(&signals.learnings);
+        let resets_at = resets_at(&session.report);
+        let finding = Finding {
+            started_at: start.started_at.unwrap_or_else(|| self.engine.clock.now()),
+            start,
+            verdict: verdict.clone(),
+            agent: Some(session.report),
+            signals: Some(signals),
+            gate: gate.into_record(),
+            gate_green_before,
+            git,
+            report,
+            learnings,
+            own_work: false,
+        };
+        self.store_finding(&claimed, &token, finding)?;
+        self.next_step(&verdict, resets_at)
+    }
+
+    fn context(&mut self, claimed: &Claimed) -> Result<Prompt, EngineError> {
+        let rates = self.engine.store.run_rates(&self.id)?;
+        let prompter = Prompter {
+            project: self.engine.project,
+            store: self.engine.store,
+            agent: self.engine.agent,
+            settings: self.engine.settings,
+        };
+        Ok(prompter.prompt(&claimed.task, &claimed.metrics, self.attempts + 1, rates)?)
+    }
+
+    fn begin(
+        &mut self,
+        claimed: &Claimed,
+        token: &Token,
+        prompt: &Prompt,
+    ) -> Result<UnfinishedAttempt, EngineError> {
+        let number = claimed.tries.recorded + 1;
+        let log_name = format!("{}-{number:03}-{}.jsonl", claimed.task.id, self.id);
+        let logs = self.engine.project.logs();
+        std::fs::create_dir_all(&logs).map_err(|source| EngineError::Log {
+            path: logs.display().to_string(),
+            source,
+        })?;
+        let log_path = format!("{}/logs/{log_name}", crate::project::RALPH_DIR);
+        let event = self.event(EventKind::AttemptStarted {
+            task: TaskRef::from(&claimed.task),
+            attempt: claimed.tries.counted + 1,
+            iteration: self.attempts + 1,
+            agent: self.engine.agent.name().to_owned(),
+            choice: prompt.choice.clone(),
+            log_path: Some(log_path.clone()),
+        });
+        let start = AttemptStart {
+            task_id: claimed.task.id.clone(),
+            token: token.clone(),
+            attempt_number: number,
+            iteration: self.attempts + 1,
+            agent: self.engine.agent.name().to_owned(),
+            model: prompt.choice.model.clone(),
+            rationale: prompt.choice.rationale.clone(),
+            started_at: self.engine.clock.now(),
+            commit_before: self
+                .tree
+                .as_ref()
+                .and_then(|tree| tree.head().map(str::to_owned)),
+            log_path: Some(log_path),
+            work_dir: self.engine.work_tree.display().to_string(),
+        };
+        self.engine.store.begin_attempt(&start, &event)?;
+        self.engine.observer.event(&event);
+        Ok(UnfinishedAttempt {
+            attempt_number: Some(number),
+            iteration: Some(start.iteration),
+            agent: Some(start.agent),
+            model: Some(start.model),
+            rationale: Some(start.rationale),
+            started_at: Some(start.started_at),
+            commit_before: start.commit_before,
+            log_path: start.log_path,
+            work_dir: Some(start.work_dir),
+        })
+    }
+
+    fn call_agent(
+        &mut self,
+        claimed: &Claimed,
+        start: &UnfinishedAttempt,
+        prompt: &Prompt,
+    ) -> Result<Session, EngineError> {
+        let launch = self.engine.agent.launch(&LaunchRequest {
+            task_id: &claimed.task.id,
+            task_key: claimed.task.key.as_ref().map(|key| key.as_str()),
+            attempt: claimed.tries.counted + 1,
+            model: &prompt.choice.model,
+            run_id: &self.id,
+            project_root: self.engine.project.root(),
+            work_tree: self.engine.work_tree,
+            rules: &prompt.rules,
+            task_prompt: &prompt.task,
+            is_root: rustix::process::getuid().is_root(),
+        });
+        let log_path = self
+            .engine
+            .project
+            .root()
+            .join(start.log_path.as_deref().unwrap_or_default());
+        self.session(&claimed.task, &launch, &log_path)
+    }
+
+    fn read_signals(&self, claimed: &Claimed, session: &Session) -> Signals {
+        signals::parse(
+            &session.report.result_text,
+            &self.signal_scope(&claimed.task),
+        )
+    }
+
+    /// Whose signals count.
+    pub(super) fn signal_scope<'t>(&'t self, task: &'t Task) -> signals::Scope<'t> {
+        signals::Scope {
+            task_id: task.id.as_str(),
+            task_key: task.key.as_ref().map(|key| key.as_str()),
+            ladder: self.engine.agent.ladder(),
+        }
+    }
+}
+
+/// When the limit that ended a session is over, where the service told.
+fn resets_at(report: &AgentReport) -> Option<i64> {
+    match &report.ending {
+        Ending::Faulted { resets_at, .. } => *resets_at,
+        Ending::Completed => None,
+    }
+}

@@ -1,0 +1,196 @@
+//! Capture: all that an attempt found out goes to the store in one transaction.
+
+use super::run::{EngineError, Run, millis};
+use crate::agent::AgentReport;
+use crate::capture;
+use crate::decide::after_attempt;
+use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
+use crate::evidence::Verdict;
+use crate::model::{
+    GateOutcome, GateRecord, GitRecord, Learning, ModelChoice, Outcome, ReportRow, Status,
+    Timestamp, Token,
+};
+use crate::signals::Signals;
+use crate::store::{Capture, Claimed, StoreError, TaskNext, UnfinishedAttempt};
+use crate::text;
+
+/// All that was found out in an attempt, ready to be stored.
+pub(super) struct Finding {
+    pub start: UnfinishedAttempt,
+    pub started_at: Timestamp,
+    pub verdict: Verdict,
+    pub agent: Option<AgentReport>,
+    pub signals: Option<Signals>,
+    pub gate: Option<GateRecord>,
+    pub gate_green_before: Option<bool>,
+    pub git: GitRecord,
+    pub report: Option<ReportRow>,
+    pub learnings: Vec<Learning>,
+    pub own_work: bool,
+}
+
+impl Finding {
+    /// A parent's own gate failed: an attempt without an agent.
+    pub(super) fn of_parent_gate(
+        choice: ModelChoice,
+        started_at: Timestamp,
+        gate: Option<GateRecord>,
+        git: GitRecord,
+        verdict: Verdict,
+    ) -> Self {
+        let report = gate
+            .as_ref()
+            .map(|gate| capture::parent_gate_report(gate, &verdict));
+        Self {
+            start: UnfinishedAttempt {
+                model: Some(choice.model),
+                rationale: Some(choice.rationale),
+                ..UnfinishedAttempt::default()
+            },
+            started_at,
+            verdict,
+            agent: None,
+            signals: None,
+            gate,
+            gate_green_before: None,
+            git,
+            report,
+            learnings: Vec::new(),
+            own_work: true,
+        }
+    }
+}
+
+impl Run<'_, '_> {
+    /// Capture: one transaction for everything, then the displays.
+    pub(super) fn store_finding(
+        &mut self,
+        claimed: &Claimed,
+        token: &Token,
+        finding: Finding,
+    ) -> Result<(), EngineError> {
+        let verdict = finding.verdict.clone();
+        let (agent, signals) = (&finding.agent, &finding.signals);
+        let difficulty = signals.as_ref().and_then(|signals| signals.difficulty);
+        let next_model = signals
+            .as_ref()
+            .and_then(|signals| signals.next_model.clone());
+        let policy = &self.engine.settings.policy;
+        let after = after_attempt(&claimed.metrics, &verdict, difficulty, next_model, policy);
+        let ended_at = self.engine.clock.now();
+        let message = verdict
+            .message
+            .as_deref()
+            .map(|message| shown_message(message, &finding));
+        let (status, reason) = match &after.next {
+            TaskNext::Done => (Status::Done, None),
+            TaskNext::Pending => (Status::Pending, None),
+            TaskNext::Blocked { reason } => (Status::Blocked, Some(reason.clone())),
+        };
+        let usage = agent.as_ref().map(|agent| agent.usage).unwrap_or_default();
+        let cost_usd = agent.as_ref().and_then(|agent| agent.cost_usd);
+        let event = self.event(EventKind::AttemptFinished(Box::new(AttemptFinished {
+            task: TaskRef::from(&claimed.task),
+            attempt: claimed.tries.counted + 1,
+            iteration: self.attempts + 1,
+            model: finding.start.model.clone().unwrap_or_default(),
+            outcome: verdict.outcome,
+            error_type: verdict.error_type.clone(),
+            counted: verdict.counted,
+            message: message.clone(),
+            duration_ms: millis(ended_at.since(finding.started_at)),
+            cost_usd,
+            tokens_input: usage.input,
+            tokens_output: usage.output,
+            files_changed: finding.git.files_changed.clone(),
+            gate_files_changed: finding
+                .gate
+                .as_ref()
+                .map(|g| g.touched.clone())
+                .unwrap_or_default(),
+            status,
+            reason,
+        })));
+        let result_text = agent
+            .as_ref()
+            .map(|agent| agent.result_text.as_str())
+            .unwrap_or_default();
+        let done = verdict.outcome == Outcome::Done;
+        let capture = Capture {
+            task_id: claimed.task.id.clone(),
+            token: token.clone(),
+            tries: claimed.tries,
+            run_id: self.id.clone(),
+            worker: WORKER.to_owned(),
+            outcome: verdict.outcome,
+            error_type: verdict.error_type.clone(),
+            counted: verdict.counted,
+            message,
+            started_at: finding.started_at,
+            ended_at,
+            cost_usd,
+            usage,
+            session_id: agent.as_ref().and_then(|agent| agent.session_id.clone()),
+            agent_model: agent.as_ref().and_then(|agent| agent.model.clone()),
+            denials: agent
+                .as_ref()
+                .map(|agent| agent.denials.clone())
+                .unwrap_or_default(),
+            service_retries: agent.as_ref().map_or(0, |agent| agent.retries),
+            limit: agent.as_ref().and_then(|agent| agent.limit.clone()),
+            summary: if done { summary(result_text) } else { None },
+            git: finding.git,
+            gate: finding.gate,
+            gate_green_before: finding.gate_green_before,
+            report: finding.report,
+            learnings: finding.learnings,
+            difficulty,
+            metrics: after.metrics,
+            next: after.next,
+            own_work: finding.own_work,
+            start: finding.start,
+            events: vec![event.clone()],
+        };
+        match self.engine.store.capture(&capture, self.engine.random) {
+            Ok(()) => {}
+            Err(StoreError::ClaimMoved(task)) => {
+                let message =
+                    format!("the attempt on {task} was recorded by another process; not again");
+                return self.tell(EventKind::Warning { message });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if verdict.counted {
+            self.attempts += 1;
+        }
+        self.engine.observer.event(&event);
+        self.show_progress()
+    }
+
+    pub(super) fn show_progress(&mut self) -> Result<(), EngineError> {
+        let tasks = self.engine.store.counts()?;
+        let cost_usd = self.engine.store.run_rates(&self.id)?.cost_usd;
+        self.show(EventKind::Progress { tasks, cost_usd });
+        Ok(())
+    }
+}
+
+/// One masked line for people; a failed gate is told by what it said.
+fn shown_message(message: &str, finding: &Finding) -> String {
+    let said = finding
+        .gate
+        .as_ref()
+        .filter(|gate| gate.outcome != GateOutcome::Passed)
+        .and_then(|gate| {
+            capture::error_line(&gate.output_tail).or(gate.output_tail.lines().last())
+        });
+    let whole = match said {
+        Some(said) => format!("{said} ({message})"),
+        None => message.to_owned(),
+    };
+    text::one_line(&text::mask_secrets(&whole), 300)
+}
+
+fn summary(result_text: &str) -> Option<String> {
+    text::first_sentence(result_text).map(|sentence| text::mask_secrets(&sentence).into_owned())
+}

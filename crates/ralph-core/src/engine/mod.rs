@@ -1,0 +1,19 @@
+//! The loop: it wires the stages in order and knows none of their insides.
+
+mod attempt;
+mod finding;
+mod judge;
+mod next;
+mod parents;
+mod prompt;
+mod recover;
+mod run;
+mod session;
+mod settings;
+mod tree;
+mod wait;
+
+pub use prompt::{Prompt, PromptError, Prompter};
+pub use recover::{Recovered, Recovery};
+pub use run::{Engine, EngineError, Summary};
+pub use settings::{GateSettings, RunSettings};

@@ -1,0 +1,69 @@
+//! Decide: what a verdict means for the run.
+
+use super::run::{EngineError, Run, StopRun};
+use crate::evidence::Verdict;
+use crate::exit::RunExit;
+use crate::model::{ErrorType, FailureClass, Outcome};
+
+/// What follows from an attempt.
+pub(super) enum Step {
+    /// On with the loop.
+    Continue,
+    /// The run is over.
+    Stop(StopRun),
+}
+
+impl Run<'_, '_> {
+    /// Decide: what the verdict means for the run.
+    pub(super) fn next_step(
+        &mut self,
+        verdict: &Verdict,
+        resets_at: Option<i64>,
+    ) -> Result<Step, EngineError> {
+        let message = verdict.message.clone().unwrap_or_default();
+        let class = match (verdict.outcome, &verdict.error_type) {
+            (Outcome::Error, Some(error)) => error.class(),
+            _ => FailureClass::AgentFault,
+        };
+        match class {
+            FailureClass::RateLimit => return self.after_limit(resets_at),
+            FailureClass::Service => return self.after_service_fault(&message),
+            FailureClass::Setup => {
+                let mut stop = StopRun::new(RunExit::Error, message);
+                stop.hint = verdict.error_type.as_ref().map(|error| self.remedy(error));
+                return Ok(Step::Stop(stop));
+            }
+            // The loop sees the signal itself.
+            FailureClass::Interruption | FailureClass::Lost | FailureClass::AgentFault => {}
+        }
+        self.service_faults = 0;
+        self.limits_met = 0;
+        if verdict.abort {
+            let reason = "the agent gave up on the whole run (<promise>FAILURE</promise>)";
+            return Ok(Step::Stop(StopRun::new(RunExit::Aborted, reason)));
+        }
+        Ok(Step::Continue)
+    }
+
+    /// The one thing that mends a fault of the set-up.
+    fn remedy(&self, error: &ErrorType) -> String {
+        let agent = self.engine.agent.name();
+        match error {
+            ErrorType::Auth => {
+                format!("log in to {agent} or set its API key, then `ralph run` again")
+            }
+            ErrorType::Spawn => format!(
+                "install the program of agent `{agent}`, or name another one in .ralph.toml under \
+                 [agents.{agent}]"
+            ),
+            ErrorType::Permission => format!(
+                "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
+                 [agents.{agent}] in .ralph.toml"
+            ),
+            ErrorType::Config => {
+                "check the model's name (--model, [run] model, the task's model)".into()
+            }
+            _ => "run `ralph history` to see what happened".into(),
+        }
+    }
+}

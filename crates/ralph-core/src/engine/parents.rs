@@ -1,0 +1,72 @@
+//! Parents whose children are done: their own gate has the last word.
+
+use super::finding::Finding;
+use super::run::{EngineError, Run};
+use crate::event::{EventKind, TaskRef};
+use crate::evidence::Verdict;
+use crate::gate::GateResult;
+use crate::model::{ErrorType, GateOutcome, GitRecord, ModelChoice, Outcome, Token};
+use crate::store::{Claimed, Purpose};
+
+impl Run<'_, '_> {
+    /// Runs the gates that are due, until none is: a parent's end may make its own parent's gate due.
+    pub(super) fn settle_parents(&mut self) -> Result<(), EngineError> {
+        while self.engine.interrupt.first().is_none() {
+            let Some((claimed, token)) = self.claim(Purpose::ParentGate)? else {
+                return Ok(());
+            };
+            self.settle_parent(&claimed, &token)?;
+        }
+        Ok(())
+    }
+
+    fn settle_parent(&mut self, claimed: &Claimed, token: &Token) -> Result<(), EngineError> {
+        let started_at = self.engine.clock.now();
+        let task = TaskRef::from(&claimed.task);
+        let command = claimed
+            .task
+            .verify
+            .clone()
+            .filter(|_| self.engine.settings.gate.enabled);
+        let gate = match &command {
+            None => None,
+            Some(command) => match self.run_gate(claimed, command, 0)? {
+                GateResult::Interrupted => {
+                    self.engine.store.release(&claimed.task.id, token)?;
+                    return Ok(());
+                }
+                GateResult::Ran(record) => Some(record),
+            },
+        };
+        let passed = gate
+            .as_ref()
+            .is_none_or(|gate| gate.outcome == GateOutcome::Passed);
+        if passed {
+            let event = self.event(EventKind::ParentGate { task, passed: true });
+            let now = self.engine.clock.now();
+            self.engine
+                .store
+                .complete_parent(&claimed.task.id, token, &event, now)?;
+            self.engine.observer.event(&event);
+            return self.show_progress();
+        }
+        self.tell(EventKind::ParentGate {
+            task,
+            passed: false,
+        })?;
+        let verdict = Verdict {
+            outcome: Outcome::Failed,
+            error_type: Some(ErrorType::TestFailure),
+            counted: true,
+            message: Some("the children are done, but the task's own gate failed".into()),
+            abort: false,
+        };
+        let choice = ModelChoice {
+            model: "none".into(),
+            rationale: "the task's own gate".into(),
+        };
+        let finding =
+            Finding::of_parent_gate(choice, started_at, gate, GitRecord::default(), verdict);
+        self.store_finding(claimed, token, finding)
+    }
+}

@@ -1,0 +1,225 @@
+//! Gathering what a prompt is made of, for the loop and for `ralph context` alike.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::RunSettings;
+use crate::agent::Agent;
+use crate::context::{
+    AttemptReport, Explanation, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
+    TaskPart, Template, TemplateError, render_memory, render_task,
+};
+use crate::decide::{ModelQuestion, choose_model};
+use crate::model::{ModelChoice, Status, Task, TaskMetrics};
+use crate::project::Project;
+use crate::store::{PastFailure, RunRates, Store, StoreError};
+
+/// Why a prompt could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A template is wrong.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// A template's file cannot be read.
+    #[error("template {path} cannot be read: {source}")]
+    Unreadable {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// A prompt, in all its parts.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// The model it is for, and why.
+    pub choice: ModelChoice,
+    /// The rules for signals.
+    pub rules: String,
+    /// The task with its memory.
+    pub task: String,
+    /// What the memory part was made of.
+    pub explanation: Explanation,
+}
+
+/// Makes prompts from what is stored.
+pub struct Prompter<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// The database.
+    pub store: &'a dyn Store,
+    /// The agent.
+    pub agent: &'a dyn Agent,
+    /// The settings.
+    pub settings: &'a RunSettings,
+}
+
+/// What the rules' template may use.
+#[derive(Serialize)]
+struct RulesData<'a> {
+    task_id: &'a str,
+    task_key: Option<&'a str>,
+    models: &'a [String],
+    verify: Option<&'a str>,
+    files: &'a [String],
+}
+
+impl Prompter<'_> {
+    /// The prompt of a task's next attempt, as attempt `iteration` of a run with these rates so far.
+    pub fn prompt(
+        &self,
+        task: &Task,
+        metrics: &TaskMetrics,
+        iteration: u32,
+        rates: RunRates,
+    ) -> Result<Prompt, PromptError> {
+        let choice = self.choice(task, metrics);
+        let memory = Memory {
+            attempts: self
+                .store
+                .failures(&task.id)?
+                .into_iter()
+                .map(past_attempt)
+                .collect(),
+            learnings: Vec::new(),
+            status: LoopStatus {
+                iteration,
+                limit: self.settings.limit,
+                attempt: metrics.total_attempts + 1,
+                consecutive_failures: metrics.consecutive_failures,
+                run_successes: rates.done,
+                run_total: rates.counted,
+                model: choice.model.clone(),
+                rationale: choice.rationale.clone(),
+                stuck: metrics.stuck,
+                further_lines: Vec::new(),
+            },
+            phase_failures: Vec::new(),
+            agents_md: None,
+        };
+        let rendered = render_memory(&memory, &self.settings.memory);
+        let template = self.template("task.md", Template::built_in_task)?;
+        let task_part = render_task(&self.task_part(task)?, &rendered.text, &template)?;
+        let rules = self.rules(task)?;
+        Ok(Prompt {
+            choice,
+            rules,
+            task: task_part,
+            explanation: rendered.explanation,
+        })
+    }
+
+    fn choice(&self, task: &Task, metrics: &TaskMetrics) -> ModelChoice {
+        choose_model(&ModelQuestion {
+            agent: self.agent.name(),
+            ladder: self.agent.ladder(),
+            strategy: self.settings.strategy,
+            forced: self.settings.forced_model.as_deref(),
+            hinted: metrics.next_model.as_deref(),
+            of_task: task.model.as_deref(),
+            configured: self.settings.model.as_deref(),
+            attempts: metrics.total_attempts,
+            failures: metrics.consecutive_failures,
+        })
+    }
+
+    fn rules(&self, task: &Task) -> Result<String, PromptError> {
+        let template = self.template("rules.md", Template::built_in_rules)?;
+        let gate = &self.settings.gate;
+        let verify = task
+            .verify
+            .as_deref()
+            .or(gate.verify.as_deref())
+            .filter(|_| gate.enabled);
+        Ok(template.render(RulesData {
+            task_id: task.id.as_str(),
+            task_key: task.key.as_ref().map(|key| key.as_str()),
+            models: self.agent.ladder(),
+            verify,
+            files: &task.files,
+        })?)
+    }
+
+    /// The project's own template of that name, else the built-in one.
+    fn template(&self, name: &str, built_in: fn() -> Template) -> Result<Template, PromptError> {
+        let path = self.project.templates().join(name);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Template::parse(shown(&path, self.project.root()), text)?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in()),
+            Err(source) => Err(PromptError::Unreadable {
+                path: shown(&path, self.project.root()),
+                source,
+            }),
+        }
+    }
+
+    fn task_part(&self, task: &Task) -> Result<TaskPart, PromptError> {
+        let parent = match &task.parent_id {
+            // A parent that an old file names but does not hold.
+            Some(id) => match self.store.task(id.as_str()) {
+                Ok(parent) => Some(ParentPart {
+                    title: parent.title,
+                    description: parent.description,
+                }),
+                Err(StoreError::UnknownTask(_)) => None,
+                Err(error) => return Err(error.into()),
+            },
+            None => None,
+        };
+        let mut prerequisites = Vec::new();
+        for id in &task.depends_on {
+            let done = match self.store.task(id.as_str()) {
+                Ok(done) => done,
+                Err(StoreError::UnknownTask(_)) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if done.status == Status::Done {
+                let summary = self.store.summary(id)?;
+                prerequisites.push(Prerequisite {
+                    id: id.to_string(),
+                    title: done.title,
+                    summary,
+                });
+            }
+        }
+        Ok(TaskPart {
+            id: task.id.to_string(),
+            title: task.title.clone(),
+            description: task.description.clone(),
+            parent,
+            prerequisites,
+            specs_dir: self.project.specs(),
+        })
+    }
+}
+
+fn past_attempt(failure: PastFailure) -> PastAttempt {
+    PastAttempt {
+        number: failure.attempt,
+        model: failure.model,
+        outcome: failure.outcome.to_string(),
+        duration_ms: failure.duration_ms,
+        report: failure.report.map(|report| AttemptReport {
+            auto: report.auto,
+            what_was_tried: report.what_was_tried,
+            why_it_failed: report.why_it_failed,
+            error_category: report.error_category,
+            relevant_files: report.relevant_files,
+            stack_trace: report.stack_trace_snippet,
+            retry_suggestion: report.retry_suggestion,
+            excerpt: report.excerpt,
+        }),
+    }
+}
+
+fn shown(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}

@@ -1,0 +1,223 @@
+//! Tries whose process died: found, recorded once, and their tasks freed.
+
+use std::time::Duration;
+
+use super::run::{EngineError, Run};
+use crate::agent::{Agent, AgentReport, end_of_runs, read_log};
+use crate::capture;
+use crate::decide::{Policy, after_lost};
+use crate::event::{EventKind, RunEvent, TaskRef};
+use crate::host::{Host, Liveness, is_stale};
+use crate::model::{ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp};
+use crate::project::Project;
+use crate::signals;
+use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError, TaskNext};
+
+/// How long processes of a dead run have to end by themselves; their parent's death has told them to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Looks for what dead processes left behind.
+pub struct Recovery<'a> {
+    /// Where the logs are.
+    pub project: &'a Project,
+    /// The database.
+    pub store: &'a mut dyn Store,
+    /// Who lives.
+    pub host: &'a dyn Host,
+    /// Whose parser understands the logs, where it is the same agent.
+    pub agent: Option<&'a dyn Agent>,
+    /// What a lost try does to its task.
+    pub policy: &'a Policy,
+    /// Now.
+    pub now: Timestamp,
+    /// Randomness.
+    pub random: Random<'a>,
+    /// The run that asks, if one does.
+    pub own_run: Option<&'a RunId>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// Tries that were recorded as lost.
+    pub events: Vec<RunEvent>,
+    /// Processes of dead runs that were still there and were ended.
+    pub processes_ended: usize,
+}
+
+impl Recovery<'_> {
+    /// Closes dead runs, ends what they left running, and records their unfinished tries. `event` makes the event
+    /// of each, where a run is there to tell of it.
+    pub fn run(
+        mut self,
+        event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
+    ) -> Result<Recovered, StoreError> {
+        let stale: Vec<Claim> = self
+            .store
+            .claims()?
+            .into_iter()
+            .filter(|claim| Some(&claim.run_id) != self.own_run)
+            .filter(|claim| is_stale(claim, self.host.liveness(&claim.owner), self.now))
+            .collect();
+        let mut recovered = Recovered {
+            processes_ended: self.close_dead_runs()?,
+            ..Recovered::default()
+        };
+        for claim in stale {
+            let recorded = match claim.purpose {
+                // Nothing was tried; the gate is simply due again.
+                Purpose::ParentGate => self
+                    .store
+                    .release(&claim.task_id, &claim.token)
+                    .map(|()| None),
+                Purpose::Attempt => self.capture_lost(&claim, event),
+            };
+            match recorded {
+                Ok(event) => recovered.events.extend(event),
+                // Another process was quicker.
+                Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// What a dead run's agents still do must end before their tasks are given to others.
+    fn close_dead_runs(&mut self) -> Result<usize, StoreError> {
+        let dead: Vec<RunId> = self
+            .store
+            .open_runs()?
+            .into_iter()
+            .filter(|run| Some(&run.id) != self.own_run)
+            .filter(|run| self.host.liveness(&run.owner) == Liveness::Dead)
+            .map(|run| run.id)
+            .collect();
+        let ended = end_of_runs(&dead, GRACE);
+        for run in &dead {
+            self.store.close_dead_run(run, self.now)?;
+        }
+        Ok(ended)
+    }
+
+    fn capture_lost(
+        &mut self,
+        claim: &Claim,
+        event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
+    ) -> Result<Option<RunEvent>, StoreError> {
+        let task = self.store.task(claim.task_id.as_str())?;
+        let metrics = self.store.metrics(&claim.task_id)?;
+        let tries = self.store.tries(&claim.task_id)?;
+        let (after, counted) = after_lost(&metrics, self.policy);
+        let (said, last_sign) = self.read_lost_log(claim);
+        let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
+        let status = match &after.next {
+            TaskNext::Done => Status::Done,
+            TaskNext::Pending => Status::Pending,
+            TaskNext::Blocked { .. } => Status::Blocked,
+        };
+        let event = event(EventKind::LostFound {
+            task: TaskRef::from(&task),
+            lost_run_id: claim.run_id.clone(),
+            counted,
+            status,
+        });
+        let capture = Capture {
+            task_id: claim.task_id.clone(),
+            token: claim.token.clone(),
+            tries,
+            run_id: claim.run_id.clone(),
+            worker: claim.worker.clone(),
+            outcome: Outcome::Error,
+            error_type: Some(ErrorType::Lost),
+            counted,
+            message: Some("Ralph died during the attempt".into()),
+            started_at,
+            ended_at: last_sign.unwrap_or(started_at).max(started_at),
+            cost_usd: said.as_ref().and_then(|said| said.cost_usd),
+            usage: said.as_ref().map(|said| said.usage).unwrap_or_default(),
+            session_id: said.as_ref().and_then(|said| said.session_id.clone()),
+            agent_model: said.as_ref().and_then(|said| said.model.clone()),
+            denials: Vec::new(),
+            service_retries: said.as_ref().map_or(0, |said| said.retries),
+            limit: None,
+            git: GitRecord {
+                commit_before: claim.attempt.commit_before.clone(),
+                ..GitRecord::default()
+            },
+            gate: None,
+            gate_green_before: None,
+            summary: None,
+            report: counted.then(capture::lost_report),
+            learnings: said.map(|said| learnt(&said, &task)).unwrap_or_default(),
+            difficulty: None,
+            metrics: after.metrics,
+            next: after.next,
+            own_work: false,
+            start: claim.attempt.clone(),
+            events: event.clone().into_iter().collect(),
+        };
+        self.store.capture(&capture, self.random)?;
+        Ok(event)
+    }
+
+    /// What the log of a lost try says, and when it was last written to.
+    fn read_lost_log(&self, claim: &Claim) -> (Option<AgentReport>, Option<Timestamp>) {
+        let Some(path) = &claim.attempt.log_path else {
+            return (None, None);
+        };
+        let path = self.project.root().join(path);
+        let written = std::fs::metadata(&path)
+            .and_then(|meta| meta.modified())
+            .ok()
+            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+            .and_then(|since| i64::try_from(since.as_millis()).ok())
+            .map(Timestamp::from_millis);
+        let agent = self
+            .agent
+            .filter(|agent| claim.attempt.agent.as_deref() == Some(agent.name()));
+        let said = agent.and_then(|agent| read_log(&path, agent.parser()).ok());
+        (said, written)
+    }
+}
+
+fn learnt(said: &AgentReport, task: &Task) -> Vec<crate::model::Learning> {
+    let scope = signals::Scope {
+        task_id: task.id.as_str(),
+        task_key: task.key.as_ref().map(|key| key.as_str()),
+        ladder: &[],
+    };
+    capture::learnings(&signals::parse(&said.result_text, &scope).learnings)
+}
+
+impl Run<'_, '_> {
+    /// Recovers what other runs lost, and tells of it.
+    pub(super) fn recover_lost(&mut self) -> Result<(), EngineError> {
+        let id = self.id.clone();
+        let now = self.engine.clock.now();
+        let mut seq = self.seq;
+        let recovered = Recovery {
+            project: self.engine.project,
+            store: self.engine.store,
+            host: self.engine.host,
+            agent: Some(self.engine.agent),
+            policy: &self.engine.settings.policy,
+            now,
+            random: self.engine.random,
+            own_run: Some(&id),
+        }
+        .run(&mut |kind| {
+            seq += 1;
+            Some(RunEvent::new(seq, now, &id, kind))
+        })?;
+        self.seq = seq;
+        for event in &recovered.events {
+            self.engine.observer.event(event);
+        }
+        if recovered.processes_ended > 0 {
+            let n = recovered.processes_ended;
+            let message = format!("ended {n} process(es) of a run that had died");
+            self.tell(EventKind::Warning { message })?;
+        }
+        Ok(())
+    }
+}

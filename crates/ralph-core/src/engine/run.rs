@@ -1,0 +1,342 @@
+//! The loop itself, one line per stage.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::next::Step;
+use super::{PromptError, RunSettings};
+use crate::agent::{Agent, Interrupt};
+use crate::clock::Clock;
+use crate::decide::{Outlook, outlook};
+use crate::event::{EventKind, Observer, RunEvent, WORKER};
+use crate::exit::RunExit;
+use crate::git::{Git, Snapshot};
+use crate::host::Host;
+use crate::model::{RunId, Timestamp, Token};
+use crate::project::Project;
+use crate::store::{
+    ClaimRequest, Claimed, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store, StoreError,
+};
+
+/// What stops the loop from outside the rules.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The prompt could not be made.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The log of an attempt could not be written.
+    #[error("the log {path} could not be written: {source}")]
+    Log {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The run; none if nothing was started.
+    pub run_id: Option<RunId>,
+    /// Why it ended.
+    pub exit: RunExit,
+    /// In a sentence.
+    pub reason: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+/// Why the loop stops.
+#[derive(Clone, Debug)]
+pub(super) struct StopRun {
+    pub exit: RunExit,
+    pub reason: String,
+    pub hint: Option<String>,
+}
+
+impl StopRun {
+    pub(super) fn new(exit: RunExit, reason: impl Into<String>) -> Self {
+        Self {
+            exit,
+            reason: reason.into(),
+            hint: None,
+        }
+    }
+}
+
+/// A run: the stages and everything they are given.
+pub struct Engine<'a> {
+    /// Where `.ralph/` is.
+    pub project: &'a Project,
+    /// Where agents work; the project's root unless it is a tree of its own.
+    pub work_tree: &'a Path,
+    /// The database.
+    pub store: &'a mut dyn Store,
+    /// The agent.
+    pub agent: &'a dyn Agent,
+    /// How the run is to be done.
+    pub settings: &'a RunSettings,
+    /// The settings as recorded with the run.
+    pub settings_json: String,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Randomness.
+    pub random: &'a mut dyn FnMut() -> u64,
+    /// Processes of this machine.
+    pub host: &'a dyn Host,
+    /// Who looks on.
+    pub observer: &'a mut dyn Observer,
+    /// Whether to stop.
+    pub interrupt: Interrupt,
+}
+
+/// A run under way.
+pub(super) struct Run<'e, 'a> {
+    pub engine: &'e mut Engine<'a>,
+    pub id: RunId,
+    pub owner: Owner,
+    pub git: Option<Git>,
+    /// The tree as the last attempt left it, so that one look at git per attempt is enough.
+    pub tree: Option<Snapshot>,
+    pub started_at: Timestamp,
+    /// Counted attempts so far.
+    pub attempts: u32,
+    /// Faults of the service in a row.
+    pub service_faults: u32,
+    /// Usage limits in a row.
+    pub limits_met: u32,
+    pub last_heartbeat: Timestamp,
+    pub interrupt_told: bool,
+    pub seq: u64,
+}
+
+impl Engine<'_> {
+    /// Runs until nothing is left, a limit is reached, or something says stop.
+    pub fn run(&mut self) -> Result<Summary, EngineError> {
+        let tasks = self.store.counts()?;
+        if tasks.total == 0 {
+            let hint = Some("add a task with `ralph task add TITLE`".to_owned());
+            let reason = "there is no plan".to_owned();
+            return Ok(Summary {
+                run_id: None,
+                exit: RunExit::NoPlan,
+                reason,
+                hint,
+            });
+        }
+        let mut run = Run::start(self, tasks)?;
+        let stop = match run.go() {
+            Ok(stop) => stop,
+            Err(error) => {
+                // The error is what matters; the rest is done as far as the store still can. An attempt that
+                // began and could not be recorded stays claimed, and the next run finds it by that.
+                let _ = run.engine.store.release_unbegun(&run.id);
+                let _ = run.finish(StopRun::new(RunExit::Error, error.to_string()));
+                return Err(error);
+            }
+        };
+        run.finish(stop)
+    }
+}
+
+impl<'e, 'a> Run<'e, 'a> {
+    fn start(engine: &'e mut Engine<'a>, tasks: PlanCounts) -> Result<Self, EngineError> {
+        let now = engine.clock.now();
+        let id = RunId::from_random((engine.random)() as u32);
+        let owner = engine.host.owner();
+        let git = Git::discover(engine.work_tree);
+        let mut run = Self {
+            engine,
+            id,
+            owner,
+            git,
+            tree: None,
+            started_at: now,
+            attempts: 0,
+            service_faults: 0,
+            limits_met: 0,
+            last_heartbeat: now,
+            interrupt_told: false,
+            seq: 0,
+        };
+        let event = run.event(EventKind::RunStarted {
+            agent: run.engine.agent.name().to_owned(),
+            strategy: run.engine.settings.strategy.to_string(),
+            limit: run.engine.settings.limit,
+            tasks,
+        });
+        let new = NewRun {
+            id: run.id.clone(),
+            started_at: now,
+            owner: run.owner.clone(),
+            settings: run.engine.settings_json.clone(),
+        };
+        run.engine.store.start_run(&new, &event)?;
+        run.engine.observer.event(&event);
+        Ok(run)
+    }
+
+    /// The loop: claim, attempt, decide, again.
+    fn go(&mut self) -> Result<StopRun, EngineError> {
+        self.recover_lost()?;
+        loop {
+            if let Some(stop) = self.must_stop()? {
+                return Ok(stop);
+            }
+            self.settle_parents()?;
+            if let Some(stop) = self.wait_for_agent()? {
+                return Ok(stop);
+            }
+            let Some((claimed, token)) = self.claim(Purpose::Attempt)? else {
+                match self.wait_for_others()? {
+                    Some(stop) => return Ok(stop),
+                    None => continue,
+                }
+            };
+            match self.attempt(claimed, token)? {
+                Step::Continue => {}
+                Step::Stop(stop) => return Ok(stop),
+            }
+        }
+    }
+
+    /// Signals and limits.
+    pub(super) fn must_stop(&mut self) -> Result<Option<StopRun>, EngineError> {
+        let stop = self.signal_or_limit();
+        if stop.is_some() {
+            return Ok(stop);
+        }
+        let Some(most) = self.engine.settings.max_cost_usd else {
+            return Ok(None);
+        };
+        let spent = self.engine.store.run_rates(&self.id)?.cost_usd;
+        Ok((spent >= most).then(|| {
+            StopRun::new(
+                RunExit::Limit,
+                format!("the cost limit of ${most} was reached (${spent:.2})"),
+            )
+        }))
+    }
+
+    fn signal_or_limit(&self) -> Option<StopRun> {
+        if let Some(signal) = self.engine.interrupt.first() {
+            let reason = format!("interrupted by {}", signal.name());
+            return Some(StopRun::new(RunExit::Interrupted(signal), reason));
+        }
+        let settings = self.engine.settings;
+        if settings.limit.is_some_and(|limit| self.attempts >= limit) {
+            let reason = format!("the limit of {} attempt(s) was reached", self.attempts);
+            return Some(StopRun::new(RunExit::Limit, reason));
+        }
+        let elapsed = self.engine.clock.now().since(self.started_at);
+        if settings.max_duration.is_some_and(|most| elapsed >= most) {
+            return Some(StopRun::new(RunExit::Limit, "the time limit was reached"));
+        }
+        None
+    }
+
+    pub(super) fn claim(
+        &mut self,
+        purpose: Purpose,
+    ) -> Result<Option<(Claimed, Token)>, EngineError> {
+        let now = self.engine.clock.now();
+        let token = Token::from_random((self.engine.random)());
+        let request = ClaimRequest {
+            purpose,
+            scope: self.engine.settings.scope.clone(),
+            run_id: self.id.clone(),
+            worker: WORKER.to_owned(),
+            owner: self.owner.clone(),
+            token: token.clone(),
+            now,
+            expires_at: now.plus(self.engine.settings.lease),
+        };
+        self.last_heartbeat = now;
+        Ok(self
+            .engine
+            .store
+            .claim(&request)?
+            .map(|claimed| (claimed, token)))
+    }
+
+    /// Makes an event; its number is used up whether it is stored or only shown.
+    pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
+        self.seq += 1;
+        RunEvent::new(self.seq, self.engine.clock.now(), &self.id, kind)
+    }
+
+    /// Shows an event that is of interest only while it happens.
+    pub(super) fn show(&mut self, kind: EventKind) {
+        let event = self.event(kind);
+        self.engine.observer.event(&event);
+    }
+
+    /// Stores an event that belongs to no other transaction, and shows it.
+    pub(super) fn tell(&mut self, kind: EventKind) -> Result<(), EngineError> {
+        let event = self.event(kind);
+        self.engine
+            .store
+            .append_events(std::slice::from_ref(&event))?;
+        self.engine.observer.event(&event);
+        Ok(())
+    }
+
+    /// Whether nothing in scope is left to do. For the whole plan the kept counts say so.
+    fn is_finished(&self) -> Result<bool, EngineError> {
+        if self.engine.settings.scope == Scope::All {
+            let tasks = self.engine.store.counts()?;
+            return Ok(tasks.finished() == tasks.total);
+        }
+        Ok(self.outlook()?.is_finished())
+    }
+
+    pub(super) fn outlook(&self) -> Result<Outlook, EngineError> {
+        Ok(outlook(
+            &self.engine.store.skeleton()?,
+            &self.engine.settings.scope,
+        ))
+    }
+
+    /// Closes the run's record. A run whose scope is finished has succeeded, whatever limit it met on the way.
+    fn finish(mut self, stop: StopRun) -> Result<Summary, EngineError> {
+        let mut stop = stop;
+        if stop.exit == RunExit::Limit && self.is_finished()? {
+            stop = StopRun::new(RunExit::Finished, "every task is done");
+        }
+        let now = self.engine.clock.now();
+        let rates = self.engine.store.run_rates(&self.id)?;
+        let event = self.event(EventKind::RunFinished {
+            exit_code: i32::from(stop.exit.code()),
+            outcome: stop.exit.word().to_owned(),
+            reason: stop.reason.clone(),
+            attempts: rates.counted,
+            done: rates.done,
+            cost_usd: rates.cost_usd,
+            duration_ms: millis(now.since(self.started_at)),
+            tasks: self.engine.store.counts()?,
+        });
+        let end = RunEnd {
+            id: self.id.clone(),
+            ended_at: now,
+            outcome: stop.exit.word().to_owned(),
+            exit_code: i32::from(stop.exit.code()),
+        };
+        self.engine.store.end_run(&end, &event)?;
+        self.engine.observer.event(&event);
+        Ok(Summary {
+            run_id: Some(self.id),
+            exit: stop.exit,
+            reason: stop.reason,
+            hint: stop.hint,
+        })
+    }
+}
+
+/// A duration in whole milliseconds.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,175 @@
+//! One agent session: the process, its stream into the log and the parser, its signs of life.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::run::{EngineError, Run};
+use crate::agent::{
+    self, Activity, AgentReport, AttemptLog, Ending, Exit, Fault, Launch, LineSplitter,
+    ProcessLimits, Stop, Stream, StreamParser, Watch,
+};
+use crate::event::EventKind;
+use crate::model::Task;
+use crate::signals::{self, Completion};
+
+/// Longest line of a stream that is parsed.
+const LINE_LIMIT: usize = 4 * 1024 * 1024;
+/// Displays get no more than this many activities.
+const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
+
+/// A session that is over.
+pub(super) struct Session {
+    pub stop: Stop,
+    pub report: AgentReport,
+}
+
+impl Run<'_, '_> {
+    /// Starts the agent and reads it to its end. A program that cannot be started is a session too: a short one.
+    pub(super) fn session(
+        &mut self,
+        task: &Task,
+        launch: &Launch,
+        log_path: &Path,
+    ) -> Result<Session, EngineError> {
+        let log = AttemptLog::create(log_path).map_err(|source| EngineError::Log {
+            path: log_path.display().to_string(),
+            source,
+        })?;
+        let settings = self.engine.settings;
+        let limits = ProcessLimits {
+            wall: settings.attempt_timeout,
+            idle: settings.idle_timeout,
+            grace: settings.grace,
+        };
+        let interrupt = self.engine.interrupt.clone();
+        let parser = self.engine.agent.parser();
+        let mut live = Live {
+            run: self,
+            task,
+            log,
+            lines: LineSplitter::new(LINE_LIMIT),
+            parser,
+            shown: None,
+            concluded: false,
+        };
+        let ended = match agent::run(launch, &limits, &interrupt, &mut live) {
+            Ok(ended) => ended,
+            Err(error) => {
+                let report = live.parser.finish(Exit::Code(-1));
+                let ending = Ending::Faulted {
+                    fault: Fault::Spawn,
+                    message: error.to_string(),
+                    resets_at: None,
+                };
+                return Ok(Session {
+                    stop: Stop::Exited,
+                    report: AgentReport { ending, ..report },
+                });
+            }
+        };
+        let Live {
+            mut log,
+            mut lines,
+            mut parser,
+            ..
+        } = live;
+        lines.finish(|line, complete| {
+            parser.line(line, complete);
+        });
+        log.flush();
+        let report = parser.finish(ended.exit);
+        if let Some(error) = log.error() {
+            let path = log_path.display();
+            self.tell(EventKind::Warning {
+                message: format!("the log {path} is incomplete: {error}"),
+            })?;
+        }
+        if ended.left_overs > 0 {
+            let message = format!(
+                "ended {} process(es) the agent had left behind",
+                ended.left_overs
+            );
+            self.tell(EventKind::Warning { message })?;
+        }
+        Ok(Session {
+            stop: ended.stop,
+            report,
+        })
+    }
+
+    /// Called while a process runs: says once that an end was asked for, and extends the lease from time to time. A
+    /// missed beat is no reason to stop an agent.
+    pub(super) fn beat(&mut self) {
+        if let Some(signal) = self
+            .engine
+            .interrupt
+            .first()
+            .filter(|_| !self.interrupt_told)
+        {
+            self.interrupt_told = true;
+            self.show(EventKind::Interrupted {
+                signal: signal.name(),
+            });
+        }
+        let now = self.engine.clock.now();
+        let lease = self.engine.settings.lease;
+        if now.since(self.last_heartbeat) < lease / 4 {
+            return;
+        }
+        self.last_heartbeat = now;
+        let _ = self.engine.store.heartbeat(&self.id, now, now.plus(lease));
+    }
+}
+
+/// What looks on while the agent works.
+struct Live<'r, 'e, 'a, 't> {
+    run: &'r mut Run<'e, 'a>,
+    task: &'t Task,
+    log: AttemptLog,
+    lines: LineSplitter,
+    parser: Box<dyn StreamParser>,
+    shown: Option<Instant>,
+    /// The agent has given its result, with a completion signal in it.
+    concluded: bool,
+}
+
+impl Watch for Live<'_, '_, '_, '_> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) {
+        self.log.write(stream, chunk);
+        if stream == Stream::Err {
+            return;
+        }
+        let mut latest: Option<Activity> = None;
+        let parser = &mut self.parser;
+        self.lines.push(chunk, |line, complete| {
+            if let Some(activity) = parser.line(line, complete) {
+                latest = Some(activity);
+            }
+        });
+        self.concluded = parser.conclusion().is_some_and(|text| {
+            let scope = self.run.signal_scope(self.task);
+            signals::parse(text, &scope).completion != Completion::Absent
+        });
+        // What a killed Ralph leaves behind is read back from the log.
+        self.log.flush();
+        let due = self
+            .shown
+            .is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);
+        let said = matches!(latest, Some(Activity::Said { .. }));
+        if let Some(activity) = latest.filter(|_| due || !said) {
+            self.shown = Some(Instant::now());
+            self.run.show(EventKind::Activity {
+                task_id: self.task.id.clone(),
+                activity,
+            });
+        }
+    }
+
+    fn tick(&mut self) {
+        self.run.beat();
+    }
+
+    fn concluded(&self) -> bool {
+        self.concluded
+    }
+}

@@ -1,0 +1,94 @@
+//! How a run is to be done.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::context::Limits;
+use crate::decide::Policy;
+use crate::model::Strategy;
+use crate::store::Scope;
+
+/// Everything a run depends on besides the plan and the agent.
+#[derive(Clone, Debug)]
+pub struct RunSettings {
+    /// Which tasks it may touch.
+    pub scope: Scope,
+    /// How many attempts it may make.
+    pub limit: Option<u32>,
+    /// How long it may take; the attempt under way is finished.
+    pub max_duration: Option<Duration>,
+    /// What it may cost; no attempt starts above it.
+    pub max_cost_usd: Option<f64>,
+    /// Thresholds of the escalation.
+    pub policy: Policy,
+    /// How models are chosen.
+    pub strategy: Strategy,
+    /// The model that wins over everything.
+    pub forced_model: Option<String>,
+    /// The model a strategy starts from.
+    pub model: Option<String>,
+    /// How long an attempt may take.
+    pub attempt_timeout: Duration,
+    /// How long an agent may be silent.
+    pub idle_timeout: Option<Duration>,
+    /// How long processes have after TERM.
+    pub grace: Duration,
+    /// Gates.
+    pub gate: GateSettings,
+    /// How often a failing service is tried again.
+    pub service_retries: u32,
+    /// The first wait for a failing service; doubles.
+    pub backoff: Duration,
+    /// The longest such wait.
+    pub backoff_cap: Duration,
+    /// The memory part of the prompt.
+    pub memory: Limits,
+    /// How long a claim is believed without a sign of life; for other hosts.
+    pub lease: Duration,
+}
+
+/// How gates are run.
+#[derive(Clone, Debug, Serialize)]
+pub struct GateSettings {
+    /// Whether they are run at all.
+    pub enabled: bool,
+    /// The gate of tasks that have none.
+    pub verify: Option<String>,
+    /// How long one may take.
+    pub timeout: Duration,
+    /// How often a failing one is run again.
+    pub retries: u32,
+    /// Whether it is run before a task's first attempt.
+    pub precheck: bool,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self {
+            scope: Scope::All,
+            limit: None,
+            max_duration: None,
+            max_cost_usd: None,
+            policy: Policy::default(),
+            strategy: Strategy::default(),
+            forced_model: None,
+            model: None,
+            attempt_timeout: Duration::from_secs(30 * 60),
+            idle_timeout: Some(Duration::from_secs(10 * 60)),
+            grace: Duration::from_secs(5),
+            gate: GateSettings {
+                enabled: true,
+                verify: None,
+                timeout: Duration::from_secs(10 * 60),
+                retries: 0,
+                precheck: false,
+            },
+            service_retries: 4,
+            backoff: Duration::from_secs(2),
+            backoff_cap: Duration::from_secs(5 * 60),
+            memory: Limits::default(),
+            lease: Duration::from_secs(60),
+        }
+    }
+}

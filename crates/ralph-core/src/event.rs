@@ -1,0 +1,283 @@
+//! `RunEvent`: the one stream that every display, `--json` and the event log read.
+
+use serde::Serialize;
+
+use crate::agent::Activity;
+use crate::model::{
+    ErrorType, GateOutcome, Key, ModelChoice, Outcome, RunId, Status, TaskId, Timestamp,
+};
+use crate::store::PlanCounts;
+
+/// The version of the envelope.
+pub const EVENT_VERSION: u32 = 1;
+
+/// Something that happened in a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunEvent {
+    /// Version of this format.
+    pub v: u32,
+    /// Rises within a run; events of interest only to live displays leave gaps in the log.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The run.
+    pub run_id: RunId,
+    /// The worker of the run.
+    pub worker: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// The name of a run's one worker.
+pub const WORKER: &str = "w1";
+
+impl RunEvent {
+    /// An event of a run's one worker.
+    pub fn new(seq: u64, at: Timestamp, run_id: &RunId, kind: EventKind) -> Self {
+        Self {
+            v: EVENT_VERSION,
+            seq,
+            at,
+            run_id: run_id.clone(),
+            worker: WORKER.to_owned(),
+            kind,
+        }
+    }
+}
+
+/// A task as events name it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskRef {
+    /// Its id.
+    pub task_id: TaskId,
+    /// Its key.
+    pub key: Option<Key>,
+    /// Its title.
+    pub title: String,
+}
+
+impl TaskRef {
+    /// The name people use.
+    pub fn name(&self) -> &str {
+        self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
+    }
+}
+
+impl From<&crate::model::Task> for TaskRef {
+    fn from(task: &crate::model::Task) -> Self {
+        Self {
+            task_id: task.id.clone(),
+            key: task.key.clone(),
+            title: task.title.clone(),
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventKind {
+    /// The run began.
+    RunStarted {
+        /// The agent it uses.
+        agent: String,
+        /// How it chooses models.
+        strategy: String,
+        /// How many attempts it may make.
+        limit: Option<u32>,
+        /// The plan as it stands.
+        tasks: PlanCounts,
+    },
+    /// A try whose process died was found and recorded.
+    LostFound {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The run that lost it.
+        lost_run_id: RunId,
+        /// Whether it counts (every third in a row does).
+        counted: bool,
+        /// Where the task stands now.
+        status: Status,
+    },
+    /// A session began.
+    AttemptStarted {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The number people see.
+        attempt: u32,
+        /// Which attempt of the run.
+        iteration: u32,
+        /// The agent.
+        agent: String,
+        /// The model and why.
+        #[serde(flatten)]
+        choice: ModelChoice,
+        /// Where the stream goes.
+        log_path: Option<String>,
+    },
+    /// What the agent is doing; not in the log.
+    Activity {
+        /// The task.
+        task_id: TaskId,
+        /// What.
+        activity: Activity,
+    },
+    /// The gate is running; not in the log.
+    GateStarted {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The command.
+        command: String,
+        /// Which run of it.
+        run: u32,
+    },
+    /// The gate ended.
+    GateFinished {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// How.
+        outcome: GateOutcome,
+        /// It failed first and passed when run again.
+        flaky: bool,
+        /// How long all runs took.
+        duration_ms: u64,
+    },
+    /// The gate passed before anything was done: it proves nothing.
+    GateGreenBefore {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The command.
+        command: String,
+    },
+    /// An attempt was captured.
+    AttemptFinished(Box<AttemptFinished>),
+    /// The plan as it stands now; not in the log.
+    Progress {
+        /// Counts by status.
+        tasks: PlanCounts,
+        /// What the run has cost so far.
+        cost_usd: f64,
+    },
+    /// A parent's children are done and its own gate was run.
+    ParentGate {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// Whether it passed.
+        passed: bool,
+    },
+    /// The run waits.
+    Waiting {
+        /// For what.
+        reason: String,
+        /// Until when, where that is known.
+        until: Option<Timestamp>,
+    },
+    /// Something a person should know.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// A signal arrived; the run is ending.
+    Interrupted {
+        /// Its name.
+        signal: &'static str,
+    },
+    /// The run ended.
+    RunFinished {
+        /// The process's exit code.
+        exit_code: i32,
+        /// In a word.
+        outcome: String,
+        /// In a sentence.
+        reason: String,
+        /// Counted attempts.
+        attempts: u32,
+        /// Tasks done by them.
+        done: u32,
+        /// What the run cost, as far as known.
+        cost_usd: f64,
+        /// How long it took.
+        duration_ms: u64,
+        /// The plan as it stands.
+        tasks: PlanCounts,
+    },
+}
+
+/// An attempt that was captured.
+#[derive(Clone, Debug, Serialize)]
+pub struct AttemptFinished {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskRef,
+    /// The number people see.
+    pub attempt: u32,
+    /// Which attempt of the run.
+    pub iteration: u32,
+    /// The model.
+    pub model: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What went wrong.
+    pub error_type: Option<ErrorType>,
+    /// Whether it counts.
+    pub counted: bool,
+    /// One line on what happened.
+    pub message: Option<String>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What it cost.
+    pub cost_usd: Option<f64>,
+    /// Input tokens.
+    pub tokens_input: Option<u64>,
+    /// Output tokens.
+    pub tokens_output: Option<u64>,
+    /// Files it changed.
+    pub files_changed: Option<Vec<String>>,
+    /// Files its gate names that it changed.
+    pub gate_files_changed: Vec<String>,
+    /// Where the task stands now.
+    pub status: Status,
+    /// Why, if it is blocked.
+    pub reason: Option<String>,
+}
+
+impl EventKind {
+    /// The name in `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "run_started",
+            Self::LostFound { .. } => "lost_found",
+            Self::AttemptStarted { .. } => "attempt_started",
+            Self::Activity { .. } => "activity",
+            Self::GateStarted { .. } => "gate_started",
+            Self::GateFinished { .. } => "gate_finished",
+            Self::GateGreenBefore { .. } => "gate_green_before",
+            Self::AttemptFinished(_) => "attempt_finished",
+            Self::Progress { .. } => "progress",
+            Self::ParentGate { .. } => "parent_gate",
+            Self::Waiting { .. } => "waiting",
+            Self::Warning { .. } => "warning",
+            Self::Interrupted { .. } => "interrupted",
+            Self::RunFinished { .. } => "run_finished",
+        }
+    }
+}
+
+/// Where events go: a terminal, JSON lines, a test.
+pub trait Observer {
+    /// Takes one event. Must not fail and should not block.
+    fn event(&mut self, event: &RunEvent);
+}
+
+impl<F: FnMut(&RunEvent)> Observer for F {
+    fn event(&mut self, event: &RunEvent) {
+        self(event);
+    }
+}

@@ -1,0 +1,46 @@
+//! What is known of an attempt, and what was made of it: the plain data that gate, capture and decide share.
+
+use crate::agent::{AgentReport, Stop};
+use crate::model::{ErrorType, GateRecord, Outcome};
+use crate::signals::Signals;
+
+/// What is known of an attempt when its session is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// Why the process ended.
+    pub stop: Stop,
+    /// What its stream said.
+    pub report: &'a AgentReport,
+    /// What its final text signals.
+    pub signals: &'a Signals,
+    /// What the gate said.
+    pub gate: GateView<'a>,
+}
+
+/// What the gate said.
+#[derive(Clone, Copy, Debug)]
+pub enum GateView<'a> {
+    /// There is none, or it is switched off.
+    Absent,
+    /// It was not run.
+    NotRun,
+    /// It ran.
+    Ran(&'a GateRecord),
+    /// Ralph was told to stop while it ran.
+    Interrupted,
+}
+
+/// How the attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// In a word.
+    pub outcome: Outcome,
+    /// More exactly.
+    pub error_type: Option<ErrorType>,
+    /// Whether it counts for or against the task.
+    pub counted: bool,
+    /// One line for people.
+    pub message: Option<String>,
+    /// The agent asked for the whole run to stop.
+    pub abort: bool,
+}

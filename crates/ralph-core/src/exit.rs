@@ -1,0 +1,91 @@
+//! Every exit code of `ralph run`, in one table. `docs/exit-codes.md` is made from it.
+
+use crate::agent::Signal;
+
+/// Why a run ended. The order is the order in which they apply: the first that does, wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunExit {
+    /// Interrupted by a signal; the claim was released.
+    Interrupted(Signal),
+    /// An error in Ralph or its environment.
+    Error,
+    /// Wrong usage or configuration.
+    Usage,
+    /// There is no plan.
+    NoPlan,
+    /// Aborted, by choice or by the agent's promise.
+    Aborted,
+    /// The circuit breaker is open.
+    BreakerOpen,
+    /// Every task in scope is done or skipped.
+    Finished,
+    /// A limit was reached with work left.
+    Limit,
+    /// What is left waits for a person or for a failed task.
+    NothingToRun,
+}
+
+impl RunExit {
+    /// All of them, in the order in which they apply.
+    pub const ALL: [Self; 10] = [
+        Self::Interrupted(Signal::Interrupt),
+        Self::Interrupted(Signal::Terminate),
+        Self::Error,
+        Self::Usage,
+        Self::NoPlan,
+        Self::Aborted,
+        Self::BreakerOpen,
+        Self::Finished,
+        Self::Limit,
+        Self::NothingToRun,
+    ];
+
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Finished => 0,
+            Self::Error => 1,
+            Self::Usage => 2,
+            Self::NoPlan => 3,
+            Self::Limit => 4,
+            Self::NothingToRun => 5,
+            Self::BreakerOpen => 6,
+            Self::Aborted => 7,
+            Self::Interrupted(Signal::Interrupt) => 130,
+            Self::Interrupted(Signal::Terminate) => 143,
+        }
+    }
+
+    /// The word in the database.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Error => "error",
+            Self::Usage => "usage",
+            Self::NoPlan => "no_plan",
+            Self::Limit => "limit",
+            Self::NothingToRun => "nothing_to_run",
+            Self::BreakerOpen => "breaker_open",
+            Self::Aborted => "aborted",
+            Self::Interrupted(_) => "interrupted",
+        }
+    }
+
+    /// The sentence in the documentation.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Finished => "every task in scope is done (or deliberately skipped)",
+            Self::Error => "an error in Ralph or its environment",
+            Self::Usage => "wrong usage or configuration",
+            Self::NoPlan => "there is no plan",
+            Self::Limit => "a limit was reached (attempts, time, cost) with work left",
+            Self::NothingToRun => {
+                "nothing can be run: what is left waits for a human or for a failed task"
+            }
+            Self::BreakerOpen => "stuck: the circuit breaker is open",
+            Self::Aborted => "aborted, by choice or by `<promise>FAILURE</promise>`",
+            Self::Interrupted(Signal::Interrupt) => "interrupted (INT); the claim was released",
+            Self::Interrupted(Signal::Terminate) => "interrupted (TERM); the claim was released",
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The gate: a task's own verify command, run by Ralph and believed by nobody else.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::agent::{
+    self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, SpawnError, Stop, Stream,
+    Watch,
+};
+use crate::model::{GateOutcome, GateRecord};
+use crate::text;
+
+/// How much of the gate's output is kept.
+const TAIL: usize = 8 * 1024;
+
+/// A gate to be run.
+#[derive(Clone, Debug)]
+pub struct Gate<'a> {
+    /// The shell command.
+    pub command: &'a str,
+    /// Where it runs.
+    pub dir: &'a Path,
+    /// Variables it gets.
+    pub env: Vec<(String, String)>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How long it has after TERM.
+    pub grace: Duration,
+    /// How often it is run again when it fails.
+    pub retries: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GateResult {
+    /// It ran to its end.
+    Ran(GateRecord),
+    /// Ralph was told to stop meanwhile.
+    Interrupted,
+}
+
+/// Runs a gate, again if it fails and may be flaky. `look_on` is called many times a second, and with the number
+/// of each run as it starts.
+pub fn run(
+    gate: &Gate<'_>,
+    interrupt: &Interrupt,
+    look_on: &mut dyn FnMut(GateProgress),
+) -> Result<GateResult, SpawnError> {
+    let mut run = 1;
+    loop {
+        look_on(GateProgress::Started { run });
+        let Some(mut record) = once(gate, interrupt, look_on)? else {
+            return Ok(GateResult::Interrupted);
+        };
+        if record.outcome == GateOutcome::Passed || run > gate.retries {
+            record.flaky = record.outcome == GateOutcome::Passed && run > 1;
+            return Ok(GateResult::Ran(record));
+        }
+        run += 1;
+    }
+}
+
+/// What a gate is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateProgress {
+    /// A run of it begins.
+    Started {
+        /// Which one, from 1.
+        run: u32,
+    },
+    /// It is still going.
+    Tick,
+}
+
+fn once(
+    gate: &Gate<'_>,
+    interrupt: &Interrupt,
+    look_on: &mut dyn FnMut(GateProgress),
+) -> Result<Option<GateRecord>, SpawnError> {
+    let launch = Launch {
+        program: "sh".into(),
+        args: vec!["-c".into(), gate.command.into()],
+        env: gate.env.clone(),
+        cwd: gate.dir.to_owned(),
+        stdin: String::new(),
+        access: Access::default(),
+    };
+    let limits = ProcessLimits {
+        wall: gate.timeout,
+        idle: None,
+        grace: gate.grace,
+    };
+    let mut output = Output {
+        tail: BoundedText::new(0, TAIL),
+        look_on,
+    };
+    let ended = agent::run(&launch, &limits, interrupt, &mut output)?;
+    let (outcome, how) = match (ended.stop, ended.exit) {
+        (Stop::Interrupted, _) => return Ok(None),
+        (Stop::WallTimeout | Stop::IdleTimeout, _) => (
+            GateOutcome::TimedOut,
+            format!("took longer than {:?}", gate.timeout),
+        ),
+        (Stop::Exited, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
+        (Stop::Exited, Exit::Code(code)) => {
+            (GateOutcome::Failed, format!("exited with code {code}"))
+        }
+        (Stop::Exited, Exit::Signal(signal)) => {
+            (GateOutcome::Failed, format!("was ended by signal {signal}"))
+        }
+    };
+    Ok(Some(GateRecord {
+        command: text::one_line(gate.command, 80),
+        outcome,
+        ended: how,
+        flaky: false,
+        output_tail: text::mask_secrets(&output.tail.into_text())
+            .trim()
+            .to_owned(),
+        touched: Vec::new(),
+    }))
+}
+
+struct Output<'a> {
+    tail: BoundedText,
+    look_on: &'a mut dyn FnMut(GateProgress),
+}
+
+impl Watch for Output<'_> {
+    fn output(&mut self, _stream: Stream, chunk: &[u8]) {
+        self.tail.push(chunk);
+    }
+
+    fn tick(&mut self) {
+        (self.look_on)(GateProgress::Tick);
+    }
+}
+
+/// Changed files that the gate's command names: an attempt that edits its own judge should be looked at.
+pub fn touched(command: &str, files_changed: &[String]) -> Vec<String> {
+    let separators = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
+    let words: Vec<&str> = command
+        .split(separators)
+        .map(|word| word.trim_start_matches("./"))
+        .filter(|word| !word.is_empty())
+        .collect();
+    files_changed
+        .iter()
+        .filter(|file| words.contains(&file.as_str()))
+        .cloned()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate<'a>(command: &'a str, dir: &'a Path, retries: u32) -> Gate<'a> {
+        Gate {
+            command,
+            dir,
+            env: Vec::new(),
+            timeout: Duration::from_secs(20),
+            grace: Duration::from_millis(200),
+            retries,
+        }
+    }
+
+    fn record(gate: &Gate<'_>) -> GateRecord {
+        match run(gate, &Interrupt::default(), &mut |_| {}).unwrap() {
+            GateResult::Ran(record) => record,
+            GateResult::Interrupted => panic!("nobody interrupted"),
+        }
+    }
+
+    #[test]
+    fn exit_0_passes_and_everything_else_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(
+            record(&gate("true", dir.path(), 0)).outcome,
+            GateOutcome::Passed
+        );
+        let failed = record(&gate("echo out; echo err >&2; exit 3", dir.path(), 0));
+        assert_eq!(failed.outcome, GateOutcome::Failed);
+        assert!(failed.output_tail.contains("out") && failed.output_tail.contains("err"));
+        assert_eq!(
+            record(&gate("kill -9 $$", dir.path(), 0)).outcome,
+            GateOutcome::Failed
+        );
+    }
+
+    #[test]
+    fn only_the_end_of_the_output_is_kept_and_secrets_are_masked() {
+        let dir = tempfile::tempdir().unwrap();
+        let noisy = "i=0; while [ $i -lt 3000 ]; do echo line-$i; i=$((i+1)); done; \
+                     echo password=hunter2secret; exit 1";
+        let tail = record(&gate(noisy, dir.path(), 0)).output_tail;
+        assert!(tail.len() < 2 * TAIL);
+        assert!(tail.contains("line-2999") && !tail.contains("line-5\n"));
+        assert!(!tail.contains("hunter2secret"), "{tail}");
+    }
+
+    #[test]
+    fn a_gate_that_passes_the_second_time_is_flaky() {
+        let dir = tempfile::tempdir().unwrap();
+        let flaky = "test -f seen || { touch seen; exit 1; }";
+        let first = record(&gate(flaky, dir.path(), 1));
+        assert_eq!((first.outcome, first.flaky), (GateOutcome::Passed, true));
+        let second = record(&gate(flaky, dir.path(), 1));
+        assert_eq!((second.outcome, second.flaky), (GateOutcome::Passed, false));
+        assert_eq!(
+            record(&gate("false", dir.path(), 2)).outcome,
+            GateOutcome::Failed
+        );
+    }
+
+    #[test]
+    fn a_gate_that_hangs_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut slow = gate("sleep 60", dir.path(), 0);
+        slow.timeout = Duration::from_millis(100);
+        assert_eq!(record(&slow).outcome, GateOutcome::TimedOut);
+    }
+
+    #[test]
+    fn files_the_gate_names_are_recognised() {
+        let changed = [
+            "tests/a.sh".to_owned(),
+            "src/x.rs".to_owned(),
+            "a.sh".to_owned(),
+        ];
+        assert_eq!(
+            touched("sh ./tests/a.sh && echo ok", &changed),
+            ["tests/a.sh"]
+        );
+        assert_eq!(touched("sh 'a.sh'", &changed), ["a.sh"]);
+        assert!(touched("cargo test", &changed).is_empty());
+    }
+}

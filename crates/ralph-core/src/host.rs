@@ -1,0 +1,183 @@
+//! This host and the processes on it: who we are, and whether somebody else still lives.
+
+use std::fs;
+
+use crate::model::Timestamp;
+use crate::store::{Claim, Owner};
+
+/// Whether the holder of a claim can still be at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// The process runs, or cannot be seen from here.
+    Alive,
+    /// The process is gone.
+    Dead,
+    /// It is on another host, where only its lease speaks for it.
+    Elsewhere,
+}
+
+/// Answers questions about processes; tests bring their own.
+pub trait Host {
+    /// This process.
+    fn owner(&self) -> Owner;
+    /// Whether that process still lives.
+    fn liveness(&self, owner: &Owner) -> Liveness;
+}
+
+/// The machine Ralph runs on.
+#[derive(Debug, Clone)]
+pub struct ThisHost {
+    name: String,
+}
+
+impl ThisHost {
+    /// Looks up the host's name.
+    pub fn new() -> Self {
+        let name = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        Self { name }
+    }
+}
+
+impl Default for ThisHost {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Host for ThisHost {
+    fn owner(&self) -> Owner {
+        let pid = std::process::id();
+        let pid_started = process_start(pid).unwrap_or_default();
+        Owner {
+            host: self.name.clone(),
+            pid,
+            pid_started,
+        }
+    }
+
+    fn liveness(&self, owner: &Owner) -> Liveness {
+        if owner.host != self.name {
+            return Liveness::Elsewhere;
+        }
+        match process_start(owner.pid) {
+            // The same process, not another one that got its id since.
+            Some(started) if started == owner.pid_started => Liveness::Alive,
+            Some(_) => Liveness::Dead,
+            None if cfg!(target_os = "linux") => Liveness::Dead,
+            None => exists(owner.pid),
+        }
+    }
+}
+
+/// Whether a claim may be taken from its holder: its process here is dead, or its lease elsewhere is over. A live
+/// process is never robbed, however long the machine slept.
+pub fn is_stale(claim: &Claim, liveness: Liveness, now: Timestamp) -> bool {
+    match liveness {
+        Liveness::Alive => false,
+        Liveness::Dead => true,
+        Liveness::Elsewhere => claim.expires_at < now,
+    }
+}
+
+/// Boot and start time of a process that is not a zombie; `None` if there is none.
+#[cfg(target_os = "linux")]
+fn process_start(pid: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name stands in parentheses and may itself hold some.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let mut fields = after_name.split_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    let start = fields.nth(18)?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Some(format!("{}:{start}", boot.trim()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn process_start(_pid: u32) -> Option<String> {
+    None
+}
+
+fn exists(pid: u32) -> Liveness {
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    match pid.map(rustix::process::test_kill_process) {
+        Some(Err(rustix::io::Errno::SRCH)) | None => Liveness::Dead,
+        Some(_) => Liveness::Alive,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{RunId, TaskId, Token};
+    use crate::store::{Purpose, UnfinishedAttempt};
+
+    fn claim(expires_at: i64) -> Claim {
+        Claim {
+            task_id: TaskId::from_stored("t-000001"),
+            run_id: RunId::from_stored("r-1"),
+            worker: "w1".into(),
+            owner: Owner {
+                host: "h".into(),
+                pid: 1,
+                pid_started: "x".into(),
+            },
+            token: Token::from_stored("k"),
+            expires_at: Timestamp::from_secs(expires_at),
+            claimed_at: Timestamp::from_secs(0),
+            purpose: Purpose::Attempt,
+            attempt: UnfinishedAttempt::default(),
+        }
+    }
+
+    #[test]
+    fn plan_07_a_live_process_is_never_stale_however_late_it_is() {
+        let now = Timestamp::from_secs(1_000_000);
+        assert!(!is_stale(&claim(0), Liveness::Alive, now));
+        assert!(is_stale(&claim(2_000_000), Liveness::Dead, now));
+        assert!(is_stale(&claim(0), Liveness::Elsewhere, now));
+        assert!(!is_stale(&claim(2_000_000), Liveness::Elsewhere, now));
+    }
+
+    #[test]
+    fn we_live_and_a_reused_process_id_does_not() {
+        let host = ThisHost::new();
+        let own = host.owner();
+        assert_eq!(host.liveness(&own), Liveness::Alive);
+        let reused = Owner {
+            pid_started: "boot:1".into(),
+            ..own.clone()
+        };
+        assert_eq!(host.liveness(&reused), Liveness::Dead);
+        let elsewhere = Owner {
+            host: format!("not-{}", own.host),
+            ..own
+        };
+        assert_eq!(host.liveness(&elsewhere), Liveness::Elsewhere);
+    }
+
+    #[test]
+    fn a_zombie_is_dead() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let host = ThisHost::new();
+        let pid = child.id();
+        let pid_started = process_start(pid).unwrap_or_else(|| "gone".into());
+        let owner = Owner {
+            host: host.owner().host,
+            pid,
+            pid_started,
+        };
+        // Not waited for: the process stays in the table as a zombie.
+        while host.liveness(&owner) != Liveness::Dead {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,38 @@
+//! Ralph's core: the path of one attempt, stage by stage.
+//!
+//! ```text
+//! plan ─► claim ─► context ─► agent ─► signals ─► gate ─► capture ─► decide ─┐
+//!   ▲                                                                        │
+//!   └────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | stage | where |
+//! |---|---|
+//! | plan, claim | [`store`]: tasks, dependencies, claims; [`decide::outlook`] says who waits for whom |
+//! | context | [`context`]: the prompt, within its budget |
+//! | agent | [`agent`]: one file per agent; the process and its stream |
+//! | signals | [`signals`]: what the agent's final text tells Ralph |
+//! | gate | [`gate`]: the task's own verify command |
+//! | capture | [`capture`]: what an attempt leaves behind, in one transaction |
+//! | decide | [`decide`]: verdict, counters, model |
+//!
+//! [`engine`] wires them; stages do not know each other. Nothing here prints, reads flags or looks at `$HOME`:
+//! what happens comes out as [`event::RunEvent`]s.
+
+pub mod agent;
+pub mod capture;
+pub mod clock;
+pub mod context;
+pub mod decide;
+pub mod engine;
+pub mod event;
+pub mod evidence;
+pub mod exit;
+pub mod gate;
+pub mod git;
+pub mod host;
+pub mod model;
+pub mod project;
+pub mod signals;
+pub mod store;
+pub mod text;

@@ -1,0 +1,19 @@
+//! The words of the domain: ids, statuses, outcomes, models. Plain data, no behaviour beyond itself.
+
+mod attempt;
+mod difficulty;
+mod ids;
+mod outcome;
+mod strategy;
+mod task;
+mod time;
+
+pub use attempt::{
+    Attempt, AttemptDetail, GateOutcome, GateRecord, GitRecord, Learning, ReportRow, TaskMetrics,
+};
+pub use difficulty::Difficulty;
+pub use ids::{IdError, Key, Phase, RunId, TaskId, Token};
+pub use outcome::{ErrorType, FailureClass, Outcome};
+pub use strategy::{ModelChoice, Strategy, UnknownStrategy};
+pub use task::{NewTask, Status, Task, TaskEdit, UnknownStatus};
+pub use time::Timestamp;

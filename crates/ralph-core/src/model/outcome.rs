@@ -1,0 +1,197 @@
+//! How an attempt ended, and whose fault that was.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// The four ways an attempt can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Signalled done, and the gate agreed.
+    Done,
+    /// A failed signal, or a gate that did not pass.
+    Failed,
+    /// The agent ended normally and said neither.
+    NoSigil,
+    /// Something broke: see the error type.
+    Error,
+}
+
+impl Outcome {
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::NoSigil => "no_sigil",
+            Self::Error => "error",
+        }
+    }
+
+    /// Reads the stored name.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Done, Self::Failed, Self::NoSigil, Self::Error]
+            .into_iter()
+            .find(|outcome| outcome.as_str() == text)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What went wrong, more exactly.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorType {
+    /// The gate failed.
+    TestFailure,
+    /// The attempt took longer than it may.
+    Timeout,
+    /// The agent was silent for longer than it may be.
+    IdleTimeout,
+    /// The agent ended abnormally.
+    Crash,
+    /// A usage or rate limit.
+    RateLimit,
+    /// The service is overloaded or broken.
+    Overloaded,
+    /// The service could not be reached.
+    Network,
+    /// Credentials are missing or refused.
+    Auth,
+    /// The agent could not be started.
+    Spawn,
+    /// The agent was denied tools it needed.
+    Permission,
+    /// The service does not know what was asked for.
+    Config,
+    /// A signal to Ralph ended the attempt.
+    Interrupted,
+    /// Ralph died during the attempt.
+    Lost,
+    /// What the agent's own report calls it.
+    Reported(String),
+}
+
+/// What follows from a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureClass {
+    /// Counts against the task; the escalation ladder follows.
+    AgentFault,
+    /// Wait for the reset, then again.
+    RateLimit,
+    /// Back off, a bounded number of times.
+    Service,
+    /// Stop at once and say what to do.
+    Setup,
+    /// Release the claim.
+    Interruption,
+    /// Found at the next start.
+    Lost,
+}
+
+impl ErrorType {
+    /// The stored name.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::TestFailure => "test_failure",
+            Self::Timeout => "timeout",
+            Self::IdleTimeout => "idle_timeout",
+            Self::Crash => "crash",
+            Self::RateLimit => "rate_limit",
+            Self::Overloaded => "overloaded",
+            Self::Network => "network",
+            Self::Auth => "auth",
+            Self::Spawn => "spawn",
+            Self::Permission => "permission",
+            Self::Config => "config",
+            Self::Interrupted => "interrupted",
+            Self::Lost => "lost",
+            Self::Reported(name) => name,
+        }
+    }
+
+    /// Reads the stored name together with the outcome it stands beside: an agent's report may use any word,
+    /// so only an `error` can be of Ralph's own classes.
+    pub fn from_stored(outcome: Outcome, text: &str) -> Self {
+        let own = [
+            Self::Timeout,
+            Self::IdleTimeout,
+            Self::Crash,
+            Self::RateLimit,
+            Self::Overloaded,
+            Self::Network,
+            Self::Auth,
+            Self::Spawn,
+            Self::Permission,
+            Self::Config,
+            Self::Interrupted,
+            Self::Lost,
+        ];
+        if text == Self::TestFailure.as_str() {
+            return Self::TestFailure;
+        }
+        match outcome {
+            Outcome::Error => own.into_iter().find(|error| error.as_str() == text),
+            Outcome::Done | Outcome::Failed | Outcome::NoSigil => None,
+        }
+        .unwrap_or_else(|| Self::Reported(text.to_owned()))
+    }
+
+    /// What follows from it.
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Self::TestFailure
+            | Self::Timeout
+            | Self::IdleTimeout
+            | Self::Crash
+            | Self::Reported(_) => FailureClass::AgentFault,
+            Self::RateLimit => FailureClass::RateLimit,
+            Self::Overloaded | Self::Network => FailureClass::Service,
+            Self::Auth | Self::Spawn | Self::Permission | Self::Config => FailureClass::Setup,
+            Self::Interrupted => FailureClass::Interruption,
+            Self::Lost => FailureClass::Lost,
+        }
+    }
+}
+
+impl fmt::Display for ErrorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for ErrorType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reported_word_never_becomes_an_uncounted_class() {
+        let reported = ErrorType::from_stored(Outcome::Failed, "rate_limit");
+        assert_eq!(reported.class(), FailureClass::AgentFault);
+        let own = ErrorType::from_stored(Outcome::Error, "rate_limit");
+        assert_eq!(own.class(), FailureClass::RateLimit);
+    }
+
+    #[test]
+    fn outcomes_read_back() {
+        for outcome in [
+            Outcome::Done,
+            Outcome::Failed,
+            Outcome::NoSigil,
+            Outcome::Error,
+        ] {
+            assert_eq!(Outcome::parse(outcome.as_str()), Some(outcome));
+        }
+        assert_eq!(Outcome::parse("perhaps"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! The names of the ways to choose a model, and a choice made.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A way to choose the model of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Always the same model.
+    Fixed,
+    /// Start at the bottom, one rung up per counted failure.
+    Escalate,
+    /// The middle rung, up when it fails.
+    #[default]
+    CostOptimized,
+    /// The strongest for the first attempt, the middle afterwards.
+    PlanThenExecute,
+}
+
+/// A strategy that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no strategy; there are: fixed, escalate, cost-optimized, plan-then-execute")]
+pub struct UnknownStrategy(pub String);
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Fixed,
+        Self::Escalate,
+        Self::CostOptimized,
+        Self::PlanThenExecute,
+    ];
+
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Escalate => "escalate",
+            Self::CostOptimized => "cost-optimized",
+            Self::PlanThenExecute => "plan-then-execute",
+        }
+    }
+}
+
+impl std::str::FromStr for Strategy {
+    type Err = UnknownStrategy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
+        Self::ALL
+            .into_iter()
+            .find(|strategy| strategy.as_str() == text)
+            .ok_or_else(|| UnknownStrategy(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The model of one attempt, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelChoice {
+    /// The model's name as given to the agent.
+    pub model: String,
+    /// Why, for people and for the agent.
+    pub rationale: String,
+}

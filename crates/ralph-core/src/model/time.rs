@@ -1,0 +1,90 @@
+//! Points in time: RFC 3339, UTC, millisecond precision, everywhere.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+/// A point in time as Ralph stores and prints it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// From milliseconds since 1970.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// From seconds since 1970.
+    pub fn from_secs(secs: i64) -> Self {
+        Self(secs.saturating_mul(1000))
+    }
+
+    /// Milliseconds since 1970.
+    pub fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Reads a stored time.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.parse::<jiff::Timestamp>()
+            .ok()
+            .map(|time| Self(time.as_millisecond()))
+    }
+
+    /// The time a duration later.
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// How long it is from `earlier` to here; zero if that is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(time) => write!(f, "{time:.3}"),
+            // Out of jiff's range: some time no clock shows; still never a panic.
+            Err(_) => write!(f, "1970-01-01T00:00:00.000Z"),
+        }
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sch_01_times_are_rfc_3339_in_utc() {
+        let time = Timestamp::from_millis(1_700_000_000_123);
+        assert_eq!(time.to_string(), "2023-11-14T22:13:20.123Z");
+        assert_eq!(Timestamp::parse(&time.to_string()), Some(time));
+        assert_eq!(
+            Timestamp::parse("2023-11-15T00:13:20.123+02:00"),
+            Some(time)
+        );
+        assert_eq!(Timestamp::parse("yesterday"), None);
+        assert_eq!(
+            Timestamp::from_millis(0).to_string(),
+            "1970-01-01T00:00:00.000Z"
+        );
+    }
+
+    #[test]
+    fn differences_never_go_below_zero() {
+        let early = Timestamp::from_secs(10);
+        let late = early.plus(Duration::from_secs(5));
+        assert_eq!(late.since(early), Duration::from_secs(5));
+        assert_eq!(early.since(late), Duration::ZERO);
+    }
+}

@@ -1,0 +1,218 @@
+//! The one place that knows how things are kept. The rest of the program speaks in domain types, so that a
+//! second engine can stand beside SQLite: it implements these traits and passes the same tests.
+
+mod records;
+mod sqlite;
+
+use std::path::PathBuf;
+
+pub use records::*;
+pub use sqlite::SqliteStore;
+
+use crate::event::RunEvent;
+use crate::model::{
+    Attempt, NewTask, RunId, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp, Token,
+};
+
+/// Why the store refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No task has this id or key.
+    #[error("there is no task `{0}`")]
+    UnknownTask(String),
+    /// Another task has the key.
+    #[error("the key `{key}` is taken by {holder} ({title})")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// Whose it is.
+        holder: TaskId,
+        /// That task's title.
+        title: String,
+    },
+    /// The change would make tasks wait for each other.
+    #[error("that would make a circle: {}", .0.join(" → "))]
+    Cycle(Vec<String>),
+    /// The task has children.
+    #[error("`{task}` has children: {}", .children.join(", "))]
+    HasChildren {
+        /// The task.
+        task: String,
+        /// Names of its children.
+        children: Vec<String>,
+    },
+    /// The task is being attempted right now.
+    #[error("`{task}` is being attempted by run {run_id} (process {pid} on {host})")]
+    InProgress {
+        /// The task.
+        task: String,
+        /// The run that holds it.
+        run_id: RunId,
+        /// The process.
+        pid: u32,
+        /// Its host.
+        host: String,
+    },
+    /// The claim is no longer held; somebody else has taken or recorded the attempt.
+    #[error("the claim on {0} was lost to another process")]
+    ClaimMoved(TaskId),
+    /// The file was written by a newer Ralph.
+    #[error("{path} has schema version {found}; this Ralph knows versions up to {known}")]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest this binary knows.
+        known: u32,
+    },
+    /// The disk is full.
+    #[error("the disk is full: {path} could not be written")]
+    DiskFull {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file or its directory may not be written.
+    #[error("{path} cannot be written: {why}")]
+    NotWritable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        why: String,
+    },
+    /// The file is no database, or a damaged one.
+    #[error("{path} is damaged or is no database: {why}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's reason.
+        why: String,
+    },
+    /// Anything else the engine says.
+    #[error("database {path}: {source}")]
+    Engine {
+        /// The file.
+        path: PathBuf,
+        /// SQLite's error.
+        source: rusqlite::Error,
+    },
+}
+
+/// Shorthand for what store methods return.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Source of ids; passed in so that tests choose them.
+pub type Random<'a> = &'a mut dyn FnMut() -> u64;
+
+/// The plan: reading and changing tasks.
+pub trait PlanStore {
+    /// The task with this id or key.
+    fn task(&self, name: &str) -> Result<Task>;
+    /// Tasks in plan order, those with `status` only if one is given.
+    fn tasks(&self, status: Option<Status>) -> Result<Vec<Task>>;
+    /// A task's children in plan order.
+    fn children(&self, id: &TaskId) -> Result<Vec<Task>>;
+    /// Ids of tasks that could be claimed now, in the order they would be.
+    fn ready(&self, scope: &Scope, limit: usize) -> Result<Vec<TaskId>>;
+    /// How many tasks have each status; kept, so that it costs nothing.
+    fn counts(&self) -> Result<PlanCounts>;
+    /// How many tasks could be claimed now.
+    fn ready_count(&self) -> Result<u64>;
+    /// Tasks that are blocked or failed, in plan order.
+    fn held(&self, limit: usize) -> Result<Vec<Held>>;
+    /// The plan's skeleton, for questions about the whole of it.
+    fn skeleton(&self) -> Result<Vec<PlanNode>>;
+    /// Adds a task.
+    fn add_task(&mut self, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId>;
+    /// Changes a task.
+    fn edit_task(&mut self, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()>;
+    /// A person's word on a task.
+    fn mark(&mut self, id: &TaskId, mark: &Mark, now: Timestamp) -> Result<()>;
+    /// Removes tasks with all that was recorded of them; learnings stay.
+    fn delete_task(&mut self, id: &TaskId, children: Children, now: Timestamp) -> Result<Deleted>;
+    /// Makes `blocked` wait for `blocker`. `false` if it did already.
+    fn add_dependency(
+        &mut self,
+        blocked: &TaskId,
+        blocker: &TaskId,
+        now: Timestamp,
+    ) -> Result<bool>;
+    /// Ends that. `false` if there was no such dependency.
+    fn remove_dependency(
+        &mut self,
+        blocked: &TaskId,
+        blocker: &TaskId,
+        now: Timestamp,
+    ) -> Result<bool>;
+}
+
+/// Runs, claims and what attempts leave behind.
+pub trait RunStore {
+    /// Records the start of a run.
+    fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()>;
+    /// Records its end.
+    fn end_run(&mut self, end: &RunEnd, event: &RunEvent) -> Result<()>;
+    /// Runs that have not ended, by their own account.
+    fn open_runs(&self) -> Result<Vec<RunRow>>;
+    /// Marks a run whose process died as ended.
+    fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()>;
+    /// The run that started last.
+    fn last_run(&self) -> Result<Option<RunRow>>;
+    /// Attempts of a run so far: done and counted.
+    fn run_rates(&self, id: &RunId) -> Result<RunRates>;
+    /// Takes the next ready task, or a parent whose gate is due, in one atomic statement.
+    fn claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>>;
+    /// Records what the claim's attempt is about to do.
+    fn begin_attempt(&mut self, start: &AttemptStart, event: &RunEvent) -> Result<()>;
+    /// Extends the lease of every claim of a run.
+    fn heartbeat(&mut self, run: &RunId, now: Timestamp, expires: Timestamp) -> Result<()>;
+    /// All claims.
+    fn claims(&self) -> Result<Vec<Claim>>;
+    /// Gives a claim back without recording a try.
+    fn release(&mut self, task: &TaskId, token: &Token) -> Result<()>;
+    /// Gives back what a run claimed and did not begin to work on.
+    fn release_unbegun(&mut self, run: &RunId) -> Result<()>;
+    /// Outcome, report, learnings, metrics, task status and events of an attempt: all of it or nothing.
+    fn capture(&mut self, capture: &Capture, random: Random<'_>) -> Result<()>;
+    /// A parent's own gate passed after its children: it is done.
+    fn complete_parent(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        event: &RunEvent,
+        now: Timestamp,
+    ) -> Result<()>;
+    /// Writes events that belong to no other transaction.
+    fn append_events(&mut self, events: &[RunEvent]) -> Result<()>;
+    /// Until when an agent is limited, if it is.
+    fn agent_limit(&self, agent: &str) -> Result<Option<Timestamp>>;
+    /// Remembers until when an agent is limited.
+    fn set_agent_limit(&mut self, agent: &str, until: Timestamp, reason: &str) -> Result<()>;
+}
+
+/// What was recorded.
+pub trait HistoryStore {
+    /// Tries, oldest first; of one task, or of all.
+    fn history(&self, task: Option<&TaskId>) -> Result<Vec<Attempt>>;
+    /// Tries of one run, oldest first.
+    fn run_history(&self, run: &RunId) -> Result<Vec<Attempt>>;
+    /// Counted failures of a task with their reports, oldest first.
+    fn failures(&self, task: &TaskId) -> Result<Vec<PastFailure>>;
+    /// The kept counters of a task.
+    fn metrics(&self, task: &TaskId) -> Result<TaskMetrics>;
+    /// How many tries of a task are recorded, and how many of them count.
+    fn tries(&self, task: &TaskId) -> Result<Tries>;
+    /// What a done attempt of the task said in one sentence.
+    fn summary(&self, task: &TaskId) -> Result<Option<String>>;
+    /// Counted attempts and cost over all time.
+    fn totals(&self) -> Result<Totals>;
+    /// The circuit breaker's state.
+    fn breaker(&self) -> Result<Breaker>;
+    /// A run's events after `after`, oldest first, as JSON texts.
+    fn events(&self, run: &RunId, after: u64) -> Result<Vec<String>>;
+}
+
+/// Everything a store can do.
+pub trait Store: PlanStore + RunStore + HistoryStore + Send {}
+
+impl<T: PlanStore + RunStore + HistoryStore + Send> Store for T {}

@@ -1,0 +1,460 @@
+//! Plain data that goes into the store and comes out of it.
+
+use serde::Serialize;
+
+use crate::agent::{LimitNotice, Usage};
+use crate::event::RunEvent;
+use crate::model::{
+    Difficulty, ErrorType, GateRecord, GitRecord, Key, Learning, Outcome, ReportRow, RunId, Status,
+    Task, TaskId, TaskMetrics, Timestamp, Token,
+};
+
+/// Which tasks a run may touch.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// The whole plan.
+    #[default]
+    All,
+    /// These tasks and their descendants.
+    Below(Vec<TaskId>),
+}
+
+/// How many tasks have each status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the names are the statuses")]
+pub struct PlanCounts {
+    pub total: u64,
+    pub pending: u64,
+    pub in_progress: u64,
+    pub done: u64,
+    pub failed: u64,
+    pub blocked: u64,
+    pub skipped: u64,
+}
+
+impl PlanCounts {
+    /// Tasks that need no more work.
+    pub fn finished(&self) -> u64 {
+        self.done + self.skipped
+    }
+}
+
+/// A task reduced to what the shape of the plan needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanNode {
+    /// The task.
+    pub id: TaskId,
+    /// Its key.
+    pub key: Option<Key>,
+    /// Where it stands.
+    pub status: Status,
+    /// Its parent.
+    pub parent: Option<TaskId>,
+    /// What it waits for.
+    pub depends_on: Vec<TaskId>,
+    /// Its own gate failed after its children were done.
+    pub own_work: bool,
+}
+
+impl PlanNode {
+    /// The name people use.
+    pub fn name(&self) -> &str {
+        self.key.as_ref().map_or(self.id.as_str(), Key::as_str)
+    }
+}
+
+/// A task that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// The task.
+    pub task_id: TaskId,
+    /// What people call it.
+    pub name: String,
+    /// Blocked or failed.
+    pub status: Status,
+    /// Why, where that is known.
+    pub reason: Option<String>,
+}
+
+/// A person's word on a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// It is done.
+    Done,
+    /// It is given up.
+    Failed {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// It is left out; what depends on it may go on.
+    Skipped {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// It is to be done again.
+    Pending,
+}
+
+/// What to do with the children of a deleted task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Children {
+    /// Refuse if there are any.
+    Refuse,
+    /// Delete them too.
+    Delete,
+}
+
+/// What a deletion did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    /// Ids of the deleted tasks.
+    pub tasks: Vec<TaskId>,
+    /// Tasks that waited for one of them and no longer do.
+    pub freed: Vec<TaskId>,
+}
+
+/// A process that can hold a claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Owner {
+    /// Its host.
+    pub host: String,
+    /// Its id there.
+    pub pid: u32,
+    /// When it started, so that a reused id is not mistaken for it.
+    pub pid_started: String,
+}
+
+/// A run about to start.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// Its id.
+    pub id: RunId,
+    /// When.
+    pub started_at: Timestamp,
+    /// Who runs it.
+    pub owner: Owner,
+    /// Its settings as JSON.
+    pub settings: String,
+}
+
+/// A run's end.
+#[derive(Clone, Debug)]
+pub struct RunEnd {
+    /// Its id.
+    pub id: RunId,
+    /// When.
+    pub ended_at: Timestamp,
+    /// In a word.
+    pub outcome: String,
+    /// The exit code.
+    pub exit_code: i32,
+}
+
+/// A run as recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRow {
+    /// Its id.
+    pub id: RunId,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How, in a word.
+    pub outcome: Option<String>,
+    /// With which exit code.
+    pub exit_code: Option<i32>,
+    /// Who ran it.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Counted attempts.
+    pub attempts: u64,
+    /// Of those, done.
+    pub done: u64,
+    /// What it cost, as far as known.
+    pub cost_usd: f64,
+}
+
+/// Attempts of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunRates {
+    /// Done ones.
+    pub done: u32,
+    /// Counted ones.
+    pub counted: u32,
+    /// What they cost, uncounted ones included.
+    pub cost_usd: f64,
+}
+
+/// What a claim is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// An agent's attempt.
+    Attempt,
+    /// Running a parent's own gate after its children are done.
+    ParentGate,
+}
+
+impl Purpose {
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Attempt => "attempt",
+            Self::ParentGate => "gate",
+        }
+    }
+}
+
+/// A wish for work.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest {
+    /// What kind of work.
+    pub purpose: Purpose,
+    /// Within which tasks.
+    pub scope: Scope,
+    /// For which run.
+    pub run_id: RunId,
+    /// By which worker of it.
+    pub worker: String,
+    /// In which process.
+    pub owner: Owner,
+    /// The secret of the new claim.
+    pub token: Token,
+    /// Now.
+    pub now: Timestamp,
+    /// When the lease is over unless it is extended.
+    pub expires_at: Timestamp,
+}
+
+/// A task that was claimed, with what the next stages need.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The task.
+    pub task: Task,
+    /// Its counters.
+    pub metrics: TaskMetrics,
+    /// Numbers of the try that begins.
+    pub tries: Tries,
+}
+
+/// Recorded tries of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// All of them.
+    pub recorded: u32,
+    /// Those that count.
+    pub counted: u32,
+}
+
+/// What is known when an attempt begins.
+#[derive(Clone, Debug)]
+pub struct AttemptStart {
+    /// The task.
+    pub task_id: TaskId,
+    /// The claim's secret.
+    pub token: Token,
+    /// The try's number in the database.
+    pub attempt_number: u32,
+    /// Which attempt of the run.
+    pub iteration: u32,
+    /// The agent.
+    pub agent: String,
+    /// The model.
+    pub model: String,
+    /// Why that model.
+    pub rationale: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// HEAD.
+    pub commit_before: Option<String>,
+    /// Where the stream goes.
+    pub log_path: Option<String>,
+    /// Where the agent works.
+    pub work_dir: String,
+}
+
+/// A claim as stored.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// The task.
+    pub task_id: TaskId,
+    /// The run.
+    pub run_id: RunId,
+    /// The worker.
+    pub worker: String,
+    /// The process.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Its secret.
+    #[serde(skip)]
+    pub token: Token,
+    /// When the lease is over.
+    pub expires_at: Timestamp,
+    /// When it was taken.
+    pub claimed_at: Timestamp,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What was known of the attempt under way.
+    #[serde(skip)]
+    pub attempt: UnfinishedAttempt,
+}
+
+/// What a claim knows of its attempt; empty until the attempt began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UnfinishedAttempt {
+    /// The try's number.
+    pub attempt_number: Option<u32>,
+    /// Which attempt of the run.
+    pub iteration: Option<u32>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Why that model.
+    pub rationale: Option<String>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// HEAD then.
+    pub commit_before: Option<String>,
+    /// Where the stream went.
+    pub log_path: Option<String>,
+    /// Where the agent worked.
+    pub work_dir: Option<String>,
+}
+
+/// What becomes of the task after an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskNext {
+    /// It is done.
+    Done,
+    /// It can be claimed again.
+    Pending,
+    /// It waits for a person.
+    Blocked {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Everything one attempt leaves behind.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// The task.
+    pub task_id: TaskId,
+    /// The claim's secret.
+    pub token: Token,
+    /// Numbers before this try.
+    pub tries: Tries,
+    /// What the claim had recorded when the attempt began.
+    pub start: UnfinishedAttempt,
+    /// The run and worker that made it.
+    pub run_id: RunId,
+    /// The worker.
+    pub worker: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What went wrong.
+    pub error_type: Option<ErrorType>,
+    /// Whether it counts.
+    pub counted: bool,
+    /// One line on what happened, masked.
+    pub message: Option<String>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// Cost, tokens, session and so on, as the agent reported them.
+    pub cost_usd: Option<f64>,
+    /// Tokens.
+    pub usage: Usage,
+    /// The agent's session.
+    pub session_id: Option<String>,
+    /// The model that answered.
+    pub agent_model: Option<String>,
+    /// Tools it was denied.
+    pub denials: Vec<String>,
+    /// Retries of its service.
+    pub service_retries: u64,
+    /// The last limit it spoke of.
+    pub limit: Option<LimitNotice>,
+    /// What git says.
+    pub git: GitRecord,
+    /// What the gate said.
+    pub gate: Option<GateRecord>,
+    /// The gate was green before the first attempt.
+    pub gate_green_before: Option<bool>,
+    /// First sentence of a done attempt's result.
+    pub summary: Option<String>,
+    /// The report of a counted failure.
+    pub report: Option<ReportRow>,
+    /// What the agent learnt.
+    pub learnings: Vec<Learning>,
+    /// The agent's estimate.
+    pub difficulty: Option<Difficulty>,
+    /// Counters after this attempt.
+    pub metrics: TaskMetrics,
+    /// What becomes of the task.
+    pub next: TaskNext,
+    /// A parent's own gate failed: it is now to be worked on itself.
+    pub own_work: bool,
+    /// Events of this stage.
+    pub events: Vec<RunEvent>,
+}
+
+/// A counted failure with its report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastFailure {
+    /// The ordinal among counted tries.
+    pub attempt: u32,
+    /// The model.
+    pub model: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Its report.
+    pub report: Option<ReportRow>,
+}
+
+/// Sums over all time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Counted attempts.
+    pub attempts: u64,
+    /// Cost as far as known.
+    pub cost_usd: f64,
+}
+
+/// The circuit breaker as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Breaker {
+    /// Whether it lets attempts through.
+    pub state: BreakerState,
+    /// Counted failures in a row over all tasks.
+    pub failures: u64,
+    /// When it opened.
+    pub opened_at: Option<Timestamp>,
+}
+
+/// Whether the circuit breaker lets attempts through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    /// Attempts go through.
+    Closed,
+    /// Too many failures: nothing goes through.
+    Open,
+    /// One attempt goes through, to see.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// Reads the stored name; an unknown one lets attempts through.
+    pub fn from_stored(text: &str) -> Self {
+        match text {
+            "open" => Self::Open,
+            "half_open" => Self::HalfOpen,
+            _ => Self::Closed,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What one attempt leaves behind, written together or not at all. The outcome row comes first.
+
+use rusqlite::{Connection, params};
+
+use super::{Refusal, claims, rows, runs, status};
+use crate::model::{Learning, Outcome, ReportRow, Status, TaskId, Timestamp};
+use crate::store::{Capture, Random, TaskNext};
+
+/// Writes a capture inside a transaction.
+pub(super) fn store(
+    tx: &Connection,
+    capture: &Capture,
+    random: Random<'_>,
+) -> std::result::Result<(), Refusal> {
+    let attempt_number = capture.tries.recorded + 1;
+    outcome(tx, capture, attempt_number)?;
+    if let Some(report) = &capture.report {
+        failure_report(
+            tx,
+            &capture.task_id,
+            attempt_number,
+            report,
+            capture.ended_at,
+        )?;
+    }
+    for learning in &capture.learnings {
+        add_learning(tx, &capture.task_id, learning, capture.ended_at, random)?;
+    }
+    metrics(tx, capture)?;
+    run_totals(tx, capture)?;
+    breaker(tx, capture)?;
+    task_status(tx, capture)?;
+    // Last, because losing the claim must undo everything above.
+    claims::give_up(tx, &capture.task_id, &capture.token)?;
+    status::settle(tx, capture.ended_at)?;
+    for event in &capture.events {
+        runs::append(tx, event)?;
+    }
+    Ok(())
+}
+
+fn outcome(tx: &Connection, capture: &Capture, attempt_number: u32) -> rusqlite::Result<()> {
+    let gate = capture.gate.as_ref();
+    tx.prepare_cached(
+        "INSERT INTO iteration_outcomes (
+             task_id, attempt_number, model, started_at, duration_ms, tokens_input, tokens_output, outcome,
+             error_type, ordinal, counted, run_id, iteration, worker, work_dir, agent, cost_usd,
+             tokens_cache_read, tokens_cache_write, session_id, agent_model, rationale, commit_before,
+             commit_after, files_changed, gate_outcome, gate_flaky, gate_green_before,
+             gate_files_changed, gate_output, log_path, summary, message, denials, service_retries,
+             limit_notice)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)",
+    )?
+    .execute(params![
+        capture.task_id.as_str(),
+        attempt_number,
+        capture.start.model.as_deref().unwrap_or("unknown"),
+        capture.started_at.to_string(),
+        millis(capture.ended_at.since(capture.started_at)),
+        capture.usage.input,
+        capture.usage.output,
+        capture.outcome.as_str(),
+        capture.error_type.as_ref().map(|error| error.as_str()),
+        capture.tries.counted + 1,
+        capture.counted,
+        capture.run_id.as_str(),
+        capture.start.iteration,
+        capture.worker,
+        capture.start.work_dir,
+        capture.start.agent,
+        capture.cost_usd,
+        capture.usage.cache_read,
+        capture.usage.cache_write,
+        capture.session_id,
+        capture.agent_model,
+        capture.start.rationale,
+        capture.git.commit_before,
+        capture.git.commit_after,
+        capture.git.files_changed.as_deref().map(rows::to_json),
+        gate.map(|gate| gate.outcome.as_str()),
+        gate.is_some_and(|gate| gate.flaky),
+        capture.gate_green_before,
+        rows::to_json(gate.map_or(&[][..], |gate| &gate.touched)),
+        gate.map(|gate| gate.output_tail.as_str()),
+        capture.start.log_path,
+        capture.summary,
+        capture.message,
+        rows::to_json(&capture.denials),
+        capture.service_retries,
+        capture.limit.as_ref().map(rows::to_json),
+    ])?;
+    Ok(())
+}
+
+fn failure_report(
+    tx: &Connection,
+    task: &TaskId,
+    attempt_number: u32,
+    report: &ReportRow,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO failure_reports (task_id, attempt_number, what_was_tried, why_it_failed,
+             error_category, relevant_files, stack_trace_snippet, retry_suggestion, excerpt, auto,
+             created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute(params![
+        task.as_str(),
+        attempt_number,
+        report.what_was_tried,
+        report.why_it_failed,
+        report.error_category,
+        rows::to_json(&report.relevant_files),
+        report.stack_trace_snippet,
+        report.retry_suggestion,
+        report.excerpt,
+        report.auto,
+        now.to_string(),
+    ])?;
+    Ok(())
+}
+
+fn add_learning(
+    tx: &Connection,
+    task: &TaskId,
+    learning: &Learning,
+    now: Timestamp,
+    random: Random<'_>,
+) -> rusqlite::Result<()> {
+    let mut taken = tx.prepare_cached("SELECT 1 FROM learnings WHERE id = ?1")?;
+    let id = loop {
+        let id = format!("l-{:06x}", random() & 0xff_ffff);
+        if !taken.exists([&id])? {
+            break id;
+        }
+    };
+    tx.prepare_cached(
+        "INSERT INTO learnings (id, task_id, category, content, relevance_tags, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        id,
+        task.as_str(),
+        learning.category,
+        learning.content,
+        rows::to_json(&learning.tags),
+        now.to_string(),
+    ])?;
+    Ok(())
+}
+
+fn metrics(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
+    let after = &capture.metrics;
+    let done = capture.outcome == Outcome::Done;
+    let now = capture.ended_at.to_string();
+    tx.prepare_cached(
+        "INSERT INTO strategy_metrics (task_id, total_attempts, consecutive_failures, last_attempt_at,
+             last_success_at, difficulty_estimate, suggested_model, stuck_flag, next_model, lost_in_a_row)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+         ON CONFLICT (task_id) DO UPDATE SET
+             total_attempts = excluded.total_attempts,
+             consecutive_failures = excluded.consecutive_failures,
+             last_attempt_at = coalesce(excluded.last_attempt_at, last_attempt_at),
+             last_success_at = coalesce(excluded.last_success_at, last_success_at),
+             difficulty_estimate = coalesce(excluded.difficulty_estimate, difficulty_estimate),
+             suggested_model = coalesce(excluded.suggested_model, suggested_model),
+             stuck_flag = excluded.stuck_flag,
+             next_model = excluded.next_model,
+             lost_in_a_row = excluded.lost_in_a_row",
+    )?
+    .execute(params![
+        capture.task_id.as_str(),
+        after.total_attempts,
+        after.consecutive_failures,
+        capture.counted.then_some(&now),
+        done.then_some(&now),
+        capture.difficulty.map(|difficulty| difficulty.as_str()),
+        if done { capture.start.model.as_deref() } else { None },
+        after.stuck,
+        after.next_model,
+        after.lost_in_a_row,
+    ])?;
+    Ok(())
+}
+
+fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "UPDATE runs SET attempts = attempts + ?2, done = done + ?3, cost_usd = cost_usd + ?4
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        capture.run_id.as_str(),
+        capture.counted,
+        capture.outcome == Outcome::Done,
+        capture.cost_usd.unwrap_or(0.0),
+    ])?;
+    Ok(())
+}
+
+/// Counted failures in a row over all tasks.
+fn breaker(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
+    let sql = match (capture.counted, capture.outcome) {
+        (true, Outcome::Done) => "UPDATE breaker SET failures = 0",
+        (true, _) => "UPDATE breaker SET failures = failures + 1",
+        (false, _) => return Ok(()),
+    };
+    tx.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+fn task_status(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
+    let id = &capture.task_id;
+    let now = capture.ended_at;
+    if capture.own_work {
+        tx.prepare_cached("UPDATE tasks SET own_work = 1 WHERE id = ?1")?
+            .execute([id.as_str()])?;
+    }
+    match &capture.next {
+        TaskNext::Pending => status::set(tx, id, Status::Pending, None, now),
+        TaskNext::Blocked { reason } => status::set(tx, id, Status::Blocked, Some(reason), now),
+        TaskNext::Done => {
+            // Somebody may have given the task children meanwhile; then it is done when they are.
+            let open: bool = tx
+                .prepare_cached("SELECT open_children > 0 FROM tasks WHERE id = ?1")?
+                .query_row([id.as_str()], |row| row.get(0))?;
+            let after = if open { Status::Pending } else { Status::Done };
+            status::set(tx, id, after, None, now)
+        }
+    }
+}
+
+fn millis(duration: std::time::Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,198 @@
+//! Reading what was recorded.
+
+use rusqlite::{OptionalExtension, Row};
+
+use super::{SqliteStore, claims, rows};
+use crate::model::{
+    Attempt, AttemptDetail, ErrorType, GateOutcome, Key, Outcome, ReportRow, RunId, TaskId,
+    TaskMetrics,
+};
+use crate::store::{Breaker, BreakerState, HistoryStore, PastFailure, Result, Totals, Tries};
+
+const ATTEMPT: &str = "SELECT o.task_id, t.key, o.ordinal, o.run_id, o.iteration, o.model, o.outcome,
+    o.error_type, o.started_at, o.duration_ms, o.cost_usd, o.tokens_input, o.tokens_output,
+    o.commit_before, o.commit_after, o.files_changed, o.rationale, o.counted, o.attempt_number, o.worker,
+    o.agent, o.session_id, o.tokens_cache_read, o.tokens_cache_write, o.message, o.gate_outcome,
+    o.gate_flaky, o.gate_green_before, o.gate_files_changed, o.gate_output, o.denials,
+    o.service_retries, o.log_path
+    FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
+
+impl HistoryStore for SqliteStore {
+    fn history(&self, task: Option<&TaskId>) -> Result<Vec<Attempt>> {
+        self.read(|conn| match task {
+            Some(task) => conn
+                .prepare_cached(&format!(
+                    "{ATTEMPT} WHERE o.task_id = ?1 ORDER BY o.attempt_number"
+                ))?
+                .query_map([task.as_str()], attempt)?
+                .collect(),
+            None => conn
+                .prepare_cached(&format!("{ATTEMPT} ORDER BY o.started_at, o.rowid"))?
+                .query_map([], attempt)?
+                .collect(),
+        })
+    }
+
+    fn run_history(&self, run: &RunId) -> Result<Vec<Attempt>> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!(
+                "{ATTEMPT} WHERE o.run_id = ?1 ORDER BY o.started_at, o.rowid"
+            ))?
+            .query_map([run.as_str()], attempt)?
+            .collect()
+        })
+    }
+
+    fn failures(&self, task: &TaskId) -> Result<Vec<PastFailure>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT o.ordinal, o.model, o.outcome, o.duration_ms, r.what_was_tried, r.why_it_failed,
+                        r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
+                        r.excerpt, r.auto
+                 FROM iteration_outcomes o
+                 LEFT JOIN failure_reports r
+                     ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number
+                 WHERE o.task_id = ?1 AND o.counted = 1 AND o.outcome <> 'done'
+                 ORDER BY o.attempt_number",
+            )?
+            .query_map([task.as_str()], failure)?
+            .collect()
+        })
+    }
+
+    fn metrics(&self, task: &TaskId) -> Result<TaskMetrics> {
+        self.read(|conn| rows::metrics(conn, task))
+    }
+
+    fn tries(&self, task: &TaskId) -> Result<Tries> {
+        self.read(|conn| claims::tries(conn, task))
+    }
+
+    fn summary(&self, task: &TaskId) -> Result<Option<String>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT summary FROM iteration_outcomes WHERE task_id = ?1 AND outcome = 'done'
+                 ORDER BY attempt_number DESC LIMIT 1",
+            )?
+            .query_row([task.as_str()], |row| row.get(0))
+            .optional()
+            .map(Option::flatten)
+        })
+    }
+
+    fn totals(&self) -> Result<Totals> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT attempts, cost_usd FROM totals")?
+                .query_row([], |row| {
+                    Ok(Totals {
+                        attempts: row.get(0)?,
+                        cost_usd: row.get(1)?,
+                    })
+                })
+        })
+    }
+
+    fn breaker(&self) -> Result<Breaker> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT state, failures, opened_at FROM breaker")?
+                .query_row([], |row| {
+                    Ok(Breaker {
+                        state: BreakerState::from_stored(&row.get::<_, String>(0)?),
+                        failures: row.get(1)?,
+                        opened_at: rows::optional_time(row, 2)?,
+                    })
+                })
+        })
+    }
+
+    fn events(&self, run: &RunId, after: u64) -> Result<Vec<String>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT json FROM run_events WHERE run_id = ?1 AND seq > ?2 ORDER BY seq",
+            )?
+            .query_map(rusqlite::params![run.as_str(), after], |row| row.get(0))?
+            .collect()
+        })
+    }
+}
+
+fn outcome(row: &Row<'_>, column: usize) -> rusqlite::Result<Outcome> {
+    // The table's own check lets no other word in.
+    Ok(Outcome::parse(&row.get::<_, String>(column)?).unwrap_or(Outcome::Error))
+}
+
+fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
+    let outcome = outcome(row, 6)?;
+    let files_changed: Option<Vec<String>> = row
+        .get::<_, Option<String>>(15)?
+        .map(|text| rows::json_list(&text));
+    Ok(Attempt {
+        task_id: TaskId::from_stored(row.get::<_, String>(0)?),
+        key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
+        attempt: row.get(2)?,
+        run_id: row.get::<_, Option<String>>(3)?.map(RunId::from_stored),
+        iteration: row.get(4)?,
+        model: row.get(5)?,
+        outcome,
+        error_type: row
+            .get::<_, Option<String>>(7)?
+            .map(|text| ErrorType::from_stored(outcome, &text)),
+        started_at: rows::time(row, 8)?,
+        duration_ms: row.get(9)?,
+        cost_usd: row.get(10)?,
+        tokens_input: row.get(11)?,
+        tokens_output: row.get(12)?,
+        commit_before: row.get(13)?,
+        commit_after: row.get(14)?,
+        rationale: row.get(16)?,
+        counted: row.get(17)?,
+        detail: AttemptDetail {
+            attempt_number: row.get(18)?,
+            worker: row.get(19)?,
+            agent: row.get(20)?,
+            session_id: row.get(21)?,
+            tokens_cache_read: row.get(22)?,
+            tokens_cache_write: row.get(23)?,
+            message: row.get(24)?,
+            gate: row
+                .get::<_, Option<String>>(25)?
+                .as_deref()
+                .and_then(GateOutcome::parse),
+            gate_flaky: row.get(26)?,
+            gate_green_before: row.get(27)?,
+            gate_files_changed: rows::json_list(&row.get::<_, String>(28)?),
+            gate_output: row.get(29)?,
+            changed_nothing: files_changed.as_ref().map(Vec::is_empty),
+            denials: rows::json_list(&row.get::<_, String>(30)?),
+            service_retries: row.get(31)?,
+            log_path: row.get(32)?,
+        },
+        files_changed,
+    })
+}
+
+fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
+    let report = match row.get::<_, Option<String>>(4)? {
+        None => None,
+        Some(what_was_tried) => Some(ReportRow {
+            what_was_tried,
+            why_it_failed: row.get(5)?,
+            error_category: row.get(6)?,
+            relevant_files: row
+                .get::<_, Option<String>>(7)?
+                .map(|text| rows::json_list(&text))
+                .unwrap_or_default(),
+            stack_trace_snippet: row.get(8)?,
+            retry_suggestion: row.get(9)?,
+            excerpt: row.get(10)?,
+            auto: row.get(11)?,
+        }),
+    };
+    Ok(PastFailure {
+        attempt: row.get(0)?,
+        model: row.get(1)?,
+        outcome: outcome(row, 2)?,
+        duration_ms: row.get(3)?,
+        report,
+    })
+}

@@ -1,0 +1,111 @@
+//! Bringing a file to the present schema, one transaction per step.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{SqliteStore, translate};
+use crate::store::{Result, StoreError};
+
+/// Each step brings a file of the version before it to its own. Steps are only ever appended.
+const STEPS: [&str; 3] = [
+    include_str!("../../../migrations/sqlite/0001_v1.sql"),
+    include_str!("../../../migrations/sqlite/0002_plan.sql"),
+    include_str!("../../../migrations/sqlite/0003_attempts.sql"),
+];
+
+/// The version this binary writes.
+pub(super) const KNOWN: u32 = STEPS.len() as u32;
+
+/// Looks at the file's header before SQLite does, so that a newer file is not touched in any way.
+pub(super) fn refuse_newer(path: &Path) -> Result<()> {
+    let mut header = [0_u8; 64];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    if read.is_err() || !header.starts_with(b"SQLite format 3\0") {
+        return Ok(());
+    }
+    let found = u32::from_be_bytes([header[60], header[61], header[62], header[63]]);
+    refuse_if_newer(path, found)
+}
+
+fn refuse_if_newer(path: &Path, found: u32) -> Result<()> {
+    if found > KNOWN {
+        return Err(StoreError::NewerSchema {
+            path: path.to_owned(),
+            found,
+            known: KNOWN,
+        });
+    }
+    Ok(())
+}
+
+/// Applies what is missing.
+pub(super) fn run(store: &mut SqliteStore) -> Result<()> {
+    let path = store.path.clone();
+    let version = version(&store.conn).map_err(|e| translate(&path, e))?;
+    refuse_if_newer(&path, version)?;
+    if version == KNOWN {
+        return Ok(());
+    }
+    if version > 0 {
+        keep_copy(&store.conn, &path, version)?;
+    }
+    apply(&mut store.conn).map_err(|e| translate(&path, e))
+}
+
+fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "journal_mode", "WAL")?;
+    // Tables are rebuilt, and rows of an old file may point nowhere; both need the checks to rest.
+    conn.pragma_update(None, "foreign_keys", "OFF")?;
+    loop {
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Asked again inside the lock: another process may have done the step meanwhile.
+        let version = version(&tx)?;
+        let Some(step) = STEPS.get(version as usize) else {
+            break;
+        };
+        tx.execute_batch(step)?;
+        tx.pragma_update(None, "user_version", version + 1)?;
+        tx.commit()?;
+    }
+    conn.pragma_update(None, "foreign_keys", "ON")
+}
+
+fn version(conn: &Connection) -> rusqlite::Result<u32> {
+    conn.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Keeps the file as it was, beside it. A copy that is there already is of the same version and stays.
+fn keep_copy(conn: &Connection, path: &Path, version: u32) -> Result<()> {
+    let copy = copy_path(path, version);
+    if copy.exists() {
+        return Ok(());
+    }
+    let not_writable = |why: String| StoreError::NotWritable {
+        path: copy.clone(),
+        why,
+    };
+    let dir = path.parent().unwrap_or(Path::new("."));
+    // SQLite fills an empty file as it makes a new one, and nobody sees half a copy under the final name.
+    let partial = tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
+    let name = partial
+        .path()
+        .to_str()
+        .ok_or_else(|| not_writable("its name is no Unicode".into()))?;
+    conn.execute("VACUUM INTO ?1", [name])
+        .map_err(|e| translate(&copy, e))?;
+    match partial.persist_noclobber(&copy) {
+        Ok(_) => Ok(()),
+        // Another process made the same copy meanwhile.
+        Err(_) if copy.exists() => Ok(()),
+        Err(error) => Err(not_writable(error.to_string())),
+    }
+}
+
+fn copy_path(path: &Path, version: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".v{version}.bak"));
+    PathBuf::from(name)
+}

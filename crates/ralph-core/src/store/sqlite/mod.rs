@@ -1,0 +1,146 @@
+//! The SQLite store: one file, WAL, foreign keys on. The only opener of the database.
+
+mod capture;
+mod claims;
+mod graph;
+mod history;
+mod migrate;
+mod plan;
+mod rows;
+mod runs;
+mod status;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::{Result, StoreError};
+
+/// How long a writer waits for another one. Transactions are short, so this is only met when a machine stalls.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a commit must survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// A crash of Ralph. Losing it to a power cut does no harm: a claim is simply taken again.
+    Process,
+    /// A power cut: one fsync.
+    Power,
+}
+
+/// A project's database.
+#[derive(Debug)]
+pub struct SqliteStore {
+    conn: Connection,
+    path: PathBuf,
+}
+
+impl SqliteStore {
+    /// Opens the file, makes it where it is missing, and brings it to the present schema.
+    pub fn open(path: &Path) -> Result<Self> {
+        migrate::refuse_newer(path)?;
+        let conn = Connection::open(path).map_err(|e| translate(path, e))?;
+        let mut store = Self {
+            conn,
+            path: path.to_owned(),
+        };
+        store.prepare().map_err(|e| translate(path, e))?;
+        migrate::run(&mut store)?;
+        Ok(store)
+    }
+
+    fn prepare(&mut self) -> rusqlite::Result<()> {
+        self.conn.busy_timeout(BUSY_TIMEOUT)?;
+        self.conn.set_prepared_statement_cache_capacity(64);
+        self.conn.pragma_update(None, "foreign_keys", "ON")?;
+        self.conn.pragma_update(None, "synchronous", "NORMAL")
+    }
+
+    /// SQLite's own check of the file: `ok`, or what is wrong.
+    pub fn integrity(&self) -> Result<String> {
+        self.read(|conn| conn.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+    }
+
+    /// Runs a query, with errors that name the file.
+    fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        query(&self.conn).map_err(|e| translate(&self.path, e))
+    }
+
+    /// Runs one write transaction; nothing of it stays if it fails.
+    fn write<T>(
+        &mut self,
+        durability: Durability,
+        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Refusal>,
+    ) -> Result<T> {
+        let path = &self.path;
+        if durability == Durability::Power {
+            self.conn
+                .pragma_update(None, "synchronous", "FULL")
+                .map_err(|e| translate(path, e))?;
+        }
+        let result = transact(&mut self.conn, change).map_err(|refusal| match refusal {
+            Refusal::Domain(error) => *error,
+            Refusal::Engine(error) => translate(path, error),
+        });
+        if durability == Durability::Power {
+            self.conn
+                .pragma_update(None, "synchronous", "NORMAL")
+                .map_err(|e| translate(path, e))?;
+        }
+        result
+    }
+}
+
+fn transact<T>(
+    conn: &mut Connection,
+    change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Refusal>,
+) -> std::result::Result<T, Refusal> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = change(&tx)?;
+    tx.commit()?;
+    Ok(value)
+}
+
+/// Why a transaction is rolled back.
+enum Refusal {
+    /// A rule of the plan.
+    Domain(Box<StoreError>),
+    /// SQLite.
+    Engine(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Domain(Box::new(error))
+    }
+}
+
+/// Gives SQLite's errors the meaning they have for a user.
+fn translate(path: &Path, error: rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode;
+    let path = path.to_owned();
+    let why = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::DiskFull { path },
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            StoreError::NotWritable { path, why }
+        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            StoreError::Damaged { path, why }
+        }
+        _ => StoreError::Engine {
+            path,
+            source: error,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Runs, their events, and the claims they hold.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{Durability, SqliteStore, claims, rows, status};
+use crate::event::RunEvent;
+use crate::model::{RunId, Status, TaskId, Timestamp, Token};
+use crate::store::{
+    AttemptStart, Capture, Claim, ClaimRequest, Claimed, NewRun, Owner, Random, Result, RunEnd,
+    RunRates, RunRow, RunStore, StoreError,
+};
+
+impl RunStore for SqliteStore {
+    fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "INSERT INTO runs (id, started_at, settings, host, pid, pid_started)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    run.id.as_str(),
+                    run.started_at.to_string(),
+                    run.settings,
+                    run.owner.host,
+                    run.owner.pid,
+                    run.owner.pid_started
+                ],
+            )?;
+            Ok(append(tx, event)?)
+        })
+    }
+
+    fn end_run(&mut self, end: &RunEnd, event: &RunEvent) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            tx.execute(
+                "UPDATE runs SET ended_at = ?2, outcome = ?3, exit_code = ?4 WHERE id = ?1",
+                params![
+                    end.id.as_str(),
+                    end.ended_at.to_string(),
+                    end.outcome,
+                    end.exit_code
+                ],
+            )?;
+            Ok(append(tx, event)?)
+        })
+    }
+
+    fn open_runs(&self) -> Result<Vec<RunRow>> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!("{RUN} WHERE ended_at IS NULL ORDER BY started_at"))?
+                .query_map([], run)?
+                .collect()
+        })
+    }
+
+    fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "UPDATE runs SET ended_at = ?2, outcome = 'lost' WHERE id = ?1 AND ended_at IS NULL",
+                [id.as_str(), &now.to_string()],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn last_run(&self) -> Result<Option<RunRow>> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!(
+                "{RUN} ORDER BY started_at DESC, rowid DESC LIMIT 1"
+            ))?
+            .query_row([], run)
+            .optional()
+        })
+    }
+
+    fn run_rates(&self, id: &RunId) -> Result<RunRates> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT done, attempts, cost_usd FROM runs WHERE id = ?1")?
+                .query_row([id.as_str()], |row| {
+                    Ok(RunRates {
+                        done: row.get(0)?,
+                        counted: row.get(1)?,
+                        cost_usd: row.get(2)?,
+                    })
+                })
+                .optional()
+                .map(Option::unwrap_or_default)
+        })
+    }
+
+    fn claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>> {
+        self.take_claim(request)
+    }
+
+    fn begin_attempt(&mut self, start: &AttemptStart, event: &RunEvent) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            let held = tx
+                .prepare_cached(
+                    "UPDATE claims SET attempt_number = ?3, iteration = ?4, agent = ?5, model = ?6,
+                            rationale = ?7, started_at = ?8, commit_before = ?9, log_path = ?10,
+                            work_dir = ?11
+                     WHERE task_id = ?1 AND token = ?2",
+                )?
+                .execute(params![
+                    start.task_id.as_str(),
+                    start.token.as_str(),
+                    start.attempt_number,
+                    start.iteration,
+                    start.agent,
+                    start.model,
+                    start.rationale,
+                    start.started_at.to_string(),
+                    start.commit_before,
+                    start.log_path,
+                    start.work_dir,
+                ])?;
+            if held == 0 {
+                return Err(StoreError::ClaimMoved(start.task_id.clone()).into());
+            }
+            Ok(append(tx, event)?)
+        })
+    }
+
+    fn heartbeat(&mut self, run: &RunId, now: Timestamp, expires: Timestamp) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            Ok(claims::extend(tx, run, now, expires)?)
+        })
+    }
+
+    fn claims(&self) -> Result<Vec<Claim>> {
+        self.read(claims::all)
+    }
+
+    fn release(&mut self, task: &TaskId, token: &Token) -> Result<()> {
+        self.write(Durability::Process, |tx| claims::give_up(tx, task, token))
+    }
+
+    fn release_unbegun(&mut self, run: &RunId) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "DELETE FROM claims WHERE run_id = ?1 AND attempt_number = 0",
+                [run.as_str()],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn capture(&mut self, capture: &Capture, random: Random<'_>) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            super::capture::store(tx, capture, random)
+        })
+    }
+
+    fn complete_parent(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        event: &RunEvent,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            status::set(tx, task, Status::Done, None, now)?;
+            claims::give_up(tx, task, token)?;
+            status::settle(tx, now)?;
+            Ok(append(tx, event)?)
+        })
+    }
+
+    fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            events.iter().try_for_each(|event| append(tx, event))?;
+            Ok(())
+        })
+    }
+
+    fn agent_limit(&self, agent: &str) -> Result<Option<Timestamp>> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT until FROM agent_limits WHERE agent = ?1")?
+                .query_row([agent], |row| rows::time(row, 0))
+                .optional()
+        })
+    }
+
+    fn set_agent_limit(&mut self, agent: &str, until: Timestamp, reason: &str) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "INSERT INTO agent_limits (agent, until, reason) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (agent) DO UPDATE SET until = excluded.until, reason = excluded.reason",
+                [agent, &until.to_string(), reason],
+            )?;
+            Ok(())
+        })
+    }
+}
+
+/// Writes one event of a run.
+pub(super) fn append(conn: &Connection, event: &RunEvent) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO run_events (run_id, seq, at, type, json) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        event.run_id.as_str(),
+        event.seq,
+        event.at.to_string(),
+        event.kind.name(),
+        rows::to_json(event),
+    ])?;
+    Ok(())
+}
+
+const RUN: &str =
+    "SELECT id, started_at, ended_at, outcome, exit_code, host, pid, pid_started, attempts,
+    done, cost_usd FROM runs";
+
+fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        id: RunId::from_stored(row.get::<_, String>(0)?),
+        started_at: rows::time(row, 1)?,
+        ended_at: rows::optional_time(row, 2)?,
+        outcome: row.get(3)?,
+        exit_code: row.get(4)?,
+        owner: Owner {
+            host: row.get(5)?,
+            pid: row.get(6)?,
+            pid_started: row.get(7)?,
+        },
+        attempts: row.get(8)?,
+        done: row.get(9)?,
+        cost_usd: row.get(10)?,
+    })
+}

@@ -1,0 +1,117 @@
+//! Changing where a task stands, with all that follows from it in the tree.
+
+use rusqlite::{Connection, params};
+
+use crate::model::{Status, TaskId, Timestamp};
+
+/// Sets a status and keeps the count of failed ancestors below it. Dependents, parents and totals are kept by
+/// triggers.
+pub(super) fn set(
+    conn: &Connection,
+    id: &TaskId,
+    status: Status,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    let before: String = conn
+        .prepare_cached("SELECT status FROM tasks WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))?;
+    conn.prepare_cached(
+        "UPDATE tasks SET status = ?2, reason = ?3, needs_human = ?4, updated_at = ?5 WHERE id = ?1",
+    )?
+    .execute(params![
+        id.as_str(),
+        status.as_str(),
+        reason,
+        status == Status::Blocked,
+        now.to_string()
+    ])?;
+    let failed = Status::Failed.as_str();
+    match (before == failed, status == Status::Failed) {
+        (false, true) => shift_failed_below(conn, id, 1),
+        (true, false) => shift_failed_below(conn, id, -1),
+        _ => Ok(()),
+    }
+}
+
+/// Adds to the count of failed ancestors of everything below a task.
+pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "WITH RECURSIVE below (id) AS (
+             SELECT id FROM tasks WHERE parent_id = ?1
+             UNION SELECT t.id FROM tasks t JOIN below b ON t.parent_id = b.id)
+         UPDATE tasks SET failed_ancestors = failed_ancestors + ?2 WHERE id IN below",
+    )?
+    .execute(params![id.as_str(), by])?;
+    Ok(())
+}
+
+/// Ids of everything below a task.
+pub(super) fn below(conn: &Connection, id: &TaskId) -> rusqlite::Result<Vec<(TaskId, Status)>> {
+    conn.prepare_cached(
+        "WITH RECURSIVE below (id) AS (
+             SELECT id FROM tasks WHERE parent_id = ?1
+             UNION SELECT t.id FROM tasks t JOIN below b ON t.parent_id = b.id)
+         SELECT id, status FROM tasks WHERE id IN below ORDER BY position",
+    )?
+    .query_map([id.as_str()], |row| {
+        Ok((
+            TaskId::from_stored(row.get::<_, String>(0)?),
+            super::rows::status(row, 1)?,
+        ))
+    })?
+    .collect()
+}
+
+/// Opens finished ancestors again: one of their descendants is open.
+pub(super) fn reopen_ancestors(
+    conn: &Connection,
+    id: &TaskId,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    let ancestors: Vec<(String, Status)> = conn
+        .prepare_cached(
+            "WITH RECURSIVE above (id) AS (
+                 SELECT parent_id FROM tasks WHERE id = ?1 AND parent_id IS NOT NULL
+                 UNION SELECT t.parent_id FROM tasks t JOIN above a ON t.id = a.id
+                     WHERE t.parent_id IS NOT NULL)
+             SELECT id, status FROM tasks WHERE id IN above",
+        )?
+        .query_map([id.as_str()], |row| {
+            Ok((row.get(0)?, super::rows::status(row, 1)?))
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    for (ancestor, status) in ancestors {
+        if status.satisfies() {
+            set(
+                conn,
+                &TaskId::from_stored(ancestor.clone()),
+                Status::Pending,
+                None,
+                now,
+            )?;
+        }
+        conn.prepare_cached("UPDATE tasks SET own_work = 0 WHERE id = ?1 AND own_work = 1")?
+            .execute([&ancestor])?;
+    }
+    Ok(())
+}
+
+/// Makes parents done whose children all are, and theirs in turn. One with a gate of its own waits for it.
+pub(super) fn settle(conn: &Connection, now: Timestamp) -> rusqlite::Result<()> {
+    let mut next = conn.prepare_cached(
+        "SELECT id FROM tasks WHERE gate_due = 1 AND verify IS NULL ORDER BY priority, position LIMIT 1",
+    )?;
+    loop {
+        let mut rows = next.query([])?;
+        let Some(id) = rows
+            .next()?
+            .map(|row| row.get::<_, String>(0))
+            .transpose()?
+        else {
+            return Ok(());
+        };
+        drop(rows);
+        set(conn, &TaskId::from_stored(id), Status::Done, None, now)?;
+    }
+}

@@ -1,0 +1,183 @@
+//! Old files, new files, files from the future.
+
+use rusqlite::Connection;
+
+use crate::model::{Status, Timestamp};
+use crate::store::sqlite::{SqliteStore, migrate};
+use crate::store::{PlanStore, Scope, StoreError};
+
+const V1: &str = include_str!("../../../../migrations/sqlite/0001_v1.sql");
+
+/// A version-1 file as an earlier Ralph left it.
+fn old_file(path: &std::path::Path, fill: &str) {
+    let conn = Connection::open(path).unwrap();
+    conn.execute_batch(V1).unwrap();
+    conn.execute_batch(fill).unwrap();
+    conn.pragma_update(None, "user_version", 1).unwrap();
+}
+
+#[test]
+fn sch_12_a_version_1_file_opens_and_keeps_every_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(
+        &path,
+        "INSERT INTO tasks VALUES
+           ('t-000001', NULL, 'parent', 'd1', 'pending', 0, '2024-05-01T10:00:00Z', '2024-05-01 11:00:00', NULL),
+           ('t-000002', 't-000001', 'done child', '', 'done', 0, '2024-05-01 10:00:01', '1714561201', NULL),
+           ('t-000003', 't-000001', 'claimed', NULL, 'in_progress', 1, '2024-05-01T12:00:02+02:00', NULL, 'w'),
+           ('t-000004', NULL, 'blocked', '', 'blocked', 0, '2024-05-01 10:00:03', NULL, NULL),
+           ('t-000005', NULL, 'failed', '', 'failed', 0, '2024-05-01 10:00:04', NULL, NULL),
+           ('t-000006', 't-000005', 'below failed', '', 'pending', 0, '2024-05-01 10:00:05', NULL, NULL);
+         INSERT INTO dependencies VALUES ('t-000003', 't-000004'), ('t-000002', 't-000004'),
+           ('t-999999', 't-000003');
+         INSERT INTO task_logs VALUES (7, 't-000002', 'hello', '2024-05-01 10:00:00'),
+           (8, 't-gone', 'orphan', NULL);",
+    );
+    let store = SqliteStore::open(&path).unwrap();
+    let tasks = store.tasks(None).unwrap();
+    assert_eq!(tasks.len(), 6);
+    let status = |id: &str| store.task(id).unwrap().status;
+    assert_eq!(status("t-000003"), Status::Pending);
+    assert_eq!(status("t-000004"), Status::Pending);
+    assert_eq!(status("t-000002"), Status::Done);
+    let second = store.task("t-000002").unwrap();
+    assert_eq!(
+        second.created_at,
+        Timestamp::parse("2024-05-01T10:00:01Z").unwrap()
+    );
+    assert_eq!(second.updated_at, Timestamp::from_secs(1_714_561_201));
+    assert_eq!(
+        store.task("t-000003").unwrap().created_at,
+        Timestamp::parse("2024-05-01T10:00:02Z").unwrap()
+    );
+    // A dependency on a task that is not there holds nobody up; the claimed one is ready again.
+    let ready = store.ready(&Scope::All, 9).unwrap();
+    assert_eq!(
+        ready.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+        ["t-000003"]
+    );
+    let count = |sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(count("SELECT count(*) FROM dependencies"), 3);
+    assert_eq!(count("SELECT count(*) FROM task_logs"), 2);
+    assert_eq!(count("PRAGMA user_version"), i64::from(migrate::KNOWN));
+    // SCH-11: the file as it was is kept.
+    let copy = Connection::open(dir.path().join("progress.db.v1.bak")).unwrap();
+    let rows: i64 = copy
+        .query_row("SELECT count(*) FROM tasks", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(rows, 6);
+    drop(store);
+    assert_eq!(
+        SqliteStore::open(&path).unwrap().tasks(None).unwrap().len(),
+        6
+    );
+}
+
+#[test]
+fn sch_12_thousands_of_rows_keep_their_shape() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(
+        &path,
+        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4999)
+         INSERT INTO tasks SELECT printf('t-%06x', i), NULL, 'task ' || i, '', 'pending', 0,
+             datetime(1700000000 + i, 'unixepoch'), NULL, NULL FROM n;
+         INSERT INTO dependencies SELECT printf('t-%06x', i - 1), printf('t-%06x', i)
+             FROM (SELECT rowid - 1 AS i FROM tasks) WHERE i > 0;",
+    );
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.counts().unwrap().pending, 5000);
+    assert_eq!(store.ready(&Scope::All, 10).unwrap().len(), 1);
+    assert_eq!(store.task("t-001387").unwrap().depends_on.len(), 1);
+}
+
+#[test]
+fn sch_13_a_newer_file_is_refused_and_not_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    conn.pragma_update(None, "user_version", 99).unwrap();
+    conn.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    drop(conn);
+    let before = std::fs::read(&path).unwrap();
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let files = names();
+    let error = SqliteStore::open(&path).unwrap_err();
+    assert!(
+        matches!(error, StoreError::NewerSchema { found: 99, .. }),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(names(), files);
+}
+
+#[test]
+fn sch_01_03_the_schema_is_as_the_design_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&dir.path().join("progress.db")).unwrap();
+    let text = |sql: &str| -> String { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(text("PRAGMA journal_mode"), "wal");
+    assert_eq!(store.integrity().unwrap(), "ok");
+    let on: i64 = store
+        .conn
+        .query_row("PRAGMA foreign_keys", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(on, 1);
+    for index in [
+        "idx_iteration_outcomes_task_id",
+        "idx_iteration_outcomes_started_at",
+        "idx_iteration_outcomes_model_outcome",
+        "idx_failure_reports_task_id",
+        "idx_failure_reports_error_category",
+        "idx_learnings_task_id",
+        "idx_learnings_created_at",
+        "idx_learnings_pruned_at",
+        "idx_learnings_category",
+        "idx_strategy_metrics_stuck_flag",
+        "idx_strategy_metrics_consecutive_failures",
+    ] {
+        let sql = format!("SELECT count(*) || '' FROM sqlite_master WHERE name = '{index}'");
+        assert_eq!(text(&sql), "1", "{index}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_an_error_that_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    std::fs::write(
+        &path,
+        "this is no database at all, but long enough to be mistaken for one",
+    )
+    .unwrap();
+    let error = SqliteStore::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn two_processes_may_open_an_old_file_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(
+        &path,
+        "INSERT INTO tasks (id, title) VALUES ('t-000001', 'x');",
+    );
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let path = path.clone();
+            std::thread::spawn(move || SqliteStore::open(&path).unwrap().tasks(None).unwrap().len())
+        })
+        .collect();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), 1);
+    }
+}

@@ -1,0 +1,110 @@
+//! Shortening text to a number of characters without breaking words.
+
+use std::borrow::Cow;
+
+use super::clean;
+
+/// The start of `text`, at most `max_chars` characters, never ending inside a word or in whitespace.
+///
+/// A single word longer than the limit is the one thing that is cut hard: the alternative is nothing.
+#[must_use]
+pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
+    let Some((limit, next)) = text.char_indices().nth(max_chars) else {
+        return Cow::Borrowed(text.trim_end());
+    };
+    let head = text.get(..limit).unwrap_or_default();
+    if next.is_whitespace() {
+        return Cow::Borrowed(head.trim_end());
+    }
+    let whole_words = head
+        .rfind(char::is_whitespace)
+        .and_then(|space| head.get(..space));
+    match whole_words.map(str::trim_end) {
+        Some(words) if !words.is_empty() => Cow::Borrowed(words),
+        _ => Cow::Borrowed(head.trim_end()),
+    }
+}
+
+/// `text` as one clean line of at most `max_chars` characters; what was cut is marked by `…`.
+#[must_use]
+pub fn one_line(text: &str, max_chars: usize) -> String {
+    let text = clean(text);
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+            chars += 1;
+        }
+        line.push_str(word);
+        chars += word.chars().count();
+        if chars > max_chars {
+            return shorten(&line, max_chars);
+        }
+    }
+    line
+}
+
+/// Cuts a line that is known to be too long, with room for the mark.
+fn shorten(line: &str, max_chars: usize) -> String {
+    let Some(room) = max_chars.checked_sub(1) else {
+        return String::new();
+    };
+    let mut short = cut_words(line, room).into_owned();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut_words, one_line};
+    use proptest::prelude::*;
+
+    #[test]
+    fn ext_03_cut_on_a_word_boundary() {
+        assert_eq!(cut_words("alpha beta gamma", 16), "alpha beta gamma");
+        assert_eq!(cut_words("alpha beta gamma", 15), "alpha beta");
+        assert_eq!(cut_words("alpha beta gamma", 11), "alpha beta");
+        assert_eq!(cut_words("alpha beta gamma", 10), "alpha beta");
+        assert_eq!(cut_words("alpha beta gamma", 9), "alpha");
+        assert_eq!(cut_words("alpha  \n", 100), "alpha");
+    }
+
+    #[test]
+    fn ext_03_a_single_long_word_is_cut_hard() {
+        assert_eq!(cut_words("abcdefgh", 3), "abc");
+        assert_eq!(cut_words("äöüß", 2), "äö");
+        assert_eq!(cut_words("  abcdefgh", 4), "  ab");
+        assert_eq!(cut_words("abc", 0), "");
+    }
+
+    #[test]
+    fn one_line_collapses_and_marks_the_cut() {
+        assert_eq!(one_line(" a\n\tb\u{1b}[31m c ", 10), "a b c");
+        assert_eq!(one_line("alpha beta gamma", 12), "alpha beta…");
+        assert_eq!(one_line("abcdefgh", 4), "abc…");
+        assert_eq!(one_line("abc", 0), "");
+        assert_eq!(one_line("abc", 1), "…");
+    }
+
+    proptest! {
+        #[test]
+        fn ext_03_cut_is_a_bounded_prefix_of_whole_words(text in "[ab \n…ä]{0,60}", max in 0usize..40) {
+            let cut = cut_words(&text, max);
+            prop_assert!(text.starts_with(&*cut));
+            prop_assert!(cut.chars().count() <= max);
+            prop_assert_eq!(cut.trim_end(), &*cut);
+            let rest = &text[cut.len()..];
+            let inside_a_word = rest.starts_with(|c: char| !c.is_whitespace()) && !cut.is_empty();
+            prop_assert!(!inside_a_word || !cut.trim_start().contains(char::is_whitespace));
+        }
+
+        #[test]
+        fn one_line_is_one_bounded_line(text in any::<String>(), max in 0usize..40) {
+            let line = one_line(&text, max);
+            prop_assert!(line.chars().count() <= max);
+            prop_assert!(!line.contains('\n'));
+            prop_assert_eq!(one_line(&line, max), line);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Pure helpers for text that comes from agents: cleaning, cutting, masking, finding the prose.
+
+mod assignment;
+mod clean;
+mod cut;
+mod elements;
+mod prose;
+mod secrets;
+
+pub use clean::{clean, clean_bytes};
+pub use cut::{cut_words, one_line};
+pub use elements::{Element, elements};
+pub use prose::{first_sentence, last_paragraph, without_signals};
+pub use secrets::{MASK, mask_secrets};

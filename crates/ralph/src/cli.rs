@@ -1,0 +1,54 @@
+//! The command line: one place that lists every command. Doc comments are the help texts.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{
+    completions, config, context, demo, history, init, logs, man, run, status, task,
+};
+
+/// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ralph",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(
+    after_help = "Start here: `ralph demo` shows a complete run in a scratch project.\n\
+    Then, in your own: `ralph init`, `ralph task add \"…\" --verify \"…\"`, `ralph run`."
+)]
+pub struct Cli {
+    /// Work as if started in this directory.
+    #[arg(short = 'C', long = "dir", value_name = "DIR", global = true)]
+    pub dir: Option<PathBuf>,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Every command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Init(init::Args),
+    Demo(demo::Args),
+    #[command(hide = true)]
+    DemoAgent(demo::agent::Args),
+    /// Look at the plan and change it.
+    #[command(subcommand)]
+    Task(task::Command),
+    Run(run::Args),
+    Status(status::Args),
+    History(history::Args),
+    Logs(logs::Args),
+    Context(context::Args),
+    /// Show the settings in force and where each comes from.
+    #[command(subcommand)]
+    Config(config::Command),
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Man(man::Args),
+}

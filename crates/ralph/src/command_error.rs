@@ -1,0 +1,140 @@
+//! Errors as people meet them: what went wrong, what to do next, and an exit code that means something.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use ralph_core::engine::{EngineError, PromptError};
+use ralph_core::exit::RunExit;
+use ralph_core::model::{IdError, UnknownStatus, UnknownStrategy};
+use ralph_core::store::StoreError;
+
+use crate::output;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub struct CommandError {
+    exit: RunExit,
+    message: String,
+    hints: Vec<String>,
+}
+
+/// What commands return.
+pub type CommandResult = Result<ExitCode, CommandError>;
+
+impl CommandError {
+    /// The user asked for something that cannot be.
+    pub fn usage(message: impl Display) -> Self {
+        Self {
+            exit: RunExit::Usage,
+            message: message.to_string(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Something around Ralph is broken.
+    pub fn environment(message: impl Display) -> Self {
+        Self {
+            exit: RunExit::Error,
+            message: message.to_string(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// There is nothing to run.
+    pub fn no_plan(message: impl Display) -> Self {
+        Self {
+            exit: RunExit::NoPlan,
+            message: message.to_string(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Adds what to do next.
+    pub fn hint(mut self, hint: impl Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    /// Prints it and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        let cyan = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
+        output::note(format_args!("{red}error:{red:#} {}", self.message));
+        for hint in &self.hints {
+            output::note(format_args!("{cyan} hint:{cyan:#} {hint}"));
+        }
+        ExitCode::from(self.exit.code())
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::UnknownTask(_) => {
+                Self::usage(message).hint("`ralph task list` shows every task with its id and key")
+            }
+            StoreError::DuplicateKey { .. } => Self::usage(message).hint("choose another key"),
+            StoreError::Cycle(_) => Self::usage(message)
+                .hint("each task waits for the next one in that list; leave one of the links out"),
+            StoreError::HasChildren { .. } => {
+                Self::usage(message).hint("add --recursive to delete them too")
+            }
+            StoreError::InProgress { .. } => Self::usage(message)
+                .hint("stop that run first (Ctrl-C in its terminal), or wait for the attempt to end"),
+            StoreError::NewerSchema { .. } => {
+                Self::environment(message).hint("install a newer Ralph; nothing was changed")
+            }
+            StoreError::DiskFull { .. } => Self::environment(message)
+                .hint("free some space, then `ralph run` again: an unfinished attempt is found by itself"),
+            StoreError::NotWritable { .. } => {
+                Self::environment(message).hint("check the directory's permissions and free space")
+            }
+            StoreError::Damaged { .. } => Self::environment(message)
+                .hint("`.ralph/` may hold a copy from before a migration; move the damaged file away first"),
+            StoreError::ClaimMoved(_) | StoreError::Engine { .. } => Self::environment(message),
+        }
+    }
+}
+
+impl From<PromptError> for CommandError {
+    fn from(error: PromptError) -> Self {
+        match error {
+            PromptError::Store(error) => error.into(),
+            PromptError::Template(error) => Self::usage(error)
+                .hint("mend the template, or delete it to use the one that comes with Ralph"),
+            PromptError::Unreadable { .. } => Self::environment(error),
+        }
+    }
+}
+
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Prompt(error) => error.into(),
+            EngineError::Log { .. } => {
+                Self::environment(error).hint("check free space and permissions of .ralph/logs")
+            }
+        }
+    }
+}
+
+impl From<IdError> for CommandError {
+    fn from(error: IdError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<UnknownStatus> for CommandError {
+    fn from(error: UnknownStatus) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<UnknownStrategy> for CommandError {
+    fn from(error: UnknownStrategy) -> Self {
+        Self::usage(error)
+    }
+}

@@ -1,0 +1,76 @@
+//! `ralph context TASK`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::engine::Prompter;
+use ralph_core::store::{HistoryStore, RunRates, Scope};
+use serde_json::json;
+
+use crate::command_error::CommandResult;
+use crate::commands::run;
+use crate::output;
+use crate::settings::{Value, build_agent};
+use crate::workspace::Workspace;
+
+/// Print exactly the prompt that a task's next attempt would get on its standard input.
+///
+/// Outside a run it speaks as the run's first iteration.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Id or key.
+    task: String,
+    /// Print the rules that go to the agent as system prompt instead, where it takes one.
+    #[arg(long, conflicts_with_all = ["explain"])]
+    system: bool,
+    /// Show what each memory section was given and used, and what was left out, instead.
+    #[arg(long)]
+    explain: bool,
+    /// The agent to speak to.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Print JSON with all the parts.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open(dir)?;
+    let mut settings = workspace.settings()?;
+    settings.set_flag("run", "agent", args.agent.clone().map(Value::Text));
+    let agent = build_agent(
+        settings.text("run", "agent").unwrap_or("claude"),
+        &settings.agents,
+    )?;
+    let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default())?;
+    let task = workspace.task(&args.task)?;
+    let metrics = workspace.store.metrics(&task.id)?;
+    let prompter = Prompter {
+        project: &workspace.project,
+        store: &workspace.store,
+        agent: agent.as_ref(),
+        settings: &run_settings,
+    };
+    let prompt = prompter.prompt(&task, &metrics, 1, RunRates::default())?;
+    let stdin = agent.prompt(&prompt.rules, &prompt.task);
+    let system = agent.system_prompt(&prompt.rules);
+    if args.json {
+        output::json(&json!({
+            "task_id": task.id, "agent": agent.name(), "model": prompt.choice.model,
+            "rationale": prompt.choice.rationale, "system": system, "prompt": stdin,
+            "explanation": prompt.explanation,
+        }));
+    } else if args.explain {
+        output::text(prompt.explanation);
+    } else if args.system {
+        match system {
+            Some(text) => output::text(text),
+            None => {
+                output::note("this agent takes no system prompt; the rules are part of its prompt")
+            }
+        }
+    } else {
+        output::text(stdin);
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,12 @@
+# Showing the list.
+
+# Prints every item after its number.
+todo_list() {
+    todo_items | {
+        n=0
+        while IFS= read -r item; do
+            n=$((n + 1))
+            printf '%s\n' "$n $item"
+        done
+    }
+}

@@ -1,0 +1,104 @@
+//! `ralph demo`: a complete run in a scratch project with a built-in agent, and where to look then.
+
+pub mod agent;
+mod git;
+mod plan;
+mod project;
+mod script;
+mod tour;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ralph_core::engine::Summary;
+use ralph_core::exit::RunExit;
+use ralph_core::project::Project;
+use ralph_core::store::Scope;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::commands::run;
+use crate::settings::{Settings, build_agent};
+use crate::workspace::Workspace;
+use crate::{output, ui};
+
+use git::GitUse;
+use project::{Pace, Scratch};
+
+/// Show a complete run in a scratch project with a built-in agent; no account, no network.
+///
+/// Makes a small shell project with a plan of five tasks and runs it. The agent is scripted, all
+/// the rest is real: files, commits, gates, records. One task is done wrongly first; its gate
+/// catches that and the retry mends it. The project stays: try every other command in it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Make the scratch project in this directory, new or empty, not in the temporary one.
+    // Stands in for the option of the same name that all other commands have.
+    #[arg(id = "dir", short = 'C', long = "dir", value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Let the agent work without pauses.
+    #[arg(long)]
+    fast: bool,
+    /// Show nothing but the scratch project's directory.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print events as JSON lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Makes the project, runs its plan, says what happened.
+pub fn run(args: &Args) -> CommandResult {
+    let pace = if args.fast { Pace::Fast } else { Pace::Human };
+    let scratch = project::make(args.dir.as_deref(), pace)?;
+    introduce(args, &scratch);
+    let mut workspace = Workspace::of(Project::at(&scratch.root))?;
+    let summary = run_plan(&mut workspace, args)?;
+    conclude(&workspace, &summary, &scratch, args);
+    Ok(ExitCode::from(summary.exit.code()))
+}
+
+fn introduce(args: &Args, scratch: &Scratch) {
+    let root = scratch.root.display();
+    if args.quiet {
+        output::line(root);
+    } else if args.json {
+        output::note(format_args!("scratch project: {root}"));
+    } else {
+        output::text(tour::introduction(scratch));
+    }
+    if let GitUse::Without { why } = &scratch.git {
+        output::note(format_args!(
+            "note: {why}; the demo goes on without commits"
+        ));
+    }
+}
+
+/// The ordinary run with the project's own settings.
+fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandError> {
+    // What the user's environment sets is meant for real projects: it could start a real agent.
+    let settings = Settings::load(&workspace.project.config(), std::iter::empty())?;
+    let agent = build_agent(project::AGENT, &settings.agents)?;
+    let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default())?;
+    let mut display = ui::display(args.json, args.quiet);
+    run::execute(
+        workspace,
+        agent.as_ref(),
+        &run_settings,
+        &settings,
+        display.as_mut(),
+    )
+}
+
+fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &Args) {
+    let finished = summary.exit == RunExit::Finished;
+    if !args.json && !args.quiet {
+        output::text(ui::summary::render(workspace, summary));
+        output::text(if finished {
+            tour::farewell(workspace, scratch)
+        } else {
+            tour::unfinished(scratch)
+        });
+    } else if !finished {
+        output::note(format_args!("ralph: {}", summary.reason));
+    }
+}

@@ -1,0 +1,135 @@
+//! What the demo's agent does for each task. A script, but it reads its prompt: whether an earlier
+//! attempt failed, and with what, decides how the one task with a pitfall is done.
+
+/// One thing the agent does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Says something.
+    Say(String),
+    /// Reads a file.
+    Read(&'static str),
+    /// Writes a file.
+    Write(&'static str, &'static str),
+    /// Runs a test, as the rules advise.
+    Check(&'static str),
+    /// Commits what it wrote.
+    Commit(&'static str),
+    /// Ends its message with this, before the signal.
+    Close(&'static str),
+}
+
+use Step::{Check, Close, Commit, Read, Write};
+
+/// The heading under which Ralph tells of earlier attempts.
+const PREVIOUS: &str = "### Previous Attempts";
+
+const EASY: &str = "<difficulty-estimate>easy</difficulty-estimate>";
+
+/// The steps for a task; `None` for one that is not the demo's. The first sentence said becomes the
+/// task's summary, which the prompts of later tasks quote.
+pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
+    Some(match key {
+        "1.1" => vec![
+            say("The list is a text file, one item per line; lib/store.sh reads and adds."),
+            Read("tests/store.sh"),
+            Write("lib/store.sh", include_str!("assets/lib/store.sh")),
+            Check("tests/store.sh"),
+            Commit("Keep the list in a file"),
+            Close(EASY),
+        ],
+        "1.2" => vec![
+            say("todo_list in lib/list.sh prints every item after its number."),
+            Read("lib/store.sh"),
+            Write("lib/list.sh", include_str!("assets/lib/list.sh")),
+            Check("tests/list.sh"),
+            Commit("Show the list with numbers"),
+            Close(EASY),
+        ],
+        "2.1" => count(prompt),
+        "2.2" => vec![
+            say("todo_done in lib/done.sh marks one item and refuses numbers that do not exist."),
+            Read("tests/done.sh"),
+            Write("lib/done.sh", include_str!("assets/lib/done.sh")),
+            Check("tests/done.sh"),
+            Commit("Tick items off"),
+            Close("<difficulty-estimate>moderate</difficulty-estimate>"),
+        ],
+        "3.1" => vec![
+            say("todo.sh brings the parts together, and README.md explains it."),
+            Write("todo.sh", include_str!("assets/todo.sh")),
+            Write("README.md", include_str!("assets/README.md")),
+            Check("tests/command.sh"),
+            Commit("Make it a command"),
+            Close(EASY),
+        ],
+        _ => return None,
+    })
+}
+
+/// Counting has a pitfall: an empty text, printed, is still one line. Only a report of that keeps
+/// the agent from it.
+fn count(prompt: &str) -> Vec<Step> {
+    let Some(complaint) = complaint(prompt) else {
+        return vec![
+            say("todo_count in lib/count.sh counts the lines of open items."),
+            Read("lib/store.sh"),
+            Write("lib/count.sh", include_str!("assets/lib/count.first.sh")),
+            say("That was simple; it needs no test."),
+            Commit("Count what is left"),
+            Close("<difficulty-estimate>trivial</difficulty-estimate>"),
+        ];
+    };
+    vec![
+        say("todo_count in lib/count.sh now counts item by item, so that an empty list has 0."),
+        Step::Say(format!("My prompt says of the last attempt: {complaint}")),
+        Write("lib/count.sh", include_str!("assets/lib/count.sh")),
+        Check("tests/count.sh"),
+        Commit("Count an empty list right"),
+        Close(
+            "<learning category=\"pitfall\" tags=\"shell, wc, empty list, lib/count.sh\">\
+             `printf '%s\\n' \"$x\" | wc -l` prints 1 for an empty $x: count in a loop, and \
+             test the empty list.\
+             </learning>\n<difficulty-estimate>easy</difficulty-estimate>",
+        ),
+    ]
+}
+
+/// What the prompt tells of an earlier attempt: the gate's complaint, if it is there.
+fn complaint(prompt: &str) -> Option<&str> {
+    let told = prompt.split_once(PREVIOUS)?.1;
+    let line = told
+        .lines()
+        .find_map(|line| Some(&line[line.find("FAIL:")?..]));
+    Some(line.unwrap_or("it failed").trim_end())
+}
+
+fn say(text: &str) -> Step {
+    Step::Say(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(steps: &[Step]) -> Option<&'static str> {
+        steps.iter().find_map(|step| match step {
+            Write(_, text) => Some(*text),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn only_a_prompt_that_tells_of_the_failure_changes_the_work() {
+        let first = steps("2.1", "## Assigned Task\nCount what is left\n").unwrap();
+        let prompt = format!(
+            "{PREVIOUS}\n\n- **Why it failed:** FAIL: count of an empty list: expected '0'\n"
+        );
+        let retry = steps("2.1", &prompt).unwrap();
+        assert_ne!(written(&first), written(&retry));
+        assert!(retry.contains(&say(
+            "My prompt says of the last attempt: FAIL: count of an empty list: expected '0'"
+        )));
+        assert_eq!(steps("1.1", &prompt), steps("1.1", ""));
+        assert_eq!(steps("9.9", ""), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! `ralph init`: settings with their explanations, a place for the plan. Safe to repeat.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::project::Project;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::output;
+use crate::settings::keys::{Effect, KEYS};
+use crate::workspace::{Workspace, start_dir};
+
+/// Make this directory a project: settings and a place for the plan.
+///
+/// Writes a commented .ralph.toml and .ralph/ with its own .gitignore. What is there already stays as it is.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Everything in `.ralph/` is the machine's own, except what people write for agents.
+const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
+    *\n!.gitignore\n!specs/\n!specs/**\n!templates/\n!templates/**\n";
+
+pub fn run(dir: Option<&Path>, _args: &Args) -> CommandResult {
+    let root = start_dir(dir)?;
+    let made = create(&root)?;
+    if made.is_empty() {
+        output::line(format_args!(
+            "{} is a Ralph project already; nothing was changed",
+            root.display()
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for path in made {
+        output::line(format_args!("made {path}"));
+    }
+    output::line("");
+    output::line("Next:");
+    output::line("  ralph task add \"Title\" -d \"What to do\" --verify \"cargo test\"");
+    output::line("  ralph run");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes what is missing; returns what that was.
+pub fn create(root: &Path) -> Result<Vec<&'static str>, CommandError> {
+    let project = Project::at(root);
+    let mut made = Vec::new();
+    if write_new(&project.config(), &config_text())? {
+        made.push(".ralph.toml");
+    }
+    for dir in [project.ralph_dir(), project.logs()] {
+        fs::create_dir_all(&dir).map_err(|e| failed(&dir, &e))?;
+    }
+    if write_new(&project.ralph_dir().join(".gitignore"), GITIGNORE)? {
+        made.push(".ralph/.gitignore");
+    }
+    let had_database = project.database().exists();
+    Workspace::of(project)?;
+    if !had_database {
+        made.push(".ralph/progress.db");
+    }
+    Ok(made)
+}
+
+/// Writes a file unless there is one. `true` if it was written.
+fn write_new(path: &Path, text: &str) -> Result<bool, CommandError> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => {
+            file.write_all(text.as_bytes())
+                .map_err(|e| failed(path, &e))?;
+            Ok(true)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed(path, &error)),
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::environment(format_args!(
+        "{} cannot be written: {error}",
+        path.display()
+    ))
+    .hint("check the directory's permissions and free space")
+}
+
+/// Every setting, commented out, with its default and what it does.
+pub fn config_text() -> String {
+    let mut text = String::from(
+        "# Settings of Ralph. Every line is optional; what is commented out shows the default.\n\
+         # Durations are seconds, or have a unit: 90, \"30m\", \"1h30m\".\n",
+    );
+    let mut section = "";
+    for key in KEYS.iter().filter(|key| key.effect == Effect::Now) {
+        if key.section != section {
+            section = key.section;
+            text.push_str(&format!("\n[{section}]\n"));
+        }
+        let value = match (
+            key.default,
+            key.default.parse::<f64>().is_ok() || key.default == "false",
+        ) {
+            ("", _) => "\"\"".to_owned(),
+            (default, true) => default.to_owned(),
+            (default, false) => format!("\"{default}\""),
+        };
+        text.push_str(&format!("# {}\n# {} = {value}\n", key.doc, key.name));
+    }
+    text.push_str(
+        "\n# Claude Code needs no settings. These are its defaults:\n\
+         # [agents.claude]\n\
+         # kind = \"claude\"\n\
+         # command = [\"claude\"]\n\
+         # models = [\"haiku\", \"sonnet\", \"opus\"]   # cheapest first\n\
+         # skip_permissions = true                # it works unattended\n\
+         #\n\
+         # Any command can be an agent: prompt on standard input, result on standard output.\n\
+         # [agents.mine]\n\
+         # kind = \"command\"\n\
+         # command = [\"my-agent\", \"--model\", \"{model}\"]\n\
+         # models = [\"small\", \"large\"]\n",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    #[test]
+    fn the_settings_written_are_read_back_also_when_uncommented() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".ralph.toml");
+        fs::write(&file, config_text()).unwrap();
+        Settings::load(&file, std::iter::empty()).unwrap();
+        let uncommented: String = config_text()
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(rest) if rest.contains(" = ") && !rest.ends_with("\"\"") => {
+                    format!("{rest}\n")
+                }
+                _ if line.starts_with('[') => format!("{line}\n"),
+                _ => String::new(),
+            })
+            .take_while(|line| !line.starts_with("kind"))
+            .collect();
+        fs::write(&file, &uncommented).unwrap();
+        Settings::load(&file, std::iter::empty())
+            .unwrap_or_else(|e| panic!("{e:?}\n{uncommented}"));
+    }
+}

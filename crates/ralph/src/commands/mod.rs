@@ -1,0 +1,35 @@
+//! One file per command.
+
+pub mod completions;
+pub mod config;
+pub mod context;
+pub mod demo;
+pub mod history;
+pub mod init;
+pub mod logs;
+pub mod man;
+pub mod run;
+pub mod status;
+pub mod task;
+
+use crate::cli::{Cli, Command};
+use crate::command_error::CommandResult;
+
+/// Runs the command that was asked for.
+pub fn dispatch(cli: Cli) -> CommandResult {
+    let dir = cli.dir.as_deref();
+    match cli.command {
+        Command::Init(args) => init::run(dir, &args),
+        Command::Demo(args) => demo::run(&args),
+        Command::DemoAgent(args) => demo::agent::run(&args),
+        Command::Task(command) => task::run(dir, command),
+        Command::Run(args) => run::run(dir, &args),
+        Command::Status(args) => status::run(dir, &args),
+        Command::History(args) => history::run(dir, &args),
+        Command::Logs(args) => logs::run(dir, &args),
+        Command::Context(args) => context::run(dir, &args),
+        Command::Config(command) => config::run(dir, &command),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+    }
+}

@@ -1,0 +1,79 @@
+//! `ralph task edit`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::model::{Key, Phase, TaskEdit};
+use ralph_core::store::PlanStore;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::workspace::{Workspace, now};
+
+/// Change a task. An empty text clears a field: --verify "".
+///
+/// Changes take effect at the task's next attempt.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Its id or key.
+    task: String,
+    /// New title.
+    #[arg(long)]
+    title: Option<String>,
+    /// New description; `-` reads it from standard input.
+    #[arg(short, long, value_name = "TEXT")]
+    description: Option<String>,
+    /// New key.
+    #[arg(long)]
+    key: Option<String>,
+    /// New phase.
+    #[arg(long, value_name = "N")]
+    phase: Option<String>,
+    /// New parent.
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// New gate.
+    #[arg(long, value_name = "CMD")]
+    verify: Option<String>,
+    /// New files.
+    #[arg(long, value_name = "A,B")]
+    files: Option<String>,
+    /// New priority; lower numbers come first.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i64>,
+    /// New model.
+    #[arg(long)]
+    model: Option<String>,
+}
+
+pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    let task = workspace.task(&args.task)?;
+    let key = |text: String| super::cleared(text).as_deref().map(Key::parse).transpose();
+    let phase = |text: String| {
+        super::cleared(text)
+            .as_deref()
+            .map(Phase::parse)
+            .transpose()
+    };
+    let parent = args.parent.map(|name| match super::cleared(name) {
+        Some(name) => workspace.task(&name).map(|task| Some(task.id)),
+        None => Ok(None),
+    });
+    let edit = TaskEdit {
+        title: args.title.as_deref().map(super::title).transpose()?,
+        description: args.description.map(super::description).transpose()?,
+        key: args.key.map(key).transpose()?,
+        phase: args.phase.map(phase).transpose()?,
+        parent: parent.transpose()?,
+        verify: args.verify.map(super::cleared),
+        files: args.files.as_deref().map(super::files),
+        priority: args.priority,
+        model: args.model.map(super::cleared),
+    };
+    if edit.is_empty() {
+        return Err(CommandError::usage("nothing to change was given")
+            .hint("for example --title \"…\" or --verify \"…\"; see `ralph task edit --help`"));
+    }
+    workspace.store.edit_task(&task.id, &edit, now())?;
+    Ok(ExitCode::SUCCESS)
+}

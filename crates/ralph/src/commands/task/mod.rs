@@ -1,0 +1,90 @@
+//! `ralph task …`: the plan.
+
+mod add;
+mod delete;
+mod deps;
+mod edit;
+mod list;
+mod mark;
+mod show;
+mod tree;
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::command_error::{CommandError, CommandResult};
+
+/// What to do with the plan.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    Add(add::Args),
+    List(list::Args),
+    Show(show::Args),
+    Edit(edit::Args),
+    /// Mark a task done: your word, or with --verify the gate's.
+    Done(mark::DoneArgs),
+    /// Give a task up; what depends on it waits.
+    Fail(mark::ReasonArgs),
+    /// Make a task pending again; done parents open with it.
+    Reset(mark::Args),
+    /// Leave a task and its children out; what depends on them may go on.
+    Skip(mark::ReasonArgs),
+    Delete(delete::Args),
+    /// Look at dependencies and change them.
+    #[command(subcommand)]
+    Deps(deps::Command),
+    Tree(tree::Args),
+}
+
+pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
+    match command {
+        Command::Add(args) => add::run(dir, args),
+        Command::List(args) => list::run(dir, &args),
+        Command::Show(args) => show::run(dir, &args),
+        Command::Edit(args) => edit::run(dir, args),
+        Command::Done(args) => mark::done(dir, &args),
+        Command::Fail(args) => mark::fail(dir, &args),
+        Command::Reset(args) => mark::reset(dir, &args),
+        Command::Skip(args) => mark::skip(dir, &args),
+        Command::Delete(args) => delete::run(dir, &args),
+        Command::Deps(command) => deps::run(dir, &command),
+        Command::Tree(args) => tree::run(dir, &args),
+    }
+}
+
+/// A description given on the command line; `-` reads it from standard input.
+fn description(text: String) -> Result<String, CommandError> {
+    if text != "-" {
+        return Ok(text);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).map_err(|e| {
+        CommandError::environment(format_args!("standard input cannot be read: {e}"))
+    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| CommandError::usage("the description on standard input is no UTF-8 text"))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Files given as a list with commas.
+fn files(text: &str) -> Vec<String> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|file| !file.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A title must be one line that says something.
+fn title(text: &str) -> Result<String, CommandError> {
+    let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.is_empty() {
+        return Err(CommandError::usage("a title must not be empty"));
+    }
+    Ok(title)
+}
+
+/// An empty text clears a field.
+fn cleared(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.trim().is_empty())
+}

@@ -1,0 +1,88 @@
+//! `ralph task show`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::store::{HistoryStore, PlanStore};
+
+use crate::command_error::CommandResult;
+use crate::output;
+use crate::ui::{format, style};
+use crate::workspace::Workspace;
+
+/// Show one task with all that is known of it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Its id or key.
+    task: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open(dir)?;
+    let task = workspace.task(&args.task)?;
+    if args.json {
+        output::json(&task);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let store = &workspace.store;
+    let name = |id: &str| match store.task(id) {
+        Ok(task) => format!("{} ({}, {})", task.name(), task.title, task.status),
+        Err(_) => format!("{id} (no longer there)"),
+    };
+    let field = |label: &str, value: String| output::line(format_args!("{label:<10} {value}"));
+    field("id", task.id.to_string());
+    if let Some(key) = &task.key {
+        field("key", key.to_string());
+    }
+    field("title", task.title.clone());
+    let reason = task
+        .reason
+        .as_deref()
+        .map(|reason| format!(" ({reason})"))
+        .unwrap_or_default();
+    field("status", format!("{}{reason}", style::status(task.status)));
+    if let Some(phase) = task.phase {
+        field("phase", phase.to_string());
+    }
+    if let Some(parent) = &task.parent_id {
+        field("parent", name(parent.as_str()));
+    }
+    for child in store.children(&task.id)? {
+        field(
+            "child",
+            format!("{} ({}, {})", child.name(), child.title, child.status),
+        );
+    }
+    for dependency in &task.depends_on {
+        field("after", name(dependency.as_str()));
+    }
+    field("priority", task.priority.to_string());
+    if let Some(verify) = &task.verify {
+        field("verify", verify.clone());
+    }
+    if !task.files.is_empty() {
+        field("files", task.files.join(", "));
+    }
+    if let Some(model) = &task.model {
+        field("model", model.clone());
+    }
+    field(
+        "attempts",
+        format!(
+            "{} ({} failed in a row)",
+            task.attempts, task.consecutive_failures
+        ),
+    );
+    if !task.description.is_empty() {
+        output::line(format_args!("\n{}", task.description));
+    }
+    let attempts = store.history(Some(&task.id))?;
+    if !attempts.is_empty() {
+        output::line("");
+        output::text(format::history(&attempts));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,130 @@
+//! Documents that are generated, and the promises: checked for drift.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ralph_core::exit::RunExit;
+
+use crate::settings::keys::{Effect, KEYS, Kind};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// Compares a document with what it should be, or writes it.
+fn check(name: &str, expected: &str) {
+    let path = root().join("docs").join(name);
+    if std::env::var_os("RALPH_UPDATE_DOCS").is_some() {
+        fs::write(&path, expected).unwrap();
+    }
+    let actual = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        actual == expected,
+        "docs/{name} has drifted; RALPH_UPDATE_DOCS=1 cargo test -p ralph docs writes it anew"
+    );
+}
+
+#[test]
+fn docs_exit_codes_are_up_to_date() {
+    let mut text = String::from(
+        "# Exit codes\n\nOf `ralph run`, in the order in which they apply: the first that does, wins. Other commands use \
+         0, 1, 2 and 3.\n\n| exit | the run ended because |\n|---|---|\n",
+    );
+    for exit in RunExit::ALL {
+        writeln!(text, "| {} | {} |", exit.code(), exit.meaning()).unwrap();
+    }
+    check("exit-codes.md", &text);
+}
+
+#[test]
+fn docs_settings_are_up_to_date() {
+    let mut text = String::from(
+        "# Settings\n\n`.ralph.toml`, found by walking up from the working directory. Flags win over the environment \
+         (`RALPH_SET_<SECTION>_<KEY>`), that over the file, that over the defaults. `ralph config show` shows what is in \
+         force and where it comes from. Durations are seconds, or have a unit: `90`, `\"30m\"`, `\"1h30m\"`.\n",
+    );
+    let mut section = "";
+    for key in KEYS {
+        if key.section != section {
+            section = key.section;
+            write!(
+                text,
+                "\n## [{section}]\n\n| key | takes | default | what it does |\n|---|---|---|---|\n"
+            )
+            .unwrap();
+        }
+        let takes = match key.kind {
+            Kind::Text => "text".to_owned(),
+            Kind::Count => "number from 1".to_owned(),
+            Kind::CountOrZero => "number from 0".to_owned(),
+            Kind::Number => "number".to_owned(),
+            Kind::Duration => "duration".to_owned(),
+            Kind::Flag => "true, false".to_owned(),
+            Kind::FlagOrPath => "true, false, path".to_owned(),
+            Kind::Choice(words) => words.join(", "),
+        };
+        let later = if key.effect == Effect::Later {
+            " *No effect in this version.*"
+        } else {
+            ""
+        };
+        writeln!(
+            text,
+            "| `{}` | {takes} | {} | {}{later} |",
+            key.name, key.default, key.doc
+        )
+        .unwrap();
+    }
+    text.push_str(
+        "\n## [agents.NAME]\n\n| key | takes | what it does |\n|---|---|---|\n\
+         | `kind` | claude, command | What the program speaks. |\n\
+         | `command` | list | Program and arguments; `{model}` is replaced for a `command`. |\n\
+         | `models` | list | Its models, cheapest first. |\n\
+         | `args` | list | Further arguments. |\n\
+         | `env` | table | Variables it gets. |\n\
+         | `output` | text, claude | For a `command`: what its standard output is. |\n\
+         | `skip_permissions` | true, false | For `claude`: use every tool without asking (default true). |\n",
+    );
+    check("config.md", &text);
+}
+
+/// Every test named in docs/promises.md exists.
+#[test]
+fn docs_promises_name_tests_that_exist() {
+    let promises = fs::read_to_string(root().join("docs/promises.md")).unwrap();
+    let mut source = String::new();
+    collect(&root().join("crates"), &mut source);
+    let mut named = 0;
+    for line in promises
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .skip(1)
+    {
+        let Some(tests) = line.split('|').nth(3) else {
+            continue;
+        };
+        for name in tests.split('`').skip(1).step_by(2) {
+            named += 1;
+            assert!(
+                source.contains(&format!("fn {name}(")),
+                "no test is called {name}: {line}"
+            );
+        }
+    }
+    assert!(named > 50, "only {named} tests are named");
+}
+
+fn collect(dir: &Path, source: &mut String) {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, source);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            source.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Ralph on the command line. Everything that matters happens in `ralph-core`; this crate reads flags and settings,
+//! shows what happens, and turns errors into messages and exit codes.
+
+mod cli;
+mod command_error;
+mod commands;
+#[cfg(test)]
+mod docs_tests;
+mod interrupts;
+mod output;
+mod settings;
+mod ui;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::dispatch(cli) {
+        Ok(code) => code,
+        Err(error) => error.report(),
+    }
+}

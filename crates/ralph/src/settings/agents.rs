@@ -1,0 +1,225 @@
+//! `[agents.NAME]`: which programs can be used, and how.
+
+use std::collections::BTreeMap;
+
+use ralph_core::agent::claude::ClaudeOptions;
+use ralph_core::agent::{Agent, Claude, CommandAgent, OutputFormat};
+use toml_edit::{Item, TableLike};
+
+use super::keys::nearest;
+use super::load::suggest;
+use crate::command_error::CommandError;
+
+const KINDS: [&str; 2] = ["claude", "command"];
+const COMING: [&str; 3] = ["codex", "gemini", "opencode"];
+const FIELDS: [&str; 7] = [
+    "kind",
+    "command",
+    "models",
+    "env",
+    "output",
+    "skip_permissions",
+    "args",
+];
+const FORMATS: [&str; 2] = ["text", "claude"];
+
+/// What an agent speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKind {
+    /// Claude Code.
+    Claude,
+    /// Any command.
+    Command,
+}
+
+/// An agent of the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// What it speaks.
+    pub kind: AgentKind,
+    /// Program and first arguments.
+    pub command: Vec<String>,
+    /// Its models, cheapest first.
+    pub models: Vec<String>,
+    /// Variables it gets.
+    pub env: Vec<(String, String)>,
+    /// What its standard output is.
+    pub output: OutputFormat,
+    /// Whether it may use every tool without asking.
+    pub skip_permissions: bool,
+    /// Further arguments.
+    pub args: Vec<String>,
+}
+
+/// The agents that need no settings.
+pub(super) fn built_in() -> BTreeMap<String, AgentSettings> {
+    BTreeMap::from([("claude".to_owned(), plain(AgentKind::Claude))])
+}
+
+fn plain(kind: AgentKind) -> AgentSettings {
+    let (command, models) = match kind {
+        AgentKind::Claude => (vec!["claude"], vec!["haiku", "sonnet", "opus"]),
+        AgentKind::Command => (Vec::new(), Vec::new()),
+    };
+    AgentSettings {
+        kind,
+        command: command.into_iter().map(str::to_owned).collect(),
+        models: models.into_iter().map(str::to_owned).collect(),
+        env: Vec::new(),
+        output: OutputFormat::Text,
+        skip_permissions: true,
+        args: Vec::new(),
+    }
+}
+
+/// Reads one agent's table, on top of a built-in one of the same name.
+pub(super) fn read(
+    file: &str,
+    name: &str,
+    table: &dyn TableLike,
+    before: Option<&AgentSettings>,
+) -> Result<AgentSettings, CommandError> {
+    let place = format!("{file}: [agents.{name}]");
+    let wrong = |field: &str, expected: &str| {
+        CommandError::usage(format_args!("{place} {field}: expected {expected}"))
+    };
+    let mut agent = match table.get("kind") {
+        Some(item) => plain(kind(&place, item)?),
+        None => before.cloned().ok_or_else(|| {
+            CommandError::usage(format_args!("{place} has no `kind`"))
+                .hint(format_args!("there are: {}", KINDS.join(", ")))
+        })?,
+    };
+    for (field, item) in table.iter() {
+        match field {
+            "kind" => {}
+            "command" => {
+                agent.command = words(item)
+                    .filter(|words| words.first().is_some_and(|program| !program.is_empty()))
+                    .ok_or_else(|| wrong(field, "a list such as [\"prog\", \"arg\"]"))?;
+            }
+            "models" => {
+                agent.models = list(item).ok_or_else(|| wrong(field, "a list of names"))?;
+            }
+            "args" => agent.args = list(item).ok_or_else(|| wrong(field, "a list of texts"))?,
+            "env" => agent.env = env(item).ok_or_else(|| wrong(field, "a table of texts"))?,
+            "output" => agent.output = format(&place, item)?,
+            "skip_permissions" => {
+                agent.skip_permissions = item
+                    .as_bool()
+                    .ok_or_else(|| wrong(field, "true or false"))?;
+            }
+            other => {
+                let message = format!("{place} has no key `{other}`");
+                return Err(suggest(message, other, FIELDS));
+            }
+        }
+    }
+    if agent.command.is_empty() {
+        let message = format!("{place} has no `command`");
+        return Err(
+            CommandError::usage(message).hint("for example command = [\"sh\", \"agent.sh\"]")
+        );
+    }
+    Ok(agent)
+}
+
+fn kind(place: &str, item: &Item) -> Result<AgentKind, CommandError> {
+    match item.as_str() {
+        Some("claude") => Ok(AgentKind::Claude),
+        Some("command") => Ok(AgentKind::Command),
+        Some(word) if COMING.contains(&word) => {
+            let message = format!("{place} kind: `{word}` is not supported by this version");
+            Err(CommandError::usage(message).hint("a `command` agent can wrap it meanwhile"))
+        }
+        Some(word) => Err(suggest(
+            format!("{place} kind: `{word}` is unknown"),
+            word,
+            KINDS,
+        )),
+        None => Err(CommandError::usage(format_args!(
+            "{place} kind: expected a text"
+        ))),
+    }
+}
+
+fn format(place: &str, item: &Item) -> Result<OutputFormat, CommandError> {
+    match item.as_str() {
+        Some("text") => Ok(OutputFormat::Text),
+        Some("claude") => Ok(OutputFormat::Claude),
+        Some(word) => Err(suggest(
+            format!("{place} output: `{word}` is unknown"),
+            word,
+            FORMATS,
+        )),
+        None => Err(CommandError::usage(format_args!(
+            "{place} output: expected a text"
+        ))),
+    }
+}
+
+/// A list of texts, or one text that is split at spaces.
+fn words(item: &Item) -> Option<Vec<String>> {
+    match item.as_str() {
+        Some(text) => Some(text.split_whitespace().map(str::to_owned).collect()),
+        None => list(item),
+    }
+}
+
+fn list(item: &Item) -> Option<Vec<String>> {
+    item.as_array()?
+        .iter()
+        .map(|value| value.as_str().map(str::to_owned))
+        .collect()
+}
+
+fn env(item: &Item) -> Option<Vec<(String, String)>> {
+    item.as_table_like()?
+        .iter()
+        .map(|(name, value)| Some((name.to_owned(), value.as_str()?.to_owned())))
+        .collect()
+}
+
+/// The agent of that name, ready for work.
+pub fn build(
+    name: &str,
+    agents: &BTreeMap<String, AgentSettings>,
+) -> Result<Box<dyn Agent>, CommandError> {
+    let Some(settings) = agents.get(name) else {
+        let names: Vec<&str> = agents.keys().map(String::as_str).collect();
+        let error = CommandError::usage(format_args!("there is no agent `{name}`"));
+        let error = match nearest(name, names.iter().copied()) {
+            Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
+            None => error.hint(format_args!("there are: {}", names.join(", "))),
+        };
+        return Err(error.hint(format_args!(
+            "any command can be an agent: [agents.{name}] with kind = \"command\" and command = [\"…\"] in \
+             .ralph.toml"
+        )));
+    };
+    let settings = settings.clone();
+    let name = name.to_owned();
+    Ok(match settings.kind {
+        AgentKind::Claude => Box::new(Claude {
+            name,
+            command: settings.command,
+            models: settings.models,
+            env: settings.env,
+            options: ClaudeOptions {
+                skip_permissions: settings.skip_permissions,
+                extra_args: settings.args,
+            },
+        }),
+        AgentKind::Command => {
+            let mut command = settings.command;
+            command.extend(settings.args);
+            Box::new(CommandAgent {
+                name,
+                command,
+                models: settings.models,
+                env: settings.env,
+                output: settings.output,
+            })
+        }
+    })
+}

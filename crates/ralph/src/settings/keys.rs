@@ -1,0 +1,406 @@
+//! Every setting there is: the one table that reading, checking, documentation and `config show` share.
+
+/// What kind of value a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A whole number from 1.
+    Count,
+    /// A whole number from 0.
+    CountOrZero,
+    /// A number above 0.
+    Number,
+    /// A duration: seconds, or with a unit such as `30m`.
+    Duration,
+    /// `true` or `false`.
+    Flag,
+    /// `true`, `false` or a path.
+    FlagOrPath,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// Whether a setting does something yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It does.
+    Now,
+    /// It is accepted, and a warning says that it has no effect in this version.
+    Later,
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its table in `.ralph.toml`.
+    pub section: &'static str,
+    /// Its name there.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it is where nothing sets it; empty for nothing.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// Whether it does so yet.
+    pub effect: Effect,
+}
+
+const fn key(
+    section: &'static str,
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key {
+        section,
+        name,
+        kind,
+        default,
+        doc,
+        effect: Effect::Now,
+    }
+}
+
+const fn later(
+    section: &'static str,
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key {
+        section,
+        name,
+        kind,
+        default,
+        doc,
+        effect: Effect::Later,
+    }
+}
+
+/// All of them, in the order they are documented.
+pub const KEYS: &[Key] = &[
+    key(
+        "run",
+        "agent",
+        Kind::Text,
+        "claude",
+        "The agent to use: claude, or one of [agents.NAME].",
+    ),
+    key(
+        "run",
+        "strategy",
+        Kind::Choice(&["fixed", "escalate", "cost-optimized", "plan-then-execute"]),
+        "cost-optimized",
+        "How the model of an attempt is chosen.",
+    ),
+    key(
+        "run",
+        "model",
+        Kind::Text,
+        "",
+        "The model a strategy starts from.",
+    ),
+    key(
+        "run",
+        "limit",
+        Kind::Count,
+        "",
+        "Attempts one run may make.",
+    ),
+    key(
+        "run",
+        "max_cost_usd",
+        Kind::Number,
+        "",
+        "What one run may cost; no attempt starts above it.",
+    ),
+    key(
+        "run",
+        "max_minutes",
+        Kind::Number,
+        "",
+        "How long one run may take; the attempt under way is finished.",
+    ),
+    key(
+        "run",
+        "max_attempts",
+        Kind::Count,
+        "5",
+        "Failures in a row after which a task waits for a human.",
+    ),
+    key(
+        "run",
+        "attempt_timeout",
+        Kind::Duration,
+        "30m",
+        "How long one attempt may take.",
+    ),
+    key(
+        "run",
+        "idle_timeout",
+        Kind::Duration,
+        "10m",
+        "How long an agent may be silent; 0 switches it off.",
+    ),
+    key(
+        "run",
+        "grace",
+        Kind::Duration,
+        "5s",
+        "How long a process has between TERM and KILL.",
+    ),
+    key(
+        "run",
+        "service_retries",
+        Kind::CountOrZero,
+        "4",
+        "How often a troubled service is tried again.",
+    ),
+    key(
+        "run",
+        "backoff",
+        Kind::Duration,
+        "2s",
+        "The first wait for a troubled service; doubles each time.",
+    ),
+    key(
+        "run",
+        "backoff_cap",
+        Kind::Duration,
+        "5m",
+        "The longest such wait.",
+    ),
+    later(
+        "run",
+        "pause_on",
+        Kind::Choice(&["never", "breaker", "stuck", "failure"]),
+        "breaker",
+        "When a person at a terminal is asked.",
+    ),
+    later(
+        "run",
+        "pause_timeout",
+        Kind::Duration,
+        "10m",
+        "How long such a question waits for an answer.",
+    ),
+    key(
+        "memory",
+        "budget_chars",
+        Kind::CountOrZero,
+        "5000",
+        "Characters of a prompt that memory may take.",
+    ),
+    key(
+        "memory",
+        "max_learnings",
+        Kind::CountOrZero,
+        "5",
+        "Learnings shown in one prompt.",
+    ),
+    later(
+        "memory",
+        "agents_md",
+        Kind::FlagOrPath,
+        "true",
+        "Whether AGENTS.md is kept, or where.",
+    ),
+    key(
+        "breaker",
+        "threshold",
+        Kind::Count,
+        "5",
+        "Failures in a row, over all tasks, that open the breaker.",
+    ),
+    later(
+        "breaker",
+        "on_open",
+        Kind::Choice(&["exit", "wait"]),
+        "exit",
+        "What an open breaker does to a run.",
+    ),
+    later(
+        "breaker",
+        "cooldown",
+        Kind::Duration,
+        "15m",
+        "How long `wait` waits before it probes.",
+    ),
+    later(
+        "recovery",
+        "enabled",
+        Kind::Flag,
+        "false",
+        "Whether a failed task gets a fix task.",
+    ),
+    later(
+        "recovery",
+        "max_fix_tasks_per_original",
+        Kind::Count,
+        "3",
+        "Fix tasks one task may get.",
+    ),
+    later(
+        "recovery",
+        "max_fix_task_depth",
+        Kind::Count,
+        "3",
+        "How deep fixes of fixes may go.",
+    ),
+    key(
+        "gate",
+        "verify",
+        Kind::Text,
+        "",
+        "The gate of tasks that have none of their own.",
+    ),
+    key(
+        "gate",
+        "timeout",
+        Kind::Duration,
+        "10m",
+        "How long a gate may take.",
+    ),
+    key(
+        "gate",
+        "retries",
+        Kind::CountOrZero,
+        "0",
+        "How often a failing gate is run again; a pass then is a flake.",
+    ),
+    key(
+        "gate",
+        "precheck",
+        Kind::Flag,
+        "false",
+        "Whether gates are run before a task's first attempt.",
+    ),
+    later(
+        "git",
+        "commit",
+        Kind::Choice(&["off", "on-success"]),
+        "off",
+        "Whether Ralph commits done work.",
+    ),
+    later(
+        "git",
+        "rollback",
+        Kind::Choice(&["off", "stash", "reset"]),
+        "off",
+        "What happens to the work of a failed attempt.",
+    ),
+    later("git", "branch", Kind::Text, "", "The branch to work on."),
+    later(
+        "notify",
+        "webhook",
+        Kind::Text,
+        "",
+        "Where events are posted as JSON.",
+    ),
+    later(
+        "notify",
+        "command",
+        Kind::Text,
+        "",
+        "A command that gets events as JSON.",
+    ),
+    later(
+        "notify",
+        "bell",
+        Kind::Flag,
+        "false",
+        "Whether the terminal rings.",
+    ),
+    later(
+        "hooks",
+        "before_run",
+        Kind::Text,
+        "",
+        "A command before a run.",
+    ),
+    later(
+        "hooks",
+        "before_attempt",
+        Kind::Text,
+        "",
+        "A command before an attempt.",
+    ),
+    later(
+        "hooks",
+        "after_attempt",
+        Kind::Text,
+        "",
+        "A command after an attempt.",
+    ),
+    later(
+        "hooks",
+        "after_run",
+        Kind::Text,
+        "",
+        "A command after a run.",
+    ),
+];
+
+/// The setting with this name.
+pub fn find(section: &str, name: &str) -> Option<&'static Key> {
+    KEYS.iter()
+        .find(|key| key.section == section && key.name == name)
+}
+
+/// The sections there are, `agents` included.
+pub fn sections() -> Vec<&'static str> {
+    let mut sections: Vec<&str> = KEYS.iter().map(|key| key.section).collect();
+    sections.push("agents");
+    sections.dedup();
+    sections
+}
+
+/// The candidate most like a word, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.6)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cli_02_every_key_of_the_design_is_there() {
+        for (section, names) in [
+            (
+                "run",
+                "agent strategy model limit max_cost_usd max_minutes max_attempts attempt_timeout idle_timeout \
+                 pause_on pause_timeout",
+            ),
+            ("memory", "budget_chars max_learnings agents_md"),
+            ("breaker", "threshold on_open cooldown"),
+            (
+                "recovery",
+                "enabled max_fix_tasks_per_original max_fix_task_depth",
+            ),
+            ("gate", "verify timeout retries"),
+            ("git", "commit rollback branch"),
+        ] {
+            for name in names.split_whitespace() {
+                assert!(find(section, name).is_some(), "[{section}] {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_finds_its_key() {
+        let names = || KEYS.iter().map(|key| key.name);
+        assert_eq!(nearest("max_atempts", names()), Some("max_attempts"));
+        assert_eq!(nearest("timout", names()), Some("timeout"));
+        assert_eq!(nearest("zzz", names()), None);
+    }
+}

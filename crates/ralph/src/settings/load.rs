@@ -1,0 +1,282 @@
+//! Reading `.ralph.toml` and the environment; every mistake is named with its place and the nearest valid word.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml_edit::{Document, Item, TableLike};
+
+use super::agents::{self, AgentSettings};
+use super::keys::{self, KEYS, Key, Kind};
+use super::{Setting, Settings, Source, Value, duration};
+use crate::command_error::CommandError;
+
+/// How settings are named in the environment: `RALPH_SET_RUN_MAX_ATTEMPTS`.
+const PREFIX: &str = "RALPH_SET_";
+
+pub(super) fn load(
+    file: &Path,
+    environment: impl Iterator<Item = (String, String)>,
+) -> Result<Settings, CommandError> {
+    let mut settings = Settings {
+        values: defaults()?,
+        agents: agents::built_in(),
+    };
+    match std::fs::read_to_string(file) {
+        Ok(text) => read_file(&mut settings, file, &text)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => {
+            let path = file.display();
+            return Err(CommandError::environment(format_args!(
+                "{path} cannot be read: {error}"
+            )));
+        }
+    }
+    read_environment(&mut settings, environment)?;
+    Ok(settings)
+}
+
+fn defaults() -> Result<BTreeMap<(&'static str, &'static str), Setting>, CommandError> {
+    KEYS.iter()
+        .map(|key| {
+            let value = match key.default {
+                "" => None,
+                text => Some(from_text(key, text).map_err(CommandError::environment)?),
+            };
+            Ok((
+                (key.section, key.name),
+                Setting {
+                    value,
+                    source: Source::Default,
+                },
+            ))
+        })
+        .collect()
+}
+
+fn read_file(settings: &mut Settings, file: &Path, text: &str) -> Result<(), CommandError> {
+    let name = file
+        .file_name()
+        .unwrap_or(file.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    let document: Document<&str> = Document::parse(text)
+        .map_err(|error| CommandError::usage(format_args!("{name} is no valid TOML: {error}")))?;
+    for (section, item) in document.iter() {
+        let Some(table) = item.as_table_like() else {
+            let message = format!("{name}: `{section}` is no section");
+            return Err(suggest(message, section, keys::sections()));
+        };
+        if section == "agents" {
+            read_agents(settings, &name, table)?;
+            continue;
+        }
+        if !keys::sections().contains(&section) {
+            let message = format!("{name}: there is no section [{section}]");
+            return Err(suggest(message, section, keys::sections()));
+        }
+        for (key_name, item) in table.iter() {
+            let Some(key) = keys::find(section, key_name) else {
+                let message = format!("{name}: [{section}] has no key `{key_name}`");
+                let names = KEYS
+                    .iter()
+                    .filter(|key| key.section == section)
+                    .map(|key| key.name);
+                return Err(suggest(message, key_name, names));
+            };
+            let value = from_item(key, item).map_err(|why| {
+                CommandError::usage(format_args!("{name}: [{section}] {key_name}: {why}"))
+            })?;
+            let setting = Setting {
+                value: Some(value),
+                source: Source::File,
+            };
+            settings.values.insert((key.section, key.name), setting);
+        }
+    }
+    Ok(())
+}
+
+fn read_agents(
+    settings: &mut Settings,
+    file: &str,
+    table: &dyn TableLike,
+) -> Result<(), CommandError> {
+    for (name, item) in table.iter() {
+        let Some(agent) = item.as_table_like() else {
+            let message = format!("{file}: `agents.{name}` is no section; write [agents.{name}]");
+            return Err(CommandError::usage(message));
+        };
+        let before = settings.agents.get(name);
+        let agent: AgentSettings = agents::read(file, name, agent, before)?;
+        settings.agents.insert(name.to_owned(), agent);
+    }
+    Ok(())
+}
+
+fn read_environment(
+    settings: &mut Settings,
+    environment: impl Iterator<Item = (String, String)>,
+) -> Result<(), CommandError> {
+    let variable = |key: &Key| {
+        format!(
+            "{PREFIX}{}_{}",
+            key.section.to_uppercase(),
+            key.name.to_uppercase()
+        )
+    };
+    for (name, text) in environment.filter(|(name, _)| name.starts_with(PREFIX)) {
+        let Some(key) = KEYS.iter().find(|key| variable(key) == name) else {
+            let names: Vec<String> = KEYS.iter().map(variable).collect();
+            let message = format!("the environment variable {name} sets nothing");
+            return Err(suggest(message, &name, names.iter().map(String::as_str)));
+        };
+        let value = from_text(key, &text)
+            .map_err(|why| CommandError::usage(format_args!("{name}: {why}")))?;
+        let setting = Setting {
+            value: Some(value),
+            source: Source::Environment(name),
+        };
+        settings.values.insert((key.section, key.name), setting);
+    }
+    Ok(())
+}
+
+pub(super) fn suggest<'a>(
+    message: String,
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> CommandError {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    match keys::nearest(word, candidates.iter().copied()) {
+        Some(nearest) => {
+            CommandError::usage(message).hint(format_args!("did you mean `{nearest}`?"))
+        }
+        None => {
+            CommandError::usage(message).hint(format_args!("there are: {}", candidates.join(", ")))
+        }
+    }
+}
+
+/// A value from TOML. Numbers and flags may also be written as text.
+fn from_item(key: &Key, item: &Item) -> Result<Value, String> {
+    if let Some(text) = item.as_str() {
+        return from_text(key, text);
+    }
+    if let Some(n) = item.as_integer() {
+        return from_text(key, &n.to_string());
+    }
+    if let Some(n) = item.as_float() {
+        return from_text(key, &n.to_string());
+    }
+    match item.as_bool() {
+        Some(flag) => from_text(key, &flag.to_string()),
+        None => Err(expected(key.kind)),
+    }
+}
+
+/// A value from text, checked against its kind.
+pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
+    let wrong = || format!("`{text}` is not {}", expected(key.kind));
+    match key.kind {
+        Kind::Text | Kind::FlagOrPath => Ok(Value::Text(text.to_owned())),
+        Kind::Count => {
+            let n = text.parse::<u64>().ok().filter(|n| *n > 0);
+            n.map(Value::Count).ok_or_else(wrong)
+        }
+        Kind::CountOrZero => text.parse().map(Value::Count).map_err(|_| wrong()),
+        Kind::Number => {
+            let n = text
+                .parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite() && *n > 0.0);
+            n.map(Value::Number).ok_or_else(wrong)
+        }
+        Kind::Duration => duration::parse(text).map(Value::Duration).ok_or_else(wrong),
+        Kind::Flag => text.parse().map(Value::Flag).map_err(|_| wrong()),
+        Kind::Choice(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
+        Kind::Choice(words) => {
+            let hint = keys::nearest(text, words.iter().copied())
+                .map(|word| format!("; did you mean `{word}`?"))
+                .unwrap_or_default();
+            Err(format!("{}{hint}", wrong()))
+        }
+    }
+}
+
+fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "a text".into(),
+        Kind::Count => "a whole number from 1".into(),
+        Kind::CountOrZero => "a whole number from 0".into(),
+        Kind::Number => "a number above 0".into(),
+        Kind::Duration => "a duration such as 90, \"30m\" or \"1h30m\"".into(),
+        Kind::Flag => "true or false".into(),
+        Kind::FlagOrPath => "true, false or a path".into(),
+        Kind::Choice(words) => format!("one of {}", words.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn settings(toml: &str, env: &[(&str, &str)]) -> Result<Settings, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".ralph.toml");
+        std::fs::write(&file, toml).unwrap();
+        let env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        load(&file, env).map_err(|error| format!("{error:?}"))
+    }
+
+    #[test]
+    fn cli_03_environment_wins_over_file_over_default() {
+        let toml = "[run]\nmax_attempts = 3\nattempt_timeout = \"2m\"\nidle_timeout = 7\n";
+        let loaded =
+            settings(toml, &[("RALPH_SET_RUN_MAX_ATTEMPTS", "2"), ("OTHER", "x")]).unwrap();
+        assert_eq!(loaded.count("run", "max_attempts"), Some(2));
+        assert_eq!(
+            loaded.duration("run", "attempt_timeout"),
+            Some(Duration::from_secs(120))
+        );
+        assert_eq!(
+            loaded.duration("run", "idle_timeout"),
+            Some(Duration::from_secs(7))
+        );
+        assert_eq!(loaded.text("run", "agent"), Some("claude"));
+        assert_eq!(loaded.count("run", "limit"), None);
+    }
+
+    #[test]
+    fn cli_02_unknown_names_are_errors_that_name_the_nearest() {
+        for (toml, nearest) in [
+            ("[run]\nmax_atempts = 3", "max_attempts"),
+            ("[runn]\nmodel = 'x'", "run"),
+            ("[gate]\ntimeut = 3", "timeout"),
+            ("[agents.mine]\nkind = 'command'\ncomand = ['x']", "command"),
+            ("[agents.mine]\nkind = 'comand'\ncommand = ['x']", "command"),
+            ("[run]\nstrategy = 'escalat'", "escalate"),
+        ] {
+            let error = settings(toml, &[]).unwrap_err();
+            assert!(error.contains(nearest), "{toml}: {error}");
+        }
+        let error = settings("", &[("RALPH_SET_RUN_MODL", "x")]).unwrap_err();
+        assert!(error.contains("RALPH_SET_RUN_MODEL"), "{error}");
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_are_refused() {
+        for toml in [
+            "[run]\nlimit = 0",
+            "[run]\nlimit = 'many'",
+            "[run]\nattempt_timeout = 'soon'",
+            "[gate]\nprecheck = 3",
+            "[run]\nlimit = [1]",
+            "run = 3",
+            "[run",
+        ] {
+            assert!(settings(toml, &[]).is_err(), "{toml}");
+        }
+    }
+}

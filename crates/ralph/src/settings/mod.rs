@@ -1,0 +1,166 @@
+//! Settings in layers: flags win over the environment, that over `.ralph.toml`, that over defaults.
+
+mod agents;
+pub mod duration;
+pub mod keys;
+mod load;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+pub use agents::{AgentSettings, build as build_agent};
+use keys::{Effect, KEYS};
+
+use crate::command_error::CommandError;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Built in.
+    Default,
+    /// `.ralph.toml`.
+    File,
+    /// An environment variable.
+    Environment(String),
+    /// The command line.
+    Flag,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File => f.write_str(".ralph.toml"),
+            Self::Environment(name) => f.write_str(name),
+            Self::Flag => f.write_str("command line"),
+        }
+    }
+}
+
+/// A value that was checked against its kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Text, a choice or a path.
+    Text(String),
+    /// A whole number.
+    Count(u64),
+    /// A number.
+    Number(f64),
+    /// A duration.
+    Duration(Duration),
+    /// A flag.
+    Flag(bool),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Count(n) => write!(f, "{n}"),
+            Self::Number(n) => write!(f, "{n}"),
+            Self::Duration(duration) => f.write_str(&duration::show(*duration)),
+            Self::Flag(flag) => write!(f, "{flag}"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The value; none where nothing sets it and there is no default.
+    pub value: Option<Value>,
+    /// Its layer.
+    pub source: Source,
+}
+
+/// All settings in force.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    values: BTreeMap<(&'static str, &'static str), Setting>,
+    /// The agents that can be used.
+    pub agents: BTreeMap<String, AgentSettings>,
+}
+
+impl Settings {
+    /// Reads the file, if there is one, and the environment.
+    pub fn load(
+        file: &Path,
+        environment: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, CommandError> {
+        load::load(file, environment)
+    }
+
+    /// The setting with that name.
+    pub fn get(&self, section: &'static str, name: &'static str) -> Option<&Value> {
+        self.values
+            .get(&(section, name))
+            .and_then(|setting| setting.value.as_ref())
+    }
+
+    /// Puts a flag's value above everything.
+    pub fn set_flag(&mut self, section: &'static str, name: &'static str, value: Option<Value>) {
+        if value.is_some() {
+            self.values.insert(
+                (section, name),
+                Setting {
+                    value,
+                    source: Source::Flag,
+                },
+            );
+        }
+    }
+
+    /// A text.
+    pub fn text(&self, section: &'static str, name: &'static str) -> Option<&str> {
+        match self.get(section, name) {
+            Some(Value::Text(text)) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A whole number that fits 32 bits.
+    pub fn count(&self, section: &'static str, name: &'static str) -> Option<u32> {
+        match self.get(section, name) {
+            Some(Value::Count(n)) => Some(u32::try_from(*n).unwrap_or(u32::MAX)),
+            _ => None,
+        }
+    }
+
+    /// A number.
+    pub fn number(&self, section: &'static str, name: &'static str) -> Option<f64> {
+        match self.get(section, name) {
+            Some(Value::Number(n)) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// A duration.
+    pub fn duration(&self, section: &'static str, name: &'static str) -> Option<Duration> {
+        match self.get(section, name) {
+            Some(Value::Duration(duration)) => Some(*duration),
+            _ => None,
+        }
+    }
+
+    /// A flag; off where nothing sets it.
+    pub fn flag(&self, section: &'static str, name: &'static str) -> bool {
+        matches!(self.get(section, name), Some(Value::Flag(true)))
+    }
+
+    /// Every setting in the order of documentation.
+    pub fn all(&self) -> impl Iterator<Item = (&'static keys::Key, &Setting)> {
+        KEYS.iter()
+            .filter_map(|key| Some((key, self.values.get(&(key.section, key.name))?)))
+    }
+
+    /// Settings somebody gave that do nothing in this version.
+    pub fn without_effect(&self) -> Vec<String> {
+        self.all()
+            .filter(|(key, setting)| {
+                key.effect == Effect::Later && setting.source != Source::Default
+            })
+            .map(|(key, _)| format!("[{}] {}", key.section, key.name))
+            .collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! Numbers and rows as people read them.
+
+use std::time::Duration;
+
+use ralph_core::model::Attempt;
+
+use super::style;
+use super::table::Table;
+
+/// A duration: `0.4s`, `12s`, `3:05`, `1:02:03`.
+pub fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..10 => format!("{:.1}s", duration.as_secs_f64()),
+        10..60 => format!("{seconds}s"),
+        60..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        _ => format!(
+            "{}:{:02}:{:02}",
+            seconds / 3600,
+            seconds % 3600 / 60,
+            seconds % 60
+        ),
+    }
+}
+
+/// A cost; unknown is not zero.
+pub fn cost(usd: Option<f64>) -> String {
+    match usd {
+        None => "-".into(),
+        Some(usd) if usd > 0.0 && usd < 0.095 => format!("${usd:.3}"),
+        Some(usd) => format!("${usd:.2}"),
+    }
+}
+
+/// A number of things: `1 attempt`, `2 attempts`.
+pub fn counted(n: u64, thing: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {thing}{plural}")
+}
+
+/// How an attempt ended, in a few words.
+pub fn outcome(attempt: &Attempt) -> String {
+    let error = attempt
+        .error_type
+        .as_ref()
+        .map(|error| format!(" ({error})"))
+        .unwrap_or_default();
+    format!("{}{error}", attempt.outcome.as_str().replace('_', " "))
+}
+
+/// Attempts as a table.
+pub fn history(attempts: &[Attempt]) -> String {
+    let mut table = Table::new([
+        "", "TASK", "TRY", "MODEL", "TIME", "COST", "STARTED", "OUTCOME",
+    ]);
+    for attempt in attempts {
+        let name = attempt
+            .key
+            .as_ref()
+            .map_or(attempt.task_id.as_str(), |key| key.as_str());
+        let what = match &attempt.detail.message {
+            Some(message) => format!("{}: {message}", outcome(attempt)),
+            None => outcome(attempt),
+        };
+        let started = attempt.started_at.to_string();
+        table.row([
+            style::outcome_mark(attempt.outcome, attempt.counted),
+            name.to_owned(),
+            if attempt.counted {
+                attempt.attempt.to_string()
+            } else {
+                "-".into()
+            },
+            attempt.model.clone(),
+            duration(Duration::from_millis(attempt.duration_ms)),
+            attempt
+                .cost_usd
+                .map(|usd| cost(Some(usd)))
+                .unwrap_or_default(),
+            started.get(..19).unwrap_or(&started).replace('T', " "),
+            what,
+        ]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_costs_are_short() {
+        for (millis, text) in [
+            (400, "0.4s"),
+            (12_300, "12s"),
+            (185_000, "3:05"),
+            (3_723_000, "1:02:03"),
+            (0, "0.0s"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(millis)), text);
+        }
+        assert_eq!(cost(None), "-");
+        assert_eq!(cost(Some(0.0)), "$0.00");
+        assert_eq!(cost(Some(0.0021)), "$0.002");
+        assert_eq!(cost(Some(1.5)), "$1.50");
+    }
+}

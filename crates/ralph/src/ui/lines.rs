@@ -1,0 +1,154 @@
+//! What an event is in one line, for terminals and pipes alike.
+
+use std::time::Duration;
+
+use ralph_core::agent::Activity;
+use ralph_core::event::{AttemptFinished, EventKind, RunEvent};
+use ralph_core::model::{GateOutcome, Outcome, Status};
+
+use super::format;
+use super::style::{self, BOLD, DIM, GREEN, RED, YELLOW, paint};
+
+/// The line of an event that stays on the screen; events that only move the display have none.
+pub fn line(event: &RunEvent) -> Option<String> {
+    match &event.kind {
+        EventKind::AttemptFinished(finished) => Some(attempt(finished)),
+        EventKind::LostFound { task, counted, .. } => {
+            let counts = if *counted {
+                "; it counts, the third in a row"
+            } else {
+                ""
+            };
+            Some(paint(
+                YELLOW,
+                format_args!(
+                    "~ {} an attempt was lost when Ralph died{counts}",
+                    task.name()
+                ),
+            ))
+        }
+        EventKind::ParentGate { task, passed: true } => Some(format!(
+            "{} {} {}  all its parts are done",
+            paint(GREEN, "✓"),
+            task.name(),
+            task.title
+        )),
+        EventKind::ParentGate {
+            task,
+            passed: false,
+        } => Some(format!(
+            "{} {} {}  all its parts are done, but its own gate failed",
+            paint(RED, "✗"),
+            task.name(),
+            task.title
+        )),
+        EventKind::GateGreenBefore { task, command } => Some(paint(
+            YELLOW,
+            format_args!(
+                "! {} its gate passes before anything was done: {command}",
+                task.name()
+            ),
+        )),
+        EventKind::GateFinished {
+            task,
+            outcome: GateOutcome::Passed,
+            flaky: true,
+            ..
+        } => Some(paint(
+            YELLOW,
+            format_args!("! {} its gate is flaky: failed, then passed", task.name()),
+        )),
+        EventKind::Waiting { reason, until } => {
+            let until = until
+                .map(|until| format!(" until {until}"))
+                .unwrap_or_default();
+            Some(paint(YELLOW, format_args!("… waiting for {reason}{until}")))
+        }
+        EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
+        EventKind::Interrupted { signal } => {
+            Some(paint(YELLOW, format_args!("! {signal}: ending")))
+        }
+        EventKind::RunStarted { .. }
+        | EventKind::AttemptStarted { .. }
+        | EventKind::Activity { .. }
+        | EventKind::GateStarted { .. }
+        | EventKind::GateFinished { .. }
+        | EventKind::Progress { .. }
+        | EventKind::RunFinished { .. } => None,
+    }
+}
+
+fn attempt(finished: &AttemptFinished) -> String {
+    let mark = style::outcome_mark(finished.outcome, finished.counted);
+    let name = paint(BOLD, finished.task.name());
+    let time = format::duration(Duration::from_millis(finished.duration_ms));
+    let cost = finished
+        .cost_usd
+        .map(|usd| format!(", {}", format::cost(Some(usd))))
+        .unwrap_or_default();
+    let facts = format!(
+        "attempt {}, {}, {time}{cost}",
+        finished.attempt, finished.model
+    );
+    let mut line = format!(
+        "{mark} {name} {}  {}",
+        finished.task.title,
+        paint(DIM, facts)
+    );
+    if finished.outcome != Outcome::Done {
+        let error = finished
+            .error_type
+            .as_ref()
+            .map(|e| format!(" ({e})"))
+            .unwrap_or_default();
+        let word = finished.outcome.as_str().replace('_', " ");
+        let message = finished
+            .message
+            .as_deref()
+            .map(|m| format!(": {m}"))
+            .unwrap_or_default();
+        line.push_str(&format!("\n    {word}{error}{message}"));
+    }
+    if finished.files_changed.as_ref().is_some_and(Vec::is_empty) {
+        line.push_str(&format!("\n    {}", paint(YELLOW, "git saw no change")));
+    }
+    if !finished.gate_files_changed.is_empty() {
+        let files = finished.gate_files_changed.join(", ");
+        let text = format!("it changed what its own gate names: {files}");
+        line.push_str(&format!("\n    {}", paint(YELLOW, text)));
+    }
+    if finished.status == Status::Blocked {
+        let next = format!(
+            "waits for you; `ralph run {}` tries it again",
+            finished.task.name()
+        );
+        line.push_str(&format!("\n    {}", paint(YELLOW, next)));
+    }
+    line
+}
+
+/// What the agent is doing now, in a few words.
+pub fn activity(activity: &Activity) -> String {
+    match activity {
+        Activity::Started { model: Some(model) } => format!("started {model}"),
+        Activity::Started { model: None } => "started".into(),
+        Activity::Said { text } => text.clone(),
+        Activity::Tool { name, target } => format!("{name} {target}"),
+        Activity::Retrying {
+            attempt,
+            max,
+            status,
+        } => {
+            let status = status
+                .map(|status| format!(" after {status}"))
+                .unwrap_or_default();
+            format!("its service is troubled: retry {attempt} of {max}{status}")
+        }
+        Activity::LimitWarning {
+            utilization: Some(share),
+        } => {
+            format!("usage limit: {:.0}% used", share * 100.0)
+        }
+        Activity::LimitWarning { utilization: None } => "usage limit is near".into(),
+    }
+}

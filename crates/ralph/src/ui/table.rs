@@ -1,0 +1,163 @@
+//! Tables that fit the terminal: the last column gives way, colours do not count.
+
+use unicode_width::UnicodeWidthStr;
+
+/// Rows of text under headings.
+#[derive(Debug)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings.
+    pub fn new<const N: usize>(headings: [&str; N]) -> Self {
+        Self {
+            rows: vec![
+                headings
+                    .iter()
+                    .map(|heading| (*heading).to_owned())
+                    .collect(),
+            ],
+        }
+    }
+
+    /// Adds a row.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// The table as text, no wider than the terminal.
+    pub fn render(&self) -> String {
+        self.render_to(super::width())
+    }
+
+    fn render_to(&self, width: usize) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns)
+            .map(|i| {
+                self.rows
+                    .iter()
+                    .filter_map(|row| row.get(i))
+                    .map(|c| shown(c))
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut used = 0;
+            for (i, cell) in row.iter().enumerate() {
+                // An empty column is not shown at all.
+                if self
+                    .rows
+                    .iter()
+                    .skip(1)
+                    .all(|row| row.get(i).is_none_or(String::is_empty))
+                {
+                    continue;
+                }
+                if i + 1 == columns {
+                    text.push_str(&cut(cell, width.saturating_sub(used).max(10)));
+                } else {
+                    text.push_str(cell);
+                    text.push_str(&" ".repeat(widths[i] - shown(cell) + 2));
+                    used += widths[i] + 2;
+                }
+            }
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Columns a text takes, escape codes not counted.
+pub fn shown(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().width()
+}
+
+/// A text cut to so many columns, with a sign that it was.
+pub fn cut(text: &str, columns: usize) -> String {
+    if shown(text) <= columns {
+        return text.to_owned();
+    }
+    let plain = anstream::adapter::strip_str(text).to_string();
+    let mut out = String::new();
+    for c in plain.chars() {
+        if out.width() + unicode_width::UnicodeWidthChar::width(c).unwrap_or(0) + 1 > columns {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    out
+}
+
+/// A line broken at words so that it fits, further lines indented like the first and a little more. Escape codes are
+/// dropped from a line that has to be broken.
+pub fn wrap(line: &str, columns: usize) -> String {
+    if shown(line) <= columns {
+        return line.to_owned();
+    }
+    let plain = anstream::adapter::strip_str(line).to_string();
+    let indent = plain.len() - plain.trim_start().len() + 2;
+    let mut text = " ".repeat(indent - 2);
+    let mut used = indent - 2;
+    for (i, word) in plain.split_whitespace().enumerate() {
+        let width = word.width();
+        if i > 0 && used + 1 + width > columns {
+            text.push('\n');
+            text.push_str(&" ".repeat(indent));
+            used = indent;
+        } else if i > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += width;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_the_last_gives_way() {
+        let mut table = Table::new(["ID", "KEY", "TITLE"]);
+        table.row([
+            "t-1".into(),
+            String::new(),
+            "a title that is too long".into(),
+        ]);
+        table.row([
+            "t-22".into(),
+            String::new(),
+            "日本語のとても長い題名です".into(),
+        ]);
+        insta::assert_snapshot!(table.render_to(20), @r"
+        ID    TITLE
+        t-1   a title that …
+        t-22  日本語のとて…
+        ");
+    }
+
+    #[test]
+    fn long_lines_are_broken_at_words() {
+        assert_eq!(
+            wrap("    one two three four", 14),
+            "    one two\n      three\n      four"
+        );
+        assert_eq!(wrap("short", 80), "short");
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let mut table = Table::new(["A", "B"]);
+        table.row(["\u{1b}[32mgreen\u{1b}[0m".into(), "x".into()]);
+        table.row(["plain".into(), "y".into()]);
+        let text = anstream::adapter::strip_str(&table.render_to(80)).to_string();
+        assert_eq!(text, "A      B\ngreen  x\nplain  y\n");
+    }
+}

@@ -1,0 +1,139 @@
+//! The live display: what is being done now, how far the plan is, a line per finished attempt.
+
+use std::io::Write;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ralph_core::event::{EventKind, Observer, RunEvent};
+use ralph_core::store::PlanCounts;
+
+use super::style::{BOLD, CYAN, DIM, paint};
+use super::{format, lines, table};
+
+/// Draws on standard output.
+pub struct Terminal {
+    screen: MultiProgress,
+    /// Task, attempt, model, elapsed time.
+    current: ProgressBar,
+    /// What the agent is doing.
+    doing: ProgressBar,
+    /// The plan.
+    plan: ProgressBar,
+}
+
+impl Terminal {
+    /// An empty display.
+    pub fn new() -> Self {
+        let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stdout_with_hz(10));
+        let add = |template: &str| {
+            let bar = ProgressBar::new(0);
+            // The templates are constants; one that does not parse falls back to indicatif's own.
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style.progress_chars("█░"));
+            }
+            screen.add(bar)
+        };
+        let current = add("{spinner} {msg} · {elapsed}");
+        let doing = add("  {msg}");
+        let plan = add("  {bar:24.green/dim} {msg} · {elapsed}");
+        Self {
+            screen,
+            current,
+            doing,
+            plan,
+        }
+    }
+
+    fn show_plan(&self, tasks: &PlanCounts, cost_usd: f64) {
+        self.plan.set_length(tasks.total);
+        self.plan.set_position(tasks.finished());
+        let mut text = format!("{}/{}", tasks.finished(), tasks.total);
+        for (n, word) in [(tasks.blocked, "blocked"), (tasks.failed, "failed")] {
+            if n > 0 {
+                text.push_str(&format!(" · {n} {word}"));
+            }
+        }
+        if cost_usd > 0.0 {
+            text.push_str(&format!(" · {}", format::cost(Some(cost_usd))));
+        }
+        self.plan.set_message(text);
+    }
+
+    fn print(&self, text: &str) {
+        let width = super::width();
+        // Through indicatif, so that the live lines stay below; `anstream` decides on colours.
+        self.screen.suspend(|| {
+            let mut out = anstream::stdout().lock();
+            for line in text.lines() {
+                let _ = writeln!(out, "{}", table::wrap(line, width));
+            }
+        });
+    }
+
+    fn set_doing(&self, text: &str) {
+        let room = super::width().saturating_sub(4).max(10);
+        self.doing.set_message(paint(DIM, table::cut(text, room)));
+    }
+
+    fn clear(&self) {
+        for bar in [&self.current, &self.doing, &self.plan] {
+            bar.disable_steady_tick();
+            bar.finish_and_clear();
+        }
+        let _ = self.screen.clear();
+    }
+}
+
+impl Observer for Terminal {
+    fn event(&mut self, event: &RunEvent) {
+        match &event.kind {
+            EventKind::RunStarted { tasks, .. } => {
+                self.show_plan(tasks, 0.0);
+                self.plan.enable_steady_tick(Duration::from_millis(250));
+            }
+            EventKind::AttemptStarted {
+                task,
+                attempt,
+                choice,
+                agent,
+                ..
+            } => {
+                let model = if *agent == choice.model {
+                    ""
+                } else {
+                    &choice.model
+                };
+                let facts = format!(" · attempt {attempt} · {agent} {model}");
+                let room = super::width()
+                    .saturating_sub(table::shown(&facts) + 12)
+                    .max(10);
+                let name = table::cut(&format!("{} {}", task.name(), task.title), room);
+                self.current.reset_elapsed();
+                self.current.set_message(format!(
+                    "{}{}",
+                    paint(BOLD, name),
+                    paint(CYAN, facts.trim_end())
+                ));
+                self.current.enable_steady_tick(Duration::from_millis(120));
+                self.set_doing("starting");
+            }
+            EventKind::Activity { activity, .. } => self.set_doing(&lines::activity(activity)),
+            EventKind::GateStarted { command, .. } => self.set_doing(&format!("gate: {command}")),
+            EventKind::Progress { tasks, cost_usd } => self.show_plan(tasks, *cost_usd),
+            EventKind::Waiting { reason, .. } => self.set_doing(&format!("waiting for {reason}")),
+            EventKind::Interrupted { .. } => self.set_doing("ending; once more to end at once"),
+            EventKind::RunFinished { .. } => self.clear(),
+            _ => {}
+        }
+        if let Some(line) = lines::line(event) {
+            self.print(&line);
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // An error may end a run without its last event.
+        self.clear();
+    }
+}

@@ -1,0 +1,101 @@
+//! A project as commands need it: found, its settings read, its database open.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use ralph_core::clock::{Clock, SystemClock};
+use ralph_core::engine::Recovery;
+use ralph_core::host::ThisHost;
+use ralph_core::model::{Task, Timestamp};
+use ralph_core::project::Project;
+use ralph_core::store::{PlanStore, SqliteStore};
+
+use crate::command_error::CommandError;
+use crate::settings::Settings;
+
+/// An open project.
+pub struct Workspace {
+    /// Where things are.
+    pub project: Project,
+    /// Its database.
+    pub store: SqliteStore,
+}
+
+impl Workspace {
+    /// Finds the project from here upwards and opens its database.
+    pub fn open(dir: Option<&Path>) -> Result<Self, CommandError> {
+        let here = start_dir(dir)?;
+        let project = Project::find(&here).ok_or_else(|| no_project(&here))?;
+        Self::of(project)
+    }
+
+    /// Opens a project that is known.
+    pub fn of(project: Project) -> Result<Self, CommandError> {
+        let dir = project.ralph_dir();
+        std::fs::create_dir_all(&dir).map_err(|e| {
+            CommandError::environment(format_args!("{} cannot be made: {e}", dir.display()))
+                .hint("check the directory's permissions and free space")
+        })?;
+        let store = SqliteStore::open(&project.database())?;
+        Ok(Self { project, store })
+    }
+
+    /// The settings in force, flags not included.
+    pub fn settings(&self) -> Result<Settings, CommandError> {
+        Settings::load(&self.project.config(), env::vars())
+    }
+
+    /// Records tries whose process died, so that their tasks can be changed.
+    pub fn forget_dead_claims(&mut self) -> Result<(), CommandError> {
+        let settings = self.settings()?;
+        let policy = crate::commands::run::policy(&settings);
+        let agent = settings
+            .text("run", "agent")
+            .and_then(|name| crate::settings::build_agent(name, &settings.agents).ok());
+        Recovery {
+            project: &self.project,
+            store: &mut self.store,
+            host: &ThisHost::new(),
+            agent: agent.as_deref(),
+            policy: &policy,
+            now: now(),
+            random: &mut random,
+            own_run: None,
+        }
+        .run(&mut |_| None)?;
+        Ok(())
+    }
+
+    /// The task with this id or key.
+    pub fn task(&self, name: &str) -> Result<Task, CommandError> {
+        Ok(self.store.task(name)?)
+    }
+}
+
+/// The directory the command works in.
+pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
+    let dir = match dir {
+        Some(dir) => dir.canonicalize(),
+        None => env::current_dir(),
+    };
+    dir.map_err(|e| CommandError::usage(format_args!("the directory cannot be entered: {e}")))
+}
+
+/// Now.
+pub fn now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// Fresh random bits.
+pub fn random() -> u64 {
+    fastrand::u64(..)
+}
+
+fn no_project(here: &Path) -> CommandError {
+    let message = format!(
+        "there is no Ralph project in {} or above it",
+        here.display()
+    );
+    CommandError::no_plan(message)
+        .hint("`ralph init` makes one here; `ralph demo` shows what happens then")
+}

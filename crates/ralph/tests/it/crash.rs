@@ -1,0 +1,196 @@
+//! Crash safety: killed at any instant, run by several at once, on a disk that refuses.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::Project;
+
+/// A stormy project: tasks in chains, an agent that leaves a mark per done attempt.
+fn project(tasks: usize, pause: &str) -> Project {
+    let project = Project::with_git();
+    project.agent(&format!(
+        "{pause}; echo x >> \"work-$RALPH_TASK_KEY\"; echo \"<task-done>$RALPH_TASK_ID</task-done>\""
+    ));
+    for n in 0..tasks {
+        let key = n.to_string();
+        if n % 5 == 0 {
+            project.add(&["T", "--key", &key, "--verify", "true"]);
+        } else {
+            project.add(&["T", "--key", &key, "--after", &(n - 1).to_string()]);
+        }
+    }
+    project
+}
+
+#[test]
+fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
+    let project = project(50, "sleep 0.01");
+    let toml = project
+        .read(".ralph.toml")
+        .replacen("[run]", "[run]\nmax_attempts = 1000", 1);
+    project.write(".ralph.toml", &toml);
+    let mut kills = 0;
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    while kills < 200 {
+        let mut child = project.start(&["run", "--quiet"]);
+        // Anywhere from before the database is open to some attempts in.
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        std::thread::sleep(Duration::from_micros(seed % 60_000));
+        if child.try_wait().unwrap().is_some() {
+            // Everything is done already: open the plan again for the rest of the storm.
+            let all: Vec<String> = (0..50).map(|n| n.to_string()).collect();
+            let mut args = vec!["task", "reset"];
+            args.extend(all.iter().map(String::as_str));
+            project.ok(&args);
+            continue;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+    }
+    project.ok(&["run", "--quiet"]);
+    let counts = project.json(&["status", "--json"]);
+    assert_eq!(counts["tasks"]["done"], json!(50));
+    let database = project.database();
+    let check: String = database
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+    // No try is missing or recorded twice: every task's numbers run on without a gap, and each stretch between two
+    // resets ends in exactly one done attempt.
+    let mut last: HashMap<String, (u64, String)> = HashMap::new();
+    for attempt in project.history() {
+        let key = attempt["key"].as_str().unwrap().to_owned();
+        let number = attempt["attempt_number"].as_u64().unwrap();
+        let before = last.get(&key).map_or(0, |(number, _)| *number);
+        assert_eq!(number, before + 1, "{key}");
+        last.insert(
+            key,
+            (number, attempt["outcome"].as_str().unwrap().to_owned()),
+        );
+    }
+    assert_eq!(last.len(), 50);
+    assert!(last.values().all(|(_, outcome)| outcome == "done"));
+    let (claims, open): (i64, i64) = database
+        .query_row(
+            "SELECT (SELECT count(*) FROM claims), (SELECT count(*) FROM runs WHERE ended_at IS NULL)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!((claims, open), (0, 0));
+}
+
+#[test]
+fn plan_06_two_runs_share_the_work_and_never_a_task() {
+    let project = project(30, "sleep 0.02");
+    let mut first = project.start(&["run", "--quiet"]);
+    let mut second = project.start(&["run", "--quiet"]);
+    assert!(first.wait().unwrap().success());
+    assert!(second.wait().unwrap().success());
+    let attempts = project.history();
+    assert_eq!(attempts.len(), 30);
+    let runs: std::collections::HashSet<_> =
+        attempts.iter().map(|a| a["run_id"].to_string()).collect();
+    assert_eq!(runs.len(), 2, "one run did everything");
+    for n in 0..30 {
+        assert_eq!(project.read(&format!("work-{n}")), "x\n", "{n}");
+    }
+}
+
+#[test]
+fn a_run_waits_for_work_that_another_holds() {
+    let project = project(2, "sleep 0.6");
+    let mut first = project.start(&["run", "--quiet"]);
+    crate::support::eventually("the first claim", || {
+        project.json(&["status", "--json"])["tasks"]["in_progress"] == json!(1)
+    });
+    // Task 1 waits for task 0, which the first run holds.
+    project.ok(&["run", "--quiet"]);
+    assert!(first.wait().unwrap().success());
+    assert_eq!(project.history().len(), 2);
+}
+
+#[test]
+fn a_full_disk_is_a_clear_error_and_nothing_is_lost() {
+    // The agent fills a small disk of its own, once; the attempt cannot be recorded until there is room again.
+    let project = Project::empty();
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let story = format!(
+        r#"mount -t tmpfs -o size=3m tmpfs . && cd "$PWD" || exit 99
+        {ralph} init > /dev/null && {ralph} task add A --key a > /dev/null
+        cat > agent.sh <<'END'
+        cat > /dev/null
+        if [ ! -e filled ]; then touch filled; head -c 9000000 /dev/zero > filler 2> /dev/null; fi
+        echo "<task-done>$RALPH_TASK_ID</task-done>"
+END
+        printf '[run]\nagent = "s"\n[agents.s]\nkind = "command"\ncommand = ["sh", "agent.sh"]\n' > .ralph.toml
+        {ralph} run --quiet 2> "$HOME/error"; echo "code $?"
+        rm filler
+        {ralph} run --quiet; echo "code $?"
+        {ralph} history --json > "$HOME/history"
+        {ralph} task list --json > "$HOME/tasks""#
+    );
+    let mut command = std::process::Command::new("unshare");
+    command
+        .args(["-Urm", "sh", "-c", &story])
+        .current_dir(project.root());
+    let output = project.clean(&mut command).output().unwrap();
+    let codes = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(
+        codes,
+        "code 1\ncode 0\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let error = project.read("../home/error");
+    assert!(
+        error.contains("disk is full") && error.contains("hint"),
+        "{error}"
+    );
+    let history: Vec<serde_json::Value> =
+        serde_json::from_str(&project.read("../home/history")).unwrap();
+    let types: Vec<_> = history
+        .iter()
+        .map(|a| (&a["outcome"], &a["error_type"]))
+        .collect();
+    assert_eq!(
+        types,
+        [
+            (&json!("error"), &json!("lost")),
+            (&json!("done"), &json!(null))
+        ]
+    );
+}
+
+#[test]
+fn a_read_only_directory_is_a_clear_error() {
+    if rustix::process::getuid().is_root() {
+        // Root writes everywhere; a file in the place of the directory refuses even root.
+        let project = Project::empty();
+        project.write(".ralph", "not a directory");
+        project.write(".ralph.toml", "");
+        let output = project.ralph(&["task", "list"]).expect_code(1);
+        assert!(
+            output.stderr.contains("cannot be made"),
+            "{}",
+            output.stderr
+        );
+        return;
+    }
+    let project = Project::new();
+    fs::set_permissions(project.path(".ralph"), fs::Permissions::from_mode(0o500)).unwrap();
+    let output = project.ralph(&["task", "add", "x"]).expect_code(1);
+    fs::set_permissions(project.path(".ralph"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(
+        output.stderr.contains("cannot be written"),
+        "{}",
+        output.stderr
+    );
+}

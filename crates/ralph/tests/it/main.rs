@@ -1,0 +1,13 @@
+//! Black-box tests: the real binary, real git, a real database, real agents.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod model_server;
+mod support;
+
+mod claude;
+mod cli;
+mod crash;
+mod demo;
+mod plan;
+mod processes;
+mod run;

@@ -1,0 +1,298 @@
+//! A hermetic environment: every test runs the real binary in its own directory with a cleared environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A project in a directory of its own.
+pub struct Project {
+    dir: tempfile::TempDir,
+    env: Vec<(String, String)>,
+}
+
+/// What a command printed and how it ended.
+#[derive(Debug)]
+pub struct Output {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Output {
+    /// Fails the test unless the exit code is this one.
+    #[track_caller]
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(
+            self.code, code,
+            "stdout:\n{}\nstderr:\n{}",
+            self.stdout, self.stderr
+        );
+        self
+    }
+
+    /// Standard output without the last line end.
+    pub fn text(&self) -> &str {
+        self.stdout.trim_end_matches('\n')
+    }
+
+    /// Standard output as one JSON document.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}\n{}", self.stdout))
+    }
+
+    /// Standard output as JSON lines.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+impl Project {
+    /// An empty directory.
+    pub fn empty() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("ralph-test-")
+            .tempdir()
+            .unwrap();
+        fs::create_dir_all(dir.path().join("home")).unwrap();
+        fs::create_dir_all(dir.path().join("work")).unwrap();
+        Self {
+            dir,
+            env: Vec::new(),
+        }
+    }
+
+    /// A project after `ralph init`, without git.
+    pub fn new() -> Self {
+        let project = Self::empty();
+        project.ok(&["init"]);
+        project
+    }
+
+    /// A project after `git init` and `ralph init`.
+    pub fn with_git() -> Self {
+        let project = Self::empty();
+        project.git(&["init", "-q", "-b", "main"]);
+        project.ok(&["init"]);
+        project
+    }
+
+    /// Its root.
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    /// A path in it.
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.root().join(path)
+    }
+
+    /// Sets a variable for every command that follows.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.env.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Adds to `.ralph.toml`.
+    pub fn configure(&self, toml: &str) {
+        let path = self.path(".ralph.toml");
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(path, format!("{before}\n{toml}\n")).unwrap();
+    }
+
+    /// Makes a shell script the default agent. It gets the prompt on standard input, which is drained first.
+    pub fn agent(&self, script: &str) {
+        self.write(
+            "agent.sh",
+            &format!("cat > \"$RALPH_PROJECT/.ralph/last-prompt\"\n{script}\n"),
+        );
+        self.configure("[agents.script]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]");
+        let path = self.path(".ralph.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, text.replacen("[run]", "[run]\nagent = \"script\"", 1)).unwrap();
+    }
+
+    /// Writes a file.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Reads a file.
+    #[track_caller]
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+    }
+
+    /// A command on the real binary, not yet run.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
+        command
+            .args(args)
+            .current_dir(self.root())
+            .stdin(Stdio::null());
+        self.clean(&mut command);
+        command
+    }
+
+    /// Clears a command's environment but for what every command has.
+    pub fn clean<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        let home = self.dir.path().join("home");
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &home)
+            .env("TMPDIR", std::env::temp_dir())
+            .env("LANG", "C.UTF-8")
+            .env("GIT_CONFIG_GLOBAL", home.join(".gitconfig"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+    }
+
+    /// Runs the binary.
+    pub fn ralph(&self, args: &[&str]) -> Output {
+        self.ralph_with_input(args, "")
+    }
+
+    /// Runs the binary with standard input.
+    pub fn ralph_with_input(&self, args: &[&str], input: &str) -> Output {
+        use std::io::Write;
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that does not read its input closes the pipe.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Output {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs the binary; it must succeed.
+    #[track_caller]
+    pub fn ok(&self, args: &[&str]) -> Output {
+        let output = self.ralph(args);
+        assert_eq!(
+            output.code, 0,
+            "ralph {args:?}\n{}\n{}",
+            output.stdout, output.stderr
+        );
+        output
+    }
+
+    /// Adds a task; returns its id.
+    #[track_caller]
+    pub fn add(&self, args: &[&str]) -> String {
+        let mut all = vec!["task", "add"];
+        all.extend(args);
+        self.ok(&all).text().to_owned()
+    }
+
+    /// A command's JSON.
+    #[track_caller]
+    pub fn json(&self, args: &[&str]) -> Value {
+        self.ok(args).json()
+    }
+
+    /// One task as JSON.
+    #[track_caller]
+    pub fn task(&self, name: &str) -> Value {
+        self.json(&["task", "show", name, "--json"])
+    }
+
+    /// A task's status.
+    #[track_caller]
+    pub fn status_of(&self, name: &str) -> String {
+        self.task(name)["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Attempts as JSON, of all tasks.
+    #[track_caller]
+    pub fn history(&self) -> Vec<Value> {
+        self.json(&["history", "--json"])
+            .as_array()
+            .unwrap()
+            .clone()
+    }
+
+    /// Starts the binary and lets it run.
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.command(args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Runs git in the project.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        let mut command = Command::new("git");
+        self.clean(&mut command);
+        let output = command
+            .args(["-c", "user.name=t", "-c", "user.email=t@localhost"])
+            .args(args)
+            .current_dir(self.root())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The project's database.
+    pub fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path(".ralph/progress.db")).unwrap()
+    }
+}
+
+/// Waits for something that will happen; a test that waits in vain fails.
+#[track_caller]
+pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !happened() {
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "in vain: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Ids of living processes whose command line or environment holds a text.
+pub fn processes_with(mark: &str) -> Vec<i32> {
+    let holds = |path: PathBuf| {
+        fs::read(path).is_ok_and(|all| String::from_utf8_lossy(&all).contains(mark))
+    };
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| *pid != std::process::id() as i32)
+        .filter(|pid| {
+            let proc = PathBuf::from(format!("/proc/{pid}"));
+            let zombie = fs::read_to_string(proc.join("stat")).is_ok_and(|stat| {
+                stat.rsplit(')')
+                    .next()
+                    .is_some_and(|rest| rest.trim().starts_with('Z'))
+            });
+            !zombie && (holds(proc.join("environ")) || holds(proc.join("cmdline")))
+        })
+        .collect()
+}
