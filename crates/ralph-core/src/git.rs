@@ -77,6 +77,7 @@ impl Git {
                 "status",
                 "--porcelain=v2",
                 "--branch",
+                "--no-ahead-behind",
                 "-z",
                 "--no-renames",
                 "--untracked-files=all",

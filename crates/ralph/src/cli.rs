@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, context, demo, history, init, logs, man, run, status, task,
+    completions, config, context, demo, guard, history, init, logs, man, run, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -49,6 +49,8 @@ pub enum Command {
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
+    #[command(hide = true)]
+    Guard(guard::Args),
     #[command(hide = true)]
     Man(man::Args),
 }

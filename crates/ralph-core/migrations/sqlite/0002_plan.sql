@@ -86,7 +86,8 @@ DROP TABLE dependencies_v1;
 DROP TABLE tasks_v1;
 
 CREATE INDEX idx_tasks_parent_id ON tasks (parent_id, position);
-CREATE INDEX idx_tasks_status ON tasks (status, position);
+-- Only those that wait for a person: the others change status with every attempt.
+CREATE INDEX idx_tasks_held ON tasks (position) WHERE status IN ('blocked', 'failed');
 CREATE INDEX idx_tasks_ready ON tasks (priority, position) WHERE ready = 1;
 CREATE INDEX idx_tasks_gate_due ON tasks (priority, position) WHERE gate_due = 1;
 CREATE INDEX idx_dependencies_blocked_id ON dependencies (blocked_id);

@@ -39,7 +39,7 @@ CREATE TABLE claims (
     commit_before TEXT,
     log_path      TEXT,
     work_dir      TEXT
-);
+) WITHOUT ROWID;
 CREATE TRIGGER claims_taken AFTER INSERT ON claims BEGIN
     UPDATE tasks SET status = 'in_progress' WHERE id = new.task_id;
 END;
@@ -156,7 +156,7 @@ CREATE TABLE strategy_metrics (
     -- The model the last attempt asked for, and lost tries since the last that was not lost.
     next_model           TEXT,
     lost_in_a_row        INTEGER NOT NULL DEFAULT 0
-);
+) WITHOUT ROWID;
 CREATE INDEX idx_strategy_metrics_stuck_flag ON strategy_metrics (stuck_flag);
 CREATE INDEX idx_strategy_metrics_consecutive_failures ON strategy_metrics (consecutive_failures);
 

@@ -1,7 +1,7 @@
 //! An attempt's raw event stream on disk, readable by its owner only.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub(super) const LINE_LIMIT: usize = 4 * 1024 * 1024;
 /// The files an attempt's output goes to: standard output as it came, standard error beside it.
 #[derive(Debug)]
 pub struct AttemptLog {
-    out: BufWriter<File>,
+    out: File,
     err_path: PathBuf,
     err: Option<File>,
     /// The first error met; writing stops there, reading goes on.
@@ -23,7 +23,7 @@ pub struct AttemptLog {
 impl AttemptLog {
     /// Makes the file. Standard error gets one only when there is some.
     pub fn create(path: &Path) -> std::io::Result<Self> {
-        let out = BufWriter::with_capacity(64 * 1024, create(path)?);
+        let out = create(path)?;
         let err_path = path.with_extension("stderr.log");
         Ok(Self {
             out,
@@ -33,7 +33,7 @@ impl AttemptLog {
         })
     }
 
-    /// Writes a chunk as it came.
+    /// Writes a chunk as it came, and at once: what a killed Ralph leaves behind is read back from here.
     pub fn write(&mut self, stream: Stream, chunk: &[u8]) {
         if self.failed.is_some() {
             return;
@@ -51,13 +51,6 @@ impl AttemptLog {
             None => self.err.insert(create(&self.err_path)?),
         };
         file.write_all(chunk)
-    }
-
-    /// Hands what is buffered to the system, so that it survives the end of this process.
-    pub fn flush(&mut self) {
-        if self.failed.is_none() {
-            self.failed = self.out.flush().err();
-        }
     }
 
     /// What went wrong, if anything did.

@@ -3,6 +3,7 @@
 
 pub mod claude;
 mod command;
+mod guard;
 mod lines;
 mod log;
 mod process;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use claude::Claude;
 pub use command::{CommandAgent, OutputFormat};
+pub use guard::{Guard, stand_guard};
 pub use lines::LineSplitter;
 pub use log::{AttemptLog, read_log};
 pub use process::{Ended, Interrupt, ProcessLimits, Signal, SpawnError, Stop, Stream, Watch, run};

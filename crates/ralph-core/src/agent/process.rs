@@ -22,7 +22,9 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 const PIPES_LINGER: Duration = Duration::from_millis(200);
 /// How long a process may linger after its last word.
 const CONCLUDED_LINGER: Duration = Duration::from_secs(2);
-const CHUNK: usize = 64 * 1024;
+/// The buffer for output: small at first, larger when it is filled.
+const FIRST_CHUNK: usize = 4 * 1024;
+const LARGEST_CHUNK: usize = 64 * 1024;
 
 /// Limits of one process.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +72,8 @@ pub enum Stream {
 
 /// Who looks on while a process runs.
 pub trait Watch {
+    /// The process runs, as the leader of this group.
+    fn started(&mut self, _group: Pid) {}
     /// Output arrived.
     fn output(&mut self, stream: Stream, chunk: &[u8]);
     /// Called many times a second, output or not.
@@ -156,8 +160,7 @@ enum Phase {
     Killed { why: Stop },
 }
 
-/// Runs a process to its end. Must be called from a thread that outlives it: the child is told to end when that
-/// thread does.
+/// Runs a process to its end.
 pub fn run(
     launch: &Launch,
     limits: &ProcessLimits,
@@ -166,6 +169,7 @@ pub fn run(
 ) -> Result<Ended, SpawnError> {
     let mut child = spawn(launch)?;
     let group = Pid::from_child(&child);
+    watch.started(group);
     let mut pipes = Pipes::of(&mut child, &launch.stdin);
     let (stop, swept) = supervise(&mut pipes, group, limits, interrupt, watch);
     drop(pipes);
@@ -193,38 +197,10 @@ fn spawn(launch: &Launch) -> Result<Child, SpawnError> {
         .stderr(Stdio::piped())
         // Its own group: Ctrl-C in the terminal reaches Ralph alone, which then ends the child in order.
         .process_group(0);
-    end_with_parent(&mut command);
     command
         .spawn()
         .map_err(|source| spawn_error(launch, source))
 }
-
-/// Has the child get TERM when Ralph dies, so that kill -9 on Ralph leaves no agent running. TERM and not KILL:
-/// agents clean up the tools they run in other sessions only when they may.
-#[cfg(target_os = "linux")]
-#[expect(
-    unsafe_code,
-    reason = "pre_exec is the only way to ask for a parent-death signal"
-)]
-fn end_with_parent(command: &mut Command) {
-    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-    let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec only two system calls are made; neither allocates nor takes a lock.
-    unsafe {
-        command.pre_exec(move || {
-            set_parent_process_death_signal(Some(Signal::TERM))?;
-            // Ralph may have died before the line above took effect.
-            if getppid() == Some(parent) {
-                Ok(())
-            } else {
-                Err(std::io::ErrorKind::Interrupted.into())
-            }
-        });
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_with_parent(_command: &mut Command) {}
 
 fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError {
     SpawnError {
@@ -265,7 +241,7 @@ impl<'p> Pipes<'p> {
                 .map(|pipe| Box::new(pipe) as Box<dyn Readable>),
             stdin,
             ended: end_notice(Pid::from_child(child)),
-            buffer: vec![0; CHUNK],
+            buffer: vec![0; FIRST_CHUNK],
         }
     }
 
@@ -326,6 +302,9 @@ impl<'p> Pipes<'p> {
                 Ok(n) => {
                     output = true;
                     watch.output(stream, &self.buffer[..n]);
+                    if n == self.buffer.len() && n < LARGEST_CHUNK {
+                        self.buffer.resize(2 * n, 0);
+                    }
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Processes that agents leave behind: tools in sessions of their own, servers put in the background.
 
 #[cfg(target_os = "linux")]
-pub use linux::{adopt_orphans, end_left_overs, end_of_runs};
+pub use linux::{adopt_orphans, end_left_overs, end_of_runs, spare};
 
 /// Elsewhere a child's orphans cannot be followed.
 #[cfg(not(target_os = "linux"))]
@@ -19,10 +19,14 @@ pub fn end_of_runs(_runs: &[crate::model::RunId], _grace: std::time::Duration) -
     0
 }
 
+/// Elsewhere nobody is ended, so nobody needs to be spared.
+#[cfg(not(target_os = "linux"))]
+pub fn spare(_pid: rustix::process::Pid) {}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -33,6 +37,8 @@ mod linux {
     use crate::model::RunId;
 
     static ADOPTING: AtomicBool = AtomicBool::new(false);
+    /// A child that is meant to stay.
+    static SPARED: AtomicI32 = AtomicI32::new(0);
     const LOOK_AGAIN: Duration = Duration::from_millis(5);
     /// How long left-overs may take to end by themselves.
     const MOMENT: Duration = Duration::from_millis(150);
@@ -43,6 +49,11 @@ mod linux {
         if set_child_subreaper(Some(getpid())).is_ok() {
             ADOPTING.store(true, Ordering::SeqCst);
         }
+    }
+
+    /// Makes a child that is meant to stay exempt.
+    pub fn spare(pid: Pid) {
+        SPARED.store(pid.as_raw_nonzero().get(), Ordering::SeqCst);
     }
 
     /// Ends what is left of a child that has itself ended: TERM, grace, KILL. Returns how many there were.
@@ -113,9 +124,10 @@ mod linux {
                 continue;
             };
             let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+            let spared = Pid::from_raw(SPARED.load(Ordering::SeqCst));
             for pid in pids
                 .filter_map(Pid::from_raw)
-                .filter(|pid| Some(*pid) != own)
+                .filter(|pid| Some(*pid) != own && Some(*pid) != spared)
             {
                 if let Ok(None) = waitpid(Some(pid), WaitOptions::NOHANG) {
                     living.push(pid);

@@ -6,11 +6,12 @@ use std::fmt;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-/// A prompt's text with places for data, in minijinja's language.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A prompt's text with places for data, in minijinja's language; parsed once, filled in many times.
+#[derive(Clone, Debug)]
 pub struct Template {
     name: String,
     source: String,
+    environment: Environment<'static>,
 }
 
 /// A template that cannot be used, and where it is wrong.
@@ -26,23 +27,27 @@ pub struct TemplateError {
 
 impl Template {
     /// The text of the task's part that comes with Ralph.
-    #[must_use]
-    pub fn built_in_task() -> Self {
-        let source = include_str!("../../templates/task.md").to_owned();
-        Self {
-            name: "task.md (built in)".to_owned(),
-            source,
-        }
+    ///
+    /// # Errors
+    ///
+    /// Never in a build whose tests passed.
+    pub fn built_in_task() -> Result<Self, TemplateError> {
+        Self::parse(
+            "task.md (built in)",
+            include_str!("../../templates/task.md"),
+        )
     }
 
     /// The rules for signals that come with Ralph.
-    #[must_use]
-    pub fn built_in_rules() -> Self {
-        let source = include_str!("../../templates/rules.md").to_owned();
-        Self {
-            name: "rules.md (built in)".to_owned(),
-            source,
-        }
+    ///
+    /// # Errors
+    ///
+    /// Never in a build whose tests passed.
+    pub fn built_in_rules() -> Result<Self, TemplateError> {
+        Self::parse(
+            "rules.md (built in)",
+            include_str!("../../templates/rules.md"),
+        )
     }
 
     /// A text a project gives in place of the built-in one; `name` is how errors call it.
@@ -54,12 +59,16 @@ impl Template {
         name: impl Into<String>,
         source: impl Into<String>,
     ) -> Result<Self, TemplateError> {
-        let template = Self {
+        let mut template = Self {
             name: name.into(),
             source: source.into(),
+            environment: environment(),
         };
-        match environment().template_from_named_str(&template.name, &template.source) {
-            Ok(_) => Ok(template),
+        let added = template
+            .environment
+            .add_template_owned(template.name.clone(), template.source.clone());
+        match added {
+            Ok(()) => Ok(template),
             Err(error) => Err(template.error(&error)),
         }
     }
@@ -76,8 +85,9 @@ impl Template {
     ///
     /// When the template uses something that the data does not have, or uses it wrongly.
     pub fn render(&self, data: impl Serialize) -> Result<String, TemplateError> {
-        environment()
-            .render_named_str(&self.name, &self.source, data)
+        self.environment
+            .get_template(&self.name)
+            .and_then(|template| template.render(data))
             .map_err(|error| self.error(&error))
     }
 

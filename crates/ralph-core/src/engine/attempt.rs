@@ -57,6 +57,7 @@ impl Run<'_, '_> {
     fn context(&mut self, claimed: &Claimed) -> Result<Prompt, EngineError> {
         let rates = self.engine.store.run_rates(&self.id)?;
         let prompter = Prompter {
+            templates: &self.templates,
             project: self.engine.project,
             store: self.engine.store,
             agent: self.engine.agent,

@@ -13,7 +13,7 @@ mod settings;
 mod tree;
 mod wait;
 
-pub use prompt::{Prompt, PromptError, Prompter};
+pub use prompt::{Prompt, PromptError, Prompter, Templates};
 pub use recover::{Recovered, Recovery};
 pub use run::{Engine, EngineError, Summary};
 pub use settings::{GateSettings, RunSettings};

@@ -1,7 +1,5 @@
 //! Gathering what a prompt is made of, for the loop and for `ralph context` alike.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use super::RunSettings;
@@ -47,8 +45,48 @@ pub struct Prompt {
     pub explanation: Explanation,
 }
 
+/// The texts of prompts: the project's own where it has some, else the built-in ones.
+#[derive(Clone, Debug)]
+pub struct Templates {
+    task: Template,
+    rules: Template,
+}
+
+impl Templates {
+    /// Reads them; a mistake in one is found here and not in the middle of a run.
+    pub fn load(project: &Project) -> Result<Self, PromptError> {
+        Ok(Self {
+            task: template(project, "task.md", Template::built_in_task)?,
+            rules: template(project, "rules.md", Template::built_in_rules)?,
+        })
+    }
+}
+
+fn template(
+    project: &Project,
+    name: &str,
+    built_in: fn() -> Result<Template, TemplateError>,
+) -> Result<Template, PromptError> {
+    let path = project.templates().join(name);
+    let shown = path
+        .strip_prefix(project.root())
+        .unwrap_or(&path)
+        .display()
+        .to_string();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Template::parse(shown, text)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in()?),
+        Err(source) => Err(PromptError::Unreadable {
+            path: shown,
+            source,
+        }),
+    }
+}
+
 /// Makes prompts from what is stored.
 pub struct Prompter<'a> {
+    /// The texts.
+    pub templates: &'a Templates,
     /// The project.
     pub project: &'a Project,
     /// The database.
@@ -103,8 +141,8 @@ impl Prompter<'_> {
             agents_md: None,
         };
         let rendered = render_memory(&memory, &self.settings.memory);
-        let template = self.template("task.md", Template::built_in_task)?;
-        let task_part = render_task(&self.task_part(task)?, &rendered.text, &template)?;
+        let template = &self.templates.task;
+        let task_part = render_task(&self.task_part(task)?, &rendered.text, template)?;
         let rules = self.rules(task)?;
         Ok(Prompt {
             choice,
@@ -129,33 +167,19 @@ impl Prompter<'_> {
     }
 
     fn rules(&self, task: &Task) -> Result<String, PromptError> {
-        let template = self.template("rules.md", Template::built_in_rules)?;
         let gate = &self.settings.gate;
         let verify = task
             .verify
             .as_deref()
             .or(gate.verify.as_deref())
             .filter(|_| gate.enabled);
-        Ok(template.render(RulesData {
+        Ok(self.templates.rules.render(RulesData {
             task_id: task.id.as_str(),
             task_key: task.key.as_ref().map(|key| key.as_str()),
             models: self.agent.ladder(),
             verify,
             files: &task.files,
         })?)
-    }
-
-    /// The project's own template of that name, else the built-in one.
-    fn template(&self, name: &str, built_in: fn() -> Template) -> Result<Template, PromptError> {
-        let path = self.project.templates().join(name);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Template::parse(shown(&path, self.project.root()), text)?),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in()),
-            Err(source) => Err(PromptError::Unreadable {
-                path: shown(&path, self.project.root()),
-                source,
-            }),
-        }
     }
 
     fn task_part(&self, task: &Task) -> Result<TaskPart, PromptError> {
@@ -215,11 +239,4 @@ fn past_attempt(failure: PastFailure) -> PastAttempt {
             excerpt: report.excerpt,
         }),
     }
-}
-
-fn shown(path: &Path, root: &Path) -> String {
-    path.strip_prefix(root)
-        .unwrap_or(path)
-        .display()
-        .to_string()
 }

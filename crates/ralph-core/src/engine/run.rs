@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::next::Step;
-use super::{PromptError, RunSettings};
-use crate::agent::{Agent, Interrupt};
+use super::{PromptError, RunSettings, Templates};
+use crate::agent::{Agent, Guard, Interrupt};
 use crate::clock::Clock;
 use crate::decide::{Outlook, outlook};
 use crate::event::{EventKind, Observer, RunEvent, WORKER};
@@ -92,6 +92,8 @@ pub struct Engine<'a> {
     pub observer: &'a mut dyn Observer,
     /// Whether to stop.
     pub interrupt: Interrupt,
+    /// How a guard is started, that ends the run's agents should this process die; none for no guard.
+    pub guard_command: Vec<String>,
 }
 
 /// A run under way.
@@ -111,6 +113,8 @@ pub(super) struct Run<'e, 'a> {
     pub limits_met: u32,
     pub last_heartbeat: Timestamp,
     pub interrupt_told: bool,
+    pub templates: Templates,
+    pub guard: Option<Guard>,
     pub seq: u64,
 }
 
@@ -149,6 +153,7 @@ impl<'e, 'a> Run<'e, 'a> {
         let id = RunId::from_random((engine.random)() as u32);
         let owner = engine.host.owner();
         let git = Git::discover(engine.work_tree);
+        let templates = Templates::load(engine.project)?;
         let mut run = Self {
             engine,
             id,
@@ -161,6 +166,8 @@ impl<'e, 'a> Run<'e, 'a> {
             limits_met: 0,
             last_heartbeat: now,
             interrupt_told: false,
+            templates,
+            guard: None,
             seq: 0,
         };
         let event = run.event(EventKind::RunStarted {
@@ -177,7 +184,23 @@ impl<'e, 'a> Run<'e, 'a> {
         };
         run.engine.store.start_run(&new, &event)?;
         run.engine.observer.event(&event);
+        run.post_guard()?;
         Ok(run)
+    }
+
+    /// A run without a guard is still a run: left-overs are then found by the next one.
+    fn post_guard(&mut self) -> Result<(), EngineError> {
+        if self.engine.guard_command.is_empty() {
+            return Ok(());
+        }
+        match Guard::start(&self.engine.guard_command, &self.id) {
+            Ok(guard) => self.guard = Some(guard),
+            Err(error) => {
+                let message = format!("no guard could be started: {error}");
+                self.tell(EventKind::Warning { message })?;
+            }
+        }
+        Ok(())
     }
 
     /// The loop: claim, attempt, decide, again.
@@ -327,6 +350,9 @@ impl<'e, 'a> Run<'e, 'a> {
         };
         self.engine.store.end_run(&end, &event)?;
         self.engine.observer.event(&event);
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
         Ok(Summary {
             run_id: Some(self.id),
             exit: stop.exit,

@@ -68,7 +68,7 @@ impl Run<'_, '_> {
             }
         };
         let Live {
-            mut log,
+            log,
             mut lines,
             mut parser,
             ..
@@ -76,7 +76,6 @@ impl Run<'_, '_> {
         lines.finish(|line, complete| {
             parser.line(line, complete);
         });
-        log.flush();
         let report = parser.finish(ended.exit);
         if let Some(error) = log.error() {
             let path = log_path.display();
@@ -134,6 +133,12 @@ struct Live<'r, 'e, 'a, 't> {
 }
 
 impl Watch for Live<'_, '_, '_, '_> {
+    fn started(&mut self, group: rustix::process::Pid) {
+        if let Some(guard) = &mut self.run.guard {
+            guard.watch(group);
+        }
+    }
+
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
         self.log.write(stream, chunk);
         if stream == Stream::Err {
@@ -150,8 +155,6 @@ impl Watch for Live<'_, '_, '_, '_> {
             let scope = self.run.signal_scope(self.task);
             signals::parse(text, &scope).completion != Completion::Absent
         });
-        // What a killed Ralph leaves behind is read back from the log.
-        self.log.flush();
         let due = self
             .shown
             .is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);

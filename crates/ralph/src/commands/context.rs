@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ralph_core::engine::Prompter;
+use ralph_core::engine::{Prompter, Templates};
 use ralph_core::store::{HistoryStore, RunRates, Scope};
 use serde_json::json;
 
@@ -46,6 +46,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let task = workspace.task(&args.task)?;
     let metrics = workspace.store.metrics(&task.id)?;
     let prompter = Prompter {
+        templates: &Templates::load(&workspace.project)?,
         project: &workspace.project,
         store: &workspace.store,
         agent: agent.as_ref(),

@@ -4,6 +4,7 @@ pub mod completions;
 pub mod config;
 pub mod context;
 pub mod demo;
+pub mod guard;
 pub mod history;
 pub mod init;
 pub mod logs;
@@ -30,6 +31,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Context(args) => context::run(dir, &args),
         Command::Config(command) => config::run(dir, &command),
         Command::Completions(args) => completions::run(&args),
+        Command::Guard(args) => guard::run(&args),
         Command::Man(args) => man::run(&args),
     }
 }

@@ -147,8 +147,19 @@ pub fn execute(
         host: &ThisHost::new(),
         observer,
         interrupt,
+        guard_command: guard_command(),
     };
     Ok(engine.run()?)
+}
+
+/// This very program, asked to stand guard.
+fn guard_command() -> Vec<String> {
+    let program = env::current_exe()
+        .ok()
+        .and_then(|path| path.to_str().map(str::to_owned));
+    program
+        .map(|program| vec![program, "guard".to_owned()])
+        .unwrap_or_default()
 }
 
 /// The settings as the run's record keeps them.
@@ -349,7 +360,7 @@ fn dry_run(
     agent: &dyn Agent,
     json: bool,
 ) -> CommandResult {
-    use ralph_core::engine::Prompter;
+    use ralph_core::engine::{Prompter, Templates};
     if workspace.store.counts()?.total == 0 {
         return Err(
             CommandError::no_plan("there is no plan").hint("`ralph task add TITLE` adds a task")
@@ -357,6 +368,7 @@ fn dry_run(
     }
     let most = settings.limit.unwrap_or(20) as usize;
     let prompter = Prompter {
+        templates: &Templates::load(&workspace.project)?,
         project: &workspace.project,
         store: &workspace.store,
         agent,

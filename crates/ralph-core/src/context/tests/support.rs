@@ -123,7 +123,12 @@ pub(super) fn render_in(memory: &Memory, budget_chars: usize) -> RenderedMemory 
 }
 
 pub(super) fn prompt(task: &TaskPart, memory: &Memory) -> String {
-    render_task(task, &render(memory).text, &Template::built_in_task()).unwrap()
+    render_task(
+        task,
+        &render(memory).text,
+        &Template::built_in_task().unwrap(),
+    )
+    .unwrap()
 }
 
 /// The section with this title, from its blank line to the next section, in characters.

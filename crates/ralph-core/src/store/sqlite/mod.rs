@@ -13,12 +13,17 @@ mod status;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{Result, StoreError};
 
 /// How long a writer waits for another one. Transactions are short, so this is only met when a machine stalls.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Pages in the log before it is folded into the file. Larger than SQLite's own 1000, because an attempt writes the same
+/// few pages again and again.
+const WAL_PAGES: u32 = 4000;
 
 /// What a commit must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +58,12 @@ impl SqliteStore {
     fn prepare(&mut self) -> rusqlite::Result<()> {
         self.conn.busy_timeout(BUSY_TIMEOUT)?;
         self.conn.set_prepared_statement_cache_capacity(64);
+        // Plans do not depend on the values bound: without this, SQLite plans some statements anew at every use.
+        self.conn
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         self.conn.pragma_update(None, "foreign_keys", "ON")?;
+        self.conn
+            .pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         self.conn.pragma_update(None, "synchronous", "NORMAL")
     }
 
