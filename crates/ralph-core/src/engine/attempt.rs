@@ -1,6 +1,6 @@
 //! One attempt: context, agent, signals, gate, capture, decide.
 
-use super::finding::Finding;
+use super::finding::{Finding, told};
 use super::next::Step;
 use super::prompt::{Prompt, Prompter};
 use super::run::{EngineError, Run};
@@ -35,6 +35,8 @@ impl Run<'_, '_> {
         let files = git.files_changed.as_deref().unwrap_or_default();
         let failed = verdict.counted && verdict.outcome != Outcome::Done;
         let report = failed.then(|| capture::report(&evidence, &verdict, files));
+        let gate = gate.into_record();
+        let verdict = told(verdict, gate.as_ref());
         let learnings = capture::learnings(&signals.learnings);
         let resets_at = resets_at(&session.report);
         let finding = Finding {
@@ -43,7 +45,7 @@ impl Run<'_, '_> {
             verdict: verdict.clone(),
             agent: Some(session.report),
             signals: Some(signals),
-            gate: gate.into_record(),
+            gate,
             gate_green_before,
             git,
             report,

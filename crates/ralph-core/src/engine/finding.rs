@@ -41,6 +41,7 @@ impl Finding {
         let report = gate
             .as_ref()
             .map(|gate| capture::parent_gate_report(gate, &verdict));
+        let verdict = told(verdict, gate.as_ref());
         Self {
             start: UnfinishedAttempt {
                 model: Some(choice.model),
@@ -70,6 +71,7 @@ impl Run<'_, '_> {
         finding: Finding,
     ) -> Result<(), EngineError> {
         let verdict = finding.verdict.clone();
+        let message = verdict.message.clone();
         let (agent, signals) = (&finding.agent, &finding.signals);
         let difficulty = signals.as_ref().and_then(|signals| signals.difficulty);
         let next_model = signals
@@ -78,10 +80,6 @@ impl Run<'_, '_> {
         let policy = &self.engine.settings.policy;
         let after = after_attempt(&claimed.metrics, &verdict, difficulty, next_model, policy);
         let ended_at = self.engine.clock.now();
-        let message = verdict
-            .message
-            .as_deref()
-            .map(|message| shown_message(message, &finding));
         let (status, reason) = match &after.next {
             TaskNext::Done => (Status::Done, None),
             TaskNext::Pending => (Status::Pending, None),
@@ -175,20 +173,21 @@ impl Run<'_, '_> {
     }
 }
 
-/// One masked line for people; a failed gate is told by what it said.
-fn shown_message(message: &str, finding: &Finding) -> String {
-    let said = finding
-        .gate
-        .as_ref()
+/// The verdict with its message made fit for people: one masked line, and a failed gate told by what it said.
+pub(super) fn told(verdict: Verdict, gate: Option<&GateRecord>) -> Verdict {
+    let said = gate
         .filter(|gate| gate.outcome != GateOutcome::Passed)
         .and_then(|gate| {
             capture::error_line(&gate.output_tail).or(gate.output_tail.lines().last())
         });
-    let whole = match said {
-        Some(said) => format!("{said} ({message})"),
-        None => message.to_owned(),
-    };
-    text::one_line(&text::mask_secrets(&whole), 300)
+    let message = verdict.message.map(|message| {
+        let whole = match said {
+            Some(said) => format!("{said} ({message})"),
+            None => message,
+        };
+        text::one_line(&text::mask_secrets(&whole), 300)
+    });
+    Verdict { message, ..verdict }
 }
 
 fn summary(result_text: &str) -> Option<String> {

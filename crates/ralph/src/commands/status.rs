@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::command_error::CommandResult;
 use crate::output;
-use crate::ui::{format, style};
+use crate::ui::{self, format, style, table};
 use crate::workspace::{Workspace, now};
 
 /// Show where the plan stands, and who waits for whom.
@@ -142,7 +142,8 @@ fn show(report: &Report, held: &[Held]) {
         for held in held.iter().take(SHOWN) {
             let reason = held.reason.as_deref().unwrap_or("no reason given");
             let status = style::status(held.status);
-            output::line(format_args!("  {} {status}: {reason}", held.name));
+            let line = format!("  {} {status}: {reason}", held.name);
+            output::line(table::wrap(&line, ui::width()));
         }
         more(held.len());
         output::line("  try again: ralph run NAME · by hand: ralph task done|skip|reset NAME");

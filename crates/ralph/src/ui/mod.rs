@@ -27,7 +27,8 @@ pub fn display(json: bool, quiet: bool) -> Box<dyn Observer> {
     }
 }
 
-/// Columns of the terminal; a sensible width where there is none.
+/// Columns of the terminal; where standard output is none, lines may be as long as they are.
 pub fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0))
+    let size = terminal_size::terminal_size_of(std::io::stdout());
+    size.map_or(usize::MAX / 2, |(width, _)| usize::from(width.0).max(20))
 }

@@ -23,7 +23,8 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
     text.push_str(&tasks(workspace, run_id));
     text.push_str(&totals(workspace));
     if summary.exit != RunExit::Finished {
-        text.push_str(&format!("ended: {}\n", summary.reason));
+        let ended = format!("ended: {}", summary.reason);
+        text.push_str(&format!("{}\n", super::table::wrap(&ended, super::width())));
     }
     for held in workspace.store.held(LISTED).unwrap_or_default() {
         let next = match held.status {

@@ -33,41 +33,53 @@ impl Table {
 
     fn render_to(&self, width: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns)
-            .map(|i| {
+        // An empty column is not shown at all.
+        let kept: Vec<usize> = (0..columns)
+            .filter(|i| {
                 self.rows
                     .iter()
-                    .filter_map(|row| row.get(i))
-                    .map(|c| shown(c))
-                    .max()
-                    .unwrap_or(0)
+                    .skip(1)
+                    .any(|row| row.get(*i).is_some_and(|c| !c.is_empty()))
             })
             .collect();
+        let cells = |i: usize| self.rows.iter().filter_map(move |row| row.get(i));
+        let mut widths: Vec<usize> = kept
+            .iter()
+            .map(|i| cells(*i).map(|cell| shown(cell)).max().unwrap_or(0))
+            .collect();
+        shrink(&mut widths, width);
         let mut text = String::new();
         for row in &self.rows {
-            let mut used = 0;
-            for (i, cell) in row.iter().enumerate() {
-                // An empty column is not shown at all.
-                if self
-                    .rows
-                    .iter()
-                    .skip(1)
-                    .all(|row| row.get(i).is_none_or(String::is_empty))
-                {
-                    continue;
-                }
-                if i + 1 == columns {
-                    text.push_str(&cut(cell, width.saturating_sub(used).max(10)));
-                } else {
-                    text.push_str(cell);
-                    text.push_str(&" ".repeat(widths[i] - shown(cell) + 2));
-                    used += widths[i] + 2;
-                }
+            for (i, columns) in kept.iter().zip(&widths) {
+                let cell = cut(row.get(*i).map_or("", String::as_str), *columns);
+                text.push_str(&cell);
+                text.push_str(&" ".repeat(columns - shown(&cell) + GAP));
             }
             text.truncate(text.trim_end_matches(' ').len());
             text.push('\n');
         }
         text
+    }
+}
+
+/// Columns between two columns.
+const GAP: usize = 2;
+/// No column is cut below this.
+const NARROWEST: usize = 8;
+
+/// Takes from the widest column until all fit.
+fn shrink(widths: &mut [usize], width: usize) {
+    loop {
+        let total: usize = widths.iter().map(|w| w + GAP).sum();
+        let over = total.saturating_sub(width.saturating_add(GAP));
+        let Some(widest) = widths
+            .iter_mut()
+            .max()
+            .filter(|w| over > 0 && **w > NARROWEST)
+        else {
+            return;
+        };
+        *widest -= 1;
     }
 }
 

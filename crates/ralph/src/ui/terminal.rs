@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
+use anstream::ColorChoice;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::store::PlanCounts;
@@ -19,6 +20,8 @@ pub struct Terminal {
     doing: ProgressBar,
     /// The plan.
     plan: ProgressBar,
+    /// Whether the terminal wants colours.
+    colours: bool,
 }
 
 impl Terminal {
@@ -36,11 +39,13 @@ impl Terminal {
         let current = add("{spinner} {msg} · {elapsed}");
         let doing = add("  {msg}");
         let plan = add("  {bar:24.green/dim} {msg} · {elapsed}");
+        let colours = anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
         Self {
             screen,
             current,
             doing,
             plan,
+            colours,
         }
     }
 
@@ -72,7 +77,17 @@ impl Terminal {
 
     fn set_doing(&self, text: &str) {
         let room = super::width().saturating_sub(4).max(10);
-        self.doing.set_message(paint(DIM, table::cut(text, room)));
+        self.doing
+            .set_message(self.coloured(paint(DIM, table::cut(text, room))));
+    }
+
+    /// Live lines do not pass `anstream`, so what it would take away is taken away here.
+    fn coloured(&self, text: String) -> String {
+        if self.colours {
+            text
+        } else {
+            anstream::adapter::strip_str(&text).to_string()
+        }
     }
 
     fn clear(&self) {
@@ -109,11 +124,8 @@ impl Observer for Terminal {
                     .max(10);
                 let name = table::cut(&format!("{} {}", task.name(), task.title), room);
                 self.current.reset_elapsed();
-                self.current.set_message(format!(
-                    "{}{}",
-                    paint(BOLD, name),
-                    paint(CYAN, facts.trim_end())
-                ));
+                let line = format!("{}{}", paint(BOLD, name), paint(CYAN, facts.trim_end()));
+                self.current.set_message(self.coloured(line));
                 self.current.enable_steady_tick(Duration::from_millis(120));
                 self.set_doing("starting");
             }

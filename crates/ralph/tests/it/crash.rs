@@ -88,6 +88,48 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
 }
 
 #[test]
+fn sch_11_a_kill_during_migration_leaves_the_old_file_or_the_new_one() {
+    for round in 0..12_u64 {
+        let project = Project::empty();
+        fs::create_dir_all(project.path(".ralph")).unwrap();
+        project
+            .database()
+            .execute_batch(
+                "CREATE TABLE tasks (id TEXT PRIMARY KEY, parent_id TEXT, title TEXT, description TEXT,
+                     status TEXT, priority INTEGER, created_at TEXT, updated_at TEXT, claimed_by TEXT);
+                 CREATE TABLE dependencies (blocker_id TEXT, blocked_id TEXT);
+                 CREATE TABLE task_logs (id INTEGER PRIMARY KEY, task_id TEXT, message TEXT, timestamp TEXT);
+                 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)
+                 INSERT INTO tasks SELECT printf('t-%06x', i), NULL, 't', '', 'pending', 0,
+                     '2024-01-01 00:00:00', NULL, NULL FROM n;
+                 INSERT INTO task_logs (task_id, message) SELECT id, 'hello' FROM tasks;
+                 PRAGMA user_version = 1;",
+            )
+            .unwrap();
+        let mut child = project.start(&["status"]);
+        std::thread::sleep(Duration::from_millis(4 * round));
+        let _ = child.kill();
+        child.wait().unwrap();
+        let version: i64 = project
+            .database()
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .unwrap();
+        assert!((1..=3).contains(&version), "{version}");
+        let status = project.json(&["status", "--json"]);
+        assert_eq!(
+            status["tasks"]["pending"],
+            json!(4000),
+            "round {round}, version {version}"
+        );
+        let logs: i64 = project
+            .database()
+            .query_row("SELECT count(*) FROM task_logs", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(logs, 4000);
+    }
+}
+
+#[test]
 fn plan_06_two_runs_share_the_work_and_never_a_task() {
     let project = project(30, "sleep 0.02");
     let mut first = project.start(&["run", "--quiet"]);

@@ -8,6 +8,7 @@ mod claude;
 mod cli;
 mod crash;
 mod demo;
+mod display;
 mod plan;
 mod processes;
 mod run;

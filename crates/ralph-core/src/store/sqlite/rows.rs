@@ -3,8 +3,8 @@
 use rusqlite::types::Type;
 use rusqlite::{Row, named_params};
 
-use crate::model::Difficulty;
-use crate::model::{Key, Phase, Status, Task, TaskId, TaskMetrics, Timestamp};
+use crate::model::{Difficulty, Key, Phase, Status, Task, TaskId, TaskMetrics, Timestamp};
+use crate::text;
 
 /// The columns [`task`] reads, from `tasks t LEFT JOIN strategy_metrics m`.
 pub(super) const TASK: &str = "t.id, t.key, t.title, t.description, t.status, t.phase, t.parent_id, \
@@ -21,7 +21,8 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
     Ok(Task {
         id: TaskId::from_stored(row.get::<_, String>(0)?),
         key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
-        title: row.get(2)?,
+        // Shown on terminals; an old file may hold anything.
+        title: text::clean(&row.get::<_, String>(2)?).into_owned(),
         description: row.get(3)?,
         status: status(row, 4)?,
         phase: row.get::<_, Option<f64>>(5)?.map(Phase::from_stored),

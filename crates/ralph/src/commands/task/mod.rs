@@ -75,9 +75,12 @@ fn files(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Longest title; the rest belongs into the description.
+const MAX_TITLE: usize = 300;
+
 /// A title must be one line that says something.
 fn title(text: &str) -> Result<String, CommandError> {
-    let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = ralph_core::text::one_line(text, MAX_TITLE);
     if title.is_empty() {
         return Err(CommandError::usage("a title must not be empty"));
     }

@@ -77,7 +77,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         ),
     );
     if !task.description.is_empty() {
-        output::line(format_args!("\n{}", task.description));
+        output::line(format_args!(
+            "\n{}",
+            ralph_core::text::clean(&task.description)
+        ));
     }
     let attempts = store.history(Some(&task.id))?;
     if !attempts.is_empty() {
