@@ -2,29 +2,19 @@
 //!
 //! One loop over `poll` does it all: no thread per stream, one buffer, nothing in flight that could grow.
 
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Exit, Launch, sweep};
+use super::pipes::Pipes;
+use super::{Exit, Interrupt, Launch, sweep};
 
-/// How often the loop looks up from waiting for output, to see signals and limits.
-const LOOK_UP: Duration = Duration::from_millis(50);
 /// How long pipes may stay open after the child ended before somebody else must be holding them.
 const PIPES_LINGER: Duration = Duration::from_millis(200);
 /// How long a process may linger after its last word.
 const CONCLUDED_LINGER: Duration = Duration::from_secs(2);
-/// The buffer for output: small at first, larger when it is filled.
-const FIRST_CHUNK: usize = 4 * 1024;
-const LARGEST_CHUNK: usize = 64 * 1024;
 
 /// Limits of one process.
 #[derive(Clone, Copy, Debug)]
@@ -94,65 +84,6 @@ pub struct SpawnError {
     pub source: std::io::Error,
 }
 
-/// A signal that ends a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Ctrl-C.
-    Interrupt,
-    /// `kill`.
-    Terminate,
-}
-
-impl Signal {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Interrupt => "INT",
-            Self::Terminate => "TERM",
-        }
-    }
-}
-
-/// Whether, and how often, Ralph was told to stop. Shared with whoever listens for signals.
-#[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    count: AtomicU32,
-    /// 0 none, 1 interrupt, 2 terminate.
-    first: AtomicU32,
-}
-
-impl Interrupt {
-    /// Tells Ralph to stop; the second time at once.
-    pub fn raise(&self, signal: Signal) {
-        let code = match signal {
-            Signal::Interrupt => 1,
-            Signal::Terminate => 2,
-        };
-        let _ = self
-            .0
-            .first
-            .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
-        self.0.count.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// The first signal that arrived.
-    pub fn first(&self) -> Option<Signal> {
-        match self.0.first.load(Ordering::SeqCst) {
-            0 => None,
-            1 => Some(Signal::Interrupt),
-            _ => Some(Signal::Terminate),
-        }
-    }
-
-    /// Whether the user asked twice.
-    pub fn at_once(&self) -> bool {
-        self.0.count.load(Ordering::SeqCst) > 1
-    }
-}
-
 /// Where the orderly end of a process stands.
 enum Phase {
     Running,
@@ -207,132 +138,6 @@ fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError {
         program: launch.program.clone(),
         source,
     }
-}
-
-/// What connects us with the child.
-struct Pipes<'p> {
-    out: Option<Box<dyn Readable>>,
-    err: Option<Box<dyn Readable>>,
-    stdin: Option<(ChildStdin, &'p [u8])>,
-    /// Wakes the loop when the child ends; where there is no such thing, the loop looks by itself.
-    ended: Option<OwnedFd>,
-    buffer: Vec<u8>,
-}
-
-trait Readable: Read + AsFd {}
-
-impl<T: Read + AsFd> Readable for T {}
-
-impl<'p> Pipes<'p> {
-    fn of(child: &mut Child, prompt: &'p str) -> Self {
-        let stdin = child.stdin.take().map(|pipe| (pipe, prompt.as_bytes()));
-        if let Some((pipe, _)) = &stdin {
-            // A child that does not read its prompt must not hold us up.
-            let _ = fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK));
-        }
-        Self {
-            out: child
-                .stdout
-                .take()
-                .map(|pipe| Box::new(pipe) as Box<dyn Readable>),
-            err: child
-                .stderr
-                .take()
-                .map(|pipe| Box::new(pipe) as Box<dyn Readable>),
-            stdin,
-            ended: end_notice(Pid::from_child(child)),
-            buffer: vec![0; FIRST_CHUNK],
-        }
-    }
-
-    fn closed(&self) -> bool {
-        self.out.is_none() && self.err.is_none()
-    }
-
-    /// Waits until something can be read or written, the child ends, or it is time to look up.
-    fn wait(&self) -> [PollFlags; 3] {
-        let out = self.out.as_deref().map(|pipe| pipe.as_fd());
-        let err = self.err.as_deref().map(|pipe| pipe.as_fd());
-        let stdin = self.stdin.as_ref().map(|(pipe, _)| pipe.as_fd());
-        let wanted = [
-            (out, PollFlags::IN),
-            (err, PollFlags::IN),
-            (stdin, PollFlags::OUT),
-            (self.ended.as_ref().map(AsFd::as_fd), PollFlags::IN),
-        ];
-        let mut happened = [PollFlags::empty(); 3];
-        let open: Vec<(usize, BorrowedFd<'_>, PollFlags)> = wanted
-            .into_iter()
-            .enumerate()
-            .filter_map(|(i, (fd, flags))| fd.map(|fd| (i, fd, flags)))
-            .collect();
-        let mut fds: Vec<PollFd<'_>> = open
-            .iter()
-            .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
-            .collect();
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: LOOK_UP.subsec_nanos().into(),
-        };
-        // An interrupted wait is a reason to look up, like any other.
-        if poll(&mut fds, Some(&timeout)).is_ok() {
-            for ((i, ..), fd) in open.iter().zip(&fds) {
-                if let Some(slot) = happened.get_mut(*i) {
-                    *slot = fd.revents();
-                }
-            }
-        }
-        happened
-    }
-
-    /// Reads and writes what can be without waiting. `true` if there was output.
-    fn transfer(&mut self, happened: [PollFlags; 3], watch: &mut dyn Watch) -> bool {
-        let [out, err, stdin] = happened;
-        let mut output = false;
-        for (flags, pipe, stream) in [
-            (out, &mut self.out, Stream::Out),
-            (err, &mut self.err, Stream::Err),
-        ] {
-            let Some(reader) = pipe.as_mut().filter(|_| !flags.is_empty()) else {
-                continue;
-            };
-            match reader.read(&mut self.buffer) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(0) | Err(_) => *pipe = None,
-                Ok(n) => {
-                    output = true;
-                    watch.output(stream, &self.buffer[..n]);
-                    if n == self.buffer.len() && n < LARGEST_CHUNK {
-                        self.buffer.resize(2 * n, 0);
-                    }
-                }
-            }
-        }
-        if let Some((pipe, prompt)) = self.stdin.as_mut().filter(|_| !stdin.is_empty()) {
-            match pipe.write(prompt) {
-                Ok(n) => *prompt = &prompt[n..],
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                // It closed its input: its own business.
-                Err(_) => *prompt = &[],
-            }
-            if prompt.is_empty() {
-                self.stdin = None;
-            }
-        }
-        output
-    }
-}
-
-/// Something `poll` can wait for that happens when a process ends.
-#[cfg(target_os = "linux")]
-fn end_notice(pid: Pid) -> Option<OwnedFd> {
-    use rustix::process::{PidfdFlags, pidfd_open};
-    pidfd_open(pid, PidfdFlags::empty()).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_notice(_pid: Pid) -> Option<OwnedFd> {
-    None
 }
 
 /// Whether a child has ended. It is not reaped, so that its process id stays its own until the end is in order.

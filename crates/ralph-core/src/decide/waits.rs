@@ -53,14 +53,8 @@ impl Outlook {
 
 /// Looks over the plan. Nodes come in the order they would be claimed.
 pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
-    let by_id: HashMap<&TaskId, &PlanNode> = plan.iter().map(|node| (&node.id, node)).collect();
-    let mut children: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
-    for node in plan {
-        if let Some(parent) = &node.parent {
-            children.entry(parent).or_default().push(node);
-        }
-    }
-    let covered = covered(plan, &children, scope);
+    let index = Index::of(plan);
+    let covered = index.covered(scope);
     let mut outlook = Outlook::default();
     let mut holding: HashSet<&TaskId> = HashSet::new();
     let mut queue: Vec<&PlanNode> = Vec::new();
@@ -72,7 +66,7 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
         }
         queue.push(node);
         holding.insert(&node.id);
-        let waits_for = direct(node, &by_id, &children);
+        let waits_for = index.direct(node);
         if !waits_for.is_empty() {
             outlook.waiting.push(Waiter {
                 task_id: node.id.clone(),
@@ -83,7 +77,7 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
     }
     // Everything that holds something in scope up, near or far.
     while let Some(node) = queue.pop() {
-        for held_by in direct(node, &by_id, &children) {
+        for held_by in index.direct(node) {
             if holding.insert(&held_by.id) {
                 queue.push(held_by);
             }
@@ -101,78 +95,91 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
 
 /// Unfinished dependencies of tasks in scope that are not in scope themselves.
 pub fn unmet_outside(plan: &[PlanNode], scope: &Scope) -> Vec<TaskId> {
-    let by_id: HashMap<&TaskId, &PlanNode> = plan.iter().map(|node| (&node.id, node)).collect();
-    let mut children: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
-    for node in plan {
-        if let Some(parent) = &node.parent {
-            children.entry(parent).or_default().push(node);
-        }
-    }
-    let covered = covered(plan, &children, scope);
-    let mut outside = HashSet::new();
-    for node in plan
+    let index = Index::of(plan);
+    let covered = index.covered(scope);
+    let unfinished = plan
         .iter()
-        .filter(|node| covered.contains(&node.id) && !node.status.satisfies())
-    {
-        for id in &node.depends_on {
-            let open = by_id.get(id).is_some_and(|node| !node.status.satisfies());
-            if open && !covered.contains(id) {
-                outside.insert(id);
-            }
-        }
-    }
+        .filter(|node| covered.contains(&node.id) && !node.status.satisfies());
+    let outside: HashSet<&TaskId> = unfinished
+        .flat_map(|node| &node.depends_on)
+        .filter(|id| !covered.contains(id))
+        .filter(|id| {
+            index
+                .by_id
+                .get(id)
+                .is_some_and(|node| !node.status.satisfies())
+        })
+        .collect();
     plan.iter()
         .filter(|node| outside.contains(&node.id))
         .map(|node| node.id.clone())
         .collect()
 }
 
-fn covered<'a>(
-    plan: &'a [PlanNode],
-    children: &HashMap<&'a TaskId, Vec<&'a PlanNode>>,
-    scope: &'a Scope,
-) -> HashSet<&'a TaskId> {
-    let roots = match scope {
-        Scope::All => return plan.iter().map(|node| &node.id).collect(),
-        Scope::Below(roots) => roots,
-    };
-    let mut covered: HashSet<&TaskId> = HashSet::new();
-    let mut queue: Vec<&TaskId> = roots.iter().collect();
-    while let Some(id) = queue.pop() {
-        if covered.insert(id) {
-            queue.extend(children.get(id).into_iter().flatten().map(|node| &node.id));
-        }
-    }
-    covered
+/// The plan, ready to be asked.
+struct Index<'a> {
+    by_id: HashMap<&'a TaskId, &'a PlanNode>,
+    children: HashMap<&'a TaskId, Vec<&'a PlanNode>>,
 }
 
-/// What a task itself waits for: open dependencies, open children, failed ancestors.
-fn direct<'a>(
-    node: &'a PlanNode,
-    by_id: &HashMap<&'a TaskId, &'a PlanNode>,
-    children: &HashMap<&'a TaskId, Vec<&'a PlanNode>>,
-) -> Vec<&'a PlanNode> {
-    let dependencies = node
-        .depends_on
-        .iter()
-        .filter_map(|id| by_id.get(id).copied());
-    let parts = children.get(&node.id).into_iter().flatten().copied();
-    let mut found: Vec<&PlanNode> = dependencies
-        .chain(parts)
-        .filter(|node| !node.status.satisfies())
-        .collect();
-    let mut above = node.parent.as_ref();
-    // Bounded, because an old file may hold a circle of parents.
-    for _ in 0..by_id.len() {
-        let Some(parent) = above.and_then(|id| by_id.get(id).copied()) else {
-            break;
-        };
-        if parent.status == Status::Failed {
-            found.push(parent);
+impl<'a> Index<'a> {
+    fn of(plan: &'a [PlanNode]) -> Self {
+        let by_id = plan.iter().map(|node| (&node.id, node)).collect();
+        let mut children: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
+        for node in plan {
+            if let Some(parent) = &node.parent {
+                children.entry(parent).or_default().push(node);
+            }
         }
-        above = parent.parent.as_ref();
+        Self { by_id, children }
     }
-    found
+
+    /// The tasks of a scope.
+    fn covered(&self, scope: &'a Scope) -> HashSet<&'a TaskId> {
+        let roots = match scope {
+            Scope::All => return self.by_id.keys().copied().collect(),
+            Scope::Below(roots) => roots,
+        };
+        let mut covered: HashSet<&TaskId> = HashSet::new();
+        let mut queue: Vec<&TaskId> = roots.iter().collect();
+        while let Some(id) = queue.pop() {
+            if covered.insert(id) {
+                queue.extend(
+                    self.children
+                        .get(id)
+                        .into_iter()
+                        .flatten()
+                        .map(|node| &node.id),
+                );
+            }
+        }
+        covered
+    }
+
+    /// What a task itself waits for: open dependencies, open children, failed ancestors.
+    fn direct(&self, node: &'a PlanNode) -> Vec<&'a PlanNode> {
+        let dependencies = node
+            .depends_on
+            .iter()
+            .filter_map(|id| self.by_id.get(id).copied());
+        let parts = self.children.get(&node.id).into_iter().flatten().copied();
+        let mut found: Vec<&PlanNode> = dependencies
+            .chain(parts)
+            .filter(|node| !node.status.satisfies())
+            .collect();
+        let mut above = node.parent.as_ref();
+        // Bounded, because an old file may hold a circle of parents.
+        for _ in 0..self.by_id.len() {
+            let Some(parent) = above.and_then(|id| self.by_id.get(id).copied()) else {
+                break;
+            };
+            if parent.status == Status::Failed {
+                found.push(parent);
+            }
+            above = parent.parent.as_ref();
+        }
+        found
+    }
 }
 
 fn blocker(node: &PlanNode) -> Blocker {

@@ -1,6 +1,7 @@
 //! The SQLite store: one file, WAL, foreign keys on. The only opener of the database.
 
 mod capture;
+mod change;
 mod claims;
 mod graph;
 mod history;

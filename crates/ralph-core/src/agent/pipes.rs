@@ -1,0 +1,144 @@
+//! The pipes to a child: waited for together, read and written without ever waiting for one of them.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, ChildStdin};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::Pid;
+
+use super::process::{Stream, Watch};
+
+/// How often the loop looks up from waiting for output, to see signals and limits.
+const LOOK_UP: Duration = Duration::from_millis(50);
+/// The buffer for output: small at first, larger when it is filled.
+const FIRST_CHUNK: usize = 4 * 1024;
+const LARGEST_CHUNK: usize = 64 * 1024;
+
+/// What connects us with the child.
+pub(super) struct Pipes<'p> {
+    out: Option<Box<dyn Readable>>,
+    err: Option<Box<dyn Readable>>,
+    stdin: Option<(ChildStdin, &'p [u8])>,
+    /// Wakes the loop when the child ends; where there is no such thing, the loop looks by itself.
+    pub(super) ended: Option<OwnedFd>,
+    buffer: Vec<u8>,
+}
+
+trait Readable: Read + AsFd {}
+
+impl<T: Read + AsFd> Readable for T {}
+
+impl<'p> Pipes<'p> {
+    pub(super) fn of(child: &mut Child, prompt: &'p str) -> Self {
+        let stdin = child.stdin.take().map(|pipe| (pipe, prompt.as_bytes()));
+        if let Some((pipe, _)) = &stdin {
+            // A child that does not read its prompt must not hold us up.
+            let _ = fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK));
+        }
+        Self {
+            out: child
+                .stdout
+                .take()
+                .map(|pipe| Box::new(pipe) as Box<dyn Readable>),
+            err: child
+                .stderr
+                .take()
+                .map(|pipe| Box::new(pipe) as Box<dyn Readable>),
+            stdin,
+            ended: end_notice(Pid::from_child(child)),
+            buffer: vec![0; FIRST_CHUNK],
+        }
+    }
+
+    pub(super) fn closed(&self) -> bool {
+        self.out.is_none() && self.err.is_none()
+    }
+
+    /// Waits until something can be read or written, the child ends, or it is time to look up.
+    pub(super) fn wait(&self) -> [PollFlags; 3] {
+        let out = self.out.as_deref().map(|pipe| pipe.as_fd());
+        let err = self.err.as_deref().map(|pipe| pipe.as_fd());
+        let stdin = self.stdin.as_ref().map(|(pipe, _)| pipe.as_fd());
+        let wanted = [
+            (out, PollFlags::IN),
+            (err, PollFlags::IN),
+            (stdin, PollFlags::OUT),
+            (self.ended.as_ref().map(AsFd::as_fd), PollFlags::IN),
+        ];
+        let mut happened = [PollFlags::empty(); 3];
+        let open: Vec<(usize, BorrowedFd<'_>, PollFlags)> = wanted
+            .into_iter()
+            .enumerate()
+            .filter_map(|(i, (fd, flags))| fd.map(|fd| (i, fd, flags)))
+            .collect();
+        let mut fds: Vec<PollFd<'_>> = open
+            .iter()
+            .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
+            .collect();
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: LOOK_UP.subsec_nanos().into(),
+        };
+        // An interrupted wait is a reason to look up, like any other.
+        if poll(&mut fds, Some(&timeout)).is_ok() {
+            for ((i, ..), fd) in open.iter().zip(&fds) {
+                if let Some(slot) = happened.get_mut(*i) {
+                    *slot = fd.revents();
+                }
+            }
+        }
+        happened
+    }
+
+    /// Reads and writes what can be without waiting. `true` if there was output.
+    pub(super) fn transfer(&mut self, happened: [PollFlags; 3], watch: &mut dyn Watch) -> bool {
+        let [out, err, stdin] = happened;
+        let mut output = false;
+        for (flags, pipe, stream) in [
+            (out, &mut self.out, Stream::Out),
+            (err, &mut self.err, Stream::Err),
+        ] {
+            let Some(reader) = pipe.as_mut().filter(|_| !flags.is_empty()) else {
+                continue;
+            };
+            match reader.read(&mut self.buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => *pipe = None,
+                Ok(n) => {
+                    output = true;
+                    watch.output(stream, &self.buffer[..n]);
+                    if n == self.buffer.len() && n < LARGEST_CHUNK {
+                        self.buffer.resize(2 * n, 0);
+                    }
+                }
+            }
+        }
+        if let Some((pipe, prompt)) = self.stdin.as_mut().filter(|_| !stdin.is_empty()) {
+            match pipe.write(prompt) {
+                Ok(n) => *prompt = &prompt[n..],
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                // It closed its input: its own business.
+                Err(_) => *prompt = &[],
+            }
+            if prompt.is_empty() {
+                self.stdin = None;
+            }
+        }
+        output
+    }
+}
+
+/// Something `poll` can wait for that happens when a process ends.
+#[cfg(target_os = "linux")]
+fn end_notice(pid: Pid) -> Option<OwnedFd> {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_notice(_pid: Pid) -> Option<OwnedFd> {
+    None
+}

@@ -1,0 +1,191 @@
+//! `ralph run`.
+
+mod dry;
+mod scope;
+mod settings;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ralph_core::agent::{Agent, adopt_orphans};
+use ralph_core::clock::SystemClock;
+use ralph_core::engine::{Engine, RunSettings, Summary};
+use ralph_core::event::Observer;
+use ralph_core::exit::RunExit;
+use ralph_core::host::ThisHost;
+use ralph_core::model::Strategy;
+pub use settings::{gate_limits, policy, run_settings};
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::settings::{Settings, build_agent, duration};
+use crate::ui;
+use crate::workspace::{Workspace, random};
+use crate::{interrupts, output};
+
+/// Run agents over the plan, one fresh session per attempt, until every task is done.
+///
+/// Without names the whole plan is in scope, else the named tasks and their children. A task is done only when
+/// the agent says so and its gate passes. Ctrl-C once ends the attempt in order, twice at once.
+///
+/// Exit codes: 0 all done, 1 error, 2 wrong usage, 3 no plan, 4 a limit was reached, 5 what is left waits for a
+/// human or a failed task, 6 circuit breaker open, 7 aborted, 130 INT, 143 TERM.
+#[derive(Debug, Default, clap::Args)]
+pub struct Args {
+    /// Ids or keys; naming a blocked task is the go-ahead to try it again.
+    tasks: Vec<String>,
+    /// Also run what the named tasks depend on.
+    #[arg(long, requires = "tasks")]
+    with_deps: bool,
+    /// The agent to use.
+    #[arg(long)]
+    agent: Option<String>,
+    /// The model to use, whatever strategy and tasks say.
+    #[arg(long)]
+    model: Option<String>,
+    /// How models are chosen: fixed, escalate, cost-optimized, plan-then-execute.
+    #[arg(long)]
+    strategy: Option<Strategy>,
+    /// Make exactly this many attempts, if there is work for them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Make one attempt: --limit 1.
+    #[arg(long, conflicts_with = "limit")]
+    once: bool,
+    /// Start no attempt after so many minutes.
+    #[arg(long, value_name = "N", value_parser = positive)]
+    max_minutes: Option<f64>,
+    /// Failures in a row after which a task waits for a human.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts: Option<u32>,
+    /// How long one attempt may take: seconds, or 30m, 1h.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    attempt_timeout: Option<Duration>,
+    /// How long the agent may be silent; 0 for ever.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    idle_timeout: Option<Duration>,
+    /// Run no gates: the agent's word is enough.
+    #[arg(long)]
+    no_gate: bool,
+    /// Show what would be attempted next, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Show nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print events as JSON lines.
+    #[arg(long)]
+    json: bool,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(n) if n.is_finite() && n > 0.0 => Ok(n),
+        _ => Err("expected a number above 0".into()),
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    duration::parse(text).ok_or_else(|| "expected seconds, or a time such as 30m or 1h30m".into())
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    refuse_inside_an_attempt()?;
+    let mut workspace = Workspace::open(dir)?;
+    let mut settings = workspace.settings()?;
+    settings::apply_flags(&mut settings, args);
+    let agent = build_agent(
+        settings.text("run", "agent").unwrap_or("claude"),
+        &settings.agents,
+    )?;
+    for name in settings.without_effect() {
+        output::note(format_args!(
+            "warning: {name} has no effect in this version"
+        ));
+    }
+    let scope = scope::scope(&mut workspace, args)?;
+    if let Some(code) = scope::unmet(&workspace, &scope)? {
+        return Ok(code);
+    }
+    let run_settings = run_settings(&settings, scope, args)?;
+    if args.dry_run {
+        return dry::dry_run(&workspace, &run_settings, agent.as_ref(), args.json);
+    }
+    let mut display = ui::display(args.json, args.quiet);
+    let summary = execute(
+        &mut workspace,
+        agent.as_ref(),
+        &run_settings,
+        &settings,
+        display.as_mut(),
+    )?;
+    drop(display);
+    Ok(conclude(&workspace, &summary, args))
+}
+
+/// Runs the engine in this process.
+pub fn execute(
+    workspace: &mut Workspace,
+    agent: &dyn Agent,
+    run_settings: &RunSettings,
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<Summary, CommandError> {
+    let interrupt = interrupts::listen()?;
+    adopt_orphans();
+    let project = workspace.project.clone();
+    let mut engine = Engine {
+        work_tree: project.root(),
+        project: &project,
+        store: &mut workspace.store,
+        agent,
+        settings: run_settings,
+        settings_json: settings::recorded(settings),
+        clock: &SystemClock,
+        random: &mut random,
+        host: &ThisHost::new(),
+        observer,
+        interrupt,
+        guard_command: guard_command(),
+    };
+    Ok(engine.run()?)
+}
+
+/// This very program, asked to stand guard.
+fn guard_command() -> Vec<String> {
+    let program = env::current_exe()
+        .ok()
+        .and_then(|path| path.to_str().map(str::to_owned));
+    program
+        .map(|program| vec![program, "guard".to_owned()])
+        .unwrap_or_default()
+}
+
+fn refuse_inside_an_attempt() -> Result<(), CommandError> {
+    match env::var("RALPH_RUN_ID") {
+        Ok(run) if !run.is_empty() => Err(CommandError::usage(format_args!(
+            "`ralph run` inside an attempt of run {run} is refused: it would run itself without end"
+        ))
+        .hint("signal the end of your own task instead; unset RALPH_RUN_ID if this is no attempt")),
+        _ => Ok(()),
+    }
+}
+
+/// Says how it ended, where the display has not, and gives the exit code.
+fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
+    if !args.json && !args.quiet && summary.run_id.is_some() {
+        output::text(ui::summary::render(workspace, summary));
+    }
+    let is_error = matches!(
+        summary.exit,
+        RunExit::Error | RunExit::NoPlan | RunExit::Aborted
+    );
+    if is_error || (args.quiet && summary.exit != RunExit::Finished) {
+        output::note(format_args!("ralph: {}", summary.reason));
+        if let Some(hint) = &summary.hint {
+            output::note(format_args!(" hint: {hint}"));
+        }
+    }
+    ExitCode::from(summary.exit.code())
+}

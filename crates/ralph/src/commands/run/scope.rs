@@ -1,0 +1,81 @@
+//! Which tasks a run covers.
+
+use std::collections::HashSet;
+use std::process::ExitCode;
+
+use ralph_core::decide::unmet_outside;
+use ralph_core::exit::RunExit;
+use ralph_core::model::{Status, TaskId};
+use ralph_core::store::{Mark, PlanStore, Scope};
+
+use super::Args;
+use crate::command_error::CommandError;
+use crate::output;
+use crate::workspace::{Workspace, now};
+
+/// Named tasks, their dependencies if asked for; blocked ones among the named get another chance.
+pub(super) fn scope(workspace: &mut Workspace, args: &Args) -> Result<Scope, CommandError> {
+    if args.tasks.is_empty() {
+        return Ok(Scope::All);
+    }
+    let named = args
+        .tasks
+        .iter()
+        .map(|name| workspace.task(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut ids: Vec<TaskId> = named.iter().map(|task| task.id.clone()).collect();
+    if args.with_deps {
+        ids = with_dependencies(workspace, ids)?;
+    }
+    if !args.dry_run {
+        for task in named.iter().filter(|task| task.status == Status::Blocked) {
+            workspace.store.mark(&task.id, &Mark::Pending, now())?;
+        }
+    }
+    Ok(Scope::Below(ids))
+}
+
+/// Adds everything that tasks in scope wait for, near and far.
+fn with_dependencies(workspace: &Workspace, ids: Vec<TaskId>) -> Result<Vec<TaskId>, CommandError> {
+    let plan = workspace.store.skeleton()?;
+    let mut all = ids;
+    let mut seen: HashSet<TaskId> = all.iter().cloned().collect();
+    loop {
+        let missing: Vec<TaskId> = unmet_outside(&plan, &Scope::Below(all.clone()))
+            .into_iter()
+            .filter(|id| seen.insert(id.clone()))
+            .collect();
+        if missing.is_empty() {
+            return Ok(all);
+        }
+        all.extend(missing);
+    }
+}
+
+/// Dependencies outside the scope that are not finished: nothing that needs them can be run.
+pub(super) fn unmet(
+    workspace: &Workspace,
+    scope: &Scope,
+) -> Result<Option<ExitCode>, CommandError> {
+    if *scope == Scope::All {
+        return Ok(None);
+    }
+    let missing = unmet_outside(&workspace.store.skeleton()?, scope);
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let names = missing
+        .iter()
+        .map(|id| {
+            workspace
+                .task(id.as_str())
+                .map(|task| format!("{} ({})", task.name(), task.status))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    output::note(format_args!(
+        "unfinished dependencies outside the named tasks: {}",
+        names.join(", ")
+    ));
+    output::note("hint: add --with-deps to run them too");
+    Ok(Some(ExitCode::from(RunExit::NothingToRun.code())))
+}

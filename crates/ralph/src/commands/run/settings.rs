@@ -1,0 +1,131 @@
+//! From the user's settings and flags to the engine's.
+
+use std::time::Duration;
+
+use ralph_core::context::Limits;
+use ralph_core::decide::Policy;
+use ralph_core::engine::{GateSettings, RunSettings};
+use ralph_core::store::Scope;
+use serde_json::json;
+
+use super::Args;
+use crate::command_error::CommandError;
+use crate::settings::{Settings, Value};
+
+/// Flags win over everything.
+pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
+    let text = |text: &Option<String>| text.clone().map(Value::Text);
+    let count = |n: Option<u32>| n.map(|n| Value::Count(u64::from(n)));
+    settings.set_flag("run", "agent", text(&args.agent));
+    settings.set_flag(
+        "run",
+        "strategy",
+        args.strategy.map(|s| Value::Text(s.to_string())),
+    );
+    settings.set_flag(
+        "run",
+        "limit",
+        count(if args.once { Some(1) } else { args.limit }),
+    );
+    settings.set_flag("run", "max_minutes", args.max_minutes.map(Value::Number));
+    settings.set_flag("run", "max_attempts", count(args.max_attempts));
+    settings.set_flag(
+        "run",
+        "attempt_timeout",
+        args.attempt_timeout.map(Value::Duration),
+    );
+    settings.set_flag(
+        "run",
+        "idle_timeout",
+        args.idle_timeout.map(Value::Duration),
+    );
+}
+
+/// The engine's settings from the user's.
+pub fn run_settings(
+    settings: &Settings,
+    scope: Scope,
+    args: &Args,
+) -> Result<RunSettings, CommandError> {
+    let defaults = RunSettings::default();
+    let memory = Limits {
+        budget_chars: settings.count("memory", "budget_chars").unwrap_or(5000) as usize,
+        max_learnings: settings.count("memory", "max_learnings").unwrap_or(5) as usize,
+        ..Limits::default()
+    };
+    let (gate_timeout, grace) = gate_limits(settings);
+    Ok(RunSettings {
+        scope,
+        limit: settings.count("run", "limit"),
+        max_duration: settings
+            .number("run", "max_minutes")
+            .and_then(|minutes| Duration::try_from_secs_f64(minutes * 60.0).ok()),
+        max_cost_usd: settings.number("run", "max_cost_usd"),
+        policy: policy(settings),
+        strategy: settings
+            .text("run", "strategy")
+            .unwrap_or("cost-optimized")
+            .parse()?,
+        forced_model: args.model.clone(),
+        model: settings.text("run", "model").map(str::to_owned),
+        attempt_timeout: settings
+            .duration("run", "attempt_timeout")
+            .unwrap_or(defaults.attempt_timeout),
+        idle_timeout: settings
+            .duration("run", "idle_timeout")
+            .filter(|idle| !idle.is_zero()),
+        grace,
+        gate: GateSettings {
+            enabled: !args.no_gate,
+            verify: settings.text("gate", "verify").map(str::to_owned),
+            timeout: gate_timeout,
+            retries: settings.count("gate", "retries").unwrap_or(0),
+            precheck: settings.flag("gate", "precheck"),
+        },
+        service_retries: settings.count("run", "service_retries").unwrap_or(4),
+        backoff: settings
+            .duration("run", "backoff")
+            .unwrap_or(defaults.backoff),
+        backoff_cap: settings
+            .duration("run", "backoff_cap")
+            .unwrap_or(defaults.backoff_cap),
+        memory,
+        lease: defaults.lease,
+    })
+}
+
+/// How long a gate may take, and how long processes have after TERM.
+pub fn gate_limits(settings: &Settings) -> (Duration, Duration) {
+    let defaults = RunSettings::default();
+    (
+        settings
+            .duration("gate", "timeout")
+            .unwrap_or(defaults.gate.timeout),
+        settings.duration("run", "grace").unwrap_or(defaults.grace),
+    )
+}
+
+/// Thresholds of the escalation.
+pub fn policy(settings: &Settings) -> Policy {
+    let defaults = Policy::default();
+    Policy {
+        max_attempts: settings
+            .count("run", "max_attempts")
+            .unwrap_or(defaults.max_attempts),
+        ..defaults
+    }
+}
+
+/// The settings as the run's record keeps them.
+pub(super) fn recorded(settings: &Settings) -> String {
+    let values: serde_json::Map<String, serde_json::Value> = settings
+        .all()
+        .filter_map(|(key, setting)| {
+            Some((
+                format!("{}.{}", key.section, key.name),
+                json!(setting.value.as_ref()?.to_string()),
+            ))
+        })
+        .collect();
+    serde_json::Value::Object(values).to_string()
+}
