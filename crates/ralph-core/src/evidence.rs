@@ -28,6 +28,8 @@ pub enum GateView<'a> {
     Ran(&'a GateRecord),
     /// Ralph was told to stop while it ran.
     Interrupted,
+    /// It could not be started.
+    Broken(&'a str),
 }
 
 /// How the attempt ended.

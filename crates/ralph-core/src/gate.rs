@@ -21,7 +21,7 @@ pub struct Gate<'a> {
     /// Where it runs.
     pub dir: &'a Path,
     /// Variables it gets.
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, std::ffi::OsString)>,
     /// How long it may take.
     pub timeout: Duration,
     /// How long it has after TERM.
@@ -37,6 +37,8 @@ pub enum GateResult {
     Ran(GateRecord),
     /// Ralph was told to stop meanwhile.
     Interrupted,
+    /// Its shell could not be started, for this reason.
+    Broken(String),
 }
 
 /// Runs a gate, again if it fails and may be flaky. `look_on` is called many times a second, and with the number
@@ -169,7 +171,7 @@ mod tests {
     fn record(gate: &Gate<'_>) -> GateRecord {
         match run(gate, &Interrupt::default(), &mut |_| {}).unwrap() {
             GateResult::Ran(record) => record,
-            GateResult::Interrupted => panic!("nobody interrupted"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -164,7 +165,15 @@ impl Git {
         let out = match (before, after) {
             (Some(before), Some(after)) => call(
                 &self.dir,
-                &["diff", "--name-only", "--no-renames", "-z", before, after],
+                &[
+                    "diff",
+                    "--name-only",
+                    "--no-renames",
+                    "--no-relative",
+                    "-z",
+                    before,
+                    after,
+                ],
             )?,
             (None, Some(after)) => call(
                 &self.dir,
@@ -198,6 +207,10 @@ fn call(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
         .env_remove("GIT_WORK_TREE")
         .env_remove("GIT_INDEX_FILE")
         .env_remove("GIT_PREFIX")
+        .env_remove("GIT_COMMON_DIR")
+        .env_remove("GIT_OBJECT_DIRECTORY")
+        // Ctrl-C is Ralph's to deal with.
+        .process_group(0)
         .stdin(Stdio::null())
         .output()?;
     if output.status.success() {

@@ -16,7 +16,7 @@
 //! | capture | [`capture`]: what an attempt leaves behind, in one transaction |
 //! | decide | [`decide`]: verdict, counters, model |
 //!
-//! [`engine`] wires them; stages do not know each other. Nothing here prints, reads flags or looks at `$HOME`:
+//! [`engine`] wires them; stages do not call each other. Nothing here prints, reads flags or looks at `$HOME`:
 //! what happens comes out as [`event::RunEvent`]s.
 
 pub mod agent;

@@ -114,6 +114,9 @@ impl From<EngineError> for CommandError {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Prompt(error) => error.into(),
+            EngineError::Gate { .. } => {
+                Self::environment(error).hint("shorten or mend the task's verify command")
+            }
             EngineError::Log { .. } => {
                 Self::environment(error).hint("check free space and permissions of .ralph/logs")
             }

@@ -116,7 +116,30 @@ fn docs_promises_name_tests_that_exist() {
         }
     }
     assert!(named > 50, "only {named} tests are named");
+    // And every test that bears a rule's id is listed.
+    for name in source
+        .split("fn ")
+        .skip(1)
+        .filter_map(|rest| rest.split('(').next())
+    {
+        let mut words = name.split('_');
+        let group = words.next().unwrap_or_default();
+        let number = words.next().unwrap_or_default();
+        let is_rule = RULES.contains(&group) && number.len() == 2 && number.parse::<u32>().is_ok();
+        if is_rule {
+            assert!(
+                promises.contains(&format!("`{name}`")),
+                "docs/promises.md does not list {name}"
+            );
+        }
+    }
 }
+
+/// The groups of rules.
+const RULES: [&str; 24] = [
+    "plan", "out", "sig", "rep", "lsg", "dif", "sug", "dia", "cap", "sch", "ctx", "att", "lrn",
+    "loop", "phf", "bud", "life", "str", "fp", "ext", "exit", "cli", "file", "rcp",
+];
 
 fn collect(dir: &Path, source: &mut String) {
     for entry in fs::read_dir(dir).unwrap().flatten() {

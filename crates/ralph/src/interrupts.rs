@@ -1,18 +1,32 @@
 //! INT and TERM: the first asks the run to end in order, the second at once.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use ralph_core::agent::{Interrupt, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use ralph_core::exit::RunExit;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::command_error::CommandError;
 
+/// How long the second signal leaves for the record of the attempt.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
 /// Listens from now on.
 pub fn listen() -> Result<Interrupt, CommandError> {
+    let failed = |e| CommandError::environment(format_args!("signals cannot be caught: {e}"));
+    let mut wanted = vec![SIGINT, SIGTERM];
+    // Under nohup a closed terminal is to be ignored.
+    if !is_ignored(SIGHUP) {
+        wanted.push(SIGHUP);
+    }
+    let mut signals = Signals::new(wanted).map_err(failed)?;
+    // Whoever started us may have ignored the end of children; then no exit code would reach us.
+    signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false))).map_err(failed)?;
     let interrupt = Interrupt::default();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|e| CommandError::environment(format_args!("signals cannot be caught: {e}")))?;
     let raised = interrupt.clone();
     thread::spawn(move || {
         for signal in &mut signals {
@@ -22,7 +36,32 @@ pub fn listen() -> Result<Interrupt, CommandError> {
             } else {
                 Signal::Terminate
             });
+            if raised.at_once() {
+                end_soon(&raised);
+            }
         }
     });
     Ok(interrupt)
+}
+
+/// Whatever still holds the run up, a hung disk or a hung git, is not waited for. The guard ends what is left, and the
+/// next run finds the attempt.
+fn end_soon(interrupt: &Interrupt) {
+    let exit = interrupt
+        .first()
+        .map_or(RunExit::Error, RunExit::Interrupted);
+    thread::spawn(move || {
+        thread::sleep(AT_ONCE);
+        std::process::exit(i32::from(exit.code()));
+    });
+}
+
+/// Whether a signal was ignored when this program started.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    u32::try_from(signal - 1).is_ok_and(|bit| mask & (1 << bit) != 0)
 }

@@ -13,6 +13,10 @@ use ralph_core::store::{PlanStore, SqliteStore};
 use crate::command_error::CommandError;
 use crate::settings::Settings;
 
+/// Everything in `.ralph/` is the machine's own, except what people write for agents.
+pub const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
+    *\n!.gitignore\n!specs/\n!specs/**\n!templates/\n!templates/**\n";
+
 /// An open project.
 pub struct Workspace {
     /// Where things are.
@@ -36,13 +40,19 @@ impl Workspace {
             CommandError::environment(format_args!("{} cannot be made: {e}", dir.display()))
                 .hint("check the directory's permissions and free space")
         })?;
+        // Logs are raw and private: they must not get into git, whoever made the directory. Where it cannot be
+        // written, nothing else can either, and the next line says so better.
+        let ignore = dir.join(".gitignore");
+        if !ignore.exists() {
+            let _ = std::fs::write(&ignore, GITIGNORE);
+        }
         let store = SqliteStore::open(&project.database())?;
         Ok(Self { project, store })
     }
 
     /// The settings in force, flags not included.
     pub fn settings(&self) -> Result<Settings, CommandError> {
-        Settings::load(&self.project.config(), env::vars())
+        Settings::load(&self.project.config(), env::vars_os())
     }
 
     /// Records tries whose process died, so that their tasks can be changed.

@@ -58,26 +58,26 @@ CREATE TABLE task_counts (
 
 INSERT INTO tasks (id, position, parent_id, title, description, status, priority, created_at, updated_at)
 -- Version 1 wrote times as it liked: whole seconds since 1970 or some ISO form; all become RFC 3339.
-SELECT id,
+SELECT coalesce(id, printf('t-%06x', rowid)),
        row_number() OVER (ORDER BY created_at, rowid),
        parent_id,
-       title,
+       coalesce(title, ''),
        coalesce(description, ''),
        -- Version 1 has no person to wait for: its blocked and claimed tasks are simply to be done.
        CASE WHEN status IN ('done', 'failed', 'skipped') THEN status ELSE 'pending' END,
        coalesce(priority, 0),
-       coalesce(iif(created_at NOT GLOB '*[^0-9]*',
+       coalesce(iif(created_at NOT GLOB '*[^0-9.]*' AND created_at + 0 > 100000000,
                     strftime('%Y-%m-%dT%H:%M:%fZ', created_at, 'unixepoch'),
                     strftime('%Y-%m-%dT%H:%M:%fZ', created_at)), strftime('%Y-%m-%dT%H:%M:%fZ')),
-       coalesce(iif(updated_at NOT GLOB '*[^0-9]*',
+       coalesce(iif(updated_at NOT GLOB '*[^0-9.]*' AND updated_at + 0 > 100000000,
                     strftime('%Y-%m-%dT%H:%M:%fZ', updated_at, 'unixepoch'),
                     strftime('%Y-%m-%dT%H:%M:%fZ', updated_at)), strftime('%Y-%m-%dT%H:%M:%fZ'))
 FROM tasks_v1;
 INSERT INTO dependencies (blocker_id, blocked_id)
-SELECT DISTINCT blocker_id, blocked_id FROM dependencies_v1;
+SELECT DISTINCT coalesce(blocker_id, ''), coalesce(blocked_id, '') FROM dependencies_v1;
 INSERT INTO task_logs (id, task_id, message, timestamp)
-SELECT id, task_id, coalesce(message, ''),
-       coalesce(iif(timestamp NOT GLOB '*[^0-9]*',
+SELECT id, coalesce(task_id, ''), coalesce(message, ''),
+       coalesce(iif(timestamp NOT GLOB '*[^0-9.]*' AND timestamp + 0 > 100000000,
                     strftime('%Y-%m-%dT%H:%M:%fZ', timestamp, 'unixepoch'),
                     strftime('%Y-%m-%dT%H:%M:%fZ', timestamp)), strftime('%Y-%m-%dT%H:%M:%fZ'))
 FROM task_logs_v1;

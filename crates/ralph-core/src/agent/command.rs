@@ -3,7 +3,7 @@
 use super::claude::ClaudeStream;
 use super::{
     Access, Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest,
-    StreamParser, Usage, child_environment,
+    StreamParser, Usage, child_environment, os_environment,
 };
 use crate::text;
 
@@ -59,7 +59,7 @@ impl Agent for CommandAgent {
             .command
             .iter()
             .map(|word| word.replace("{model}", request.model));
-        let mut env = self.env.clone();
+        let mut env = os_environment(&self.env);
         env.extend(child_environment(request));
         Launch {
             program: words.next().unwrap_or_default(),
@@ -166,7 +166,11 @@ mod tests {
         assert_eq!(launch.args, ["--model=small"]);
         assert_eq!(launch.stdin, "## Rules\n\n## Assigned Task\n");
         assert_eq!(launch.cwd, Path::new("/w"));
-        let env: Vec<String> = launch.env.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        let env: Vec<String> = launch
+            .env
+            .iter()
+            .map(|(k, v)| format!("{k}={}", v.display()))
+            .collect();
         assert_eq!(
             env,
             [

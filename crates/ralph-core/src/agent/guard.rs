@@ -4,6 +4,7 @@
 //! A parent-death signal would reach only the agent itself, not what it runs in other groups and sessions, and asking
 //! for one costs every attempt a full fork. The guard is started once per run and finds them all.
 
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -27,7 +28,7 @@ pub struct Guard {
 
 impl Guard {
     /// Starts one: `command` and the run's id, which must lead to [`stand_guard`].
-    pub fn start(command: &[String], run: &RunId) -> std::io::Result<Self> {
+    pub fn start(command: &[OsString], run: &RunId) -> std::io::Result<Self> {
         let (program, args) = command
             .split_first()
             .ok_or(std::io::ErrorKind::InvalidInput)?;
@@ -49,6 +50,11 @@ impl Guard {
     pub(crate) fn watch(&mut self, group: Pid) {
         // A guard that is gone is no reason to stop: the next run finds left-overs too.
         let _ = writeln!(self.orders, "{}", group.as_raw_nonzero());
+    }
+
+    /// The agent has ended; its number may soon be somebody else's.
+    pub(crate) fn stand_easy(&mut self) {
+        let _ = writeln!(self.orders, "nobody");
     }
 
     /// Ralph ends in order.

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use super::{AgentReport, Exit, LineSplitter, Stream, StreamParser};
 
 /// Longest line that is parsed; longer ones are in the log but of no interest.
-pub(super) const LINE_LIMIT: usize = 4 * 1024 * 1024;
+pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 
 /// The files an attempt's output goes to: standard output as it came, standard error beside it.
 #[derive(Debug)]
 pub struct AttemptLog {
+    path: PathBuf,
     out: File,
     err_path: PathBuf,
     err: Option<File>,
@@ -26,6 +27,7 @@ impl AttemptLog {
         let out = create(path)?;
         let err_path = path.with_extension("stderr.log");
         Ok(Self {
+            path: path.to_owned(),
             out,
             err_path,
             err: None,
@@ -51,6 +53,11 @@ impl AttemptLog {
             None => self.err.insert(create(&self.err_path)?),
         };
         file.write_all(chunk)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What went wrong, if anything did.

@@ -13,6 +13,7 @@ mod report;
 mod sweep;
 mod tail;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use claude::Claude;
@@ -20,7 +21,7 @@ pub use command::{CommandAgent, OutputFormat};
 pub use guard::{Guard, stand_guard};
 pub use interrupt::{Interrupt, Signal};
 pub use lines::LineSplitter;
-pub use log::{AttemptLog, read_log};
+pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use process::{Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
 pub use report::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs};
@@ -77,7 +78,7 @@ pub struct Launch {
     /// Its arguments.
     pub args: Vec<String>,
     /// Variables added to Ralph's own environment.
-    pub env: Vec<(String, String)>,
+    pub env: Vec<(String, OsString)>,
     /// Where it starts.
     pub cwd: PathBuf,
     /// Its standard input.
@@ -108,19 +109,23 @@ pub enum Network {
 }
 
 /// The variables every child of a run has; left-overs are found by them.
-pub fn child_environment(request: &LaunchRequest<'_>) -> Vec<(String, String)> {
+pub fn child_environment(request: &LaunchRequest<'_>) -> Vec<(String, OsString)> {
     vec![
-        ("RALPH_TASK_ID".into(), request.task_id.to_string()),
+        ("RALPH_TASK_ID".into(), request.task_id.as_str().into()),
         (
             "RALPH_TASK_KEY".into(),
-            request.task_key.unwrap_or_default().to_owned(),
+            request.task_key.unwrap_or_default().into(),
         ),
-        ("RALPH_ATTEMPT".into(), request.attempt.to_string()),
-        ("RALPH_MODEL".into(), request.model.to_owned()),
-        ("RALPH_RUN_ID".into(), request.run_id.to_string()),
-        (
-            "RALPH_PROJECT".into(),
-            request.project_root.display().to_string(),
-        ),
+        ("RALPH_ATTEMPT".into(), request.attempt.to_string().into()),
+        ("RALPH_MODEL".into(), request.model.into()),
+        ("RALPH_RUN_ID".into(), request.run_id.as_str().into()),
+        ("RALPH_PROJECT".into(), request.project_root.into()),
     ]
+}
+
+/// Variables from settings, as a process takes them.
+pub(crate) fn os_environment(env: &[(String, String)]) -> Vec<(String, OsString)> {
+    env.iter()
+        .map(|(name, value)| (name.clone(), value.into()))
+        .collect()
 }

@@ -104,10 +104,11 @@ pub fn run(
     let mut pipes = Pipes::of(&mut child, &launch.stdin);
     let (stop, swept) = supervise(&mut pipes, group, limits, interrupt, watch);
     drop(pipes);
-    let status = child.wait().map_err(|source| spawn_error(launch, source))?;
-    let left_overs = swept + sweep::end_left_overs(limits.grace, None);
+    // A status nobody kept for us counts as a failure.
+    let exit = child.wait().map_or(Exit::Code(-1), exit);
+    let left_overs = swept + sweep::end_left_overs(limits.grace, interrupt, None);
     Ok(Ended {
-        exit: exit(status),
+        exit,
         stop,
         left_overs,
     })
@@ -143,7 +144,11 @@ fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError {
 /// Whether a child has ended. It is not reaped, so that its process id stays its own until the end is in order.
 fn has_ended(pid: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    waitid(WaitId::Pid(pid), look).is_ok_and(|status| status.is_some())
+    match waitid(WaitId::Pid(pid), look) {
+        Ok(status) => status.is_some(),
+        // Gone already: whoever started us has children reaped by themselves.
+        Err(error) => error == rustix::io::Errno::CHILD,
+    }
 }
 
 /// Passes output on until the process has ended and its pipes are closed; enforces the limits. Returns why it
@@ -188,7 +193,7 @@ fn supervise(
             if swept {
                 break;
             }
-            left_overs += sweep::end_left_overs(limits.grace, Some(group));
+            left_overs += sweep::end_left_overs(limits.grace, interrupt, Some(group));
             ended = Some(Instant::now());
             swept = true;
         }

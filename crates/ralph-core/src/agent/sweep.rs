@@ -9,7 +9,11 @@ pub fn adopt_orphans() {}
 
 /// Elsewhere a child's orphans cannot be followed.
 #[cfg(not(target_os = "linux"))]
-pub fn end_left_overs(_grace: std::time::Duration, _own: Option<rustix::process::Pid>) -> usize {
+pub fn end_left_overs(
+    _grace: std::time::Duration,
+    _interrupt: &super::Interrupt,
+    _own: Option<rustix::process::Pid>,
+) -> usize {
     0
 }
 
@@ -34,6 +38,7 @@ mod linux {
         Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
     };
 
+    use super::super::Interrupt;
     use crate::model::RunId;
 
     static ADOPTING: AtomicBool = AtomicBool::new(false);
@@ -58,11 +63,11 @@ mod linux {
 
     /// Ends what is left of a child that has itself ended: TERM, grace, KILL. Returns how many there were.
     /// `own` is that child while it has not been waited for; its end is not ours to take note of.
-    pub fn end_left_overs(grace: Duration, own: Option<Pid>) -> usize {
+    pub fn end_left_overs(grace: Duration, interrupt: &Interrupt, own: Option<Pid>) -> usize {
         if !ADOPTING.load(Ordering::SeqCst) {
             return 0;
         }
-        end(grace, || living_children(own))
+        end(grace, interrupt, || living_children(own))
     }
 
     /// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
@@ -74,13 +79,13 @@ mod linux {
             .iter()
             .map(|run| format!("RALPH_RUN_ID={run}").into_bytes())
             .collect();
-        end(grace, || with_environment(&marks))
+        end(grace, &Interrupt::default(), || with_environment(&marks))
     }
 
     /// Signals everything `list` finds until it finds nothing: ending one may orphan another. What is on its way
     /// out anyway is left to it: a moment for everybody, the whole grace for git, which tidies up after a commit.
-    /// Returns how many had to be told.
-    fn end(grace: Duration, list: impl Fn() -> Vec<Pid>) -> usize {
+    /// Nobody is given time when Ralph was asked twice to stop. Returns how many had to be told.
+    fn end(grace: Duration, interrupt: &Interrupt, list: impl Fn() -> Vec<Pid>) -> usize {
         let started = Instant::now();
         // A process that not even KILL ends is stuck in the kernel; it is not waited for for ever.
         let give_up = 2 * grace + Duration::from_secs(5);
@@ -91,13 +96,14 @@ mod linux {
             if living.is_empty() || elapsed > give_up {
                 return told.len();
             }
+            let hurry = interrupt.at_once();
             for pid in living {
                 match told.iter().find(|(known, _)| *known == pid) {
-                    Some((_, at)) if at.elapsed() >= grace => {
+                    Some((_, at)) if hurry || at.elapsed() >= grace => {
                         let _ = kill_process(pid, Signal::KILL);
                     }
                     Some(_) => {}
-                    None if elapsed < MOMENT || (elapsed < grace && is_git(pid)) => {}
+                    None if !hurry && (elapsed < MOMENT || (elapsed < grace && is_git(pid))) => {}
                     None => {
                         let _ = kill_process(pid, Signal::TERM);
                         told.push((pid, Instant::now()));

@@ -43,7 +43,10 @@ fn exited(evidence: &Evidence<'_>) -> Verdict {
         Ending::Faulted {
             fault: Fault::Crash,
             ..
-        } if signals.completion == Completion::Failed => signalled_failure(signals),
+        } if signals.completion == Completion::Failed => Verdict {
+            abort: signals.promise == Some(Promise::Failure),
+            ..signalled_failure(signals)
+        },
         Ending::Faulted { fault, message, .. } => error(error_type(*fault), message),
         Ending::Completed if signals.promise == Some(Promise::Failure) => Verdict {
             abort: true,
@@ -61,6 +64,11 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
     match evidence.gate {
         GateView::Ran(gate) if gate.outcome == GateOutcome::Passed => done(),
         GateView::Ran(gate) => gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended)),
+        // Not the agent's fault, and no attempt could mend it.
+        GateView::Broken(why) => error(
+            ErrorType::Spawn,
+            &format!("the gate could not be run: {why}"),
+        ),
         GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate ran"),
         GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
             Outcome::NoSigil,

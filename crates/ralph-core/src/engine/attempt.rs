@@ -1,11 +1,12 @@
 //! One attempt: context, agent, signals, gate, capture, decide.
 
 use super::finding::{Finding, told};
+use super::judge::Precheck;
 use super::next::Step;
 use super::prompt::{Prompt, Prompter};
 use super::run::{EngineError, Run};
 use super::session::Session;
-use crate::agent::{AgentReport, Ending, LaunchRequest};
+use crate::agent::{AgentReport, AttemptLog, Ending, LaunchRequest};
 use crate::capture;
 use crate::decide::verdict;
 use crate::event::{EventKind, TaskRef};
@@ -18,10 +19,17 @@ impl Run<'_, '_> {
     /// Makes one attempt on a claimed task.
     pub(super) fn attempt(&mut self, claimed: Claimed, token: Token) -> Result<Step, EngineError> {
         let prompt = self.context(&claimed)?;
-        let gate_green_before = self.precheck(&claimed)?;
+        let gate_green_before = match self.precheck(&claimed)? {
+            Precheck::NotMade => None,
+            Precheck::Made { green } => Some(green),
+            Precheck::Interrupted => {
+                self.engine.store.release(&claimed.task.id, &token)?;
+                return Ok(Step::Continue);
+            }
+        };
         let tree_before = self.look_at_tree()?;
-        let start = self.begin(&claimed, &token, &prompt)?;
-        let session = self.call_agent(&claimed, &start, &prompt)?;
+        let (start, log) = self.begin(&claimed, &token, &prompt)?;
+        let session = self.call_agent(&claimed, &prompt, log)?;
         let signals = self.read_signals(&claimed, &session);
         let git = self.look_at_changes(tree_before)?;
         let gate = self.judge(&claimed, &session, &signals, &git)?;
@@ -73,15 +81,12 @@ impl Run<'_, '_> {
         claimed: &Claimed,
         token: &Token,
         prompt: &Prompt,
-    ) -> Result<UnfinishedAttempt, EngineError> {
+    ) -> Result<(UnfinishedAttempt, AttemptLog), EngineError> {
         let number = claimed.tries.recorded + 1;
         let log_name = format!("{}-{number:03}-{}.jsonl", claimed.task.id, self.id);
-        let logs = self.engine.project.logs();
-        std::fs::create_dir_all(&logs).map_err(|source| EngineError::Log {
-            path: logs.display().to_string(),
-            source,
-        })?;
         let log_path = format!("{}/logs/{log_name}", crate::project::RALPH_DIR);
+        // Before the attempt begins: one that cannot be logged is not made.
+        let log = self.open_log(&log_name)?;
         let event = self.event(EventKind::AttemptStarted {
             task: TaskRef::from(&claimed.task),
             attempt: claimed.tries.counted + 1,
@@ -108,7 +113,7 @@ impl Run<'_, '_> {
         };
         self.engine.store.begin_attempt(&start, &event)?;
         self.engine.observer.event(&event);
-        Ok(UnfinishedAttempt {
+        let start = UnfinishedAttempt {
             attempt_number: Some(number),
             iteration: Some(start.iteration),
             agent: Some(start.agent),
@@ -118,14 +123,26 @@ impl Run<'_, '_> {
             commit_before: start.commit_before,
             log_path: start.log_path,
             work_dir: Some(start.work_dir),
-        })
+        };
+        Ok((start, log))
+    }
+
+    fn open_log(&self, name: &str) -> Result<AttemptLog, EngineError> {
+        let logs = self.engine.project.logs();
+        let path = logs.join(name);
+        std::fs::create_dir_all(&logs)
+            .and_then(|()| AttemptLog::create(&path))
+            .map_err(|source| EngineError::Log {
+                path: path.display().to_string(),
+                source,
+            })
     }
 
     fn call_agent(
         &mut self,
         claimed: &Claimed,
-        start: &UnfinishedAttempt,
         prompt: &Prompt,
+        log: AttemptLog,
     ) -> Result<Session, EngineError> {
         let launch = self.engine.agent.launch(&LaunchRequest {
             task_id: &claimed.task.id,
@@ -139,12 +156,7 @@ impl Run<'_, '_> {
             task_prompt: &prompt.task,
             is_root: rustix::process::getuid().is_root(),
         });
-        let log_path = self
-            .engine
-            .project
-            .root()
-            .join(start.log_path.as_deref().unwrap_or_default());
-        self.session(&claimed.task, &launch, &log_path)
+        self.session(&claimed.task, &launch, log)
     }
 
     fn read_signals(&self, claimed: &Claimed, session: &Session) -> Signals {

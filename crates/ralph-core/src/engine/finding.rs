@@ -11,7 +11,7 @@ use crate::model::{
     Timestamp, Token,
 };
 use crate::signals::Signals;
-use crate::store::{Capture, Claimed, StoreError, TaskNext, UnfinishedAttempt};
+use crate::store::{Capture, Claimed, TaskNext, UnfinishedAttempt};
 use crate::text;
 
 /// All that was found out in an attempt, ready to be stored.
@@ -117,7 +117,6 @@ impl Run<'_, '_> {
         let capture = Capture {
             task_id: claimed.task.id.clone(),
             token: token.clone(),
-            tries: claimed.tries,
             run_id: self.id.clone(),
             worker: WORKER.to_owned(),
             outcome: verdict.outcome,
@@ -149,16 +148,9 @@ impl Run<'_, '_> {
             start: finding.start,
             events: vec![event.clone()],
         };
-        match self.engine.store.capture(&capture, self.engine.random) {
-            Ok(()) => {}
-            Err(StoreError::ClaimMoved(task)) => {
-                let message =
-                    format!("the attempt on {task} was recorded by another process; not again");
-                return self.tell(EventKind::Warning { message });
-            }
-            Err(error) => return Err(error.into()),
-        }
-        if verdict.counted {
+        self.engine.store.capture(&capture, self.engine.random)?;
+        // A parent's own gate is no attempt of an agent: it uses up no limit.
+        if verdict.counted && !capture.own_work {
             self.attempts += 1;
         }
         self.engine.observer.event(&event);

@@ -28,6 +28,7 @@ impl Run<'_, '_> {
         let retries = self.engine.settings.gate.retries;
         match self.run_gate(claimed, &command, retries)? {
             GateResult::Interrupted => Ok(Judged::Interrupted),
+            GateResult::Broken(why) => Ok(Judged::Broken(why)),
             GateResult::Ran(record) => {
                 let changed = git.files_changed.as_deref().unwrap_or_default();
                 Ok(Judged::Ran(GateRecord {
@@ -45,7 +46,7 @@ impl Run<'_, '_> {
         own.filter(|_| settings.enabled).cloned()
     }
 
-    /// Runs a gate to its end and tells of it. A shell that cannot be started is a gate that does not pass.
+    /// Runs a gate to its end and tells of it.
     pub(super) fn run_gate(
         &mut self,
         claimed: &Claimed,
@@ -53,25 +54,15 @@ impl Run<'_, '_> {
         retries: u32,
     ) -> Result<GateResult, EngineError> {
         let work_tree = self.engine.work_tree;
+        let key = claimed.task.key.as_ref().map_or("", |key| key.as_str());
         let gate = Gate {
             command,
             dir: work_tree,
             env: vec![
-                ("RALPH_TASK_ID".into(), claimed.task.id.to_string()),
-                (
-                    "RALPH_TASK_KEY".into(),
-                    claimed
-                        .task
-                        .key
-                        .as_ref()
-                        .map(|k| k.to_string())
-                        .unwrap_or_default(),
-                ),
-                ("RALPH_RUN_ID".into(), self.id.to_string()),
-                (
-                    "RALPH_PROJECT".into(),
-                    self.engine.project.root().display().to_string(),
-                ),
+                ("RALPH_TASK_ID".into(), claimed.task.id.as_str().into()),
+                ("RALPH_TASK_KEY".into(), key.into()),
+                ("RALPH_RUN_ID".into(), self.id.as_str().into()),
+                ("RALPH_PROJECT".into(), self.engine.project.root().into()),
             ],
             timeout: self.engine.settings.gate.timeout,
             grace: self.engine.settings.grace,
@@ -92,16 +83,7 @@ impl Run<'_, '_> {
                 });
             }
         });
-        let result = result.unwrap_or_else(|error| {
-            GateResult::Ran(GateRecord {
-                command: crate::text::one_line(command, 80),
-                outcome: GateOutcome::Failed,
-                ended: error.to_string(),
-                flaky: false,
-                output_tail: String::new(),
-                touched: Vec::new(),
-            })
-        });
+        let result = result.unwrap_or_else(|error| GateResult::Broken(error.to_string()));
         if let GateResult::Ran(record) = &result {
             let duration_ms = millis(self.engine.clock.now().since(started));
             let (outcome, flaky) = (record.outcome, record.flaky);
@@ -125,25 +107,39 @@ impl Run<'_, '_> {
     }
 
     /// A gate that is green before the first attempt proves nothing afterwards; people should know.
-    pub(super) fn precheck(&mut self, claimed: &Claimed) -> Result<Option<bool>, EngineError> {
+    pub(super) fn precheck(&mut self, claimed: &Claimed) -> Result<Precheck, EngineError> {
         if !self.engine.settings.gate.precheck || claimed.tries.counted > 0 {
-            return Ok(None);
+            return Ok(Precheck::NotMade);
         }
         let Some(command) = self.gate_of(claimed) else {
-            return Ok(None);
+            return Ok(Precheck::NotMade);
         };
         match self.run_gate(claimed, &command, 0)? {
-            GateResult::Interrupted => Ok(None),
+            GateResult::Interrupted => Ok(Precheck::Interrupted),
+            // The gate after the attempt will say so too, and that one stops the run.
+            GateResult::Broken(_) => Ok(Precheck::NotMade),
             GateResult::Ran(record) => {
                 let green = record.outcome == GateOutcome::Passed;
                 if green {
                     let task = TaskRef::from(&claimed.task);
+                    let command = crate::text::one_line(&crate::text::mask_secrets(&command), 200);
                     self.tell(EventKind::GateGreenBefore { task, command })?;
                 }
-                Ok(Some(green))
+                Ok(Precheck::Made { green })
             }
         }
     }
+}
+
+/// What a look at the gate before the first attempt found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Precheck {
+    /// None was asked for.
+    NotMade,
+    /// Whether it passed.
+    Made { green: bool },
+    /// Ralph was told to stop meanwhile.
+    Interrupted,
 }
 
 /// What came of the gate.
@@ -152,6 +148,7 @@ pub(super) enum Judged {
     NotRun,
     Ran(GateRecord),
     Interrupted,
+    Broken(String),
 }
 
 impl Judged {
@@ -161,13 +158,14 @@ impl Judged {
             Self::NotRun => GateView::NotRun,
             Self::Ran(record) => GateView::Ran(record),
             Self::Interrupted => GateView::Interrupted,
+            Self::Broken(why) => GateView::Broken(why),
         }
     }
 
     pub(super) fn into_record(self) -> Option<GateRecord> {
         match self {
             Self::Ran(record) => Some(record),
-            Self::Absent | Self::NotRun | Self::Interrupted => None,
+            Self::Absent | Self::NotRun | Self::Interrupted | Self::Broken(_) => None,
         }
     }
 }

@@ -29,8 +29,12 @@ impl Run<'_, '_> {
             FailureClass::RateLimit => return self.after_limit(resets_at),
             FailureClass::Service => return self.after_service_fault(&message),
             FailureClass::Setup => {
+                let message_is_of_gate = message.starts_with("the gate could not be run");
                 let mut stop = StopRun::new(RunExit::Error, message);
                 stop.hint = verdict.error_type.as_ref().map(|error| self.remedy(error));
+                if message_is_of_gate {
+                    stop.hint = Some("shorten or mend the task's verify command".into());
+                }
                 return Ok(Step::Stop(stop));
             }
             // The loop sees the signal itself.

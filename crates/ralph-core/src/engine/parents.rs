@@ -9,15 +9,19 @@ use crate::model::{ErrorType, GateOutcome, GitRecord, ModelChoice, Outcome, Toke
 use crate::store::{Claimed, Purpose};
 
 impl Run<'_, '_> {
-    /// Runs the gates that are due, until none is: a parent's end may make its own parent's gate due.
-    pub(super) fn settle_parents(&mut self) -> Result<(), EngineError> {
+    /// Runs the gates that are due, until none is: a parent's end may make its own parent's gate due. Returns how
+    /// many were run.
+    pub(super) fn settle_parents(&mut self) -> Result<u32, EngineError> {
+        let mut settled = 0;
         while self.engine.interrupt.first().is_none() {
             let Some((claimed, token)) = self.claim(Purpose::ParentGate)? else {
-                return Ok(());
+                break;
             };
-            self.settle_parent(&claimed, &token)?;
+            let result = self.settle_parent(&claimed, &token);
+            self.unless_moved(result)?;
+            settled += 1;
         }
-        Ok(())
+        Ok(settled)
     }
 
     fn settle_parent(&mut self, claimed: &Claimed, token: &Token) -> Result<(), EngineError> {
@@ -28,9 +32,17 @@ impl Run<'_, '_> {
             .verify
             .clone()
             .filter(|_| self.engine.settings.gate.enabled);
+        let retries = self.engine.settings.gate.retries;
         let gate = match &command {
             None => None,
-            Some(command) => match self.run_gate(claimed, command, 0)? {
+            Some(command) => match self.run_gate(claimed, command, retries)? {
+                GateResult::Broken(why) => {
+                    self.engine.store.release(&claimed.task.id, token)?;
+                    return Err(EngineError::Gate {
+                        task: task.name().to_owned(),
+                        why,
+                    });
+                }
                 GateResult::Interrupted => {
                     self.engine.store.release(&claimed.task.id, token)?;
                     return Ok(());

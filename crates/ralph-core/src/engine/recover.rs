@@ -13,7 +13,7 @@ use crate::project::Project;
 use crate::signals;
 use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError, TaskNext};
 
-/// How long processes of a dead run have to end by themselves; their parent's death has told them to.
+/// How long processes of a dead run have between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Looks for what dead processes left behind.
@@ -106,7 +106,6 @@ impl Recovery<'_> {
     ) -> Result<Option<RunEvent>, StoreError> {
         let task = self.store.task(claim.task_id.as_str())?;
         let metrics = self.store.metrics(&claim.task_id)?;
-        let tries = self.store.tries(&claim.task_id)?;
         let (after, counted) = after_lost(&metrics, self.policy);
         let (said, last_sign) = self.read_lost_log(claim);
         let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
@@ -124,7 +123,6 @@ impl Recovery<'_> {
         let capture = Capture {
             task_id: claim.task_id.clone(),
             token: claim.token.clone(),
-            tries,
             run_id: claim.run_id.clone(),
             worker: claim.worker.clone(),
             outcome: Outcome::Error,
@@ -194,7 +192,7 @@ impl Run<'_, '_> {
     pub(super) fn recover_lost(&mut self) -> Result<(), EngineError> {
         let id = self.id.clone();
         let now = self.engine.clock.now();
-        let mut seq = self.seq;
+        let seq = std::cell::Cell::new(self.seq);
         let recovered = Recovery {
             project: self.engine.project,
             store: self.engine.store,
@@ -206,10 +204,12 @@ impl Run<'_, '_> {
             own_run: Some(&id),
         }
         .run(&mut |kind| {
-            seq += 1;
-            Some(RunEvent::new(seq, now, &id, kind))
-        })?;
-        self.seq = seq;
+            seq.set(seq.get() + 1);
+            Some(RunEvent::new(seq.get(), now, &id, kind))
+        });
+        // Also when it failed half-way: what was stored has used its numbers up.
+        self.seq = seq.get();
+        let recovered = recovered?;
         for event in &recovered.events {
             self.engine.observer.event(event);
         }

@@ -1,5 +1,6 @@
 //! The loop itself, one line per stage.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,6 +28,14 @@ pub enum EngineError {
     /// The prompt could not be made.
     #[error(transparent)]
     Prompt(#[from] PromptError),
+    /// A parent's own gate could not be started.
+    #[error("the gate of {task} could not be run: {why}")]
+    Gate {
+        /// The task.
+        task: String,
+        /// Why.
+        why: String,
+    },
     /// The log of an attempt could not be written.
     #[error("the log {path} could not be written: {source}")]
     Log {
@@ -93,7 +102,7 @@ pub struct Engine<'a> {
     /// Whether to stop.
     pub interrupt: Interrupt,
     /// How a guard is started, that ends the run's agents should this process die; none for no guard.
-    pub guard_command: Vec<String>,
+    pub guard_command: Vec<OsString>,
 }
 
 /// A run under way.
@@ -207,10 +216,10 @@ impl<'e, 'a> Run<'e, 'a> {
     fn go(&mut self) -> Result<StopRun, EngineError> {
         self.recover_lost()?;
         loop {
+            self.settle_parents()?;
             if let Some(stop) = self.must_stop()? {
                 return Ok(stop);
             }
-            self.settle_parents()?;
             if let Some(stop) = self.wait_for_agent()? {
                 return Ok(stop);
             }
@@ -220,10 +229,28 @@ impl<'e, 'a> Run<'e, 'a> {
                     None => continue,
                 }
             };
-            match self.attempt(claimed, token)? {
-                Step::Continue => {}
-                Step::Stop(stop) => return Ok(stop),
+            let step = self.attempt(claimed, token);
+            match self.unless_moved(step)? {
+                Some(Step::Stop(stop)) => return Ok(stop),
+                Some(Step::Continue) | None => {}
             }
+        }
+    }
+
+    /// A claim that another process took, or dealt with, is no reason to stop: the work was only not ours.
+    pub(super) fn unless_moved<T>(
+        &mut self,
+        result: Result<T, EngineError>,
+    ) -> Result<Option<T>, EngineError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(EngineError::Store(StoreError::ClaimMoved(task))) => {
+                let message =
+                    format!("the claim on {task} went to another process; it is not recorded here");
+                self.tell(EventKind::Warning { message })?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 

@@ -1,6 +1,5 @@
 //! One agent session: the process, its stream into the log and the parser, its signs of life.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::run::{EngineError, Run};
@@ -12,8 +11,6 @@ use crate::event::EventKind;
 use crate::model::Task;
 use crate::signals::{self, Completion};
 
-/// Longest line of a stream that is parsed.
-const LINE_LIMIT: usize = 4 * 1024 * 1024;
 /// Displays get no more than this many activities.
 const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
 
@@ -29,12 +26,8 @@ impl Run<'_, '_> {
         &mut self,
         task: &Task,
         launch: &Launch,
-        log_path: &Path,
+        log: AttemptLog,
     ) -> Result<Session, EngineError> {
-        let log = AttemptLog::create(log_path).map_err(|source| EngineError::Log {
-            path: log_path.display().to_string(),
-            source,
-        })?;
         let settings = self.engine.settings;
         let limits = ProcessLimits {
             wall: settings.attempt_timeout,
@@ -47,7 +40,7 @@ impl Run<'_, '_> {
             run: self,
             task,
             log,
-            lines: LineSplitter::new(LINE_LIMIT),
+            lines: LineSplitter::new(agent::LINE_LIMIT),
             parser,
             shown: None,
             concluded: false,
@@ -77,8 +70,11 @@ impl Run<'_, '_> {
             parser.line(line, complete);
         });
         let report = parser.finish(ended.exit);
+        if let Some(guard) = &mut self.guard {
+            guard.stand_easy();
+        }
         if let Some(error) = log.error() {
-            let path = log_path.display();
+            let path = log.path().display();
             self.tell(EventKind::Warning {
                 message: format!("the log {path} is incomplete: {error}"),
             })?;

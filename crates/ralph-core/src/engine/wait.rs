@@ -11,6 +11,8 @@ use crate::model::{ErrorType, Timestamp};
 
 /// How long a wait goes on without looking for signals.
 const NAP: Duration = Duration::from_millis(100);
+/// No service limits for longer than a week and a day; a time beyond that is a mistake.
+const LONGEST_LIMIT: Duration = Duration::from_secs(8 * 24 * 3600);
 /// How often work of other runs is looked at.
 const LOOK_AT_OTHERS: Duration = Duration::from_millis(300);
 
@@ -42,6 +44,10 @@ impl Run<'_, '_> {
                 return Ok(None);
             }
             if outlook.under_way.is_empty() {
+                // Another run may have finished a last child and left.
+                if self.settle_parents()? > 0 {
+                    continue;
+                }
                 let reason =
                     "nothing can be run: what is left waits for a human or for a failed task";
                 return Ok(Some(StopRun::new(RunExit::NothingToRun, reason)));
@@ -71,8 +77,8 @@ impl Run<'_, '_> {
         let now = self.engine.clock.now();
         let wait = self.next_backoff(self.limits_met);
         let until = match resets_at.map(Timestamp::from_secs) {
-            Some(reset) if reset > now => reset,
-            // No time given, or one that has passed and did not help.
+            Some(reset) if reset > now && reset.since(now) <= LONGEST_LIMIT => reset,
+            // No time given, one that has passed and did not help, or one that cannot be meant.
             _ => now.plus(wait),
         };
         let agent = self.engine.agent.name();

@@ -48,7 +48,8 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(time) => write!(f, "{time:.3}"),
-            // Out of jiff's range: some time no clock shows; still never a panic.
+            // Out of jiff's range: the far end, so that what lies ahead does not seem long past.
+            Err(_) if self.0 > 0 => write!(f, "9999-12-30T22:00:00.000Z"),
             Err(_) => write!(f, "1970-01-01T00:00:00.000Z"),
         }
     }

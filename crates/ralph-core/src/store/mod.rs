@@ -158,6 +158,8 @@ pub trait RunStore {
     fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()>;
     /// The run that started last.
     fn last_run(&self) -> Result<Option<RunRow>>;
+    /// A run by its id.
+    fn run(&self, id: &RunId) -> Result<Option<RunRow>>;
     /// Attempts of a run so far: done and counted.
     fn run_rates(&self, id: &RunId) -> Result<RunRates>;
     /// Takes the next ready task, or a parent whose gate is due, in one atomic statement.

@@ -343,8 +343,6 @@ pub struct Capture {
     pub task_id: TaskId,
     /// The claim's secret.
     pub token: Token,
-    /// Numbers before this try.
-    pub tries: Tries,
     /// What the claim had recorded when the attempt began.
     pub start: UnfinishedAttempt,
     /// The run and worker that made it.

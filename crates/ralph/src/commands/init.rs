@@ -10,17 +10,13 @@ use ralph_core::project::Project;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::settings::keys::{Effect, KEYS};
-use crate::workspace::{Workspace, start_dir};
+use crate::workspace::{GITIGNORE, Workspace, start_dir};
 
 /// Make this directory a project: settings and a place for the plan.
 ///
 /// Writes a commented .ralph.toml and .ralph/ with its own .gitignore. What is there already stays as it is.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
-
-/// Everything in `.ralph/` is the machine's own, except what people write for agents.
-const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
-    *\n!.gitignore\n!specs/\n!specs/**\n!templates/\n!templates/**\n";
 
 pub fn run(dir: Option<&Path>, _args: &Args) -> CommandResult {
     let root = start_dir(dir)?;

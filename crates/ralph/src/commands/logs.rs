@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::store::HistoryStore;
+use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
@@ -21,6 +22,9 @@ pub struct Args {
     /// Print where the log is, not what is in it.
     #[arg(long)]
     path: bool,
+    /// Print where the log is as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
@@ -30,9 +34,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let log = attempts
         .iter()
         .filter(|attempt| args.attempt.is_none_or(|n| attempt.attempt == n))
-        .filter_map(|attempt| attempt.detail.log_path.as_deref())
+        .filter_map(|attempt| Some((attempt.attempt, attempt.detail.log_path.as_deref()?)))
         .next_back();
-    let Some(log) = log else {
+    let Some((attempt, log)) = log else {
         return Err(
             CommandError::usage(format_args!("`{}` has no such attempt", task.name())).hint(
                 format_args!("`ralph history {}` lists its attempts", task.name()),
@@ -40,6 +44,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         );
     };
     let path = workspace.project.root().join(log);
+    if args.json {
+        output::json(&json!({ "task_id": task.id, "attempt": attempt, "path": path }));
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.path {
         output::line(path.display());
         return Ok(ExitCode::SUCCESS);

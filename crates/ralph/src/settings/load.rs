@@ -1,6 +1,7 @@
 //! Reading `.ralph.toml` and the environment; every mistake is named with its place and the nearest valid word.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use toml_edit::{Document, Item, TableLike};
@@ -15,7 +16,7 @@ const PREFIX: &str = "RALPH_SET_";
 
 pub(super) fn load(
     file: &Path,
-    environment: impl Iterator<Item = (String, String)>,
+    environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Settings, CommandError> {
     let mut settings = Settings {
         values: defaults()?,
@@ -115,7 +116,7 @@ fn read_agents(
 
 fn read_environment(
     settings: &mut Settings,
-    environment: impl Iterator<Item = (String, String)>,
+    environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<(), CommandError> {
     let variable = |key: &Key| {
         format!(
@@ -124,13 +125,21 @@ fn read_environment(
             key.name.to_uppercase()
         )
     };
-    for (name, text) in environment.filter(|(name, _)| name.starts_with(PREFIX)) {
+    for (name, value) in environment {
+        // Other programs' variables may be anything.
+        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
+            continue;
+        };
+        let name = name.to_owned();
+        let Some(text) = value.to_str() else {
+            return Err(CommandError::usage(format_args!("{name} is no UTF-8 text")));
+        };
         let Some(key) = KEYS.iter().find(|key| variable(key) == name) else {
             let names: Vec<String> = KEYS.iter().map(variable).collect();
             let message = format!("the environment variable {name} sets nothing");
             return Err(suggest(message, &name, names.iter().map(String::as_str)));
         };
-        let value = from_text(key, &text)
+        let value = from_text(key, text)
             .map_err(|why| CommandError::usage(format_args!("{name}: {why}")))?;
         let setting = Setting {
             value: Some(value),
@@ -226,7 +235,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(".ralph.toml");
         std::fs::write(&file, toml).unwrap();
-        let env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let env = env
+            .iter()
+            .map(|(k, v)| (OsString::from(k), OsString::from(v)));
         load(&file, env).map_err(|error| format!("{error:?}"))
     }
 

@@ -6,6 +6,7 @@ pub mod keys;
 mod load;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ impl Settings {
     /// Reads the file, if there is one, and the environment.
     pub fn load(
         file: &Path,
-        environment: impl Iterator<Item = (String, String)>,
+        environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Self, CommandError> {
         load::load(file, environment)
     }

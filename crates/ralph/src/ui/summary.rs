@@ -21,7 +21,7 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
     };
     let mut text = String::from("\n");
     text.push_str(&tasks(workspace, run_id));
-    text.push_str(&totals(workspace));
+    text.push_str(&totals(workspace, run_id));
     if summary.exit != RunExit::Finished {
         let ended = format!("ended: {}", summary.reason);
         text.push_str(&format!("{}\n", super::table::wrap(&ended, super::width())));
@@ -84,8 +84,9 @@ fn tasks(workspace: &Workspace, run_id: &RunId) -> String {
     text
 }
 
-fn totals(workspace: &Workspace) -> String {
-    let (Ok(counts), Ok(Some(run))) = (workspace.store.counts(), workspace.store.last_run()) else {
+fn totals(workspace: &Workspace, run_id: &RunId) -> String {
+    let (Ok(counts), Ok(Some(run))) = (workspace.store.counts(), workspace.store.run(run_id))
+    else {
         return String::new();
     };
     let mut parts = vec![format!("{} of {} done", counts.finished(), counts.total)];

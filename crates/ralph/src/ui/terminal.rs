@@ -7,6 +7,7 @@ use anstream::ColorChoice;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::store::PlanCounts;
+use ralph_core::text::one_line;
 
 use super::style::{BOLD, CYAN, DIM, paint};
 use super::{format, lines, table};
@@ -78,7 +79,7 @@ impl Terminal {
     fn set_doing(&self, text: &str) {
         let room = super::width().saturating_sub(4).max(10);
         self.doing
-            .set_message(self.coloured(paint(DIM, table::cut(text, room))));
+            .set_message(self.coloured(paint(DIM, table::cut(&one_line(text, 500), room))));
     }
 
     /// Live lines do not pass `anstream`, so what it would take away is taken away here.

@@ -234,3 +234,59 @@ fn sch_13_a_project_from_the_future_is_left_alone() {
         output.stderr
     );
 }
+
+#[test]
+fn an_environment_that_is_no_text_does_no_harm() {
+    use std::os::unix::ffi::OsStrExt;
+    let project = Project::new();
+    let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe");
+    let output = project
+        .command(&["status"])
+        .env("ODD", odd)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let output = project
+        .command(&["status"])
+        .env("RALPH_SET_RUN_MODEL", odd)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_circle_of_parents_in_an_old_file_is_shown_and_survived() {
+    let project = Project::new();
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b"]);
+    project
+        .database()
+        .execute_batch(
+            "PRAGMA foreign_keys = OFF;
+             UPDATE tasks SET parent_id = (SELECT t.id FROM tasks t WHERE t.key <> tasks.key);",
+        )
+        .unwrap();
+    let tree = project.ok(&["task", "tree"]).stdout;
+    assert!(tree.contains("a A") && tree.contains("b B"), "{tree}");
+    project.ok(&["task", "tree", "a", "--json"]).json();
+    project.ok(&["status"]);
+}
+
+#[test]
+fn text_with_escape_codes_does_not_reach_the_terminal() {
+    let project = Project::new();
+    let evil = "x\u{1b}[2Jy\nz";
+    project.add(&[
+        evil, "--key", "k", "--verify", evil, "--model", evil, "-d", evil,
+    ]);
+    project.ok(&["task", "fail", "k", "--reason", evil]);
+    for args in [
+        &["task", "list"][..],
+        &["task", "show", "k"],
+        &["status"],
+        &["task", "tree"],
+    ] {
+        let shown = project.ok(args).stdout;
+        assert!(!shown.contains('\u{1b}'), "{args:?}: {shown:?}");
+    }
+}

@@ -34,6 +34,7 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
         .replacen("[run]", "[run]\nmax_attempts = 1000", 1);
     project.write(".ralph.toml", &toml);
     let mut kills = 0;
+    let mut resets = 0;
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
     while kills < 200 {
         let mut child = project.start(&["run", "--quiet"]);
@@ -48,6 +49,7 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
             let mut args = vec!["task", "reset"];
             args.extend(all.iter().map(String::as_str));
             project.ok(&args);
+            resets += 1;
             continue;
         }
         child.kill().unwrap();
@@ -65,11 +67,15 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     // No try is missing or recorded twice: every task's numbers run on without a gap, and each stretch between two
     // resets ends in exactly one done attempt.
     let mut last: HashMap<String, (u64, String)> = HashMap::new();
+    let mut done: HashMap<String, u32> = HashMap::new();
     for attempt in project.history() {
         let key = attempt["key"].as_str().unwrap().to_owned();
         let number = attempt["attempt_number"].as_u64().unwrap();
         let before = last.get(&key).map_or(0, |(number, _)| *number);
         assert_eq!(number, before + 1, "{key}");
+        if attempt["outcome"] == json!("done") {
+            *done.entry(key.clone()).or_default() += 1;
+        }
         last.insert(
             key,
             (number, attempt["outcome"].as_str().unwrap().to_owned()),
@@ -77,6 +83,10 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     }
     assert_eq!(last.len(), 50);
     assert!(last.values().all(|(_, outcome)| outcome == "done"));
+    assert!(
+        done.values().all(|times| *times == resets + 1),
+        "{resets} resets, {done:?}"
+    );
     let (claims, open): (i64, i64) = database
         .query_row(
             "SELECT (SELECT count(*) FROM claims), (SELECT count(*) FROM runs WHERE ended_at IS NULL)",

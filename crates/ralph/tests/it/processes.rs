@@ -129,6 +129,77 @@ fn the_second_interrupt_does_not_wait() {
 }
 
 #[test]
+fn the_second_interrupt_does_not_wait_for_stubborn_left_overs() {
+    let (project, mark) = project(
+        "setsid sh -c 'trap \"\" TERM; while :; do sleep 0.1; done' >/dev/null 2>&1 &
+         echo x > started; sleep 600",
+    );
+    let mut child = project.start(&["run"]);
+    eventually("the agent starts", || project.path("started").exists());
+    let asked = std::time::Instant::now();
+    signal(&child, Signal::INT);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(asked.elapsed().as_secs() < 4, "{:?}", asked.elapsed());
+    assert_nothing_left(&mark);
+}
+
+#[test]
+fn exit_04_an_interrupt_while_a_gate_runs_starts_nothing_more() {
+    let (project, mark) =
+        project("echo started >> agents; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.add(&[
+        "Parent",
+        "--key",
+        "p",
+        "--verify",
+        "echo x > gate; sleep 600",
+    ]);
+    let part = project.add(&["Part", "--parent", "p"]);
+    project.ok(&["task", "done", &part]);
+    let mut child = project.start(&["run"]);
+    eventually("the parent's gate runs", || project.path("gate").exists());
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!project.path("agents").exists());
+    assert!(project.history().is_empty());
+    assert_eq!(project.status_of("p"), "pending");
+    assert_nothing_left(&mark);
+}
+
+#[test]
+fn under_nohup_a_hangup_is_ignored() {
+    let (project, _) =
+        project("kill -HUP $PPID; sleep 0.3; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    let mut command = std::process::Command::new("sh");
+    let script = format!(
+        "trap '' HUP; exec {} run --quiet",
+        env!("CARGO_BIN_EXE_ralph")
+    );
+    let mut child = project
+        .clean(command.args(["-c", &script]).current_dir(project.root()))
+        .spawn()
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_ignored_end_of_children_does_not_hang_a_run() {
+    let (project, _) = project("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    let mut command = std::process::Command::new("sh");
+    let script = format!(
+        "trap '' CHLD; exec {} run --quiet",
+        env!("CARGO_BIN_EXE_ralph")
+    );
+    let mut child = project
+        .clean(command.args(["-c", &script]).current_dir(project.root()))
+        .spawn()
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn plan_07_a_killed_ralph_leaves_no_agent_and_loses_no_try() {
     let (project, mark) = project(
         "echo '<learning category=\"pitfall\" tags=\"x\">Look twice.</learning>'
@@ -139,7 +210,8 @@ fn plan_07_a_killed_ralph_leaves_no_agent_and_loses_no_try() {
     eventually("the agent starts", || project.path("started").exists());
     child.kill().unwrap();
     child.wait().unwrap();
-    // The agent itself is told by its parent's death; what it put into other sessions, by the next run.
+    // The guard ends the agent and what it put into other sessions; no further run is needed for that.
+    assert_nothing_left(&mark);
     let output = project.ok(&["run"]);
     assert!(
         output.stdout.contains("lost when Ralph died"),

@@ -541,3 +541,90 @@ fn templates_of_the_project_win() {
     // Nothing stays claimed.
     assert_eq!(project.status_of("a"), "pending");
 }
+
+#[test]
+fn exit_03_a_promise_of_failure_aborts_whatever_the_exit_code() {
+    let project = project("echo '<promise>FAILURE</promise>'; exit 1");
+    project.add(&["A"]);
+    project.ralph(&["run"]).expect_code(7);
+    assert_eq!(outcomes(&project), [("failed".to_owned(), Value::Null)]);
+}
+
+#[test]
+fn exit_02_parents_gates_use_up_no_limit() {
+    let project = project(DONE);
+    for key in ["p", "q"] {
+        project.add(&["Parent", "--key", key, "--verify", "false"]);
+        let child = project.add(&["Child", "--parent", key]);
+        project.ok(&["task", "done", &child]);
+    }
+    project.add(&["Other", "--key", "other", "--priority", "-1"]);
+    project.ralph(&["run", "--limit", "1"]).expect_code(4);
+    let by_agent = project
+        .history()
+        .iter()
+        .filter(|a| a["agent"] == json!("script"))
+        .count();
+    assert_eq!(by_agent, 1);
+}
+
+#[test]
+fn naming_a_blocked_task_changes_nothing_when_the_run_is_refused() {
+    let project = project("echo nothing");
+    project.add(&["Base", "--key", "base"]);
+    project.add(&["T", "--key", "t"]);
+    project
+        .ralph(&["run", "t", "--max-attempts", "1"])
+        .expect_code(5);
+    project.ok(&["task", "deps", "add", "t", "base"]);
+    project.ralph(&["run", "t"]).expect_code(5);
+    assert_eq!(project.status_of("t"), "blocked");
+}
+
+#[test]
+fn a_gate_that_cannot_be_started_is_nobodys_failure() {
+    let project = project(DONE);
+    let long = format!("true {}", "x".repeat(200_000));
+    project.add(&["A", "--key", "a"]);
+    project
+        .database()
+        .execute("UPDATE tasks SET verify = ?1", [&long])
+        .unwrap();
+    let output = project.ralph(&["run"]).expect_code(1);
+    assert!(
+        output.stderr.contains("gate could not be run"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(project.history()[0]["counted"], json!(false));
+    assert_eq!(project.task("a")["attempts"], json!(0));
+}
+
+#[test]
+fn file_02_logs_stay_out_of_git_also_without_init() {
+    let project = Project::empty();
+    project.git(&["init", "-q"]);
+    project.write(".ralph.toml", "[run]\n");
+    project.agent(DONE);
+    project.add(&["A"]);
+    project.ok(&["run"]);
+    let seen = project.git(&["status", "--porcelain", "--untracked-files=all"]);
+    assert!(
+        !seen.contains("logs/") && !seen.contains("progress.db"),
+        "{seen}"
+    );
+}
+
+#[test]
+fn an_attempt_that_cannot_be_logged_is_not_made() {
+    let project = project(DONE);
+    project.add(&["A", "--key", "a"]);
+    std::fs::remove_dir_all(project.path(".ralph/logs")).unwrap();
+    project.write(".ralph/logs", "in the way");
+    for _ in 0..4 {
+        let output = project.ralph(&["run"]).expect_code(1);
+        assert!(output.stderr.contains(".ralph/logs"), "{}", output.stderr);
+    }
+    assert!(project.history().is_empty());
+    assert_eq!(project.status_of("a"), "pending");
+}

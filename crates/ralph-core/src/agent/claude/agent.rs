@@ -1,6 +1,8 @@
 //! Claude Code behind the trait that all agents share.
 
-use super::super::{Access, Agent, Launch, LaunchRequest, StreamParser, child_environment};
+use super::super::{
+    Access, Agent, Launch, LaunchRequest, StreamParser, child_environment, os_environment,
+};
 use super::{ClaudeOptions, ClaudeStream, arguments, environment};
 
 /// Claude Code, started once per attempt.
@@ -45,8 +47,8 @@ impl Agent for Claude {
             .env
             .iter()
             .any(|(name, _)| name == super::launch::SANDBOX);
-        let mut env = environment(&self.options, request.is_root, stated);
-        env.extend(self.env.iter().cloned());
+        let mut env = os_environment(&environment(&self.options, request.is_root, stated));
+        env.extend(os_environment(&self.env));
         env.extend(child_environment(request));
         Launch {
             program,

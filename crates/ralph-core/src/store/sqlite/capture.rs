@@ -12,8 +12,11 @@ pub(super) fn store(
     capture: &Capture,
     random: Random<'_>,
 ) -> std::result::Result<(), Refusal> {
-    let attempt_number = capture.tries.recorded + 1;
-    outcome(tx, capture, attempt_number)?;
+    // First of all: whoever lost the claim has nothing to say, and another process may have recorded this try.
+    claims::refuse_moved(tx, &capture.task_id, &capture.token)?;
+    let tries = claims::tries(tx, &capture.task_id)?;
+    let attempt_number = tries.recorded + 1;
+    outcome(tx, capture, attempt_number, tries.counted + 1)?;
     if let Some(report) = &capture.report {
         failure_report(
             tx,
@@ -30,7 +33,6 @@ pub(super) fn store(
     run_totals(tx, capture)?;
     breaker(tx, capture)?;
     task_status(tx, capture)?;
-    // Last, because losing the claim must undo everything above.
     claims::give_up(tx, &capture.task_id, &capture.token)?;
     status::settle(tx, capture.ended_at)?;
     for event in &capture.events {
@@ -39,7 +41,12 @@ pub(super) fn store(
     Ok(())
 }
 
-fn outcome(tx: &Connection, capture: &Capture, attempt_number: u32) -> rusqlite::Result<()> {
+fn outcome(
+    tx: &Connection,
+    capture: &Capture,
+    attempt_number: u32,
+    ordinal: u32,
+) -> rusqlite::Result<()> {
     let gate = capture.gate.as_ref();
     tx.prepare_cached(
         "INSERT INTO iteration_outcomes (
@@ -62,7 +69,7 @@ fn outcome(tx: &Connection, capture: &Capture, attempt_number: u32) -> rusqlite:
         capture.usage.output,
         capture.outcome.as_str(),
         capture.error_type.as_ref().map(|error| error.as_str()),
-        capture.tries.counted + 1,
+        ordinal,
         capture.counted,
         capture.run_id.as_str(),
         capture.start.iteration,
@@ -222,13 +229,17 @@ fn task_status(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
         TaskNext::Blocked { reason } => status::set(tx, id, Status::Blocked, Some(reason), now),
         TaskNext::Done => {
             // Somebody may have given the task children meanwhile; then it is done when they are.
-            let open: bool = tx
-                .prepare_cached("SELECT open_children > 0 FROM tasks WHERE id = ?1")?
-                .query_row([id.as_str()], |row| row.get(0))?;
+            let open = has_open_children(tx, id)?;
             let after = if open { Status::Pending } else { Status::Done };
             status::set(tx, id, after, None, now)
         }
     }
+}
+
+/// Whether a task has children that are neither done nor skipped.
+pub(super) fn has_open_children(tx: &Connection, id: &TaskId) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT open_children > 0 FROM tasks WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))
 }
 
 fn millis(duration: std::time::Duration) -> i64 {

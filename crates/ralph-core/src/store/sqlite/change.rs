@@ -159,6 +159,17 @@ fn failed_at_or_above(conn: &Connection, id: &TaskId) -> std::result::Result<i64
         .ok_or_else(|| StoreError::UnknownTask(id.to_string()).into())
 }
 
+/// A person's word that a task is done. What is still open below it is then no longer needed.
+pub(super) fn finish(
+    tx: &Connection,
+    id: &TaskId,
+    now: Timestamp,
+) -> std::result::Result<(), Refusal> {
+    skip(tx, id, Some("its parent was marked done"), now)?;
+    status::set(tx, id, Status::Done, None, now)?;
+    Ok(())
+}
+
 pub(super) fn skip(
     tx: &Connection,
     id: &TaskId,

@@ -107,6 +107,22 @@ pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<Claim>> {
     .collect()
 }
 
+/// Refuses what only the holder of a claim may do.
+pub(super) fn refuse_moved(
+    tx: &Connection,
+    task: &TaskId,
+    token: &Token,
+) -> std::result::Result<(), Refusal> {
+    let held = tx
+        .prepare_cached("SELECT 1 FROM claims WHERE task_id = ?1 AND token = ?2")?
+        .exists([task.as_str(), token.as_str()])?;
+    if held {
+        Ok(())
+    } else {
+        Err(StoreError::ClaimMoved(task.clone()).into())
+    }
+}
+
 /// Ends a claim if the token is still its own; else somebody else has dealt with the attempt.
 pub(super) fn give_up(
     tx: &Connection,

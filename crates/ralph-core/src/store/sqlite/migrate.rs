@@ -2,11 +2,14 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{SqliteStore, translate};
+use crate::model::Timestamp;
 use crate::store::{Result, StoreError};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
@@ -52,7 +55,18 @@ pub(super) fn run(store: &mut SqliteStore) -> Result<()> {
     if version > 0 {
         keep_copy(&store.conn, &path, version)?;
     }
-    apply(&mut store.conn).map_err(|e| translate(&path, e))
+    apply(&mut store.conn)
+        .and_then(|()| settle_parents(&store.conn))
+        .map_err(|e| translate(&path, e))
+}
+
+/// Version 1 left parents pending whose children were done.
+fn settle_parents(conn: &Connection) -> rusqlite::Result<()> {
+    let now: String = conn.query_row("SELECT strftime('%Y-%m-%dT%H:%M:%fZ')", [], |row| {
+        row.get(0)
+    })?;
+    let now = Timestamp::parse(&now).unwrap_or(Timestamp::from_millis(0));
+    super::status::settle(conn, now)
 }
 
 fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
@@ -90,12 +104,14 @@ fn keep_copy(conn: &Connection, path: &Path, version: u32) -> Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     // SQLite fills an empty file as it makes a new one, and nobody sees half a copy under the final name.
     let partial = tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
-    let name = partial
-        .path()
-        .to_str()
-        .ok_or_else(|| not_writable("its name is no Unicode".into()))?;
+    // As bytes: a path need not be Unicode.
+    let name = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
     conn.execute("VACUUM INTO ?1", [name])
         .map_err(|e| translate(&copy, e))?;
+    partial
+        .as_file()
+        .sync_all()
+        .map_err(|e| not_writable(e.to_string()))?;
     match partial.persist_noclobber(&copy) {
         Ok(_) => Ok(()),
         // Another process made the same copy meanwhile.

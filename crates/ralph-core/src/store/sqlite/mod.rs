@@ -52,7 +52,14 @@ impl SqliteStore {
             path: path.to_owned(),
         };
         store.prepare().map_err(|e| translate(path, e))?;
+        // Should the version turn out to be newer, even a log that waits beside the file must stay where it is.
+        store
+            .fold_log_on_close(false)
+            .map_err(|e| translate(path, e))?;
         migrate::run(&mut store)?;
+        store
+            .fold_log_on_close(true)
+            .map_err(|e| translate(path, e))?;
         Ok(store)
     }
 
@@ -66,6 +73,12 @@ impl SqliteStore {
         self.conn
             .pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
         self.conn.pragma_update(None, "synchronous", "NORMAL")
+    }
+
+    fn fold_log_on_close(&self, fold: bool) -> rusqlite::Result<()> {
+        self.conn
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !fold)
+            .map(|_| ())
     }
 
     /// SQLite's own check of the file: `ok`, or what is wrong.

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::change::{
-    add, change, child_names, depend, known, move_below, refuse_circle, refuse_claimed, remove,
-    reset, skip, touch,
+    add, change, child_names, depend, finish, known, move_below, refuse_circle, refuse_claimed,
+    remove, reset, skip, touch,
 };
 use super::{Durability, SqliteStore, rows, status};
 use crate::model::{Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
@@ -107,7 +107,9 @@ impl PlanStore for SqliteStore {
                     task_id: TaskId::from_stored(row.get::<_, String>(0)?),
                     name: row.get(1)?,
                     status: rows::status(row, 2)?,
-                    reason: row.get(3)?,
+                    reason: row
+                        .get::<_, Option<String>>(3)?
+                        .map(|reason| crate::text::one_line(&reason, 500)),
                 })
             })?
             .collect()
@@ -159,7 +161,7 @@ impl PlanStore for SqliteStore {
             let task = known(tx, id)?;
             refuse_claimed(tx, id)?;
             match mark {
-                Mark::Done => status::set(tx, id, Status::Done, None, now)?,
+                Mark::Done => finish(tx, id, now)?,
                 Mark::Failed { reason } => {
                     status::set(tx, id, Status::Failed, reason.as_deref(), now)?;
                 }

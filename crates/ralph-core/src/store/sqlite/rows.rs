@@ -22,7 +22,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         id: TaskId::from_stored(row.get::<_, String>(0)?),
         key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
         // Shown on terminals; an old file may hold anything.
-        title: text::clean(&row.get::<_, String>(2)?).into_owned(),
+        title: text::one_line(&row.get::<_, String>(2)?, usize::MAX),
         description: row.get(3)?,
         status: status(row, 4)?,
         phase: row.get::<_, Option<f64>>(5)?.map(Phase::from_stored),
@@ -32,7 +32,9 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         files: json_list(&row.get::<_, String>(9)?),
         model: row.get(10)?,
         needs_human: row.get(11)?,
-        reason: row.get(12)?,
+        reason: row
+            .get::<_, Option<String>>(12)?
+            .map(|reason| text::one_line(&reason, 500)),
         created_at: time(row, 13)?,
         updated_at: time(row, 14)?,
         attempts: row.get(15)?,

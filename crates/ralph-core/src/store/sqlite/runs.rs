@@ -25,6 +25,8 @@ impl RunStore for SqliteStore {
                     run.owner.pid_started
                 ],
             )?;
+            // An old file may hold parents whose children are done.
+            status::settle(tx, run.started_at)?;
             Ok(append(tx, event)?)
         })
     }
@@ -69,6 +71,14 @@ impl RunStore for SqliteStore {
             ))?
             .query_row([], run)
             .optional()
+        })
+    }
+
+    fn run(&self, id: &RunId) -> Result<Option<RunRow>> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!("{RUN} WHERE id = ?1"))?
+                .query_row([id.as_str()], run)
+                .optional()
         })
     }
 
@@ -158,7 +168,11 @@ impl RunStore for SqliteStore {
         now: Timestamp,
     ) -> Result<()> {
         self.write(Durability::Power, |tx| {
-            status::set(tx, task, Status::Done, None, now)?;
+            claims::refuse_moved(tx, task, token)?;
+            // A child that was added or reset meanwhile keeps it open.
+            let open = super::capture::has_open_children(tx, task)?;
+            let after = if open { Status::Pending } else { Status::Done };
+            status::set(tx, task, after, None, now)?;
             claims::give_up(tx, task, token)?;
             status::settle(tx, now)?;
             Ok(append(tx, event)?)

@@ -5,6 +5,7 @@ mod scope;
 mod settings;
 
 use std::env;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -104,7 +105,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             "warning: {name} has no effect in this version"
         ));
     }
-    let scope = scope::scope(&mut workspace, args)?;
+    let scope = scope::scope(&workspace, args)?;
     if let Some(code) = scope::unmet(&workspace, &scope)? {
         return Ok(code);
     }
@@ -112,6 +113,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.dry_run {
         return dry::dry_run(&workspace, &run_settings, agent.as_ref(), args.json);
     }
+    scope::give_go_ahead(&mut workspace, args)?;
     let mut display = ui::display(args.json, args.quiet);
     let summary = execute(
         &mut workspace,
@@ -153,12 +155,9 @@ pub fn execute(
 }
 
 /// This very program, asked to stand guard.
-fn guard_command() -> Vec<String> {
-    let program = env::current_exe()
-        .ok()
-        .and_then(|path| path.to_str().map(str::to_owned));
-    program
-        .map(|program| vec![program, "guard".to_owned()])
+fn guard_command() -> Vec<OsString> {
+    env::current_exe()
+        .map(|program| vec![program.into(), "guard".into()])
         .unwrap_or_default()
 }
 

@@ -13,8 +13,8 @@ use crate::command_error::CommandError;
 use crate::output;
 use crate::workspace::{Workspace, now};
 
-/// Named tasks, their dependencies if asked for; blocked ones among the named get another chance.
-pub(super) fn scope(workspace: &mut Workspace, args: &Args) -> Result<Scope, CommandError> {
+/// Named tasks, and their dependencies if asked for.
+pub(super) fn scope(workspace: &Workspace, args: &Args) -> Result<Scope, CommandError> {
     if args.tasks.is_empty() {
         return Ok(Scope::All);
     }
@@ -27,12 +27,18 @@ pub(super) fn scope(workspace: &mut Workspace, args: &Args) -> Result<Scope, Com
     if args.with_deps {
         ids = with_dependencies(workspace, ids)?;
     }
-    if !args.dry_run {
-        for task in named.iter().filter(|task| task.status == Status::Blocked) {
+    Ok(Scope::Below(ids))
+}
+
+/// Naming a blocked task is the go-ahead to try it again.
+pub(super) fn give_go_ahead(workspace: &mut Workspace, args: &Args) -> Result<(), CommandError> {
+    for name in &args.tasks {
+        let task = workspace.task(name)?;
+        if task.status == Status::Blocked {
             workspace.store.mark(&task.id, &Mark::Pending, now())?;
         }
     }
-    Ok(Scope::Below(ids))
+    Ok(())
 }
 
 /// Adds everything that tasks in scope wait for, near and far.

@@ -127,6 +127,7 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
                 "the gate of `{name}` did not pass; it is not done"
             )))
         }
+        GateResult::Broken(why) => Err(CommandError::environment(why)),
         GateResult::Interrupted => Err(CommandError::environment("interrupted while the gate ran")),
     }
 }

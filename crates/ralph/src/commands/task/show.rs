@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::store::{HistoryStore, PlanStore};
+use ralph_core::text::{clean, one_line};
 
 use crate::command_error::CommandResult;
 use crate::output;
@@ -61,13 +62,13 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     field("priority", task.priority.to_string());
     if let Some(verify) = &task.verify {
-        field("verify", verify.clone());
+        field("verify", one_line(verify, 500));
     }
     if !task.files.is_empty() {
-        field("files", task.files.join(", "));
+        field("files", one_line(&task.files.join(", "), 500));
     }
     if let Some(model) = &task.model {
-        field("model", model.clone());
+        field("model", one_line(model, 100));
     }
     field(
         "attempts",
@@ -77,10 +78,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         ),
     );
     if !task.description.is_empty() {
-        output::line(format_args!(
-            "\n{}",
-            ralph_core::text::clean(&task.description)
-        ));
+        output::line(format_args!("\n{}", clean(&task.description)));
     }
     let attempts = store.history(Some(&task.id))?;
     if !attempts.is_empty() {

@@ -169,3 +169,39 @@ fn a_parent_with_a_gate_waits_for_it_and_then_works_itself() {
     assert_eq!(f.finish_next(), parent);
     assert_eq!(f.status(&parent), Status::Done);
 }
+
+#[test]
+fn plan_07_a_try_that_another_process_recorded_is_not_recorded_again() {
+    let mut f = Fixture::new();
+    let id = f.task("a", &[]);
+    let (claimed, token) = f.claim().unwrap();
+    let mut lost = outcome(&claimed, &token, Outcome::Error, TaskNext::Pending);
+    lost.counted = false;
+    f.capture(&lost).unwrap();
+    // The holder comes back from a long sleep and knows nothing of that.
+    let late = outcome(&claimed, &token, Outcome::Done, TaskNext::Done);
+    assert!(matches!(f.capture(&late), Err(StoreError::ClaimMoved(_))));
+    assert_eq!(f.status(&id), Status::Pending);
+}
+
+#[test]
+fn a_child_added_while_its_parents_gate_runs_keeps_the_parent_open() {
+    let mut f = Fixture::new();
+    let verify = Some("true".to_owned());
+    let parent = f
+        .add(NewTask {
+            title: "p".into(),
+            verify,
+            ..NewTask::default()
+        })
+        .unwrap();
+    f.child("c", &parent);
+    f.finish_next();
+    let (_, token) = f.claim_as(Purpose::ParentGate, "r-1").unwrap();
+    let late = f.child("late", &parent);
+    f.store
+        .complete_parent(&parent, &token, &event("r-1", 9), NOW)
+        .unwrap();
+    assert_eq!(f.status(&parent), Status::Pending);
+    assert_eq!(f.claim().unwrap().0.task.id, late);
+}

@@ -181,3 +181,58 @@ fn two_processes_may_open_an_old_file_at_once() {
         assert_eq!(thread.join().unwrap(), 1);
     }
 }
+
+#[test]
+fn sch_12_odd_rows_of_an_old_file_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "CREATE TABLE tasks (id TEXT PRIMARY KEY, parent_id TEXT REFERENCES tasks (id), title TEXT, description TEXT,
+             status TEXT, priority INTEGER, created_at, updated_at, claimed_by TEXT, extra TEXT);
+         CREATE INDEX idx_tasks_status ON tasks (status);
+         CREATE TABLE dependencies (blocker_id TEXT REFERENCES tasks (id), blocked_id TEXT);
+         CREATE TABLE task_logs (id INTEGER PRIMARY KEY, task_id TEXT, message TEXT, timestamp);
+         INSERT INTO tasks (id, title, status, created_at) VALUES
+             ('t-00000a', NULL, NULL, 1714561201.5), ('p', 'parent', 'pending', NULL);
+         INSERT INTO tasks (id, parent_id, title, status) VALUES ('c', 'p', 'child', 'done');
+         INSERT INTO task_logs (task_id) VALUES (NULL);
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(conn);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.tasks(None).unwrap().len(), 3);
+    let odd = store.task("t-00000a").unwrap();
+    assert_eq!((odd.title.as_str(), odd.status), ("", Status::Pending));
+    assert_eq!(odd.created_at, Timestamp::from_millis(1_714_561_201_500));
+    // A parent whose children were done is done, not silently stuck.
+    assert_eq!(store.task("p").unwrap().status, Status::Done);
+}
+
+#[test]
+fn sch_13_a_newer_version_that_still_waits_in_the_log_is_seen_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .set_db_config(
+            rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+            true,
+        )
+        .unwrap();
+    writer.pragma_update(None, "user_version", 99).unwrap();
+    drop(writer);
+    let log = dir.path().join("progress.db-wal");
+    let before = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+    assert!(!before.1.is_empty());
+    assert!(matches!(
+        SqliteStore::open(&path),
+        Err(StoreError::NewerSchema { found: 99, .. })
+    ));
+    assert_eq!(
+        (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap()),
+        before
+    );
+}

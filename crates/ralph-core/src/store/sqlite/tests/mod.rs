@@ -145,7 +145,6 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
     Capture {
         task_id: claimed.task.id.clone(),
         token: token.clone(),
-        tries: claimed.tries,
         start: UnfinishedAttempt {
             model: Some("sonnet".into()),
             ..UnfinishedAttempt::default()

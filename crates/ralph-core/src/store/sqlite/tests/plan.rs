@@ -168,3 +168,15 @@ fn deleting_frees_who_waited_and_refuses_parents() {
     assert_eq!(deleted.freed, std::slice::from_ref(&b));
     assert_eq!(f.claim().unwrap().0.task.id, b);
 }
+
+#[test]
+fn a_parent_marked_done_needs_its_open_parts_no_more() {
+    let mut f = Fixture::new();
+    let top = f.task("top", &[]);
+    let open = f.child("open", &top);
+    f.store.mark(&top, &Mark::Done, NOW).unwrap();
+    assert_eq!(
+        (f.status(&top), f.status(&open)),
+        (Status::Done, Status::Skipped)
+    );
+}
