@@ -1,6 +1,7 @@
 //! The only caller of git: where HEAD is, and what an attempt changed.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,10 @@ use crate::model::GitRecord;
 
 /// More changed files than this are not listed one by one.
 const MOST_FILES: usize = 1000;
+
+/// Dirty files that are looked into: small ones, and not too many.
+const HASHED_BYTES: u64 = 64 * 1024;
+const HASHED_FILES: usize = 200;
 
 /// Paths that are Ralph's own and never count as an attempt's work.
 const OWN: [&str; 2] = [".ralph/", ".ralph.toml"];
@@ -51,8 +56,18 @@ pub struct Snapshot {
 struct FileState {
     /// Git's two status letters.
     letters: String,
-    /// Modification time, size and inode; none for a deleted file.
-    stat: Option<(i64, i64, u64, u64)>,
+    content: Content,
+}
+
+/// What is in a file, as far as it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    /// There is no file.
+    Gone,
+    /// A hash of it: writing the same again is no change.
+    Hash(u64),
+    /// Modification time, size and inode, where the file is large or one of many.
+    Stat(i64, i64, u64, u64),
 }
 
 impl Git {
@@ -111,13 +126,12 @@ impl Git {
         let Some(path) = self.own_path(path) else {
             return;
         };
-        let stat = std::fs::symlink_metadata(self.dir.join(&path)).ok();
-        let stat = stat.map(|s| (s.mtime(), s.mtime_nsec(), s.size(), s.ino()));
+        let content = content(&self.dir.join(&path), snapshot.dirty.len());
         snapshot.dirty.insert(
             path,
             FileState {
                 letters: letters.to_owned(),
-                stat,
+                content,
             },
         );
     }
@@ -193,6 +207,23 @@ impl Snapshot {
     pub fn head(&self) -> Option<&str> {
         self.head.as_deref()
     }
+}
+
+/// Looks at a dirty file; into it only if it is small and not one of very many.
+fn content(path: &Path, dirty_before: usize) -> Content {
+    let Ok(meta) = std::fs::symlink_metadata(path) else {
+        return Content::Gone;
+    };
+    let stat = Content::Stat(meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino());
+    if !meta.is_file() || meta.size() > HASHED_BYTES || dirty_before >= HASHED_FILES {
+        return stat;
+    }
+    let Ok(bytes) = std::fs::read(path) else {
+        return stat;
+    };
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    Content::Hash(hasher.finish())
 }
 
 fn call(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
@@ -315,6 +346,16 @@ mod tests {
         });
         assert_ne!(record.commit_before, record.commit_after);
         assert_eq!(files(&record), ["b.txt"]);
+    }
+
+    #[test]
+    fn writing_the_same_again_is_no_change() {
+        let repo = Repo::new();
+        repo.write("a.txt", "1");
+        let record = repo.changed_by("", || repo.write("a.txt", "1"));
+        assert_eq!(record.files_changed, Some(Vec::new()));
+        let record = repo.changed_by("", || repo.write("a.txt", "2"));
+        assert_eq!(files(&record), ["a.txt"]);
     }
 
     #[test]

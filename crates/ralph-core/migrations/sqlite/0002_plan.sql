@@ -1,4 +1,6 @@
 -- The plan: tasks with their kept counters, dependencies, log lines. Rows of version 1 are carried over.
+CREATE TABLE IF NOT EXISTS dependencies (blocker_id TEXT, blocked_id TEXT);
+CREATE TABLE IF NOT EXISTS task_logs (id INTEGER PRIMARY KEY, task_id TEXT, message TEXT, timestamp TEXT);
 ALTER TABLE tasks RENAME TO tasks_v1;
 ALTER TABLE dependencies RENAME TO dependencies_v1;
 ALTER TABLE task_logs RENAME TO task_logs_v1;
@@ -35,8 +37,8 @@ CREATE TABLE tasks (
         AND (child_count = 0 OR own_work = 1)
     ) VIRTUAL,
     gate_due INTEGER GENERATED ALWAYS AS (
-        status = 'pending' AND child_count > 0 AND open_children = 0 AND own_work = 0
-        AND failed_ancestors = 0
+        status = 'pending' AND child_count > 0 AND open_children = 0 AND open_deps = 0
+        AND own_work = 0 AND failed_ancestors = 0
     ) VIRTUAL
 );
 CREATE TABLE dependencies (
@@ -57,28 +59,29 @@ CREATE TABLE task_counts (
 ) WITHOUT ROWID;
 
 INSERT INTO tasks (id, position, parent_id, title, description, status, priority, created_at, updated_at)
--- Version 1 wrote times as it liked: whole seconds since 1970 or some ISO form; all become RFC 3339.
+-- Version 1 wrote times as it liked: seconds or milliseconds since 1970 or some ISO form; all become RFC 3339.
 SELECT coalesce(id, printf('t-%06x', rowid)),
        row_number() OVER (ORDER BY created_at, rowid),
-       parent_id,
+       -- A parent that is not there is none.
+       CASE WHEN parent_id IN (SELECT p.id FROM tasks_v1 p) THEN parent_id END,
        coalesce(title, ''),
        coalesce(description, ''),
        -- Version 1 has no person to wait for: its blocked and claimed tasks are simply to be done.
        CASE WHEN status IN ('done', 'failed', 'skipped') THEN status ELSE 'pending' END,
        coalesce(priority, 0),
        coalesce(iif(created_at NOT GLOB '*[^0-9.]*' AND created_at + 0 > 100000000,
-                    strftime('%Y-%m-%dT%H:%M:%fZ', created_at, 'unixepoch'),
+                    strftime('%Y-%m-%dT%H:%M:%fZ', created_at / iif(created_at + 0 > 100000000000, 1000.0, 1), 'unixepoch'),
                     strftime('%Y-%m-%dT%H:%M:%fZ', created_at)), strftime('%Y-%m-%dT%H:%M:%fZ')),
        coalesce(iif(updated_at NOT GLOB '*[^0-9.]*' AND updated_at + 0 > 100000000,
-                    strftime('%Y-%m-%dT%H:%M:%fZ', updated_at, 'unixepoch'),
+                    strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / iif(updated_at + 0 > 100000000000, 1000.0, 1), 'unixepoch'),
                     strftime('%Y-%m-%dT%H:%M:%fZ', updated_at)), strftime('%Y-%m-%dT%H:%M:%fZ'))
 FROM tasks_v1;
 INSERT INTO dependencies (blocker_id, blocked_id)
 SELECT DISTINCT coalesce(blocker_id, ''), coalesce(blocked_id, '') FROM dependencies_v1;
 INSERT INTO task_logs (id, task_id, message, timestamp)
-SELECT id, coalesce(task_id, ''), coalesce(message, ''),
+SELECT CASE WHEN typeof(id) = 'integer' THEN id END, coalesce(task_id, ''), coalesce(message, ''),
        coalesce(iif(timestamp NOT GLOB '*[^0-9.]*' AND timestamp + 0 > 100000000,
-                    strftime('%Y-%m-%dT%H:%M:%fZ', timestamp, 'unixepoch'),
+                    strftime('%Y-%m-%dT%H:%M:%fZ', timestamp / iif(timestamp + 0 > 100000000000, 1000.0, 1), 'unixepoch'),
                     strftime('%Y-%m-%dT%H:%M:%fZ', timestamp)), strftime('%Y-%m-%dT%H:%M:%fZ'))
 FROM task_logs_v1;
 DROP TABLE task_logs_v1;

@@ -13,6 +13,8 @@ use super::{Exit, Interrupt, Launch, sweep};
 
 /// How long pipes may stay open after the child ended before somebody else must be holding them.
 const PIPES_LINGER: Duration = Duration::from_millis(200);
+/// How far apart signals to the child and to Ralph may arrive.
+const BOTH_TOLD: Duration = Duration::from_millis(150);
 /// How long a process may linger after its last word.
 const CONCLUDED_LINGER: Duration = Duration::from_secs(2);
 
@@ -106,6 +108,10 @@ pub fn run(
     drop(pipes);
     // A status nobody kept for us counts as a failure.
     let exit = child.wait().map_or(Exit::Code(-1), exit);
+    let stop = match stop {
+        Stop::Exited if was_told_to_stop(exit) && soon(interrupt) => Stop::Interrupted,
+        stop => stop,
+    };
     let left_overs = swept + sweep::end_left_overs(limits.grace, interrupt, None);
     Ok(Ended {
         exit,
@@ -235,6 +241,24 @@ fn advance(
         }
         other => other,
     }
+}
+
+/// Whether a process ended the way it does when it is asked to.
+fn was_told_to_stop(exit: Exit) -> bool {
+    matches!(exit, Exit::Signal(1 | 2 | 15) | Exit::Code(129 | 130 | 143))
+}
+
+/// Whether Ralph is told to stop too. What stops a service or a container tells everybody at once, and the child may
+/// be the quicker one to obey.
+fn soon(interrupt: &Interrupt) -> bool {
+    let asked = Instant::now();
+    while interrupt.first().is_none() {
+        if asked.elapsed() >= BOTH_TOLD {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
 }
 
 fn terminate(group: Pid, why: Stop) -> Phase {

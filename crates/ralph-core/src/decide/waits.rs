@@ -168,11 +168,12 @@ impl<'a> Index<'a> {
             .filter(|node| !node.status.satisfies())
             .collect();
         let mut above = node.parent.as_ref();
-        // Bounded, because an old file may hold a circle of parents.
-        for _ in 0..self.by_id.len() {
-            let Some(parent) = above.and_then(|id| self.by_id.get(id).copied()) else {
+        // An old file may hold a circle of parents.
+        let mut seen = HashSet::from([&node.id]);
+        while let Some(parent) = above.and_then(|id| self.by_id.get(id).copied()) {
+            if !seen.insert(&parent.id) {
                 break;
-            };
+            }
             if parent.status == Status::Failed {
                 found.push(parent);
             }

@@ -6,13 +6,13 @@ use super::next::Step;
 use super::prompt::{Prompt, Prompter};
 use super::run::{EngineError, Run};
 use super::session::Session;
-use crate::agent::{AgentReport, AttemptLog, Ending, LaunchRequest};
+use crate::agent::{AgentReport, AttemptLog, Ending, LaunchRequest, Stop};
 use crate::capture;
 use crate::decide::verdict;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Evidence;
 use crate::model::{Outcome, Task, Token};
-use crate::signals::{self, Signals};
+use crate::signals::{self, Completion, Signals};
 use crate::store::{AttemptStart, Claimed, UnfinishedAttempt};
 
 impl Run<'_, '_> {
@@ -29,8 +29,12 @@ impl Run<'_, '_> {
         };
         let tree_before = self.look_at_tree()?;
         let (start, log) = self.begin(&claimed, &token, &prompt)?;
-        let session = self.call_agent(&claimed, &prompt, log)?;
+        let mut session = self.call_agent(&claimed, &prompt, log)?;
         let signals = self.read_signals(&claimed, &session);
+        // An agent that was told to stop with us has not failed by itself, whatever its exit code.
+        if self.engine.interrupt.first().is_some() && signals.completion == Completion::Absent {
+            session.stop = Stop::Interrupted;
+        }
         let git = self.look_at_changes(tree_before)?;
         let gate = self.judge(&claimed, &session, &signals, &git)?;
         let evidence = Evidence {

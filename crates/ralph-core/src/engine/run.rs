@@ -278,8 +278,9 @@ impl<'e, 'a> Run<'e, 'a> {
             return Some(StopRun::new(RunExit::Interrupted(signal), reason));
         }
         let settings = self.engine.settings;
-        if settings.limit.is_some_and(|limit| self.attempts >= limit) {
-            let reason = format!("the limit of {} attempt(s) was reached", self.attempts);
+        if let Some(limit) = settings.limit.filter(|limit| self.attempts >= *limit) {
+            let plural = if limit == 1 { "" } else { "s" };
+            let reason = format!("the limit of {limit} attempt{plural} was reached");
             return Some(StopRun::new(RunExit::Limit, reason));
         }
         let elapsed = self.engine.clock.now().since(self.started_at);

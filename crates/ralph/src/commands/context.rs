@@ -26,6 +26,12 @@ pub struct Args {
     /// Show what each memory section was given and used, and what was left out, instead.
     #[arg(long)]
     explain: bool,
+    /// Speak as a run with this limit: `ralph run --limit N`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Speak as `ralph run --once`.
+    #[arg(long, conflicts_with = "limit")]
+    once: bool,
     /// The agent to speak to.
     #[arg(long)]
     agent: Option<String>,
@@ -38,6 +44,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open(dir)?;
     let mut settings = workspace.settings()?;
     settings.set_flag("run", "agent", args.agent.clone().map(Value::Text));
+    let limit = if args.once { Some(1) } else { args.limit };
+    settings.set_flag("run", "limit", limit.map(|n| Value::Count(u64::from(n))));
     let agent = build_agent(
         settings.text("run", "agent").unwrap_or("claude"),
         &settings.agents,

@@ -8,12 +8,11 @@ use ralph_core::model::RunId;
 
 use crate::command_error::CommandResult;
 
-/// How long agents have between TERM and KILL when Ralph has died.
-const GRACE: Duration = Duration::from_secs(5);
-
 /// End the agents of a run when its Ralph dies; started by `ralph run` itself.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// How long agents have between TERM and KILL, in milliseconds.
+    grace: u64,
     /// The run.
     run: String,
 }
@@ -22,7 +21,7 @@ pub fn run(args: &Args) -> CommandResult {
     stand_guard(
         &RunId::from_stored(args.run.as_str()),
         std::io::stdin().lock(),
-        GRACE,
+        Duration::from_millis(args.grace),
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use ralph_core::project::Project;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
-use crate::settings::keys::{Effect, KEYS};
+use crate::settings::keys::{Effect, KEYS, Kind};
 use crate::workspace::{GITIGNORE, Workspace, start_dir};
 
 /// Make this directory a project: settings and a place for the plan.
@@ -92,15 +92,15 @@ pub fn config_text() -> String {
             section = key.section;
             text.push_str(&format!("\n[{section}]\n"));
         }
-        let value = match (
-            key.default,
-            key.default.parse::<f64>().is_ok() || key.default == "false",
-        ) {
-            ("", _) => "\"\"".to_owned(),
-            (default, true) => default.to_owned(),
-            (default, false) => format!("\"{default}\""),
+        let is_bare = key.default.parse::<f64>().is_ok() || matches!(key.default, "true" | "false");
+        let line = match (key.default, key.kind) {
+            ("", Kind::Count) => format!("{} = 50   # an example; none by default", key.name),
+            ("", Kind::Number) => format!("{} = 30   # an example; none by default", key.name),
+            ("", _) => format!("{} = \"…\"   # none by default", key.name),
+            (default, _) if is_bare => format!("{} = {default}", key.name),
+            (default, _) => format!("{} = \"{default}\"", key.name),
         };
-        text.push_str(&format!("# {}\n# {} = {value}\n", key.doc, key.name));
+        text.push_str(&format!("# {}\n# {line}\n", key.doc));
     }
     text.push_str(
         "\n# Claude Code needs no settings. These are its defaults:\n\
@@ -133,7 +133,7 @@ mod tests {
         let uncommented: String = config_text()
             .lines()
             .map(|line| match line.strip_prefix("# ") {
-                Some(rest) if rest.contains(" = ") && !rest.ends_with("\"\"") => {
+                Some(rest) if rest.contains(" = ") => {
                     format!("{rest}\n")
                 }
                 _ if line.starts_with('[') => format!("{line}\n"),

@@ -57,5 +57,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     })?;
     // A closed pipe ends the copy; that is what the reader wanted.
     let _ = std::io::copy(&mut file, &mut std::io::stdout().lock());
+    let errors = path.with_extension("stderr.log");
+    if errors.exists() {
+        output::note(format_args!(
+            "what it wrote to standard error is in {}",
+            errors.display()
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -95,7 +95,11 @@ fn show(report: &Report, held: &[Held]) {
     }
     output::line(format_args!(
         "{}  {} of {} done",
-        style::bar(tasks.finished(), tasks.total, 30),
+        style::bar(
+            tasks.finished(),
+            tasks.total,
+            ui::width().saturating_sub(24).min(30) as u64
+        ),
         tasks.finished(),
         tasks.total
     ));
@@ -146,7 +150,14 @@ fn show(report: &Report, held: &[Held]) {
             output::line(table::wrap(&line, ui::width()));
         }
         more(held.len());
-        output::line("  try again: ralph run NAME · by hand: ralph task done|skip|reset NAME");
+        if held.iter().any(|held| held.status == Status::Blocked) {
+            output::line(
+                "  blocked: `ralph run NAME` tries again; by hand: `ralph task done|skip NAME`",
+            );
+        }
+        if held.iter().any(|held| held.status == Status::Failed) {
+            output::line("  failed: `ralph task reset NAME` opens it again");
+        }
     }
     if !report.waiting.is_empty() {
         output::line("\nwaiting:");

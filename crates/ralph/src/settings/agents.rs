@@ -12,7 +12,7 @@ use crate::command_error::CommandError;
 
 const KINDS: [&str; 2] = ["claude", "command"];
 const COMING: [&str; 3] = ["codex", "gemini", "opencode"];
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 8] = [
     "kind",
     "command",
     "models",
@@ -20,6 +20,7 @@ const FIELDS: [&str; 7] = [
     "output",
     "skip_permissions",
     "args",
+    "price",
 ];
 const FORMATS: [&str; 2] = ["text", "claude"];
 
@@ -30,6 +31,8 @@ pub enum AgentKind {
     Claude,
     /// Any command.
     Command,
+    /// One that this version cannot use yet.
+    Coming,
 }
 
 /// An agent of the settings.
@@ -59,7 +62,7 @@ pub(super) fn built_in() -> BTreeMap<String, AgentSettings> {
 fn plain(kind: AgentKind) -> AgentSettings {
     let (command, models) = match kind {
         AgentKind::Claude => (vec!["claude"], vec!["haiku", "sonnet", "opus"]),
-        AgentKind::Command => (Vec::new(), Vec::new()),
+        AgentKind::Command | AgentKind::Coming => (Vec::new(), Vec::new()),
     };
     AgentSettings {
         kind,
@@ -92,7 +95,8 @@ pub(super) fn read(
     };
     for (field, item) in table.iter() {
         match field {
-            "kind" => {}
+            // Prices come into play with agents that report no cost.
+            "kind" | "price" => {}
             "command" => {
                 agent.command = words(item)
                     .filter(|words| words.first().is_some_and(|program| !program.is_empty()))
@@ -115,7 +119,7 @@ pub(super) fn read(
             }
         }
     }
-    if agent.command.is_empty() {
+    if agent.command.is_empty() && agent.kind != AgentKind::Coming {
         let message = format!("{place} has no `command`");
         return Err(
             CommandError::usage(message).hint("for example command = [\"sh\", \"agent.sh\"]")
@@ -128,10 +132,7 @@ fn kind(place: &str, item: &Item) -> Result<AgentKind, CommandError> {
     match item.as_str() {
         Some("claude") => Ok(AgentKind::Claude),
         Some("command") => Ok(AgentKind::Command),
-        Some(word) if COMING.contains(&word) => {
-            let message = format!("{place} kind: `{word}` is not supported by this version");
-            Err(CommandError::usage(message).hint("a `command` agent can wrap it meanwhile"))
-        }
+        Some(word) if COMING.contains(&word) => Ok(AgentKind::Coming),
         Some(word) => Err(suggest(
             format!("{place} kind: `{word}` is unknown"),
             word,
@@ -200,6 +201,12 @@ pub fn build(
     let settings = settings.clone();
     let name = name.to_owned();
     Ok(match settings.kind {
+        AgentKind::Coming => {
+            let message = format!("the kind of agent `{name}` is not supported by this version");
+            return Err(
+                CommandError::usage(message).hint("a `command` agent can wrap it meanwhile")
+            );
+        }
         AgentKind::Claude => Box::new(Claude {
             name,
             command: settings.command,

@@ -195,7 +195,7 @@ pub const KEYS: &[Key] = &[
         "5000",
         "Characters of a prompt that memory may take.",
     ),
-    key(
+    later(
         "memory",
         "max_learnings",
         Kind::CountOrZero,
@@ -209,7 +209,7 @@ pub const KEYS: &[Key] = &[
         "true",
         "Whether AGENTS.md is kept, or where.",
     ),
-    key(
+    later(
         "breaker",
         "threshold",
         Kind::Count,

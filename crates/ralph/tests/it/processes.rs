@@ -265,3 +265,34 @@ fn hostile_output_of_any_shape_is_survived() {
     project.ok(&["run"]);
     assert_eq!(project.status_of("a"), "done");
 }
+
+#[test]
+fn out_08_a_signal_to_agent_and_ralph_alike_is_an_interruption() {
+    // What stops a service or a container tells everybody; the agent may be the first to obey.
+    for agent_first in [true, false] {
+        let (project, _) = project("echo $$ > pid; exec sleep 600");
+        let mut child = project.start(&["run"]);
+        let pid = || {
+            project
+                .path("pid")
+                .exists()
+                .then(|| project.read("pid").trim().parse::<i32>().ok())
+                .flatten()
+        };
+        eventually("the agent starts", || pid().is_some());
+        let agent = Pid::from_raw(pid().unwrap()).unwrap();
+        if agent_first {
+            kill_process(agent, Signal::TERM).unwrap();
+            signal(&child, Signal::TERM);
+        } else {
+            signal(&child, Signal::TERM);
+            let _ = kill_process(agent, Signal::TERM);
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        let attempt = &project.history()[0];
+        assert_eq!(
+            (&attempt["error_type"], &attempt["counted"]),
+            (&json!("interrupted"), &json!(false))
+        );
+    }
+}

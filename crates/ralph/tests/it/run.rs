@@ -628,3 +628,33 @@ fn an_attempt_that_cannot_be_logged_is_not_made() {
     assert!(project.history().is_empty());
     assert_eq!(project.status_of("a"), "pending");
 }
+
+#[test]
+fn a_parent_waits_for_its_own_dependencies_too() {
+    let project = project(DONE);
+    project.add(&["X", "--key", "x"]);
+    project.add(&["P", "--key", "p", "--after", "x", "--verify", "true"]);
+    project.add(&["Part", "--key", "part", "--parent", "p"]);
+    project.add(&["After", "--key", "after", "--after", "p"]);
+    project.ok(&["task", "fail", "x"]);
+    project.ralph(&["run"]).expect_code(5);
+    assert_eq!(project.status_of("part"), "done");
+    assert_eq!(
+        (project.status_of("p"), project.status_of("after")),
+        ("pending".into(), "pending".into())
+    );
+    project.ok(&["task", "reset", "x"]);
+    project.ok(&["run"]);
+    assert_eq!(project.status_of("after"), "done");
+}
+
+#[test]
+fn ctx_06_context_prints_the_prompt_of_a_retry_with_the_runs_own_limit() {
+    let project = project("echo nothing");
+    project.add(&["A", "--key", "a"]);
+    for _ in 0..2 {
+        let expected = project.ok(&["context", "a", "--once"]).stdout;
+        project.ralph(&["run", "--once"]).expect_code(4);
+        assert_eq!(project.read(".ralph/last-prompt"), expected);
+    }
+}

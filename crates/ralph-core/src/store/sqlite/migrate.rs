@@ -73,6 +73,8 @@ fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "journal_mode", "WAL")?;
     // Tables are rebuilt, and rows of an old file may point nowhere; both need the checks to rest.
     conn.pragma_update(None, "foreign_keys", "OFF")?;
+    // Else a view of the user's would follow the old table out.
+    conn.pragma_update(None, "legacy_alter_table", "ON")?;
     loop {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Asked again inside the lock: another process may have done the step meanwhile.
@@ -84,6 +86,7 @@ fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
         tx.pragma_update(None, "user_version", version + 1)?;
         tx.commit()?;
     }
+    conn.pragma_update(None, "legacy_alter_table", "OFF")?;
     conn.pragma_update(None, "foreign_keys", "ON")
 }
 

@@ -149,15 +149,16 @@ pub fn execute(
         host: &ThisHost::new(),
         observer,
         interrupt,
-        guard_command: guard_command(),
+        guard_command: guard_command(run_settings.grace),
     };
     Ok(engine.run()?)
 }
 
 /// This very program, asked to stand guard.
-fn guard_command() -> Vec<OsString> {
+fn guard_command(grace: Duration) -> Vec<OsString> {
+    let grace = grace.as_millis().to_string();
     env::current_exe()
-        .map(|program| vec![program.into(), "guard".into()])
+        .map(|program| vec![program.into(), "guard".into(), grace.into()])
         .unwrap_or_default()
 }
 

@@ -211,6 +211,47 @@ fn sch_12_odd_rows_of_an_old_file_are_kept() {
 }
 
 #[test]
+fn sch_12_odd_shapes_of_an_old_file_are_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = "CREATE TABLE tasks (id TEXT PRIMARY KEY, parent_id TEXT, title TEXT, description TEXT, status TEXT,
+        priority INTEGER, created_at TEXT, updated_at TEXT, claimed_by TEXT);
+        INSERT INTO tasks (id, parent_id, title, created_at) VALUES ('a', '', 'A', '1714561201000');";
+    let logs =
+        "CREATE TABLE task_logs (id TEXT PRIMARY KEY, task_id TEXT, message TEXT, timestamp TEXT);
+        INSERT INTO task_logs VALUES ('l-1', 'a', 'hello', NULL);";
+    let view = "CREATE VIEW titles AS SELECT title FROM tasks;";
+    for (name, sql, version) in [
+        ("no other tables", tasks.to_owned(), 1),
+        (
+            "text log ids and a view",
+            format!("{tasks} {logs} {view}"),
+            1,
+        ),
+        ("never numbered", format!("{tasks} {logs}"), 0),
+    ] {
+        let path = dir.path().join(format!("{name}.db"));
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch(&sql).unwrap();
+        conn.pragma_update(None, "user_version", version).unwrap();
+        drop(conn);
+        let store = SqliteStore::open(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let task = store.task("a").unwrap();
+        assert_eq!(
+            (task.parent_id, task.created_at),
+            (None, Timestamp::from_secs(1_714_561_201)),
+            "{name}"
+        );
+        if sql.contains("VIEW") {
+            let title: String = store
+                .conn
+                .query_row("SELECT title FROM titles", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(title, "A");
+        }
+    }
+}
+
+#[test]
 fn sch_13_a_newer_version_that_still_waits_in_the_log_is_seen_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
