@@ -105,6 +105,12 @@ pub fn cut(text: &str, columns: usize) -> String {
     out
 }
 
+/// A text whose every line fits the terminal.
+pub fn wrap_all(text: &str) -> String {
+    let width = super::width();
+    text.lines().map(|line| wrap(line, width) + "\n").collect()
+}
+
 /// A line broken at words so that it fits, further lines indented like the first and a little more. Escape codes are
 /// dropped from a line that has to be broken.
 pub fn wrap(line: &str, columns: usize) -> String {

@@ -64,7 +64,7 @@ fn introduce(args: &Args, scratch: &Scratch) {
     } else if args.json {
         output::note(format_args!("scratch project: {root}"));
     } else {
-        output::text(tour::introduction(scratch));
+        output::text(ui::table::wrap_all(&tour::introduction(scratch)));
     }
     if let GitUse::Without { why } = &scratch.git {
         output::note(format_args!(
@@ -93,11 +93,12 @@ fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &
     let finished = summary.exit == RunExit::Finished;
     if !args.json && !args.quiet {
         output::text(ui::summary::render(workspace, summary));
-        output::text(if finished {
+        let last_words = if finished {
             tour::farewell(workspace, scratch)
         } else {
             tour::unfinished(scratch)
-        });
+        };
+        output::text(ui::table::wrap_all(&last_words));
     } else if !finished {
         output::note(format_args!("ralph: {}", summary.reason));
     }
