@@ -33,6 +33,7 @@ pub mod git;
 pub mod host;
 pub mod model;
 pub mod project;
+pub mod recall;
 pub mod signals;
 pub mod store;
 pub mod text;

@@ -1,0 +1,149 @@
+//! Which learnings matter to a task: pure ranking, the same for every store.
+//!
+//! ```text
+//! terms(query) ─► store: how often each occurs ─► lookup_terms ─► store: at most 200 candidates ─► rank
+//! ```
+//!
+//! | part of a score | what it says | where |
+//! |---|---|---|
+//! | text | words in common, rare ones first (BM25 over title, content and tags) | [`query`], `score` |
+//! | tags, paths | tags the task names as such: words, phrases, path suffixes | `mentions` |
+//! | failure | words and category of the last failure | `score` |
+//! | agreement | it shares tags with the other best matches | `agreement` |
+//! | recency, record | it is new; it helped or hurt before | `score`, [`record`] |
+//!
+//! A score is the sum of its parts. Time is passed in; equal input gives equal output.
+
+mod agreement;
+pub mod dedupe;
+mod mentions;
+pub mod query;
+pub mod record;
+mod score;
+pub mod tokens;
+pub mod weights;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+pub use query::{RecallQuery, Term, TermKind, lookup_terms, terms};
+pub use score::rank;
+pub use weights::Weights;
+
+/// A learning as the store returns it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Candidate {
+    /// Its id.
+    pub id: String,
+    /// Its category.
+    pub category: String,
+    /// Its title, or empty: then the first line of its content is taken.
+    pub title: String,
+    /// Its content.
+    pub content: String,
+    /// Its tags: words, phrases, symbols, paths.
+    pub tags: Vec<String>,
+    /// When it was learnt, in milliseconds since 1970.
+    pub created_at_ms: i64,
+    /// How often it was shown.
+    pub shown: u32,
+    /// What it was credited with.
+    pub helpful: f64,
+    /// What it was debited with.
+    pub harmful: f64,
+    /// How many tasks credited or debited it.
+    pub tasks_credited: u32,
+    /// Pinned by a person: never withheld.
+    pub pinned: bool,
+}
+
+/// What the store knows of all active learnings together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Corpus {
+    /// How many there are.
+    pub documents: u64,
+    /// How many of them contain a term of the query; terms that none contains may be missing.
+    pub df: HashMap<String, u64>,
+    /// How many carry a tag, by the tag in lower case; where one is missing, the candidates are counted.
+    pub tag_df: HashMap<String, u64>,
+}
+
+/// What is shown of a ranking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RecallPolicy {
+    /// The least relevance: text, tags, paths and failure together, so that neither age nor record lifts what has
+    /// nothing to do with the task.
+    pub floor: f64,
+    /// How many at most.
+    pub max: usize,
+    /// The weights of the parts.
+    pub weights: Weights,
+}
+
+impl Default for RecallPolicy {
+    fn default() -> Self {
+        Self {
+            floor: weights::FLOOR,
+            max: weights::MAX_LEARNINGS,
+            weights: Weights::TUNED,
+        }
+    }
+}
+
+/// One learning's score.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Scored {
+    /// The learning's id.
+    pub id: String,
+    /// The sum of the parts.
+    pub score: f64,
+    /// Why.
+    pub parts: ScoreParts,
+}
+
+/// What a score is made of; the parts add up to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct ScoreParts {
+    /// Words in common with the task.
+    pub text: f64,
+    /// Tags the task names.
+    pub tags: f64,
+    /// Tags that are paths or dotted names and that the task names.
+    pub paths: f64,
+    /// Words and category in common with the last failure.
+    pub failure: f64,
+    /// Tags in common with the other best matches.
+    pub agreement: f64,
+    /// Being new.
+    pub recency: f64,
+    /// Having helped (above 0) or hurt (below).
+    pub record: f64,
+}
+
+impl ScoreParts {
+    /// What the floor is compared with: what the learning has to do with the task.
+    #[must_use]
+    pub fn relevance(&self) -> f64 {
+        self.text + self.tags + self.paths + self.failure
+    }
+
+    /// The sum of all parts.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.relevance() + self.agreement + self.recency + self.record
+    }
+}
+
+/// The rarity of something that `df` of all learnings have.
+fn idf(documents: u64, df: u64, weights: &Weights) -> f64 {
+    let df = as_f64(df);
+    let all = as_f64(documents).max(df) + weights.background;
+    (1.0 + (all - df + 0.5) / (df + 0.5)).ln()
+}
+
+/// Counts beyond four thousand million are all the same to a logarithm.
+fn as_f64(count: u64) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}

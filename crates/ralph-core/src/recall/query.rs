@@ -1,0 +1,174 @@
+//! The words that matter in a task: its title, its description, its files and its last failure.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use super::tokens::each_token;
+use super::weights::{
+    LOOKUP_BUDGET, LOOKUP_TERMS, MAX_FAILURE_BYTES, MAX_TERMS, MAX_TEXT_BYTES, Weights,
+};
+use super::{Corpus, idf};
+
+/// What learnings are looked for with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecallQuery {
+    /// The task's title.
+    pub title: String,
+    /// The task's description; it may repeat the title.
+    pub text: String,
+    /// The files the task is said to touch.
+    pub files: Vec<String>,
+    /// On a retry: the category of the last failure's error.
+    pub error_category: Option<String>,
+    /// On a retry: why the last attempt failed, its fingerprint and its trace.
+    pub failure_text: Option<String>,
+}
+
+/// Where in the query a term stands; of several places, the most telling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TermKind {
+    /// In the title.
+    Title,
+    /// In the path of one of the task's files.
+    File,
+    /// In the description.
+    Text,
+    /// In the last failure only.
+    Failure,
+}
+
+/// One index token of the query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Term {
+    /// The token, as the index has it.
+    pub text: String,
+    /// How much the query stresses it, without its rarity.
+    pub weight: f64,
+    /// Where it stands.
+    pub kind: TermKind,
+}
+
+/// The query's terms, the heaviest first; the store says how often each one occurs.
+#[must_use]
+pub fn terms(query: &RecallQuery) -> Vec<Term> {
+    weighted_terms(query, &Weights::TUNED)
+}
+
+pub(super) fn weighted_terms(query: &RecallQuery, weights: &Weights) -> Vec<Term> {
+    let mut found: HashMap<String, Term> = HashMap::new();
+    let mut add = |token: &str, weight: f64, kind: TermKind| {
+        // Not `entry`: most tokens are known already, and it would copy each of them.
+        if let Some(term) = found.get_mut(token) {
+            term.weight += weight;
+            term.kind = term.kind.min(kind);
+        } else {
+            let term = Term {
+                text: token.to_owned(),
+                weight,
+                kind,
+            };
+            found.insert(token.to_owned(), term);
+        }
+    };
+    let mut position = 0.0;
+    let mut fading = |token: &str, kind: TermKind| {
+        add(
+            token,
+            weights.query_half / (weights.query_half + position),
+            kind,
+        );
+        position += 1.0;
+    };
+    // The description often begins with the title; then the title is not counted twice.
+    let text = head(&query.text, MAX_TEXT_BYTES);
+    let title = head(&query.title, MAX_TEXT_BYTES);
+    if !text.starts_with(title) {
+        each_token(title, |token| fading(token, TermKind::Text));
+    }
+    each_token(text, |token| fading(token, TermKind::Text));
+    let mut room = MAX_TEXT_BYTES;
+    for file in &query.files {
+        let file = head(file, room);
+        room -= file.len();
+        each_token(file, |token| add(token, 1.0, TermKind::File));
+    }
+    if let Some(failure) = &query.failure_text {
+        each_token(tail(failure, MAX_FAILURE_BYTES), |token| {
+            add(token, weights.query_failure, TermKind::Failure);
+        });
+    }
+    for term in found.values_mut() {
+        term.weight *= (weights.query_k3 + 1.0) / (term.weight + weights.query_k3);
+    }
+    each_token(title, |token| {
+        if let Some(term) = found.get_mut(token)
+            && term.kind != TermKind::Title
+        {
+            term.weight += weights.query_title;
+            term.kind = TermKind::Title;
+        }
+    });
+    let mut all: Vec<Term> = found.into_values().collect();
+    all.sort_by(|a, b| heavier(a.weight, b.weight).then_with(|| a.text.cmp(&b.text)));
+    all.truncate(MAX_TERMS);
+    all
+}
+
+/// The few terms to look candidates up with: heavy and rare first, within the index's budget.
+///
+/// A term that no learning has is left out. The first one stays whatever it costs, so that a query whose words are
+/// all common still finds something.
+#[must_use]
+pub fn lookup_terms(terms: &[Term], corpus: &Corpus) -> Vec<Term> {
+    let mut best = most_telling(terms, corpus, &Weights::TUNED, LOOKUP_TERMS);
+    let mut spent = 0_u64;
+    let mut first = true;
+    best.retain(|(term, _)| {
+        let cost = corpus.df.get(&term.text).copied().unwrap_or(0);
+        let fits = spent.saturating_add(cost) <= LOOKUP_BUDGET;
+        if first || fits {
+            spent = spent.saturating_add(cost);
+            first = false;
+            return true;
+        }
+        false
+    });
+    best.into_iter().map(|(term, _)| term.clone()).collect()
+}
+
+/// The terms by weight times rarity, best first, each with its rarity.
+pub(super) fn most_telling<'t>(
+    terms: &'t [Term],
+    corpus: &Corpus,
+    weights: &Weights,
+    most: usize,
+) -> Vec<(&'t Term, f64)> {
+    let mut all: Vec<(&Term, f64)> = terms
+        .iter()
+        .filter_map(|term| {
+            let df = corpus.df.get(&term.text).copied().filter(|df| *df > 0)?;
+            Some((term, idf(corpus.documents, df, weights)))
+        })
+        .collect();
+    all.sort_by(|(a, a_idf), (b, b_idf)| {
+        heavier(a.weight * a_idf, b.weight * b_idf).then_with(|| a.text.cmp(&b.text))
+    });
+    all.truncate(most);
+    all
+}
+
+/// Descending and total.
+pub(super) fn heavier(a: f64, b: f64) -> Ordering {
+    b.total_cmp(&a)
+}
+
+/// The first bytes of a text, on a character's boundary.
+pub(super) fn head(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+/// The last bytes of a text, on a character's boundary.
+pub(super) fn tail(text: &str, bytes: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(bytes));
+    text.get(start..).unwrap_or(text)
+}

@@ -1,0 +1,320 @@
+//! The score of each candidate, and their order.
+
+use std::collections::{HashMap, HashSet};
+
+use super::agreement::agreement;
+use super::dedupe::{Entry, keep_newest};
+use super::mentions::{Mentions, TagMatch};
+use super::query::{RecallQuery, Term, TermKind, head, heavier, most_telling, weighted_terms};
+use super::record::{record, withheld};
+use super::tokens::{each_token, words};
+use super::weights::{MAX_CONTENT_BYTES, MAX_TAGS, Weights};
+use super::{Candidate, Corpus, RecallPolicy, ScoreParts, Scored, as_f64};
+
+const DAY_MS: f64 = 86_400_000.0;
+
+/// The candidates that matter to the query, best first: above the floor, not withheld, of near-duplicates the newest,
+/// of equal scores the newer first.
+#[must_use]
+pub fn rank(
+    query: &RecallQuery,
+    candidates: &[Candidate],
+    corpus: &Corpus,
+    now_ms: i64,
+    policy: &RecallPolicy,
+) -> Vec<Scored> {
+    let weights = &policy.weights;
+    let mut parts = text_parts(query, candidates, corpus, weights);
+    let tags = Tags::new(candidates, corpus, weights);
+    tags.add_matches(query, &mut parts, weights);
+    add_error_category(query, candidates, &mut parts, weights);
+    let relevance: Vec<f64> = parts.iter().map(ScoreParts::relevance).collect();
+    let agreed = agreement(&relevance, &tags.of, &tags.shares(), weights);
+    for ((parts, candidate), agreed) in parts.iter_mut().zip(candidates).zip(agreed) {
+        parts.agreement = agreed;
+        parts.recency = recency(candidate, now_ms, weights);
+        parts.record = parts.total() * weights.record * record(candidate, weights);
+    }
+    let mut ranked: Vec<(&Candidate, ScoreParts)> = candidates
+        .iter()
+        .zip(parts)
+        .filter(|(candidate, parts)| {
+            parts.relevance() > policy.floor && !withheld(candidate, weights)
+        })
+        .collect();
+    ranked.sort_by(|(a, a_parts), (b, b_parts)| {
+        heavier(a_parts.total(), b_parts.total())
+            .then_with(|| b.created_at_ms.cmp(&a.created_at_ms))
+            .then_with(|| a.id.cmp(&b.id))
+    });
+    let entries: Vec<Entry<'_>> = ranked
+        .iter()
+        .map(|(candidate, _)| Entry {
+            category: &candidate.category,
+            content: head(&candidate.content, MAX_CONTENT_BYTES),
+            created_at_ms: candidate.created_at_ms,
+        })
+        .collect();
+    keep_newest(&entries, policy.max)
+        .into_iter()
+        .filter_map(|place| ranked.get(place))
+        .map(|(candidate, parts)| Scored {
+            id: candidate.id.clone(),
+            score: parts.total(),
+            parts: *parts,
+        })
+        .collect()
+}
+
+/// How often each of the query's terms occurs in one candidate, by field weight.
+struct Document {
+    frequencies: Vec<f64>,
+    /// Tokens of the content: what length is measured by.
+    length: f64,
+}
+
+fn document(candidate: &Candidate, numbers: &HashMap<&str, usize>, weights: &Weights) -> Document {
+    let mut frequencies = vec![0.0; numbers.len()];
+    let mut length = 0.0;
+    let mut read = |text: &str, weight: f64| {
+        let mut tokens = 0.0;
+        each_token(text, |token| {
+            tokens += 1.0;
+            if let Some(frequency) = numbers.get(token).and_then(|n| frequencies.get_mut(*n)) {
+                *frequency += weight;
+            }
+        });
+        tokens
+    };
+    let content = head(&candidate.content, MAX_CONTENT_BYTES);
+    read(title(candidate), weights.title);
+    length += read(content, weights.content);
+    for tag in candidate.tags.iter().take(MAX_TAGS) {
+        read(head(tag, MAX_CONTENT_BYTES), weights.tag_words);
+    }
+    Document {
+        frequencies,
+        length,
+    }
+}
+
+/// What a learning is about, in one line.
+fn title(candidate: &Candidate) -> &str {
+    let title = if candidate.title.trim().is_empty() {
+        candidate
+            .content
+            .trim_start()
+            .lines()
+            .next()
+            .unwrap_or_default()
+    } else {
+        &candidate.title
+    };
+    head(title, MAX_CONTENT_BYTES)
+}
+
+/// BM25 of the fields taken together, as a share of what the query's best terms could give.
+fn text_parts(
+    query: &RecallQuery,
+    candidates: &[Candidate],
+    corpus: &Corpus,
+    weights: &Weights,
+) -> Vec<ScoreParts> {
+    let terms = weighted_terms(query, weights);
+    let numbers: HashMap<&str, usize> = terms
+        .iter()
+        .enumerate()
+        .map(|(number, term)| (term.text.as_str(), number))
+        .collect();
+    let documents: Vec<Document> = candidates
+        .iter()
+        .map(|candidate| document(candidate, &numbers, weights))
+        .collect();
+    let corpus = completed(&terms, &documents, corpus);
+    let telling = most_telling(&terms, &corpus, weights, weights.rank_terms);
+    let best: f64 = telling
+        .iter()
+        .take(weights.scale_terms)
+        .map(|(term, idf)| term.weight * idf)
+        .sum();
+    let scale = best.max(weights.least_scale) * (weights.k1 + 1.0);
+    let length: f64 = documents.iter().map(|document| document.length).sum();
+    let average = (length / count(documents.len())).max(1.0);
+    let score = |document: &Document| {
+        let mut parts = ScoreParts::default();
+        let norm = weights.k1 * (1.0 - weights.b + weights.b * document.length / average);
+        for (term, idf) in &telling {
+            let number = numbers.get(term.text.as_str());
+            let tf = number.and_then(|number| document.frequencies.get(*number));
+            let Some(tf) = tf.filter(|tf| **tf > 0.0) else {
+                continue;
+            };
+            let gain = term.weight * idf * tf * (weights.k1 + 1.0) / (tf + norm) / scale;
+            match term.kind {
+                TermKind::Failure => parts.failure += gain,
+                TermKind::Title | TermKind::File | TermKind::Text => parts.text += gain,
+            }
+        }
+        parts
+    };
+    documents.iter().map(score).collect()
+}
+
+/// The store's counts, and for terms it did not count, those of the candidates.
+fn completed(terms: &[Term], documents: &[Document], corpus: &Corpus) -> Corpus {
+    let mut seen = vec![0_u64; terms.len()];
+    for document in documents {
+        for (seen, frequency) in seen.iter_mut().zip(&document.frequencies) {
+            *seen += u64::from(*frequency > 0.0);
+        }
+    }
+    let mut completed = Corpus {
+        documents: corpus.documents,
+        ..Corpus::default()
+    };
+    for (term, seen) in terms.iter().zip(seen) {
+        let known = corpus.df.get(&term.text).copied().unwrap_or(0);
+        completed.df.insert(term.text.clone(), known.max(seen));
+    }
+    completed
+}
+
+/// The candidates' tags as numbers, so that each one is looked for once.
+struct Tags<'c> {
+    names: Vec<&'c str>,
+    of: Vec<Vec<usize>>,
+    rarity: Vec<f64>,
+}
+
+impl<'c> Tags<'c> {
+    fn new(candidates: &'c [Candidate], corpus: &Corpus, weights: &Weights) -> Self {
+        let mut names = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut seen: Vec<u64> = Vec::new();
+        let mut of = Vec::new();
+        for candidate in candidates {
+            let mut own = Vec::new();
+            for tag in candidate.tags.iter().take(MAX_TAGS) {
+                let tag = head(tag.trim(), MAX_CONTENT_BYTES);
+                if tag.is_empty() {
+                    continue;
+                }
+                let number = *numbers.entry(tag.to_lowercase()).or_insert_with(|| {
+                    names.push(tag);
+                    seen.push(0);
+                    names.len() - 1
+                });
+                if !own.contains(&number) {
+                    own.push(number);
+                    if let Some(seen) = seen.get_mut(number) {
+                        *seen += 1;
+                    }
+                }
+            }
+            of.push(own);
+        }
+        let mut rarity = vec![0.0; names.len()];
+        for (tag, number) in &numbers {
+            let known = corpus.tag_df.get(tag).copied().unwrap_or(0);
+            let df = known.max(seen.get(*number).copied().unwrap_or(1)).max(1);
+            if let Some(rarity) = rarity.get_mut(*number) {
+                *rarity = tag_rarity(corpus.documents, df, weights);
+            }
+        }
+        Self { names, of, rarity }
+    }
+
+    /// The rarities as shares of the greatest.
+    fn shares(&self) -> Vec<f64> {
+        let most = self
+            .rarity
+            .iter()
+            .copied()
+            .fold(f64::MIN_POSITIVE, f64::max);
+        self.rarity.iter().map(|rarity| rarity / most).collect()
+    }
+
+    fn add_matches(&self, query: &RecallQuery, parts: &mut [ScoreParts], weights: &Weights) {
+        let mentions = Mentions::new(query);
+        let found: Vec<Option<TagMatch>> = self
+            .names
+            .iter()
+            .map(|tag| mentions.find(tag, weights))
+            .collect();
+        for (parts, own) in parts.iter_mut().zip(&self.of) {
+            let mut gains: Vec<(f64, bool)> = own
+                .iter()
+                .filter_map(|number| {
+                    let found = (*found.get(*number)?)?;
+                    Some((found.strength * self.rarity.get(*number)?, found.path))
+                })
+                .collect();
+            gains.sort_by(|(a, _), (b, _)| heavier(*a, *b));
+            for (place, (gain, path)) in gains.into_iter().enumerate() {
+                let share = if place < weights.full_tags {
+                    1.0
+                } else {
+                    weights.further_tags
+                };
+                let part = if path {
+                    &mut parts.paths
+                } else {
+                    &mut parts.tags
+                };
+                *part += weights.tags * share * gain;
+            }
+        }
+    }
+}
+
+/// At least the logarithm of two, also for a tag that every learning has: a match always counts for something.
+fn tag_rarity(documents: u64, df: u64, weights: &Weights) -> f64 {
+    let df = as_f64(df);
+    (1.0 + (as_f64(documents).max(df) + weights.background) / df).ln()
+}
+
+/// A learning that has the last failure's category as its own, as a tag or in its text.
+fn add_error_category(
+    query: &RecallQuery,
+    candidates: &[Candidate],
+    parts: &mut [ScoreParts],
+    weights: &Weights,
+) {
+    let wanted = query
+        .error_category
+        .as_deref()
+        .map(category_words)
+        .unwrap_or_default();
+    if wanted.is_empty() {
+        return;
+    }
+    for (candidate, parts) in candidates.iter().zip(parts) {
+        let is_it = |text: &String| category_words(text) == wanted;
+        let told = || {
+            let words = words(head(&candidate.content, MAX_CONTENT_BYTES));
+            let words: HashSet<&str> = words.iter().flat_map(|word| word.split('_')).collect();
+            wanted.iter().all(|word| words.contains(word.as_str()))
+        };
+        if is_it(&candidate.category) || candidate.tags.iter().take(MAX_TAGS).any(is_it) {
+            parts.failure += weights.error_category;
+        } else if told() {
+            parts.failure += weights.error_category / 2.0;
+        }
+    }
+}
+
+/// `test_failure`, `test-failure` and `Test failure` are one category.
+fn category_words(category: &str) -> Vec<String> {
+    words(&head(category, MAX_CONTENT_BYTES).replace('_', " "))
+}
+
+/// Full for what was learnt now, half after the half-life, and nothing odd for a clock that was wrong.
+fn recency(candidate: &Candidate, now_ms: i64, weights: &Weights) -> f64 {
+    let age_ms = now_ms.saturating_sub(candidate.created_at_ms).max(0);
+    let days = as_f64(age_ms.unsigned_abs() / 1_000) * 1_000.0 / DAY_MS;
+    weights.recency * 0.5_f64.powf(days / weights.recency_days)
+}
+
+fn count(length: usize) -> f64 {
+    as_f64(u64::try_from(length).unwrap_or(u64::MAX)).max(1.0)
+}
