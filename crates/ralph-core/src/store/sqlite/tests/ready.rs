@@ -202,11 +202,14 @@ proptest! {
         prop_assert_eq!(counts.pending, n(Status::Pending));
         prop_assert_eq!(counts.skipped, n(Status::Skipped));
         prop_assert_eq!(counts.failed, n(Status::Failed));
-        // A parent whose children are all finished is never left pending without a gate to wait for.
+        // A parent whose children and dependencies are all finished is never left pending without a gate to wait for.
         for task in &tasks {
             let children = fixture.store.children(&task.id).unwrap();
             let all = !children.is_empty() && children.iter().all(|child| child.status.satisfies());
-            let hidden = failed_branch(&fixture, task) || task.attempts > 0;
+            let waits = task.depends_on.iter().any(|id| {
+                fixture.store.task(id.as_str()).is_ok_and(|dep| !dep.status.satisfies())
+            });
+            let hidden = failed_branch(&fixture, task) || task.attempts > 0 || waits;
             if all && task.verify.is_none() && !hidden {
                 prop_assert_ne!(task.status, Status::Pending, "{} in {:?}", task.id, story);
             }
