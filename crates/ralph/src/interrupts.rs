@@ -25,7 +25,9 @@ pub fn listen() -> Result<Interrupt, CommandError> {
     }
     let mut signals = Signals::new(wanted).map_err(failed)?;
     // Whoever started us may have ignored the end of children; then no exit code would reach us.
-    signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false))).map_err(failed)?;
+    if is_ignored(SIGCHLD) {
+        signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false))).map_err(failed)?;
+    }
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
     thread::spawn(move || {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+
 use super::run::{EngineError, Run};
 use crate::agent::{
     self, Activity, AgentReport, AttemptLog, Ending, Exit, Fault, Launch, LineSplitter,
@@ -11,6 +13,8 @@ use crate::event::EventKind;
 use crate::model::Task;
 use crate::signals::{self, Completion};
 
+/// The guard finds agents by their environment; one that has cleared it is worth a word when it has lived this long.
+const WORTH_A_GUARD: Duration = Duration::from_millis(500);
 /// Displays get no more than this many activities.
 const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
 
@@ -44,6 +48,8 @@ impl Run<'_, '_> {
             parser,
             shown: None,
             concluded: false,
+            group: None,
+            guarded: false,
         };
         let ended = match agent::run(launch, &limits, &interrupt, &mut live) {
             Ok(ended) => ended,
@@ -64,13 +70,14 @@ impl Run<'_, '_> {
             log,
             mut lines,
             mut parser,
+            guarded,
             ..
         } = live;
         lines.finish(|line, complete| {
             parser.line(line, complete);
         });
         let report = parser.finish(ended.exit);
-        if let Some(guard) = &mut self.guard {
+        if let Some(guard) = self.guard.as_mut().filter(|_| guarded) {
             guard.stand_easy();
         }
         if let Some(error) = log.error() {
@@ -126,13 +133,14 @@ struct Live<'r, 'e, 'a, 't> {
     shown: Option<Instant>,
     /// The agent has given its result, with a completion signal in it.
     concluded: bool,
+    /// The agent's process group and its start, until the guard knows of it.
+    group: Option<(Pid, Instant)>,
+    guarded: bool,
 }
 
 impl Watch for Live<'_, '_, '_, '_> {
-    fn started(&mut self, group: rustix::process::Pid) {
-        if let Some(guard) = &mut self.run.guard {
-            guard.watch(group);
-        }
+    fn started(&mut self, group: Pid) {
+        self.group = Some((group, Instant::now()));
     }
 
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
@@ -166,6 +174,14 @@ impl Watch for Live<'_, '_, '_, '_> {
 
     fn tick(&mut self) {
         self.run.beat();
+        if let Some((group, since)) = self.group
+            && since.elapsed() >= WORTH_A_GUARD
+            && let Some(guard) = &mut self.run.guard
+        {
+            guard.watch(group);
+            self.group = None;
+            self.guarded = true;
+        }
     }
 
     fn concluded(&self) -> bool {
