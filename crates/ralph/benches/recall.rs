@@ -1,6 +1,6 @@
 //! How well learnings are recalled, on public data: `RALPH_DATA=DIR cargo bench -p ralph --bench recall`.
 //!
-//! Prints hit@5 and nDCG@5 of the ranking beside the seed's tag count and plain BM25, over all earlier learnings and
+//! Prints hit@5 and nDCG@5 of the ranking beside a plain tag count and plain BM25, over all earlier learnings and
 //! over the 200 candidates that FTS5 finds with 24 words, which is how the product works. Nothing here fails a build.
 #![expect(
     clippy::unwrap_used,
@@ -42,7 +42,7 @@ fn main() {
         &evaluate(&projects, |_, query| (0..query.before).rev().collect()),
     );
     row(
-        "seed 003: tag count, then recency",
+        "tag count, then recency",
         &evaluate(&projects, tag_count),
     );
     row("plain BM25", &evaluate(&projects, plain_bm25));

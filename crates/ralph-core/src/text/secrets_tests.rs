@@ -138,8 +138,8 @@ fn cap_10_assignments() {
     masks("AccountKey=/Ab0+c==;", "AccountKey=[masked];");
     masks("password=\"cut0ff", "password=\"[masked]");
     masks(
-        "//registry.npmjs.org/:_authToken=abcdef012345",
-        "//registry.npmjs.org/:_authToken=[masked]",
+        "//packages.example.org/:_authToken=abcdef012345",
+        "//packages.example.org/:_authToken=[masked]",
     );
 }
 
@@ -162,7 +162,7 @@ fn cap_10_ordinary_text_stays() {
         "\"password\": \"must be at least 8 characters\"",
         "PWD=/home/user/project OLDPWD=/tmp/x1",
         "sk-learn-style-pipelines and sk-2024-roadmap-notes",
-        "npm_config_registry=https://registry.npmjs.org",
+        "npm_config_registry=https://packages.example.org",
         "PASSWORD=$DB_PASSWORD api_key=<your key> secret=${S3} token=***",
         "the test handles_secret_token passed; is_secret: true",
         "per_token: 0.000003, token: 12345678",
