@@ -41,10 +41,7 @@ fn main() {
         "newest first",
         &evaluate(&projects, |_, query| (0..query.before).rev().collect()),
     );
-    row(
-        "tag count, then recency",
-        &evaluate(&projects, tag_count),
-    );
+    row("tag count, then recency", &evaluate(&projects, tag_count));
     row("plain BM25", &evaluate(&projects, plain_bm25));
     row(
         "ralph, all learnings",
@@ -284,7 +281,7 @@ pub fn evaluate(projects: &[Project], ranking: impl Fn(&Project, &Query) -> Vec<
     }
 }
 
-/// Seed 003: how many of a learning's tags the text contains; of equal counts the newer first.
+/// How many of a learning's tags the text contains; of equal counts the newer first.
 fn tag_count(project: &Project, query: &Query) -> Vec<usize> {
     let text = query.recall.text.to_lowercase();
     let mut found: HashMap<&str, bool> = HashMap::new();
