@@ -1,8 +1,8 @@
 //! One attempt: context, agent, signals, gate, capture, decide.
 
 use super::finding::{Finding, told};
-use super::judge::Precheck;
-use super::next::Step;
+use super::judge::{Judged, Precheck};
+use super::next::{Culprit, Step};
 use super::prompt::{Prompt, Prompter};
 use super::run::{EngineError, Run};
 use super::session::Session;
@@ -47,6 +47,10 @@ impl Run<'_, '_> {
         let files = git.files_changed.as_deref().unwrap_or_default();
         let failed = verdict.counted && verdict.outcome != Outcome::Done;
         let report = failed.then(|| capture::report(&evidence, &verdict, files));
+        let culprit = match gate {
+            Judged::Broken(_) => Culprit::Gate,
+            _ => Culprit::Agent,
+        };
         let gate = gate.into_record();
         let verdict = told(verdict, gate.as_ref());
         let learnings = capture::learnings(&signals.learnings);
@@ -65,7 +69,7 @@ impl Run<'_, '_> {
             own_work: false,
         };
         self.store_finding(&claimed, &token, finding)?;
-        self.next_step(&verdict, resets_at)
+        self.next_step(&verdict, culprit, resets_at)
     }
 
     fn context(&mut self, claimed: &Claimed) -> Result<Prompt, EngineError> {

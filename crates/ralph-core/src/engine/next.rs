@@ -5,6 +5,15 @@ use crate::evidence::Verdict;
 use crate::exit::RunExit;
 use crate::model::{ErrorType, FailureClass, Outcome};
 
+/// What a fault of the set-up is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Culprit {
+    /// The agent's program, login or model.
+    Agent,
+    /// The task's gate.
+    Gate,
+}
+
 /// What follows from an attempt.
 pub(super) enum Step {
     /// On with the loop.
@@ -18,6 +27,7 @@ impl Run<'_, '_> {
     pub(super) fn next_step(
         &mut self,
         verdict: &Verdict,
+        culprit: Culprit,
         resets_at: Option<i64>,
     ) -> Result<Step, EngineError> {
         let message = verdict.message.clone().unwrap_or_default();
@@ -29,12 +39,11 @@ impl Run<'_, '_> {
             FailureClass::RateLimit => return self.after_limit(resets_at),
             FailureClass::Service => return self.after_service_fault(&message),
             FailureClass::Setup => {
-                let message_is_of_gate = message.starts_with("the gate could not be run");
                 let mut stop = StopRun::new(RunExit::Error, message);
-                stop.hint = verdict.error_type.as_ref().map(|error| self.remedy(error));
-                if message_is_of_gate {
-                    stop.hint = Some("shorten or mend the task's verify command".into());
-                }
+                stop.hint = match culprit {
+                    Culprit::Agent => verdict.error_type.as_ref().map(|error| self.remedy(error)),
+                    Culprit::Gate => Some("shorten or mend the task's verify command".into()),
+                };
                 return Ok(Step::Stop(stop));
             }
             // The loop sees the signal itself.

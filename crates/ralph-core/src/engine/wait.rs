@@ -34,6 +34,9 @@ impl Run<'_, '_> {
     pub(super) fn wait_for_others(&mut self) -> Result<Option<StopRun>, EngineError> {
         let mut told = false;
         loop {
+            if let Some(stop) = self.must_stop()? {
+                return Ok(Some(stop));
+            }
             self.recover_lost()?;
             let outlook = self.outlook()?;
             if outlook.is_finished() {
@@ -45,7 +48,7 @@ impl Run<'_, '_> {
             }
             if outlook.under_way.is_empty() {
                 // Another run may have finished a last child and left.
-                if self.settle_parents()? > 0 {
+                if self.settle_parents()? > 0 || self.engine.interrupt.first().is_some() {
                     continue;
                 }
                 let reason =
@@ -63,9 +66,6 @@ impl Run<'_, '_> {
             }
             self.tree = None;
             self.engine.clock.sleep(LOOK_AT_OTHERS);
-            if let Some(stop) = self.must_stop()? {
-                return Ok(Some(stop));
-            }
             self.settle_parents()?;
         }
     }

@@ -9,6 +9,7 @@ mod cli;
 mod crash;
 mod demo;
 mod display;
+mod gates;
 mod plan;
 mod processes;
 mod run;

@@ -168,35 +168,28 @@ fn exit_04_an_interrupt_while_a_gate_runs_starts_nothing_more() {
     assert_nothing_left(&mark);
 }
 
+/// Runs the plan with a signal ignored from the start; returns the exit code.
+fn run_ignoring(project: &Project, signal: &str) -> Option<i32> {
+    let script = format!(
+        "trap '' {signal}; exec {} run --quiet",
+        env!("CARGO_BIN_EXE_ralph")
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(project.root());
+    project.clean(&mut command).status().unwrap().code()
+}
+
 #[test]
 fn under_nohup_a_hangup_is_ignored() {
     let (project, _) =
         project("kill -HUP $PPID; sleep 0.3; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
-    let mut command = std::process::Command::new("sh");
-    let script = format!(
-        "trap '' HUP; exec {} run --quiet",
-        env!("CARGO_BIN_EXE_ralph")
-    );
-    let mut child = project
-        .clean(command.args(["-c", &script]).current_dir(project.root()))
-        .spawn()
-        .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(run_ignoring(&project, "HUP"), Some(0));
 }
 
 #[test]
 fn an_ignored_end_of_children_does_not_hang_a_run() {
     let (project, _) = project("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
-    let mut command = std::process::Command::new("sh");
-    let script = format!(
-        "trap '' CHLD; exec {} run --quiet",
-        env!("CARGO_BIN_EXE_ralph")
-    );
-    let mut child = project
-        .clean(command.args(["-c", &script]).current_dir(project.root()))
-        .spawn()
-        .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(run_ignoring(&project, "CHLD"), Some(0));
 }
 
 #[test]
