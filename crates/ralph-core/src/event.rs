@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::agent::Activity;
 use crate::model::{
-    ErrorType, GateOutcome, Key, ModelChoice, Outcome, RunId, Status, TaskId, Timestamp,
+    ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, TaskId, Timestamp,
 };
-use crate::store::PlanCounts;
+use crate::store::{Merged, PlanCounts};
 
 /// The version of the envelope.
 pub const EVENT_VERSION: u32 = 1;
@@ -117,6 +117,8 @@ pub enum EventKind {
         choice: ModelChoice,
         /// Where the stream goes.
         log_path: Option<String>,
+        /// The learnings its prompt shows, best first.
+        learnings: Vec<LearningId>,
     },
     /// What the agent is doing; not in the log.
     Activity {
@@ -183,6 +185,13 @@ pub enum EventKind {
     Warning {
         /// What.
         message: String,
+    },
+    /// At the end of a run, learnings were merged or put away.
+    LearningsTidied {
+        /// Near-duplicates that were joined.
+        merged: Vec<Merged>,
+        /// Old and unused ones that were put away.
+        pruned: Vec<LearningId>,
     },
     /// A signal arrived; the run is ending.
     Interrupted {
@@ -264,6 +273,7 @@ impl EventKind {
             Self::ParentGate { .. } => "parent_gate",
             Self::Waiting { .. } => "waiting",
             Self::Warning { .. } => "warning",
+            Self::LearningsTidied { .. } => "learnings_tidied",
             Self::Interrupted { .. } => "interrupted",
             Self::RunFinished { .. } => "run_finished",
         }

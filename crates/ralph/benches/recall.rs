@@ -1,7 +1,7 @@
 //! How well learnings are recalled, on public data: `RALPH_DATA=DIR cargo bench -p ralph --bench recall`.
 //!
 //! Prints hit@5 and nDCG@5 of the ranking beside a plain tag count and plain BM25, over all earlier learnings and
-//! over the 200 candidates that FTS5 finds with 24 words, which is how the product works. Nothing here fails a build.
+//! over the 100 candidates that FTS5 finds with 24 words, which is how the product works. Nothing here fails a build.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use ralph_core::recall::tokens::{index_text, words};
 use ralph_core::recall::weights::CANDIDATES;
 use ralph_core::recall::{
-    Candidate, Corpus, RecallPolicy, RecallQuery, Term, lookup_terms, rank, terms,
+    Candidate, Corpus, RecallPolicy, RecallQuery, Term, lookup, rank, shortlist, terms,
 };
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{Connection, params};
 
 const SHOWN: usize = 5;
 const CONTENT_CHARS: usize = 600;
@@ -48,7 +48,7 @@ fn main() {
         &evaluate(&projects, |p, q| p.ranked(q, &policy, Cut::None)),
     );
     let cut = |p: &Project, q: &Query| p.ranked(q, &policy, Cut::Store);
-    row("ralph, 200 candidates", &evaluate(&projects, cut));
+    row("ralph, 100 candidates", &evaluate(&projects, cut));
     for project in &projects {
         let one = std::slice::from_ref(project);
         row(&format!("  of these {}", project.name), &evaluate(one, cut));
@@ -60,7 +60,7 @@ fn main() {
         "ralph, all learnings",
         &evaluate(&duplicates, |p, q| p.ranked(q, &policy, Cut::None)),
     );
-    row("ralph, 200 candidates", &evaluate(&duplicates, cut));
+    row("ralph, 100 candidates", &evaluate(&duplicates, cut));
     timing(&projects, &policy);
 }
 
@@ -69,7 +69,7 @@ fn row(name: &str, figures: &Figures) {
     println!("{name:<35}{queries:>7}  {hit:>5.3}  {ndcg:>6.3}");
 }
 
-/// How long the pure part takes: terms, and rank over 200 candidates.
+/// How long the pure part takes: terms, and rank over 100 candidates.
 fn timing(projects: &[Project], policy: &RecallPolicy) {
     let mut times = Vec::new();
     for project in projects {
@@ -92,7 +92,7 @@ fn timing(projects: &[Project], policy: &RecallPolicy) {
             .unwrap_or(Duration::ZERO)
     };
     println!(
-        "rank of 200 candidates: median {:?}, 99th of 100 {:?}",
+        "rank of 100 candidates: median {:?}, 99th of 100 {:?}",
         at(50),
         at(99)
     );
@@ -196,28 +196,22 @@ impl Project {
         let places: Vec<usize> = match cut {
             Cut::None => (0..query.before).collect(),
             Cut::Store => {
-                let words: Vec<String> = lookup_terms(&terms, &corpus)
-                    .iter()
-                    .map(|term| format!("\"{}\"", term.text))
-                    .collect();
-                if words.is_empty() {
-                    return (Vec::new(), corpus);
-                }
                 let mut find = self
                     .store
-                    .prepare_cached(
-                        "SELECT rowid FROM found WHERE found MATCH ?1 AND rowid < ?2
-                         ORDER BY bm25(found, 2.0, 1.0, 2.0) LIMIT ?3",
-                    )
+                    .prepare_cached("SELECT rowid FROM found WHERE found MATCH ?1")
                     .unwrap();
-                let values = [
-                    words.join(" OR ").into(),
-                    i64::try_from(query.before).unwrap().into(),
-                    i64::try_from(CANDIDATES).unwrap().into(),
-                ] as [rusqlite::types::Value; 3];
-                let rows = find.query_map(params_from_iter(values), |row| row.get::<_, i64>(0));
-                rows.unwrap()
-                    .map(|row| usize::try_from(row.unwrap()).unwrap())
+                let found: Vec<(f64, Vec<i64>)> = lookup(&terms, &corpus)
+                    .into_iter()
+                    .map(|term| {
+                        let rows = find.query_map([format!("\"{}\"", term.text)], |row| row.get(0));
+                        (term.worth, rows.unwrap().map(Result::unwrap).collect())
+                    })
+                    .collect();
+                shortlist(&found)
+                    .into_iter()
+                    .map(|place| usize::try_from(place).unwrap())
+                    .filter(|place| *place < query.before)
+                    .take(CANDIDATES)
                     .collect()
             }
         };

@@ -93,6 +93,13 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Damaged { .. } => Self::environment(message)
                 .hint("`.ralph/` may hold a copy from before a migration; move the damaged file away first"),
+            StoreError::UnknownLearning(_) => {
+                Self::usage(message).hint("`ralph learnings list --state all` shows every one")
+            }
+            StoreError::LearningNotActive { .. } => Self::usage(message)
+                .hint("`ralph learnings restore` brings one back that is not in use"),
+            StoreError::LearningIdTaken(_) => Self::usage(message)
+                .hint("leave the id out to import it as a new one; nothing was imported"),
             StoreError::ClaimMoved(_) | StoreError::Engine { .. } => Self::environment(message),
         }
     }

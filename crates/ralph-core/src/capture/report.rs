@@ -3,7 +3,7 @@
 use super::error_line;
 use crate::agent::{AgentReport, Ending};
 use crate::evidence::{Evidence, GateView, Verdict};
-use crate::model::{ErrorType, GateRecord, Learning, ReportRow};
+use crate::model::{ErrorType, GateRecord, NewLearning, ReportRow};
 use crate::signals::{LearningSignal, Signals};
 use crate::text::{cut_words, mask_secrets, one_line};
 
@@ -55,12 +55,13 @@ pub fn parent_gate_report(gate: &GateRecord, verdict: &Verdict) -> ReportRow {
 }
 
 /// What the agent learnt, ready to be stored.
-pub fn learnings(signals: &[LearningSignal]) -> Vec<Learning> {
+pub fn learnings(signals: &[LearningSignal]) -> Vec<NewLearning> {
     let mask = |text: &String| mask_secrets(text).into_owned();
     signals
         .iter()
-        .map(|signal| Learning {
+        .map(|signal| NewLearning {
             category: mask(&signal.category),
+            title: None,
             content: mask(&signal.content),
             tags: signal.tags.iter().map(mask).collect(),
         })

@@ -80,6 +80,7 @@ impl Run<'_, '_> {
             store: self.engine.store,
             agent: self.engine.agent,
             settings: self.engine.settings,
+            now: self.engine.clock.now(),
         };
         Ok(prompter.prompt(&claimed.task, &claimed.metrics, self.attempts + 1, rates)?)
     }
@@ -102,6 +103,7 @@ impl Run<'_, '_> {
             agent: self.engine.agent.name().to_owned(),
             choice: prompt.choice.clone(),
             log_path: Some(log_path.clone()),
+            learnings: prompt.learnings.clone(),
         });
         let start = AttemptStart {
             task_id: claimed.task.id.clone(),
@@ -118,6 +120,7 @@ impl Run<'_, '_> {
                 .and_then(|tree| tree.head().map(str::to_owned)),
             log_path: Some(log_path),
             work_dir: self.engine.work_tree.display().to_string(),
+            learnings: prompt.learnings.clone(),
         };
         self.engine.store.begin_attempt(&start, &event)?;
         self.engine.observer.event(&event);
@@ -131,6 +134,7 @@ impl Run<'_, '_> {
             commit_before: start.commit_before,
             log_path: start.log_path,
             work_dir: Some(start.work_dir),
+            learnings: start.learnings,
         };
         Ok((start, log))
     }

@@ -7,7 +7,7 @@ use crate::decide::after_attempt;
 use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
 use crate::model::{
-    GateOutcome, GateRecord, GitRecord, Learning, ModelChoice, Outcome, ReportRow, Status,
+    GateOutcome, GateRecord, GitRecord, ModelChoice, NewLearning, Outcome, ReportRow, Status,
     Timestamp, Token,
 };
 use crate::signals::Signals;
@@ -25,7 +25,7 @@ pub(super) struct Finding {
     pub gate_green_before: Option<bool>,
     pub git: GitRecord,
     pub report: Option<ReportRow>,
-    pub learnings: Vec<Learning>,
+    pub learnings: Vec<NewLearning>,
     pub own_work: bool,
 }
 

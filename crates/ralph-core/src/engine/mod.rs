@@ -6,14 +6,18 @@ mod judge;
 mod next;
 mod parents;
 mod prompt;
+mod recall;
 mod recover;
 mod run;
 mod session;
 mod settings;
 mod tree;
+mod upkeep;
 mod wait;
 
 pub use prompt::{Prompt, PromptError, Prompter, Templates};
+pub use recall::{Recalled, recall};
 pub use recover::{Recovered, Recovery};
 pub use run::{Engine, EngineError, Summary};
 pub use settings::{GateSettings, RunSettings};
+pub use upkeep::{Upkeep, merge_all, prune_stale, stale};

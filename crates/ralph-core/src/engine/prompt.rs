@@ -3,14 +3,16 @@
 use serde::Serialize;
 
 use super::RunSettings;
+use super::recall::{Recalled, question, recall};
 use crate::agent::Agent;
 use crate::context::{
     AttemptReport, Explanation, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
-    TaskPart, Template, TemplateError, render_memory, render_task,
+    ShownLearning, TaskPart, Template, TemplateError, render_memory, render_task,
 };
 use crate::decide::{ModelQuestion, choose_model};
-use crate::model::{ModelChoice, Status, Task, TaskMetrics};
+use crate::model::{LearningId, ModelChoice, Status, Task, TaskMetrics, Timestamp};
 use crate::project::Project;
+use crate::recall::{Candidate, RecallPolicy};
 use crate::store::{PastFailure, RunRates, Store, StoreError};
 
 /// Why a prompt could not be made.
@@ -41,8 +43,12 @@ pub struct Prompt {
     pub rules: String,
     /// The task with its memory.
     pub task: String,
+    /// The learnings it shows, best first.
+    pub learnings: Vec<LearningId>,
     /// What the memory part was made of.
     pub explanation: Explanation,
+    /// The learnings that were considered.
+    pub recalled: Recalled,
 }
 
 /// The texts of prompts: the project's own where it has some, else the built-in ones.
@@ -95,6 +101,8 @@ pub struct Prompter<'a> {
     pub agent: &'a dyn Agent,
     /// The settings.
     pub settings: &'a RunSettings,
+    /// Now: what was learnt lately matters a little more.
+    pub now: Timestamp,
 }
 
 /// What the rules' template may use.
@@ -117,14 +125,15 @@ impl Prompter<'_> {
         rates: RunRates,
     ) -> Result<Prompt, PromptError> {
         let choice = self.choice(task, metrics);
+        let failures = self.store.failures(&task.id)?;
+        let task_data = self.task_part(task)?;
+        let recalled = self.recall(task, &task_data, failures.last())?;
         let memory = Memory {
-            attempts: self
-                .store
-                .failures(&task.id)?
-                .into_iter()
-                .map(past_attempt)
+            attempts: failures.into_iter().map(past_attempt).collect(),
+            learnings: recalled
+                .chosen()
+                .map(|(_, candidate)| shown(candidate))
                 .collect(),
-            learnings: Vec::new(),
             status: LoopStatus {
                 iteration,
                 limit: self.settings.limit,
@@ -142,14 +151,41 @@ impl Prompter<'_> {
         };
         let rendered = render_memory(&memory, &self.settings.memory);
         let template = &self.templates.task;
-        let task_part = render_task(&self.task_part(task)?, &rendered.text, template)?;
+        let task_part = render_task(&task_data, &rendered.text, template)?;
         let rules = self.rules(task)?;
         Ok(Prompt {
             choice,
             rules,
             task: task_part,
+            learnings: rendered
+                .shown_learnings
+                .into_iter()
+                .map(LearningId::from_stored)
+                .collect(),
             explanation: rendered.explanation,
+            recalled,
         })
+    }
+
+    fn recall(
+        &self,
+        task: &Task,
+        part: &TaskPart,
+        last: Option<&PastFailure>,
+    ) -> Result<Recalled, StoreError> {
+        let parent = part.parent.as_ref();
+        let parent = parent.map(|parent| (parent.title.as_str(), parent.description.as_str()));
+        let policy = RecallPolicy {
+            max: self.settings.memory.max_learnings,
+            ..RecallPolicy::default()
+        };
+        recall(
+            self.store,
+            &question(task, parent, last),
+            self.now,
+            None,
+            &policy,
+        )
     }
 
     fn choice(&self, task: &Task, metrics: &TaskMetrics) -> ModelChoice {
@@ -219,6 +255,14 @@ impl Prompter<'_> {
             prerequisites,
             specs_dir: self.project.specs(),
         })
+    }
+}
+
+fn shown(candidate: &Candidate) -> ShownLearning {
+    ShownLearning {
+        id: candidate.id.clone(),
+        category: candidate.category.clone(),
+        content: candidate.content.clone(),
     }
 }
 

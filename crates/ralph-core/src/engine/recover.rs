@@ -178,7 +178,7 @@ impl Recovery<'_> {
     }
 }
 
-fn learnt(said: &AgentReport, task: &Task) -> Vec<crate::model::Learning> {
+fn learnt(said: &AgentReport, task: &Task) -> Vec<crate::model::NewLearning> {
     let scope = signals::Scope {
         task_id: task.id.as_str(),
         task_key: task.key.as_ref().map(|key| key.as_str()),

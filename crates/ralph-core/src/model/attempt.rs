@@ -83,6 +83,8 @@ pub struct AttemptDetail {
     pub service_retries: u64,
     /// The raw event stream.
     pub log_path: Option<String>,
+    /// The learnings its prompt showed, best first.
+    pub learnings_shown: Vec<String>,
 }
 
 /// What the gate said.
@@ -162,17 +164,6 @@ pub struct ReportRow {
     pub excerpt: Option<String>,
     /// Ralph wrote it for want of a report.
     pub auto: bool,
-}
-
-/// An insight to be stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Learning {
-    /// Its category.
-    pub category: String,
-    /// What to remember.
-    pub content: String,
-    /// What it is about.
-    pub tags: Vec<String>,
 }
 
 /// The kept counters of a task.

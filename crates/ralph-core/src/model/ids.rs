@@ -16,6 +16,9 @@ pub enum IdError {
     /// The key could be mistaken for an id.
     #[error("`{0}` cannot be a key: it has the form of a task id")]
     KeyLooksLikeId(String),
+    /// The id is empty, too long or has blanks.
+    #[error("`{0}` cannot be a learning's id: use up to 100 characters without blanks")]
+    BadLearningId(String),
     /// The phase is no number.
     #[error("`{0}` is not a phase: a phase is a number such as 2 or 2.1")]
     BadPhase(String),
@@ -57,6 +60,10 @@ text_id!(
     RunId
 );
 text_id!(
+    /// A learning's id: `l-` and six hex digits, or what an imported file says.
+    LearningId
+);
+text_id!(
     /// The secret of one claim; whoever holds it may capture.
     Token
 );
@@ -72,6 +79,22 @@ impl TaskId {
         text.strip_prefix("t-").is_some_and(|hex| {
             hex.len() == 6 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
         })
+    }
+}
+
+impl LearningId {
+    /// Makes an id from random bits.
+    pub fn from_random(bits: u64) -> Self {
+        Self(format!("l-{:06x}", bits & 0xff_ffff))
+    }
+
+    /// Checks an id that a file gave.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let printable = |c: char| !c.is_control() && !c.is_whitespace();
+        if text.is_empty() || text.chars().count() > 100 || !text.chars().all(printable) {
+            return Err(IdError::BadLearningId(text.to_owned()));
+        }
+        Ok(Self(text.to_owned()))
     }
 }
 

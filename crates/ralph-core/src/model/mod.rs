@@ -3,16 +3,18 @@
 mod attempt;
 mod difficulty;
 mod ids;
+mod learning;
 mod outcome;
 mod strategy;
 mod task;
 mod time;
 
 pub use attempt::{
-    Attempt, AttemptDetail, GateOutcome, GateRecord, GitRecord, Learning, ReportRow, TaskMetrics,
+    Attempt, AttemptDetail, GateOutcome, GateRecord, GitRecord, ReportRow, TaskMetrics,
 };
 pub use difficulty::Difficulty;
-pub use ids::{IdError, Key, Phase, RunId, TaskId, Token};
+pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
+pub use learning::{Learning, LearningState, NewLearning, Record, Source, UnknownSource};
 pub use outcome::{ErrorType, FailureClass, Outcome};
 pub use strategy::{ModelChoice, Strategy, UnknownStrategy};
 pub use task::{NewTask, Status, Task, TaskEdit, UnknownStatus};

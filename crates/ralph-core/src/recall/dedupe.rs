@@ -1,6 +1,9 @@
 //! Near-duplicates: learnings of one category that say the same in nearly the same words.
 
-use super::tokens::each_word;
+use std::collections::HashMap;
+
+use super::Fate;
+use super::tokens::{each_token, each_word};
 
 /// The set of lower-cased words of a text, ready to be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +25,15 @@ impl WordSet {
         Self {
             hashes,
             whole: hash(text.trim()),
+        }
+    }
+
+    /// One number per word; for a text without words, one for the text.
+    fn keys(&self) -> Vec<u64> {
+        if self.hashes.is_empty() {
+            vec![self.whole]
+        } else {
+            self.hashes.clone()
         }
     }
 
@@ -64,6 +76,95 @@ pub fn near_duplicates(a: (&str, &str), b: (&str, &str)) -> bool {
     a_category == b_category && WordSet::new(a_content).nearly_equals(&WordSet::new(b_content))
 }
 
+/// The index tokens of which a near-duplicate of `content` must have at least one, rare ones first; `df` says how many
+/// learnings have a token. None where the text has too few words that the index knows.
+///
+/// A near-duplicate lacks less than a fifth of the words, so it cannot lack all of a fifth of them.
+#[must_use]
+pub fn probe_tokens(content: &str, df: impl Fn(&str) -> u64) -> Option<Vec<String>> {
+    let mut words: Vec<(u64, String)> = Vec::new();
+    let mut all: Vec<String> = Vec::new();
+    each_word(content, |word| all.push(word.to_owned()));
+    all.sort_unstable();
+    all.dedup();
+    for word in &all {
+        let mut rarest: Option<(u64, String)> = None;
+        each_token(word, |token| {
+            let known = df(token);
+            if rarest.as_ref().is_none_or(|(count, _)| known < *count) {
+                rarest = Some((known, token.to_owned()));
+            }
+        });
+        words.extend(rarest);
+    }
+    let needed = all.len().div_ceil(5);
+    if needed == 0 || words.len() < needed {
+        return None;
+    }
+    words.sort_unstable();
+    words.truncate(needed);
+    Some(words.into_iter().map(|(_, token)| token).collect())
+}
+
+/// What [`groups`] needs to know of one learning.
+#[derive(Debug, Clone, Copy)]
+pub struct Saying<'c> {
+    /// Its category.
+    pub category: &'c str,
+    /// Its content.
+    pub content: &'c str,
+}
+
+/// Groups of near-duplicates among learnings given best first: each group is the places of its best one and of all
+/// those that nearly repeat it and are in no earlier group.
+#[must_use]
+pub fn groups(sayings: &[Saying<'_>]) -> Vec<Vec<usize>> {
+    let sets: Vec<WordSet> = sayings.iter().map(|s| WordSet::new(s.content)).collect();
+    let mut by_word: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (place, set) in sets.iter().enumerate() {
+        for word in set.keys() {
+            by_word.entry(word).or_default().push(place);
+        }
+    }
+    let mut taken = vec![false; sayings.len()];
+    let mut groups = Vec::new();
+    for (place, (saying, set)) in sayings.iter().zip(&sets).enumerate() {
+        if taken.get(place).copied().unwrap_or(true) {
+            continue;
+        }
+        // The same argument as in `probe_tokens`, over the words themselves.
+        let mut words = set.keys();
+        let known = |word: &u64| by_word.get(word).map_or(0, Vec::len);
+        words.sort_by_key(|word| (known(word), *word));
+        let probes = words.iter().take(words.len().div_ceil(5));
+        let mut like: Vec<usize> = probes
+            .filter_map(|word| by_word.get(word))
+            .flatten()
+            .copied()
+            .filter(|other| *other > place && !taken.get(*other).copied().unwrap_or(true))
+            .collect();
+        like.sort_unstable();
+        like.dedup();
+        like.retain(|other| {
+            sayings
+                .get(*other)
+                .is_some_and(|o| o.category == saying.category)
+                && sets.get(*other).is_some_and(|o| set.nearly_equals(o))
+        });
+        if like.is_empty() {
+            continue;
+        }
+        like.insert(0, place);
+        for place in &like {
+            if let Some(flag) = taken.get_mut(*place) {
+                *flag = true;
+            }
+        }
+        groups.push(like);
+    }
+    groups
+}
+
 /// What [`keep_newest`] needs to know of one learning.
 pub(super) struct Entry<'c> {
     pub category: &'c str,
@@ -71,50 +172,63 @@ pub(super) struct Entry<'c> {
     pub created_at_ms: i64,
 }
 
-/// Of entries in ranked order, the places of the first `max` that remain when of near-duplicates only the most
-/// recent is kept, at its own place.
-pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<usize> {
+/// What becomes of entries in ranked order when of near-duplicates only the most recent is kept, at its own place, and
+/// of all only the first `max`.
+pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
+    let mut fates = vec![Fate::BeyondLimit; entries.len()];
+    if max == 0 {
+        return fates;
+    }
     let sets: Vec<WordSet> = entries
         .iter()
         .map(|entry| WordSet::new(entry.content))
         .collect();
-    let mut dropped = vec![false; entries.len()];
-    let mut kept = Vec::new();
-    for (place, entry) in entries.iter().enumerate() {
-        if kept.len() >= max {
+    let mut chosen = 0;
+    for (place, (entry, set)) in entries.iter().zip(&sets).enumerate() {
+        if chosen >= max {
             break;
         }
-        if dropped.get(place).copied().unwrap_or(true) {
+        if fates.get(place) == Some(&Fate::Repeats) {
             continue;
         }
-        let Some(set) = sets.get(place) else { continue };
-        let mut newer_follows = false;
-        let mut older = Vec::new();
-        for (later, other) in entries.iter().enumerate().skip(place + 1) {
-            if other.category == entry.category
-                && sets
-                    .get(later)
+        let later: Vec<usize> = (place + 1..entries.len())
+            .filter(|later| {
+                let same = entries.get(*later).map(|other| other.category) == Some(entry.category);
+                same && sets
+                    .get(*later)
                     .is_some_and(|other| set.nearly_equals(other))
-            {
-                newer_follows |= other.created_at_ms > entry.created_at_ms;
-                older.push(later);
+            })
+            .collect();
+        let is_newer = |later: &usize| {
+            entries
+                .get(*later)
+                .is_some_and(|other| other.created_at_ms > entry.created_at_ms)
+        };
+        let newer_follows = later.iter().any(is_newer);
+        let own = if newer_follows {
+            Fate::Repeats
+        } else {
+            Fate::Chosen
+        };
+        if !newer_follows {
+            chosen += 1;
+            for place in later {
+                if let Some(fate) = fates.get_mut(place) {
+                    *fate = Fate::Repeats;
+                }
             }
         }
-        if newer_follows {
-            continue;
-        }
-        kept.push(place);
-        for place in older {
-            if let Some(flag) = dropped.get_mut(place) {
-                *flag = true;
-            }
+        if let Some(fate) = fates.get_mut(place) {
+            *fate = own;
         }
     }
-    kept
+    fates
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -153,8 +267,62 @@ mod tests {
             entry("y x", 3),
             entry("X y", 2),
         ];
-        assert_eq!(keep_newest(&entries, 5), [1, 2]);
-        assert_eq!(keep_newest(&entries, 1), [1]);
+        let chosen = |max| -> Vec<usize> {
+            let fates = keep_newest(&entries, max);
+            (0..fates.len())
+                .filter(|place| fates[*place] == Fate::Chosen)
+                .collect()
+        };
+        assert_eq!(chosen(5), [1, 2]);
+        assert_eq!(chosen(1), [1]);
+        assert!(chosen(0).is_empty());
+    }
+
+    fn any_saying() -> impl Strategy<Value = (String, String)> {
+        let word = "(cache|parser|the|of|a|Größe|日本語|C\\+\\+|x_y|42|!!)";
+        ("[ab]", proptest::collection::vec(word, 0..14))
+            .prop_map(|(category, words)| (category, words.join(" ")))
+    }
+
+    proptest! {
+        #[test]
+        fn life_03_groups_are_exactly_the_near_duplicates_of_their_best(
+            sayings in proptest::collection::vec(any_saying(), 0..12),
+        ) {
+            let given: Vec<Saying<'_>> =
+                sayings.iter().map(|(category, content)| Saying { category, content }).collect();
+            let found = groups(&given);
+            let near = |a: usize, b: usize| near_duplicates(
+                (given[a].category, given[a].content), (given[b].category, given[b].content));
+            // The plain way to say the same, pair by pair.
+            let mut taken = vec![false; given.len()];
+            let mut expected = Vec::new();
+            for best in 0..given.len() {
+                if taken[best] { continue; }
+                let like: Vec<usize> =
+                    (best + 1..given.len()).filter(|other| !taken[*other] && near(best, *other)).collect();
+                if like.is_empty() { continue; }
+                let group: Vec<usize> = std::iter::once(best).chain(like).collect();
+                for place in &group { taken[*place] = true; }
+                expected.push(group);
+            }
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn life_02_a_near_duplicate_always_has_one_of_the_probes(
+            (one, other) in (any_saying(), any_saying()),
+            rare in any::<u64>(),
+        ) {
+            let (a, b) = (one.1, other.1);
+            if near_duplicates(("c", &a), ("c", &b))
+                && let Some(probes) = probe_tokens(&a, |token| token.len() as u64 ^ rare)
+            {
+                let index = super::super::tokens::index_text(&b);
+                let has = |probe: &String| index.split(' ').any(|token| token == probe);
+                prop_assert!(probes.iter().any(has), "{a:?} {b:?} {probes:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which learnings matter to a task: pure ranking, the same for every store.
 //!
 //! ```text
-//! terms(query) ─► store: how often each occurs ─► lookup_terms ─► store: at most 200 candidates ─► rank
+//! terms(query) ─► store: how often each occurs ─► lookup ─► store: who has them ─► shortlist ─► ranking
 //! ```
 //!
 //! | part of a score | what it says | where |
@@ -12,6 +12,8 @@
 //! | agreement | it shares tags with the other best matches | `agreement` |
 //! | recency, record | it is new; it helped or hurt before | `score`, [`record`] |
 //!
+//! Over time: [`dedupe`] finds what says the same twice, [`upkeep`] says what to merge and what to put away.
+//!
 //! A score is the sum of its parts. Time is passed in; equal input gives equal output.
 
 mod agreement;
@@ -20,7 +22,9 @@ mod mentions;
 pub mod query;
 pub mod record;
 mod score;
+mod shortlist;
 pub mod tokens;
+pub mod upkeep;
 pub mod weights;
 
 #[cfg(test)]
@@ -28,9 +32,12 @@ mod tests;
 
 use std::collections::HashMap;
 
-pub use query::{RecallQuery, Term, TermKind, lookup_terms, terms};
-pub use score::rank;
+pub use query::{Lookup, RecallQuery, Term, TermKind, lookup, terms};
+pub use score::{rank, ranking};
+pub use shortlist::shortlist;
 pub use weights::Weights;
+
+use crate::model::Record;
 
 /// A learning as the store returns it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,14 +54,8 @@ pub struct Candidate {
     pub tags: Vec<String>,
     /// When it was learnt, in milliseconds since 1970.
     pub created_at_ms: i64,
-    /// How often it was shown.
-    pub shown: u32,
-    /// What it was credited with.
-    pub helpful: f64,
-    /// What it was debited with.
-    pub harmful: f64,
-    /// How many tasks credited or debited it.
-    pub tasks_credited: u32,
+    /// What came of showing it.
+    pub record: Record,
     /// Pinned by a person: never withheld.
     pub pinned: bool,
 }
@@ -74,8 +75,12 @@ pub struct Corpus {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RecallPolicy {
     /// The least relevance: text, tags, paths and failure together, so that neither age nor record lifts what has
-    /// nothing to do with the task.
-    pub floor: f64,
+    /// nothing to do with the task. None for a search, where a person judges.
+    pub floor: Option<f64>,
+    /// Whether learnings with a bad record are withheld.
+    pub withhold: bool,
+    /// Whether near-duplicates count once.
+    pub once: bool,
     /// How many at most.
     pub max: usize,
     /// The weights of the parts.
@@ -85,11 +90,54 @@ pub struct RecallPolicy {
 impl Default for RecallPolicy {
     fn default() -> Self {
         Self {
-            floor: weights::FLOOR,
+            floor: Some(weights::FLOOR),
+            withhold: true,
+            once: true,
             max: weights::MAX_LEARNINGS,
             weights: Weights::TUNED,
         }
     }
+}
+
+impl RecallPolicy {
+    /// A person's search: the same order, nothing kept back.
+    #[must_use]
+    pub fn search(max: usize) -> Self {
+        Self {
+            floor: None,
+            withhold: false,
+            once: false,
+            max,
+            ..Self::default()
+        }
+    }
+}
+
+/// What becomes of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case", tag = "fate")]
+pub enum Fate {
+    /// It is among the best.
+    Chosen,
+    /// Too little of it has to do with the task.
+    BelowFloor,
+    /// It hurt more than it helped.
+    Withheld,
+    /// A newer one says nearly the same.
+    Repeats,
+    /// Enough others are better.
+    BeyondLimit,
+}
+
+/// A candidate's score and what follows from it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Ranked {
+    /// The score.
+    #[serde(flatten)]
+    pub scored: Scored,
+    /// What follows.
+    #[serde(flatten)]
+    pub fate: Fate,
 }
 
 /// One learning's score.

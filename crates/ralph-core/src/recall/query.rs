@@ -114,12 +114,21 @@ pub(super) fn weighted_terms(query: &RecallQuery, weights: &Weights) -> Vec<Term
     all
 }
 
+/// A term to look candidates up with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lookup {
+    /// The token, as the index has it.
+    pub text: String,
+    /// What finding it is worth: its weight in the query times its rarity.
+    pub worth: f64,
+}
+
 /// The few terms to look candidates up with: heavy and rare first, within the index's budget.
 ///
 /// A term that no learning has is left out. The first one stays whatever it costs, so that a query whose words are
 /// all common still finds something.
 #[must_use]
-pub fn lookup_terms(terms: &[Term], corpus: &Corpus) -> Vec<Term> {
+pub fn lookup(terms: &[Term], corpus: &Corpus) -> Vec<Lookup> {
     let mut best = most_telling(terms, corpus, &Weights::TUNED, LOOKUP_TERMS);
     let mut spent = 0_u64;
     let mut first = true;
@@ -133,7 +142,12 @@ pub fn lookup_terms(terms: &[Term], corpus: &Corpus) -> Vec<Term> {
         }
         false
     });
-    best.into_iter().map(|(term, _)| term.clone()).collect()
+    best.into_iter()
+        .map(|(term, idf)| Lookup {
+            text: term.text.clone(),
+            worth: term.weight * idf,
+        })
+        .collect()
 }
 
 /// The terms by weight times rarity, best first, each with its rarity.

@@ -1,16 +1,20 @@
 //! What a learning's record of helping or hurting does to its rank.
 
-use super::Candidate;
 use super::weights::Weights;
+use super::{Candidate, as_f64};
+use crate::model::Record;
 
-/// The record from -1 (always hurt) to 1 (always helped); 0 where nothing is known.
+/// The record from -1 (always hurt) to 1 (always helped); 0 where nothing is known or where all went as expected.
 ///
-/// Imagined undecided outcomes hold it near 0 until there is evidence.
+/// What counts is how many tasks were done against how many were to be expected: failing on a task that mostly fails
+/// says little against a learning. Imagined undecided tasks hold the record near 0 until there is evidence.
 #[must_use]
-pub fn record(candidate: &Candidate, weights: &Weights) -> f64 {
-    let helpful = counted(candidate.helpful);
-    let harmful = counted(candidate.harmful);
-    (helpful - harmful) / (helpful + harmful + weights.record_prior)
+pub fn record(record: &Record, weights: &Weights) -> f64 {
+    let tasks = as_f64(record.tasks());
+    let unjudged = as_f64(record.tasks().saturating_sub(record.judged));
+    // Counters that no attempt explains were set by a file or by hand: an even chance.
+    let expected = finite(record.expected).clamp(0.0, tasks - unjudged) + unjudged / 2.0;
+    (as_f64(record.helpful) - expected) / (tasks + weights.record_prior)
 }
 
 /// Whether the record is bad enough to show the learning no more: never a pinned one, and never before enough tasks
@@ -18,15 +22,74 @@ pub fn record(candidate: &Candidate, weights: &Weights) -> f64 {
 #[must_use]
 pub fn withheld(candidate: &Candidate, weights: &Weights) -> bool {
     !candidate.pinned
-        && candidate.tasks_credited >= weights.withhold_tasks
-        && record(candidate, weights) <= weights.withhold_record
+        && candidate.record.tasks() >= weights.withhold_tasks
+        && record(&candidate.record, weights) <= weights.withhold_record
 }
 
-/// A stored counter as a number one can calculate with, whatever the file says.
-fn counted(counter: f64) -> f64 {
-    if counter.is_nan() {
-        0.0
-    } else {
-        counter.clamp(0.0, 1e9)
+/// How often attempts like this one end done: those with as many counted tries before them.
+///
+/// One imagined success and one imagined failure stand for what is not known yet.
+#[must_use]
+pub fn base_rate(attempts: u64, done: u64) -> f64 {
+    (as_f64(done.min(attempts)) + 1.0) / (as_f64(attempts) + 2.0)
+}
+
+fn finite(number: f64) -> f64 {
+    if number.is_finite() { number } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(helpful: u64, harmful: u64, rate: f64) -> f64 {
+        let judged = helpful + harmful;
+        let expected = as_f64(judged) * rate;
+        record(
+            &Record {
+                helpful,
+                harmful,
+                judged,
+                expected,
+            },
+            &Weights::TUNED,
+        )
+    }
+
+    #[test]
+    fn lrn_09_a_hard_task_does_not_sink_good_advice() {
+        assert!(judged(0, 1, 0.05) > -0.05);
+        assert!(judged(0, 1, 0.9) < -0.25);
+        // One success where nearly all fail is worth many failures there.
+        assert!(judged(1, 9, 0.05) > 0.0);
+    }
+
+    #[test]
+    fn lrn_09_what_goes_as_expected_says_nothing() {
+        assert!(judged(8, 2, 0.8).abs() < 1e-9);
+        assert!(judged(0, 0, 0.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn lrn_09_counters_that_no_attempt_explains_count_at_even_chances() {
+        let by_hand = Record {
+            harmful: 5,
+            ..Record::default()
+        };
+        assert!((record(&by_hand, &Weights::TUNED) - judged(0, 5, 0.5)).abs() < 1e-9);
+        let odd = Record {
+            helpful: 1,
+            judged: 9,
+            expected: f64::NAN,
+            ..Record::default()
+        };
+        assert!(record(&odd, &Weights::TUNED).is_finite());
+    }
+
+    #[test]
+    fn lrn_09_base_rates_begin_at_one_half() {
+        assert!((base_rate(0, 0) - 0.5).abs() < 1e-9);
+        assert!(base_rate(100, 10) < 0.11);
+        assert!(base_rate(1, 5) < 1.0);
     }
 }

@@ -9,7 +9,7 @@ use super::query::{RecallQuery, Term, TermKind, head, heavier, most_telling, wei
 use super::record::{record, withheld};
 use super::tokens::{each_token, words};
 use super::weights::{MAX_CONTENT_BYTES, MAX_TAGS, Weights};
-use super::{Candidate, Corpus, RecallPolicy, ScoreParts, Scored, as_f64};
+use super::{Candidate, Corpus, Fate, Ranked, RecallPolicy, ScoreParts, Scored, as_f64};
 
 const DAY_MS: f64 = 86_400_000.0;
 
@@ -23,7 +23,51 @@ pub fn rank(
     now_ms: i64,
     policy: &RecallPolicy,
 ) -> Vec<Scored> {
-    let weights = &policy.weights;
+    ranking(query, candidates, corpus, now_ms, policy)
+        .into_iter()
+        .filter(|ranked| ranked.fate == Fate::Chosen)
+        .map(|ranked| ranked.scored)
+        .collect()
+}
+
+/// All candidates, best first, each with what becomes of it.
+#[must_use]
+pub fn ranking(
+    query: &RecallQuery,
+    candidates: &[Candidate],
+    corpus: &Corpus,
+    now_ms: i64,
+    policy: &RecallPolicy,
+) -> Vec<Ranked> {
+    let parts = score_parts(query, candidates, corpus, now_ms, &policy.weights);
+    let mut sorted: Vec<(&Candidate, ScoreParts)> = candidates.iter().zip(parts).collect();
+    sorted.sort_by(|(a, a_parts), (b, b_parts)| {
+        heavier(a_parts.total(), b_parts.total())
+            .then_with(|| b.created_at_ms.cmp(&a.created_at_ms))
+            .then_with(|| a.id.cmp(&b.id))
+    });
+    let fates = fates(&sorted, policy);
+    sorted
+        .into_iter()
+        .zip(fates)
+        .map(|((candidate, parts), fate)| Ranked {
+            scored: Scored {
+                id: candidate.id.clone(),
+                score: parts.total(),
+                parts,
+            },
+            fate,
+        })
+        .collect()
+}
+
+fn score_parts(
+    query: &RecallQuery,
+    candidates: &[Candidate],
+    corpus: &Corpus,
+    now_ms: i64,
+    weights: &Weights,
+) -> Vec<ScoreParts> {
     let mut parts = text_parts(query, candidates, corpus, weights);
     let tags = Tags::new(candidates, corpus, weights);
     tags.add_matches(query, &mut parts, weights);
@@ -33,37 +77,52 @@ pub fn rank(
     for ((parts, candidate), agreed) in parts.iter_mut().zip(candidates).zip(agreed) {
         parts.agreement = agreed;
         parts.recency = recency(candidate, now_ms, weights);
-        parts.record = parts.total() * weights.record * record(candidate, weights);
+        parts.record = parts.total() * weights.record * record(&candidate.record, weights);
     }
-    let mut ranked: Vec<(&Candidate, ScoreParts)> = candidates
+    parts
+}
+
+/// The cuts, in order: relevance, record, repetition, number.
+fn fates(sorted: &[(&Candidate, ScoreParts)], policy: &RecallPolicy) -> Vec<Fate> {
+    let mut fates: Vec<Fate> = sorted
         .iter()
-        .zip(parts)
-        .filter(|(candidate, parts)| {
-            parts.relevance() > policy.floor && !withheld(candidate, weights)
+        .map(|(candidate, parts)| {
+            if policy.floor.is_some_and(|floor| parts.relevance() <= floor) {
+                Fate::BelowFloor
+            } else if policy.withhold && withheld(candidate, &policy.weights) {
+                Fate::Withheld
+            } else {
+                Fate::BeyondLimit
+            }
         })
         .collect();
-    ranked.sort_by(|(a, a_parts), (b, b_parts)| {
-        heavier(a_parts.total(), b_parts.total())
-            .then_with(|| b.created_at_ms.cmp(&a.created_at_ms))
-            .then_with(|| a.id.cmp(&b.id))
-    });
-    let entries: Vec<Entry<'_>> = ranked
-        .iter()
-        .map(|(candidate, _)| Entry {
-            category: &candidate.category,
-            content: head(&candidate.content, MAX_CONTENT_BYTES),
-            created_at_ms: candidate.created_at_ms,
-        })
+    let left: Vec<usize> = (0..sorted.len())
+        .filter(|place| fates.get(*place) == Some(&Fate::BeyondLimit))
         .collect();
-    keep_newest(&entries, policy.max)
-        .into_iter()
-        .filter_map(|place| ranked.get(place))
-        .map(|(candidate, parts)| Scored {
-            id: candidate.id.clone(),
-            score: parts.total(),
-            parts: *parts,
-        })
-        .collect()
+    if policy.once {
+        let entries: Vec<Entry<'_>> = left
+            .iter()
+            .filter_map(|place| sorted.get(*place))
+            .map(|(candidate, _)| Entry {
+                category: &candidate.category,
+                content: head(&candidate.content, MAX_CONTENT_BYTES),
+                created_at_ms: candidate.created_at_ms,
+            })
+            .collect();
+        let choice = keep_newest(&entries, policy.max);
+        for (place, fate) in left.iter().zip(choice) {
+            if let Some(slot) = fates.get_mut(*place) {
+                *slot = fate;
+            }
+        }
+    } else {
+        for place in left.iter().take(policy.max) {
+            if let Some(fate) = fates.get_mut(*place) {
+                *fate = Fate::Chosen;
+            }
+        }
+    }
+    fates
 }
 
 /// How often each of the query's terms occurs in one candidate, by field weight.

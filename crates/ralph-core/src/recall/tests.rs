@@ -145,7 +145,7 @@ fn lrn_05_three_matching_tags_beat_one_however_new() {
             let task = query("Some advice", "the cache of the lexer behind the socket");
             let all = [one, three];
             let policy = RecallPolicy {
-                floor: 0.0,
+                floor: Some(0.0),
                 ..RecallPolicy::default()
             };
             let shown = rank(&task, &all, &known, NOW, &policy);
@@ -217,8 +217,8 @@ fn lrn_07_near_duplicates_take_one_place_and_the_newest_is_shown() {
 fn lrn_09_the_better_record_ranks_higher() {
     let mut good = learning("good", "parser advice one", &[]);
     let mut bad = learning("bad", "parser advice two", &[]);
-    (good.helpful, good.tasks_credited) = (2.0, 2);
-    (bad.harmful, bad.tasks_credited) = (1.0, 1);
+    good.record.helpful = 2;
+    bad.record.harmful = 1;
     bad.created_at_ms = NOW;
     let none = learning("none", "parser advice six", &[]);
     let shown = ranked(&query("parser", ""), &[bad, none, good]);
@@ -229,17 +229,56 @@ fn lrn_09_the_better_record_ranks_higher() {
 #[test]
 fn lrn_09_a_bad_record_is_withheld_after_five_tasks_and_never_when_pinned() {
     let mut bad = learning("bad", "parser advice", &[]);
-    (bad.harmful, bad.tasks_credited) = (4.0, 4);
+    bad.record.harmful = 4;
     let task = query("parser", "");
     assert_eq!(
         ranked(&task, std::slice::from_ref(&bad)).len(),
         1,
         "four tasks are too few"
     );
-    (bad.harmful, bad.tasks_credited) = (5.0, 5);
+    bad.record.harmful = 5;
     assert!(ranked(&task, std::slice::from_ref(&bad)).is_empty());
     bad.pinned = true;
     assert_eq!(ranked(&task, &[bad]).len(), 1);
+}
+
+#[test]
+fn a_search_keeps_nothing_back_and_an_explanation_says_what_became_of_each() {
+    let task = query("Tokenizer loses commas", "");
+    let mut hurt = learning("hurt", "tokenizer commas: delete the file", &[]);
+    hurt.record.harmful = 9;
+    let mut old = learning("old", "the tokenizer drops trailing commas", &["tokenizer"]);
+    old.created_at_ms = NOW - 9 * DAY;
+    let all = [
+        learning("new", "the tokenizer drops trailing commas", &["tokenizer"]),
+        old,
+        hurt,
+        learning("off", "colours of the login page", &["css"]),
+        learning("more", "tokenizer tests live in tests/tokens", &[]),
+    ];
+    let policy = RecallPolicy {
+        max: 1,
+        ..RecallPolicy::default()
+    };
+    let ranked = ranking(&task, &all, &corpus(50), NOW, &policy);
+    let mut fates: Vec<(&str, &Fate)> = ranked
+        .iter()
+        .map(|r| (r.scored.id.as_str(), &r.fate))
+        .collect();
+    fates.sort_by_key(|(id, _)| *id);
+    assert_eq!(
+        fates,
+        [
+            ("hurt", &Fate::Withheld),
+            ("more", &Fate::BeyondLimit),
+            ("new", &Fate::Chosen),
+            ("off", &Fate::BelowFloor),
+            ("old", &Fate::Repeats),
+        ]
+    );
+    let found = rank(&task, &all, &corpus(50), NOW, &RecallPolicy::search(9));
+    let order: Vec<&str> = ranked.iter().map(|r| r.scored.id.as_str()).collect();
+    assert_eq!(ids(&found), order, "the same order, all of it");
 }
 
 #[test]
@@ -275,18 +314,18 @@ fn lookup_terms_are_few_rare_and_within_the_budget() {
     let all = terms(&query("title", &text));
     assert_eq!(all.len(), weights::MAX_TERMS);
     let mut known = corpus(100_000);
-    known.df = all.iter().map(|term| (term.text.clone(), 9_000)).collect();
-    assert_eq!(lookup_terms(&all, &known).len(), 2, "the index's budget");
+    known.df = all.iter().map(|term| (term.text.clone(), 1_800)).collect();
+    assert_eq!(lookup(&all, &known).len(), 2, "the index's budget");
     known.df.values_mut().for_each(|df| *df = 5);
-    assert_eq!(lookup_terms(&all, &known).len(), weights::LOOKUP_TERMS);
+    assert_eq!(lookup(&all, &known).len(), weights::LOOKUP_TERMS);
     known.df.values_mut().for_each(|df| *df = 90_000);
     assert_eq!(
-        lookup_terms(&all, &known).len(),
+        lookup(&all, &known).len(),
         1,
         "common words alone still find something"
     );
     assert!(
-        lookup_terms(&all, &corpus(5)).is_empty(),
+        lookup(&all, &corpus(5)).is_empty(),
         "no learning has any of them"
     );
 }
@@ -310,8 +349,17 @@ fn any_text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn any_number() -> impl Strategy<Value = f64> {
-    prop_oneof![Just(0.0), 0.0..9.0, any::<f64>()]
+fn any_count() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 0_u64..9, any::<u64>()]
+}
+
+prop_compose! {
+    fn any_record()(
+        helpful in any_count(), harmful in any_count(), judged in any_count(),
+        expected in prop_oneof![Just(0.0), 0.0..9.0, any::<f64>()],
+    ) -> Record {
+        Record { helpful, harmful, judged, expected }
+    }
 }
 
 prop_compose! {
@@ -319,11 +367,10 @@ prop_compose! {
         id in "[a-z0-9]{4}", category in "[ab]", title in any_text(), content in any_text(),
         tags in proptest::collection::vec(any_text(), 0..4),
         created_at_ms in prop_oneof![any::<i64>(), NOW - 9 * DAY..NOW],
-        helpful in any_number(), harmful in any_number(),
-        tasks_credited in 0_u32..9, pinned in any::<bool>(),
+        record in any_record(), pinned in any::<bool>(),
     ) -> Candidate {
         Candidate {
-            id, category, title, content, tags, created_at_ms, shown: 0, helpful, harmful, tasks_credited, pinned,
+            id, category, title, content, tags, created_at_ms, record, pinned,
         }
     }
 }
@@ -347,12 +394,12 @@ proptest! {
         let mut known = corpus(documents);
         known.df = terms(&query).into_iter().map(|term| (term.text, count)).collect();
         known.tag_df = HashMap::from([("parser".to_owned(), count)]);
-        prop_assert!(lookup_terms(&terms(&query), &known).len() <= weights::LOOKUP_TERMS);
+        prop_assert!(lookup(&terms(&query), &known).len() <= weights::LOOKUP_TERMS);
         let policy = RecallPolicy { max, ..RecallPolicy::default() };
         let shown = rank(&query, &candidates, &known, now, &policy);
         prop_assert!(shown.len() <= max);
         prop_assert!(shown.iter().all(|s| s.score.is_finite() && s.score == s.parts.total()));
-        prop_assert!(shown.iter().all(|s| s.parts.relevance() > policy.floor));
+        prop_assert!(shown.iter().all(|s| s.parts.relevance() > weights::FLOOR));
         prop_assert!(shown.is_sorted_by(|a, b| a.score >= b.score));
         prop_assert_eq!(&shown, &rank(&query, &candidates, &known, now, &policy));
     }

@@ -1,17 +1,20 @@
 //! The one place that knows how things are kept. The rest of the program speaks in domain types, so that a
 //! second engine can stand beside SQLite: it implements these traits and passes the same tests.
 
+mod learnings;
 mod records;
 mod sqlite;
 
 use std::path::PathBuf;
 
+pub use learnings::*;
 pub use records::*;
 pub use sqlite::SqliteStore;
 
 use crate::event::RunEvent;
 use crate::model::{
-    Attempt, NewTask, RunId, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp, Token,
+    Attempt, LearningId, LearningState, NewTask, RunId, Status, Task, TaskEdit, TaskId,
+    TaskMetrics, Timestamp, Token,
 };
 
 /// Why the store refused or failed.
@@ -56,6 +59,22 @@ pub enum StoreError {
     /// The claim is no longer held; somebody else has taken or recorded the attempt.
     #[error("the claim on {0} was lost to another process")]
     ClaimMoved(TaskId),
+    /// No learning has this id.
+    #[error("there is no learning `{0}`")]
+    UnknownLearning(String),
+    /// The learning is not in use.
+    #[error("the learning {id} is {state}{}", .successor.as_ref().map(|id| format!(" by {id}")).unwrap_or_default())]
+    LearningNotActive {
+        /// The learning.
+        id: LearningId,
+        /// Where it stands.
+        state: LearningState,
+        /// What took its place.
+        successor: Option<LearningId>,
+    },
+    /// Another learning has the id a file gives.
+    #[error("the id `{0}` is taken by another learning")]
+    LearningIdTaken(LearningId),
     /// The file was written by a newer Ralph.
     #[error("{path} has schema version {found}; this Ralph knows versions up to {known}")]
     NewerSchema {
@@ -200,6 +219,8 @@ pub trait HistoryStore {
     fn run_history(&self, run: &RunId) -> Result<Vec<Attempt>>;
     /// Counted failures of a task with their reports, oldest first.
     fn failures(&self, task: &TaskId) -> Result<Vec<PastFailure>>;
+    /// Reports of counted failures, oldest first.
+    fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>>;
     /// The kept counters of a task.
     fn metrics(&self, task: &TaskId) -> Result<TaskMetrics>;
     /// How many tries of a task are recorded, and how many of them count.
@@ -215,6 +236,6 @@ pub trait HistoryStore {
 }
 
 /// Everything a store can do.
-pub trait Store: PlanStore + RunStore + HistoryStore + Send {}
+pub trait Store: PlanStore + RunStore + HistoryStore + LearningStore + Send {}
 
-impl<T: PlanStore + RunStore + HistoryStore + Send> Store for T {}
+impl<T: PlanStore + RunStore + HistoryStore + LearningStore + Send> Store for T {}

@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
-    Difficulty, ErrorType, GateRecord, GitRecord, Key, Learning, Outcome, ReportRow, RunId, Status,
-    Task, TaskId, TaskMetrics, Timestamp, Token,
+    Difficulty, ErrorType, GateRecord, GitRecord, Key, LearningId, NewLearning, Outcome, ReportRow,
+    RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
 };
 
 /// Which tasks a run may touch.
@@ -271,6 +271,8 @@ pub struct AttemptStart {
     pub log_path: Option<String>,
     /// Where the agent works.
     pub work_dir: String,
+    /// The learnings its prompt shows, best first.
+    pub learnings: Vec<LearningId>,
 }
 
 /// A claim as stored.
@@ -320,6 +322,8 @@ pub struct UnfinishedAttempt {
     pub log_path: Option<String>,
     /// Where the agent worked.
     pub work_dir: Option<String>,
+    /// The learnings its prompt showed, best first.
+    pub learnings: Vec<LearningId>,
 }
 
 /// What becomes of the task after an attempt.
@@ -386,7 +390,7 @@ pub struct Capture {
     /// The report of a counted failure.
     pub report: Option<ReportRow>,
     /// What the agent learnt.
-    pub learnings: Vec<Learning>,
+    pub learnings: Vec<NewLearning>,
     /// The agent's estimate.
     pub difficulty: Option<Difficulty>,
     /// Counters after this attempt.
@@ -412,6 +416,47 @@ pub struct PastFailure {
     pub duration_ms: u64,
     /// Its report.
     pub report: Option<ReportRow>,
+}
+
+/// Which failures are wanted; all conditions must hold.
+#[derive(Clone, Debug, Default)]
+pub struct FailureFilter {
+    /// Of this task.
+    pub task: Option<TaskId>,
+    /// With this error category.
+    pub category: Option<String>,
+    /// At this time or later.
+    pub since: Option<Timestamp>,
+    /// Of this run.
+    pub run: Option<RunId>,
+}
+
+/// A report with the attempt it belongs to, as `ralph failures --json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FailureRow {
+    /// The task.
+    pub task_id: TaskId,
+    /// Its key.
+    pub key: Option<Key>,
+    /// Its title.
+    pub title: String,
+    /// The ordinal among the task's counted tries.
+    pub attempt: u32,
+    /// The try's number in the database.
+    pub attempt_number: u32,
+    /// The run.
+    pub run_id: Option<RunId>,
+    /// The model.
+    pub model: String,
+    /// How the attempt ended.
+    pub outcome: Outcome,
+    /// What went wrong.
+    pub error_type: Option<ErrorType>,
+    /// When the report was made.
+    pub created_at: Timestamp,
+    /// The report.
+    #[serde(flatten)]
+    pub report: ReportRow,
 }
 
 /// Sums over all time.

@@ -11,7 +11,7 @@ use crate::command_error::CommandResult;
 use crate::commands::run;
 use crate::output;
 use crate::settings::{Value, build_agent};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, now};
 
 /// Print exactly the prompt that a task's next attempt would get on its standard input.
 ///
@@ -59,6 +59,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         store: &workspace.store,
         agent: agent.as_ref(),
         settings: &run_settings,
+        now: now(),
     };
     let prompt = prompter.prompt(&task, &metrics, 1, RunRates::default())?;
     let stdin = agent.prompt(&prompt.rules, &prompt.task);

@@ -195,7 +195,7 @@ pub const KEYS: &[Key] = &[
         "5000",
         "Characters of a prompt that memory may take.",
     ),
-    later(
+    key(
         "memory",
         "max_learnings",
         Kind::CountOrZero,

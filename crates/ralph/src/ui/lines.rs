@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, RunEvent};
-use ralph_core::model::{GateOutcome, Outcome, Status};
+use ralph_core::model::{GateOutcome, LearningId, Outcome, Status};
+use ralph_core::store::Merged;
 
 use super::format;
 use super::style::{self, BOLD, DIM, GREEN, RED, YELLOW, paint};
@@ -65,6 +66,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             Some(paint(YELLOW, format_args!("… waiting for {reason}{until}")))
         }
         EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
+        EventKind::LearningsTidied { merged, pruned } => Some(paint(DIM, tidied(merged, pruned))),
         EventKind::Interrupted { signal } => {
             Some(paint(YELLOW, format_args!("! {signal}: ending")))
         }
@@ -76,6 +78,22 @@ pub fn line(event: &RunEvent) -> Option<String> {
         | EventKind::Progress { .. }
         | EventKind::RunFinished { .. } => None,
     }
+}
+
+fn tidied(merged: &[Merged], pruned: &[LearningId]) -> String {
+    let joined: usize = merged.iter().map(|merge| merge.from.len()).sum();
+    let mut done = Vec::new();
+    if joined > 0 {
+        done.push(format!(
+            "{joined} near-duplicates merged into {}",
+            merged.len()
+        ));
+    }
+    if !pruned.is_empty() {
+        done.push(format!("{} old and unused put away", pruned.len()));
+    }
+    let done = done.join(", ");
+    format!("· learnings: {done}; `ralph learnings restore ID` undoes it")
 }
 
 fn attempt(finished: &AttemptFinished) -> String {

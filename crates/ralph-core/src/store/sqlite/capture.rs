@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Refusal, claims, rows, runs, status};
-use crate::model::{Learning, Outcome, ReportRow, Status, TaskId, Timestamp};
+use super::{Refusal, claims, learnings, rows, runs, status};
+use crate::model::{Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
 
 /// Writes a capture inside a transaction.
@@ -26,9 +26,15 @@ pub(super) fn store(
             capture.ended_at,
         )?;
     }
-    for learning in &capture.learnings {
-        add_learning(tx, &capture.task_id, learning, capture.ended_at, random)?;
-    }
+    // Before the new ones: one of them may take the place of one that was shown.
+    learnings::credit(tx, capture, attempt_number, tries.counted)?;
+    learnings::learn(
+        tx,
+        &capture.learnings,
+        &capture.task_id,
+        capture.ended_at,
+        random,
+    )?;
     metrics(tx, capture)?;
     run_totals(tx, capture)?;
     breaker(tx, capture)?;
@@ -124,35 +130,6 @@ fn failure_report(
         report.retry_suggestion,
         report.excerpt,
         report.auto,
-        now.to_string(),
-    ])?;
-    Ok(())
-}
-
-fn add_learning(
-    tx: &Connection,
-    task: &TaskId,
-    learning: &Learning,
-    now: Timestamp,
-    random: Random<'_>,
-) -> rusqlite::Result<()> {
-    let mut taken = tx.prepare_cached("SELECT 1 FROM learnings WHERE id = ?1")?;
-    let id = loop {
-        let id = format!("l-{:06x}", random() & 0xff_ffff);
-        if !taken.exists([&id])? {
-            break id;
-        }
-    };
-    tx.prepare_cached(
-        "INSERT INTO learnings (id, task_id, category, content, relevance_tags, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?
-    .execute(params![
-        id,
-        task.as_str(),
-        learning.category,
-        learning.content,
-        rows::to_json(&learning.tags),
         now.to_string(),
     ])?;
     Ok(())

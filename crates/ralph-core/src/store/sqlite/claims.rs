@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Durability, Refusal, SqliteStore, rows};
-use crate::model::{RunId, TaskId, Timestamp, Token};
+use crate::model::{LearningId, RunId, TaskId, Timestamp, Token};
 use crate::store::{
     Claim, ClaimRequest, Claimed, Owner, Purpose, Result, Scope, StoreError, Tries,
     UnfinishedAttempt,
@@ -16,7 +16,7 @@ pub(super) const SCOPE: &str = "WITH RECURSIVE scope (id) AS (
 
 const COLUMNS: &str = "task_id, run_id, worker, host, pid, pid_started, token, expires_at, claimed_at,
     purpose, attempt_number, iteration, agent, model, rationale, started_at, commit_before, log_path,
-    work_dir";
+    work_dir, learnings";
 
 impl SqliteStore {
     pub(super) fn take_claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>> {
@@ -167,6 +167,10 @@ fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
             commit_before: row.get(16)?,
             log_path: row.get(17)?,
             work_dir: row.get(18)?,
+            learnings: rows::json_list(&row.get::<_, String>(19)?)
+                .into_iter()
+                .map(LearningId::from_stored)
+                .collect(),
         },
     })
 }

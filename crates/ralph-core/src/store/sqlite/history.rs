@@ -1,20 +1,26 @@
 //! Reading what was recorded.
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::{SqliteStore, claims, rows};
 use crate::model::{
     Attempt, AttemptDetail, ErrorType, GateOutcome, Key, Outcome, ReportRow, RunId, TaskId,
     TaskMetrics,
 };
-use crate::store::{Breaker, BreakerState, HistoryStore, PastFailure, Result, Totals, Tries};
+use crate::store::{
+    Breaker, BreakerState, FailureFilter, FailureRow, HistoryStore, PastFailure, Result, Totals,
+    Tries,
+};
+use crate::text;
 
 const ATTEMPT: &str = "SELECT o.task_id, t.key, o.ordinal, o.run_id, o.iteration, o.model, o.outcome,
     o.error_type, o.started_at, o.duration_ms, o.cost_usd, o.tokens_input, o.tokens_output,
     o.commit_before, o.commit_after, o.files_changed, o.rationale, o.counted, o.attempt_number, o.worker,
     o.agent, o.session_id, o.tokens_cache_read, o.tokens_cache_write, o.message, o.gate_outcome,
     o.gate_flaky, o.gate_green_before, o.gate_files_changed, o.gate_output, o.denials,
-    o.service_retries, o.log_path
+    o.service_retries, o.log_path,
+    (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
+        WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place))
     FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
 
 impl HistoryStore for SqliteStore {
@@ -56,6 +62,34 @@ impl HistoryStore for SqliteStore {
                  ORDER BY o.attempt_number",
             )?
             .query_map([task.as_str()], failure)?
+            .collect()
+        })
+    }
+
+    fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT o.ordinal, o.model, o.outcome, o.duration_ms, r.what_was_tried, r.why_it_failed,
+                        r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
+                        r.excerpt, r.auto, o.task_id, t.key, t.title, o.attempt_number, o.run_id,
+                        o.error_type, r.created_at
+                 FROM failure_reports r
+                 JOIN iteration_outcomes o
+                     ON o.task_id = r.task_id AND o.attempt_number = r.attempt_number
+                 JOIN tasks t ON t.id = r.task_id
+                 WHERE (?1 IS NULL OR r.task_id = ?1) AND (?2 IS NULL OR r.error_category = ?2)
+                     AND (?3 IS NULL OR r.created_at >= ?3) AND (?4 IS NULL OR o.run_id = ?4)
+                 ORDER BY r.created_at, o.rowid",
+            )?
+            .query_map(
+                params![
+                    filter.task.as_ref().map(TaskId::as_str),
+                    filter.category,
+                    filter.since.map(|since| since.to_string()),
+                    filter.run.as_ref().map(RunId::as_str),
+                ],
+                failure_row,
+            )?
             .collect()
         })
     }
@@ -166,27 +200,52 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
             denials: rows::json_list(&row.get::<_, String>(30)?),
             service_retries: row.get(31)?,
             log_path: row.get(32)?,
+            learnings_shown: rows::json_list(&row.get::<_, String>(33)?),
         },
         files_changed,
+    })
+}
+
+fn failure_row(row: &Row<'_>) -> rusqlite::Result<FailureRow> {
+    let outcome = outcome(row, 2)?;
+    Ok(FailureRow {
+        task_id: TaskId::from_stored(row.get::<_, String>(12)?),
+        key: row.get::<_, Option<String>>(13)?.map(Key::from_stored),
+        title: text::one_line(&row.get::<_, String>(14)?, usize::MAX),
+        attempt: row.get(0)?,
+        attempt_number: row.get(15)?,
+        run_id: row.get::<_, Option<String>>(16)?.map(RunId::from_stored),
+        model: row.get(1)?,
+        outcome,
+        error_type: row
+            .get::<_, Option<String>>(17)?
+            .map(|text| ErrorType::from_stored(outcome, &text)),
+        created_at: rows::time(row, 18)?,
+        report: report(row)?,
+    })
+}
+
+/// The report in columns 4 to 11.
+fn report(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
+    Ok(ReportRow {
+        what_was_tried: row.get(4)?,
+        why_it_failed: row.get(5)?,
+        error_category: row.get(6)?,
+        relevant_files: row
+            .get::<_, Option<String>>(7)?
+            .map(|text| rows::json_list(&text))
+            .unwrap_or_default(),
+        stack_trace_snippet: row.get(8)?,
+        retry_suggestion: row.get(9)?,
+        excerpt: row.get(10)?,
+        auto: row.get(11)?,
     })
 }
 
 fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
     let report = match row.get::<_, Option<String>>(4)? {
         None => None,
-        Some(what_was_tried) => Some(ReportRow {
-            what_was_tried,
-            why_it_failed: row.get(5)?,
-            error_category: row.get(6)?,
-            relevant_files: row
-                .get::<_, Option<String>>(7)?
-                .map(|text| rows::json_list(&text))
-                .unwrap_or_default(),
-            stack_trace_snippet: row.get(8)?,
-            retry_suggestion: row.get(9)?,
-            excerpt: row.get(10)?,
-            auto: row.get(11)?,
-        }),
+        Some(_) => Some(report(row)?),
     };
     Ok(PastFailure {
         attempt: row.get(0)?,

@@ -5,6 +5,7 @@ mod change;
 mod claims;
 mod graph;
 mod history;
+mod learnings;
 mod migrate;
 mod plan;
 mod rows;
@@ -57,6 +58,7 @@ impl SqliteStore {
             .fold_log_on_close(false)
             .map_err(|e| translate(path, e))?;
         migrate::run(&mut store)?;
+        store.index_learnings()?;
         store
             .fold_log_on_close(true)
             .map_err(|e| translate(path, e))?;
@@ -79,6 +81,14 @@ impl SqliteStore {
         self.conn
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !fold)
             .map(|_| ())
+    }
+
+    /// Indexes learnings that another program wrote, or an older Ralph.
+    fn index_learnings(&mut self) -> Result<()> {
+        if self.read(learnings::index::is_behind)? {
+            self.write(Durability::Process, |tx| Ok(learnings::index::sync(tx)?))?;
+        }
+        Ok(())
     }
 
     /// SQLite's own check of the file: `ok`, or what is wrong.

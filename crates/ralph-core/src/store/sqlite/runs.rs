@@ -107,7 +107,7 @@ impl RunStore for SqliteStore {
                 .prepare_cached(
                     "UPDATE claims SET attempt_number = ?3, iteration = ?4, agent = ?5, model = ?6,
                             rationale = ?7, started_at = ?8, commit_before = ?9, log_path = ?10,
-                            work_dir = ?11
+                            work_dir = ?11, learnings = ?12
                      WHERE task_id = ?1 AND token = ?2",
                 )?
                 .execute(params![
@@ -122,6 +122,7 @@ impl RunStore for SqliteStore {
                     start.commit_before,
                     start.log_path,
                     start.work_dir,
+                    rows::to_json(&start.learnings),
                 ])?;
             if held == 0 {
                 return Err(StoreError::ClaimMoved(start.task_id.clone()).into());

@@ -30,6 +30,7 @@ pub(super) fn dry_run(
         store: &workspace.store,
         agent,
         settings,
+        now: crate::workspace::now(),
     };
     let mut rows = Vec::new();
     for id in workspace.store.ready(&settings.scope, most)? {

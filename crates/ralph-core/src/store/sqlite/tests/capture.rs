@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::{Fixture, NOW, event, outcome};
 use crate::agent::Usage;
 use crate::model::{
-    ErrorType, GateOutcome, GateRecord, GitRecord, Learning, Outcome, ReportRow, Status,
+    ErrorType, GateOutcome, GateRecord, GitRecord, NewLearning, Outcome, ReportRow, Status,
     TaskMetrics,
 };
 use crate::store::{Children, HistoryStore, PlanStore, RunStore, StoreError, TaskNext};
@@ -57,7 +57,8 @@ fn everything_of_an_attempt_reads_back() {
         consecutive_failures: 1,
         ..TaskMetrics::default()
     };
-    capture.learnings = vec![Learning {
+    capture.learnings = vec![NewLearning {
+        title: None,
         category: "pitfall".into(),
         content: "c".into(),
         tags: vec!["t".into()],
@@ -146,7 +147,8 @@ fn sch_07_deleting_a_task_that_has_run_keeps_its_learnings() {
     let (claimed, token) = f.claim().unwrap();
     let mut capture = outcome(&claimed, &token, Outcome::Failed, TaskNext::Pending);
     capture.report = Some(report());
-    capture.learnings = vec![Learning {
+    capture.learnings = vec![NewLearning {
+        title: None,
         category: "other".into(),
         content: "c".into(),
         tags: vec!["t".into()],

@@ -137,6 +137,7 @@ fn plan_07_a_capture_whose_token_has_moved_is_refused_whole() {
         commit_before: None,
         log_path: None,
         work_dir: ".".into(),
+        learnings: Vec::new(),
     };
     assert!(matches!(
         f.store.begin_attempt(&start, &event("r-1", 2)),

@@ -1,0 +1,144 @@
+//! Learnings as the store keeps them: looking them up, changing what becomes of them. Nothing is ever rewritten.
+
+use serde::Serialize;
+
+use super::{Random, Result};
+use crate::model::{Learning, LearningId, LearningState, NewLearning, Source, TaskId, Timestamp};
+use crate::recall::upkeep::Merge;
+use crate::recall::{Candidate, Corpus, Lookup, Term};
+
+/// Which learnings are wanted; all conditions must hold.
+#[derive(Clone, Debug, Default)]
+pub struct LearningFilter {
+    /// In this state only.
+    pub state: Option<LearningState>,
+    /// Of this category.
+    pub category: Option<String>,
+    /// With this tag, regardless of case.
+    pub tag: Option<String>,
+    /// Learnt from this task.
+    pub task: Option<TaskId>,
+    /// From there.
+    pub source: Option<Source>,
+    /// Pinned ones only.
+    pub pinned: bool,
+    /// Learnt at this time or later.
+    pub since: Option<Timestamp>,
+    /// Learnt before this time.
+    pub before: Option<Timestamp>,
+}
+
+/// A learning from a file.
+#[derive(Clone, Debug)]
+pub struct ImportedLearning {
+    /// Its id, where the file has one.
+    pub id: Option<LearningId>,
+    /// When it was learnt, where the file says so.
+    pub created_at: Option<Timestamp>,
+    /// What it says.
+    pub learning: NewLearning,
+}
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// New ones.
+    pub added: Vec<LearningId>,
+    /// Ids that were there already, with the same text.
+    pub known: Vec<LearningId>,
+}
+
+/// A change to a learning; what is `None` stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LearningEdit {
+    /// Another category.
+    pub category: Option<String>,
+    /// Another title; `Some(None)` takes it away.
+    pub title: Option<Option<String>>,
+    /// Another text.
+    pub content: Option<String>,
+    /// Other tags.
+    pub tags: Option<Vec<String>>,
+}
+
+/// Learnings that were joined into a new one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Merged {
+    /// The new one.
+    pub into: LearningId,
+    /// Those it stands for.
+    pub from: Vec<LearningId>,
+}
+
+/// What bringing back did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// These can be shown again.
+    pub restored: Vec<LearningId>,
+    /// These had taken their place and were put away.
+    pub retired: Vec<LearningId>,
+}
+
+/// How much there is to tidy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LearningCounts {
+    /// Active learnings.
+    pub active: u64,
+    /// Whether any became active since near-duplicates were last looked for.
+    pub unmerged: bool,
+}
+
+/// Insights: finding them, adding them, putting them away, bringing them back.
+pub trait LearningStore {
+    /// The learning with this id.
+    fn learning(&self, id: &str) -> Result<Learning>;
+    /// Those that match, newest first.
+    fn learnings(&self, filter: &LearningFilter) -> Result<Vec<Learning>>;
+    /// How many are active; kept, so that it costs nothing.
+    fn learning_counts(&self) -> Result<LearningCounts>;
+    /// How often each term occurs among active learnings.
+    fn corpus(&self, terms: &[Term]) -> Result<Corpus>;
+    /// The active learnings that have the most of these terms, learnt before a time if one is given; and in the
+    /// corpus, how many carry each of their tags.
+    fn candidates(
+        &self,
+        lookup: &[Lookup],
+        before: Option<Timestamp>,
+        most: usize,
+        corpus: &mut Corpus,
+    ) -> Result<Vec<Candidate>>;
+    /// Adds one that comes from no attempt.
+    fn add_learning(
+        &mut self,
+        new: &NewLearning,
+        source: Source,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<LearningId>;
+    /// Adds those of a file, all or none. Ids are kept and nothing is merged.
+    fn import_learnings(
+        &mut self,
+        learnings: &[ImportedLearning],
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<Imported>;
+    /// Adds a changed copy that takes the place of an active one.
+    fn edit_learning(
+        &mut self,
+        id: &LearningId,
+        edit: &LearningEdit,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<LearningId>;
+    /// Keeps a learning from being withheld and pruned, or ends that.
+    fn pin_learning(&mut self, id: &LearningId, pinned: bool) -> Result<()>;
+    /// Puts active learnings away.
+    fn prune_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<()>;
+    /// Undoes a pruning, a merge or an edit: what was put away can be shown again, and what had taken its place is put
+    /// away with all else it stood for brought back.
+    fn restore_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<Restored>;
+    /// Joins learnings: a new row per merge with the best one's text, all tags and the sum of the counters.
+    fn merge_learnings(&mut self, merges: &[Merge], random: Random<'_>) -> Result<Vec<Merged>>;
+    /// Notes that near-duplicates were looked for among all that are active now.
+    fn note_merged(&mut self) -> Result<()>;
+}

@@ -1,0 +1,338 @@
+//! Learnings in SQLite.
+
+mod change;
+mod credit;
+pub(super) mod index;
+mod join;
+
+pub(super) use credit::credit;
+pub(super) use join::learn;
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+
+use super::{Durability, SqliteStore, rows};
+use crate::model::{
+    Key, Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp,
+};
+use crate::recall::upkeep::Merge;
+use crate::recall::weights::LOOKUP_BUDGET;
+use crate::recall::{Candidate, Corpus, Lookup, Term, shortlist};
+use crate::store::{
+    Imported, ImportedLearning, LearningCounts, LearningEdit, LearningFilter, LearningStore,
+    Merged, Random, Restored, Result, StoreError,
+};
+
+const LEARNING: &str =
+    "SELECT l.id, l.category, l.title, l.content, l.relevance_tags, l.created_at,
+    l.task_id, t.key, l.source, l.pinned, l.shown, l.last_used_at, l.helpful, l.harmful, l.judged,
+    l.expected, l.pruned_at, l.superseded_by, l.restored_at
+    FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
+
+impl LearningStore for SqliteStore {
+    fn learning(&self, id: &str) -> Result<Learning> {
+        self.read(|conn| find(conn, id))?
+            .ok_or_else(|| StoreError::UnknownLearning(id.to_owned()))
+    }
+
+    fn learnings(&self, filter: &LearningFilter) -> Result<Vec<Learning>> {
+        let mut conditions: Vec<String> = Vec::new();
+        let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+        let mut with = |condition: &str, value: Box<dyn ToSql>| {
+            values.push(value);
+            conditions.push(condition.replace('?', &format!("?{}", values.len())));
+        };
+        if let Some(category) = &filter.category {
+            with("l.category = ?", Box::new(category.clone()));
+        }
+        if let Some(task) = &filter.task {
+            with("l.task_id = ?", Box::new(task.to_string()));
+        }
+        if let Some(source) = filter.source {
+            with("l.source = ?", Box::new(source.as_str()));
+        }
+        if let Some(since) = filter.since {
+            with("l.created_at >= ?", Box::new(since.to_string()));
+        }
+        if let Some(before) = filter.before {
+            with("l.created_at < ?", Box::new(before.to_string()));
+        }
+        if filter.pinned {
+            conditions.push("l.pinned = 1".to_owned());
+        }
+        conditions.extend(filter.state.map(|state| state_condition(state).to_owned()));
+        let wanted = if conditions.is_empty() {
+            "1".to_owned()
+        } else {
+            conditions.join(" AND ")
+        };
+        let sql = format!("{LEARNING} WHERE {wanted} ORDER BY l.created_at DESC, l.id");
+        let mut found: Vec<Learning> = self.read(|conn| {
+            conn.prepare(&sql)?
+                .query_map(rusqlite::params_from_iter(values), learning)?
+                .collect()
+        })?;
+        if let Some(tag) = &filter.tag {
+            // Not in SQL, whose lower() knows ASCII only.
+            let tag = tag.trim().to_lowercase();
+            found.retain(|learning| learning.tags.iter().any(|own| own.to_lowercase() == tag));
+        }
+        Ok(found)
+    }
+
+    fn learning_counts(&self) -> Result<LearningCounts> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT documents, indexed > merged_at FROM learning_corpus")?
+                .query_row([], |row| {
+                    Ok(LearningCounts {
+                        active: row.get(0)?,
+                        unmerged: row.get(1)?,
+                    })
+                })
+        })
+    }
+
+    fn corpus(&self, terms: &[Term]) -> Result<Corpus> {
+        let documents = self.learning_counts()?.active;
+        let mut corpus = Corpus {
+            documents,
+            ..Corpus::default()
+        };
+        if documents == 0 {
+            return Ok(corpus);
+        }
+        self.read(|conn| {
+            for term in terms {
+                let df = index::term_count(conn, &term.text)?;
+                if df > 0 {
+                    corpus.df.insert(term.text.clone(), df);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(corpus)
+    }
+
+    fn candidates(
+        &self,
+        lookup: &[Lookup],
+        before: Option<Timestamp>,
+        most: usize,
+        corpus: &mut Corpus,
+    ) -> Result<Vec<Candidate>> {
+        self.read(|conn| {
+            // With a time limit most of what is found may be too new, so nothing is cut off.
+            let deepest = if before.is_some() {
+                u64::from(u32::MAX)
+            } else {
+                LOOKUP_BUDGET
+            };
+            let mut found = Vec::new();
+            for term in lookup {
+                found.push((term.worth, index::postings(conn, &term.text, deepest)?));
+            }
+            let mut candidates = Vec::new();
+            for doc in shortlist(&found) {
+                if candidates.len() >= most {
+                    break;
+                }
+                candidates.extend(candidate(conn, doc, before)?);
+            }
+            let tags: HashSet<String> = candidates
+                .iter()
+                .flat_map(|candidate| &candidate.tags)
+                .map(|tag| tag.trim().to_lowercase())
+                .collect();
+            for tag in tags {
+                let count = index::tag_count(conn, &tag)?;
+                corpus.tag_df.insert(tag, count);
+            }
+            Ok(candidates)
+        })
+    }
+
+    fn add_learning(
+        &mut self,
+        new: &NewLearning,
+        source: Source,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<LearningId> {
+        self.write(Durability::Power, |tx| {
+            let id = change::insert(
+                tx,
+                new,
+                &change::Origin {
+                    task: None,
+                    source,
+                    created_at: now,
+                },
+                random,
+            )?;
+            index::sync(tx)?;
+            Ok(id)
+        })
+    }
+
+    fn import_learnings(
+        &mut self,
+        learnings: &[ImportedLearning],
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<Imported> {
+        self.write(Durability::Power, |tx| {
+            let imported = change::import(tx, learnings, now, random)?;
+            index::sync(tx)?;
+            Ok(imported)
+        })
+    }
+
+    fn edit_learning(
+        &mut self,
+        id: &LearningId,
+        edit: &LearningEdit,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<LearningId> {
+        self.write(Durability::Power, |tx| {
+            let id = change::edit(tx, id, edit, now, random)?;
+            index::sync(tx)?;
+            Ok(id)
+        })
+    }
+
+    fn pin_learning(&mut self, id: &LearningId, pinned: bool) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            let changed = tx.execute(
+                "UPDATE learnings SET pinned = ?2 WHERE id = ?1",
+                params![id.as_str(), pinned],
+            )?;
+            if changed == 0 {
+                return Err(StoreError::UnknownLearning(id.to_string()).into());
+            }
+            Ok(())
+        })
+    }
+
+    fn prune_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            for id in ids {
+                change::active(tx, id)?;
+                change::put_away(tx, id, now)?;
+            }
+            Ok(index::sync(tx)?)
+        })
+    }
+
+    fn restore_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<Restored> {
+        self.write(Durability::Power, |tx| {
+            let restored = change::restore(tx, ids, now)?;
+            index::sync(tx)?;
+            Ok(restored)
+        })
+    }
+
+    fn merge_learnings(&mut self, merges: &[Merge], random: Random<'_>) -> Result<Vec<Merged>> {
+        self.write(Durability::Power, |tx| {
+            let mut merged = Vec::new();
+            for merge in merges {
+                merged.extend(change::merge(tx, merge, random)?);
+            }
+            index::sync(tx)?;
+            Ok(merged)
+        })
+    }
+
+    fn note_merged(&mut self) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute("UPDATE learning_corpus SET merged_at = indexed", [])?;
+            Ok(())
+        })
+    }
+}
+
+fn state_condition(state: LearningState) -> &'static str {
+    match state {
+        LearningState::Active => "l.pruned_at IS NULL AND l.superseded_by IS NULL",
+        LearningState::Pruned => "l.pruned_at IS NOT NULL AND l.superseded_by IS NULL",
+        LearningState::Superseded => "l.superseded_by IS NOT NULL",
+    }
+}
+
+fn find(conn: &Connection, id: &str) -> rusqlite::Result<Option<Learning>> {
+    conn.prepare_cached(&format!("{LEARNING} WHERE l.id = ?1"))?
+        .query_row([id], learning)
+        .optional()
+}
+
+fn learning(row: &Row<'_>) -> rusqlite::Result<Learning> {
+    let pruned_at = rows::optional_time(row, 16)?;
+    let superseded_by = row
+        .get::<_, Option<String>>(17)?
+        .map(LearningId::from_stored);
+    let state = match (&superseded_by, pruned_at) {
+        (Some(_), _) => LearningState::Superseded,
+        (None, Some(_)) => LearningState::Pruned,
+        (None, None) => LearningState::Active,
+    };
+    Ok(Learning {
+        id: LearningId::from_stored(row.get::<_, String>(0)?),
+        category: row.get(1)?,
+        title: row.get(2)?,
+        content: row.get(3)?,
+        tags: rows::json_list(&row.get::<_, String>(4)?),
+        created_at: rows::time(row, 5)?,
+        state,
+        task_id: row.get::<_, Option<String>>(6)?.map(TaskId::from_stored),
+        task_key: row.get::<_, Option<String>>(7)?.map(Key::from_stored),
+        source: Source::from_stored(&row.get::<_, String>(8)?),
+        pinned: row.get(9)?,
+        shown: row.get(10)?,
+        last_used_at: rows::optional_time(row, 11)?,
+        record: record(row, 12)?,
+        pruned_at,
+        superseded_by,
+        restored_at: rows::optional_time(row, 18)?,
+    })
+}
+
+/// `helpful, harmful, judged, expected` from a column on.
+fn record(row: &Row<'_>, column: usize) -> rusqlite::Result<Record> {
+    Ok(Record {
+        helpful: row.get(column)?,
+        harmful: row.get(column + 1)?,
+        judged: row.get(column + 2)?,
+        expected: row.get(column + 3)?,
+    })
+}
+
+/// An indexed learning, unless it is too new, or no longer active though the index does not know it yet.
+fn candidate(
+    conn: &Connection,
+    doc: i64,
+    before: Option<Timestamp>,
+) -> rusqlite::Result<Option<Candidate>> {
+    let found = conn
+        .prepare_cached(
+            "SELECT l.id, l.category, l.title, l.content, l.relevance_tags, l.created_at, l.pinned,
+                    l.helpful, l.harmful, l.judged, l.expected
+             FROM learning_docs d JOIN learnings l ON l.id = d.learning_id
+             WHERE d.doc = ?1 AND l.pruned_at IS NULL AND l.superseded_by IS NULL",
+        )?
+        .query_row([doc], |row| {
+            Ok(Candidate {
+                id: row.get(0)?,
+                category: row.get(1)?,
+                title: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+                content: row.get(3)?,
+                tags: rows::json_list(&row.get::<_, String>(4)?),
+                created_at_ms: rows::time(row, 5)?.as_millis(),
+                pinned: row.get(6)?,
+                record: record(row, 7)?,
+            })
+        })
+        .optional()?;
+    let early = |c: &Candidate| before.is_none_or(|before| c.created_at_ms < before.as_millis());
+    Ok(found.filter(early))
+}
