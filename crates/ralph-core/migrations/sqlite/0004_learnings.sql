@@ -42,16 +42,21 @@ CREATE TABLE learning_changes (
     learning_id TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 INSERT INTO learning_changes (learning_id) SELECT id FROM learnings;
+-- (No OR IGNORE: whatever fires a trigger overrides it.)
 CREATE TRIGGER learnings_added AFTER INSERT ON learnings BEGIN
-    INSERT OR IGNORE INTO learning_changes (learning_id) VALUES (new.id);
+    INSERT INTO learning_changes (learning_id) SELECT new.id
+    WHERE NOT EXISTS (SELECT 1 FROM learning_changes WHERE learning_id = new.id);
 END;
 CREATE TRIGGER learnings_changed
 AFTER UPDATE OF id, title, content, relevance_tags, pruned_at, superseded_by ON learnings BEGIN
-    INSERT OR IGNORE INTO learning_changes (learning_id) VALUES (old.id);
-    INSERT OR IGNORE INTO learning_changes (learning_id) VALUES (new.id);
+    INSERT INTO learning_changes (learning_id) SELECT old.id
+    WHERE NOT EXISTS (SELECT 1 FROM learning_changes WHERE learning_id = old.id);
+    INSERT INTO learning_changes (learning_id) SELECT new.id
+    WHERE NOT EXISTS (SELECT 1 FROM learning_changes WHERE learning_id = new.id);
 END;
 CREATE TRIGGER learnings_removed AFTER DELETE ON learnings BEGIN
-    INSERT OR IGNORE INTO learning_changes (learning_id) VALUES (old.id);
+    INSERT INTO learning_changes (learning_id) SELECT old.id
+    WHERE NOT EXISTS (SELECT 1 FROM learning_changes WHERE learning_id = old.id);
 END;
 
 -- Active learnings as the index knows them; terms and tags as they were counted below.

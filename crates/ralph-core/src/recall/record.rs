@@ -26,12 +26,34 @@ pub fn withheld(candidate: &Candidate, weights: &Weights) -> bool {
         && record(&candidate.record, weights) <= weights.withhold_record
 }
 
-/// How often attempts like this one end done: those with as many counted tries before them.
-///
-/// One imagined success and one imagined failure stand for what is not known yet.
+/// What is believed of attempts before any was recorded, by the counted tries of the task before them; the last
+/// stands for all from there on. Every failure makes the next success less likely.
+const BELIEFS: [f64; 4] = [0.5, 0.38, 0.25, 0.15];
+/// As many attempts as the belief is worth.
+const BELIEF_ATTEMPTS: f64 = 2.0;
+
+/// Attempts of one kind: how many were recorded, and how many of them ended done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All of them.
+    pub attempts: u64,
+    /// The done ones.
+    pub done: u64,
+}
+
+/// Which kind an attempt is, by the counted tries of its task before it.
 #[must_use]
-pub fn base_rate(attempts: u64, done: u64) -> f64 {
-    (as_f64(done.min(attempts)) + 1.0) / (as_f64(attempts) + 2.0)
+pub fn kind_of_attempt(tries_before: u32) -> u32 {
+    tries_before.min(3)
+}
+
+/// How often attempts like this one end done.
+#[must_use]
+pub fn base_rate(tries_before: u32, tally: Tally) -> f64 {
+    let kind = usize::try_from(kind_of_attempt(tries_before)).unwrap_or(0);
+    let belief = BELIEFS.get(kind).copied().unwrap_or(0.5);
+    let done = as_f64(tally.done.min(tally.attempts));
+    (done + belief * BELIEF_ATTEMPTS) / (as_f64(tally.attempts) + BELIEF_ATTEMPTS)
 }
 
 fn finite(number: f64) -> f64 {
@@ -87,9 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn lrn_09_base_rates_begin_at_one_half() {
-        assert!((base_rate(0, 0) - 0.5).abs() < 1e-9);
-        assert!(base_rate(100, 10) < 0.11);
-        assert!(base_rate(1, 5) < 1.0);
+    fn lrn_09_base_rates_begin_with_a_belief_and_follow_what_happens() {
+        let tally = |attempts, done| Tally { attempts, done };
+        assert!((base_rate(0, tally(0, 0)) - 0.5).abs() < 1e-9);
+        assert!(base_rate(9, tally(0, 0)) < base_rate(1, tally(0, 0)));
+        assert!(base_rate(0, tally(100, 10)) < 0.12);
+        assert!(base_rate(3, tally(100, 90)) > 0.85);
+        assert!(base_rate(0, tally(1, 5)) < 1.0);
     }
 }

@@ -1,13 +1,13 @@
 //! The score of each candidate, and their order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::agreement::agreement;
 use super::dedupe::{Entry, keep_newest};
 use super::mentions::{Mentions, TagMatch};
 use super::query::{RecallQuery, Term, TermKind, head, heavier, most_telling, weighted_terms};
 use super::record::{record, withheld};
-use super::tokens::{each_token, words};
+use super::tokens::{each_token, each_word, words};
 use super::weights::{MAX_CONTENT_BYTES, MAX_TAGS, Weights};
 use super::{Candidate, Corpus, Fate, Ranked, RecallPolicy, ScoreParts, Scored, as_f64};
 
@@ -350,9 +350,17 @@ fn add_error_category(
     for (candidate, parts) in candidates.iter().zip(parts) {
         let is_it = |text: &String| category_words(text) == wanted;
         let told = || {
-            let words = words(head(&candidate.content, MAX_CONTENT_BYTES));
-            let words: HashSet<&str> = words.iter().flat_map(|word| word.split('_')).collect();
-            wanted.iter().all(|word| words.contains(word.as_str()))
+            let mut told = vec![false; wanted.len()];
+            each_word(head(&candidate.content, MAX_CONTENT_BYTES), |word| {
+                for part in word.split('_') {
+                    if let Some(place) = wanted.iter().position(|wanted| wanted == part)
+                        && let Some(told) = told.get_mut(place)
+                    {
+                        *told = true;
+                    }
+                }
+            });
+            told.into_iter().all(|told| told)
         };
         if is_it(&candidate.category) || candidate.tags.iter().take(MAX_TAGS).any(is_it) {
             parts.failure += weights.error_category;

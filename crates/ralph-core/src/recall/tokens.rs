@@ -166,12 +166,43 @@ fn word_tokens(run: &str, buffer: &mut String, each: &mut impl FnMut(&str)) {
 }
 
 fn stemmed(word: &mut String, each: &mut impl FnMut(&str)) {
-    // The length is asked first because this is the hottest line of a ranking.
-    if word.len() > LONGEST_STOP_WORD || STOP_WORDS.binary_search(&word.as_str()).is_err() {
+    if !is_stop_word(word) {
         stem(word);
         each(word);
     }
 }
+
+/// The hottest line of a ranking, so most words are told by their length or first letter.
+fn is_stop_word(word: &str) -> bool {
+    if word.len() > LONGEST_STOP_WORD {
+        return false;
+    }
+    let Some(first @ b'a'..=b'z') = word.bytes().next() else {
+        return false;
+    };
+    let letter = usize::from(first - b'a');
+    let (Some(from), Some(to)) = (FIRST_LETTERS.get(letter), FIRST_LETTERS.get(letter + 1)) else {
+        return false;
+    };
+    STOP_WORDS
+        .get(*from..*to)
+        .is_some_and(|words| words.contains(&word))
+}
+
+/// Where the stop words of each letter begin.
+const FIRST_LETTERS: [usize; 27] = {
+    let mut starts = [STOP_WORDS.len(); 27];
+    let mut place = STOP_WORDS.len();
+    let mut letter = 26;
+    while letter > 0 {
+        letter -= 1;
+        while place > 0 && STOP_WORDS[place - 1].as_bytes()[0] >= b'a' + letter as u8 {
+            place -= 1;
+        }
+        starts[letter] = place;
+    }
+    starts
+};
 
 /// The parts of an identifier: `HTTPServer_v2` has `HTTP`, `Server`, `v` and `2`.
 struct Parts<'w> {
@@ -295,6 +326,10 @@ mod tests {
     #[test]
     fn stop_words_are_sorted_for_the_search() {
         assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.iter().all(|word| is_stop_word(word)));
+        for other in ["", "zebra", "aa", "thea", "é", "x", "Use", "yours", "zz"] {
+            assert!(!is_stop_word(other), "{other}");
+        }
         assert!(
             STOP_WORDS
                 .iter()

@@ -101,6 +101,16 @@ impl SqliteStore {
         query(&self.conn).map_err(|e| translate(&self.path, e))
     }
 
+    /// Runs many small queries as one: they see the same state, and the file is locked once.
+    fn read_once<T>(&self, queries: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        self.read(|conn| {
+            let tx = conn.unchecked_transaction()?;
+            let value = queries(&tx)?;
+            tx.commit()?;
+            Ok(value)
+        })
+    }
+
     /// Runs one write transaction; nothing of it stays if it fails.
     fn write<T>(
         &mut self,

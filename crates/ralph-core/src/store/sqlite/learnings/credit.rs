@@ -3,11 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::model::{Outcome, TaskId};
-use crate::recall::record::base_rate;
+use crate::recall::record::{Tally, base_rate, kind_of_attempt};
 use crate::store::Capture;
-
-/// Tries before the attempt from which on all are alike.
-const MANY_TRIES: u32 = 3;
 
 /// Notes which learnings an attempt was shown; one that counts also judges them, once per task: its latest word stands.
 pub(in super::super) fn credit(
@@ -104,14 +101,16 @@ fn judge(
 
 /// How often attempts like this one end done.
 fn expected(tx: &Connection, counted_before: u32) -> rusqlite::Result<f64> {
-    let known: Option<(u64, u64)> = tx
+    let known = tx
         .prepare_cached("SELECT attempts, done FROM base_rates WHERE tries_before = ?1")?
-        .query_row([counted_before.min(MANY_TRIES)], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+        .query_row([kind_of_attempt(counted_before)], |row| {
+            Ok(Tally {
+                attempts: row.get(0)?,
+                done: row.get(1)?,
+            })
         })
         .optional()?;
-    let (attempts, done) = known.unwrap_or_default();
-    Ok(base_rate(attempts, done))
+    Ok(base_rate(counted_before, known.unwrap_or_default()))
 }
 
 fn note_rate(tx: &Connection, counted_before: u32, done: bool) -> rusqlite::Result<()> {
@@ -119,6 +118,6 @@ fn note_rate(tx: &Connection, counted_before: u32, done: bool) -> rusqlite::Resu
         "INSERT INTO base_rates (tries_before, attempts, done) VALUES (?1, 1, ?2)
          ON CONFLICT (tries_before) DO UPDATE SET attempts = attempts + 1, done = done + excluded.done",
     )?
-    .execute(params![counted_before.min(MANY_TRIES), done])?;
+    .execute(params![kind_of_attempt(counted_before), done])?;
     Ok(())
 }

@@ -102,7 +102,7 @@ impl LearningStore for SqliteStore {
         if documents == 0 {
             return Ok(corpus);
         }
-        self.read(|conn| {
+        self.read_once(|conn| {
             for term in terms {
                 let df = index::term_count(conn, &term.text)?;
                 if df > 0 {
@@ -121,7 +121,7 @@ impl LearningStore for SqliteStore {
         most: usize,
         corpus: &mut Corpus,
     ) -> Result<Vec<Candidate>> {
-        self.read(|conn| {
+        self.read_once(|conn| {
             // With a time limit most of what is found may be too new, so nothing is cut off.
             let deepest = if before.is_some() {
                 u64::from(u32::MAX)

@@ -2,9 +2,11 @@
 
 mod capture;
 mod claims;
+mod learnings;
 mod migrate;
 mod plan;
 mod ready;
+mod schema;
 
 use std::time::Duration;
 
