@@ -251,6 +251,8 @@ pub struct AttemptFinished {
     pub files_changed: Option<Vec<String>>,
     /// Files its gate names that it changed.
     pub gate_files_changed: Vec<String>,
+    /// How many things the agent said it had learnt.
+    pub learnt: usize,
     /// Where the task stands now.
     pub status: Status,
     /// Why, if it is blocked.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, context, demo, guard, history, init, logs, man, run, status, task,
+    completions, config, context, demo, failures, guard, history, init, learnings, logs, man, run,
+    status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -43,6 +44,12 @@ pub enum Command {
     Run(run::Args),
     Status(status::Args),
     History(history::Args),
+    /// Look at why attempts failed.
+    #[command(subcommand)]
+    Failures(failures::Command),
+    /// Look at what was learnt, search it, and change it.
+    #[command(subcommand)]
+    Learnings(learnings::Command),
     Logs(logs::Args),
     Context(context::Args),
     /// Show the settings in force and where each comes from.

@@ -1,6 +1,7 @@
 //! Errors as people meet them: what went wrong, what to do next, and an exit code that means something.
 
 use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
@@ -17,6 +18,17 @@ pub struct CommandError {
     exit: RunExit,
     message: String,
     hints: Vec<String>,
+}
+
+/// The end of a command that has written its output. A reader that left has what it wanted.
+pub fn written(result: io::Result<()>) -> CommandResult {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::environment(
+            format_args!("the output cannot be written: {error}"),
+        )
+        .hint("check free space, and where the output goes")),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// What commands return.

@@ -6,6 +6,7 @@ mod command_error;
 mod commands;
 #[cfg(test)]
 mod docs_tests;
+mod input;
 mod interrupts;
 mod output;
 mod settings;

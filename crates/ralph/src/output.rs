@@ -1,6 +1,6 @@
 //! Writing to standard output without ever panicking: a closed pipe ends the output, not the program.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
@@ -21,7 +21,8 @@ pub fn note(text: impl std::fmt::Display) {
 
 /// Prints one JSON document.
 pub fn json(value: &impl Serialize) {
-    let mut out = io::stdout().lock();
+    // A long document has many lines, and each would be written by itself.
+    let mut out = BufWriter::new(io::stdout().lock());
     let _ = serde_json::to_writer_pretty(&mut out, value);
     let _ = out.write_all(b"\n");
 }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ralph_core::clock::{Clock, SystemClock};
 use ralph_core::engine::Recovery;
@@ -94,6 +95,12 @@ pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
 /// Now.
 pub fn now() -> Timestamp {
     SystemClock.now()
+}
+
+/// The time so long ago.
+pub fn ago(span: Duration) -> Timestamp {
+    let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now().as_millis().saturating_sub(millis))
 }
 
 /// Fresh random bits.

@@ -5,7 +5,7 @@ use crate::agent::{AgentReport, Ending};
 use crate::evidence::{Evidence, GateView, Verdict};
 use crate::model::{ErrorType, GateRecord, NewLearning, ReportRow};
 use crate::signals::{LearningSignal, Signals};
-use crate::text::{cut_words, mask_secrets, one_line};
+use crate::text::{cut_words, mask_secrets, one_line, without_signals};
 
 /// Longest error text that is kept.
 const ERROR_CHARS: usize = 500;
@@ -120,7 +120,7 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
         row.error_category = Some("test_failure".into());
         row.stack_trace_snippet =
             Some(telling_end(&gate.output_tail)).filter(|text| !text.is_empty());
-    } else if let Some(line) = error_line(&report.result_text) {
+    } else if let Some(line) = error_line(&without_signals(&report.result_text)) {
         row.why_it_failed = cut(line);
     } else {
         row.why_it_failed = NOTHING_KNOWN.into();

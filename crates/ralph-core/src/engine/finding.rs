@@ -106,6 +106,7 @@ impl Run<'_, '_> {
                 .as_ref()
                 .map(|g| g.touched.clone())
                 .unwrap_or_default(),
+            learnt: finding.learnings.len(),
             status,
             reason,
         })));

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::text::clean;
+
 /// Why a key or phase was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
@@ -90,8 +92,9 @@ impl LearningId {
 
     /// Checks an id that a file gave.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        let printable = |c: char| !c.is_control() && !c.is_whitespace();
-        if text.is_empty() || text.chars().count() > 100 || !text.chars().all(printable) {
+        // Ids are shown in terminals, so nothing hides in them.
+        let plain = !text.contains(char::is_whitespace) && clean(text) == text;
+        if text.is_empty() || text.chars().count() > 100 || !plain {
             return Err(IdError::BadLearningId(text.to_owned()));
         }
         Ok(Self(text.to_owned()))

@@ -12,12 +12,13 @@
 //! | agreement | it shares tags with the other best matches | `agreement` |
 //! | recency, record | it is new; it helped or hurt before | `score`, [`record`] |
 //!
-//! Over time: [`dedupe`] finds what says the same twice, [`upkeep`] says what to merge and what to put away.
+//! Over time: [`dedupe`] and [`groups`] find what says the same twice, [`upkeep`] says what to merge and what to put away.
 //!
 //! A score is the sum of its parts. Time is passed in; equal input gives equal output.
 
 mod agreement;
 pub mod dedupe;
+pub mod groups;
 mod mentions;
 pub mod query;
 pub mod record;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::dedupe::{Saying, groups};
+use super::groups::{Saying, groups};
 use super::record::record;
 use super::weights::Weights;
 use crate::model::{Learning, LearningState, Timestamp};
@@ -33,6 +33,9 @@ impl Default for UpkeepPolicy {
     }
 }
 
+/// More tags than this are not carried over: a learning about everything is about nothing.
+const MOST_TAGS: usize = 1000;
+
 /// Learnings to be joined into one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merge {
@@ -57,6 +60,7 @@ impl Merge {
         lists
             .flatten()
             .filter(|tag| known.insert(tag.to_lowercase()))
+            .take(MOST_TAGS)
             .cloned()
             .collect()
     }

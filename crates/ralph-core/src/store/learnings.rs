@@ -20,6 +20,8 @@ pub struct LearningFilter {
     pub task: Option<TaskId>,
     /// From there.
     pub source: Option<Source>,
+    /// Those whose place this one has taken.
+    pub superseded_by: Option<LearningId>,
     /// Pinned ones only.
     pub pinned: bool,
     /// Learnt at this time or later.

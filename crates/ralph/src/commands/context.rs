@@ -11,6 +11,7 @@ use crate::command_error::CommandResult;
 use crate::commands::run;
 use crate::output;
 use crate::settings::{Value, build_agent};
+use crate::ui::scores;
 use crate::workspace::{Workspace, now};
 
 /// Print exactly the prompt that a task's next attempt would get on its standard input.
@@ -23,7 +24,8 @@ pub struct Args {
     /// Print the rules that go to the agent as system prompt instead, where it takes one.
     #[arg(long, conflicts_with_all = ["explain"])]
     system: bool,
-    /// Show what each memory section was given and used, and what was left out, instead.
+    /// Show instead what each memory section was given and used, what was left out and why, and the score of each
+    /// learning.
     #[arg(long)]
     explain: bool,
     /// Speak as a run with this limit: `ralph run --limit N`.
@@ -65,13 +67,27 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let stdin = agent.prompt(&prompt.rules, &prompt.task);
     let system = agent.system_prompt(&prompt.rules);
     if args.json {
+        let learnings: Vec<_> = prompt
+            .recalled
+            .ranking
+            .iter()
+            .map(|ranked| {
+                json!({
+                    "id": ranked.scored.id, "score": ranked.scored.score, "parts": ranked.scored.parts,
+                    "shown": prompt.learnings.iter().any(|id| id.as_str() == ranked.scored.id),
+                    "why": scores::fate(ranked, &prompt.learnings),
+                })
+            })
+            .collect();
         output::json(&json!({
             "task_id": task.id, "agent": agent.name(), "model": prompt.choice.model,
             "rationale": prompt.choice.rationale, "system": system, "prompt": stdin,
-            "explanation": prompt.explanation,
+            "learnings_shown": prompt.learnings, "explanation": prompt.explanation,
+            "learnings": learnings,
         }));
     } else if args.explain {
         output::text(prompt.explanation);
+        output::text(scores::considered(&prompt.recalled, &prompt.learnings));
     } else if args.system {
         match system {
             Some(text) => output::text(text),

@@ -4,9 +4,11 @@ pub mod completions;
 pub mod config;
 pub mod context;
 pub mod demo;
+pub mod failures;
 pub mod guard;
 pub mod history;
 pub mod init;
+pub mod learnings;
 pub mod logs;
 pub mod man;
 pub mod run;
@@ -27,6 +29,8 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Run(args) => run::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),
         Command::History(args) => history::run(dir, &args),
+        Command::Failures(command) => failures::run(dir, &command),
+        Command::Learnings(command) => learnings::run(dir, command),
         Command::Logs(args) => logs::run(dir, &args),
         Command::Context(args) => context::run(dir, &args),
         Command::Config(command) => config::run(dir, &command),

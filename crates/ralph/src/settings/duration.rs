@@ -1,4 +1,4 @@
-//! Durations as people write them: `90`, `90s`, `30m`, `1h30m`.
+//! Durations as people write them: `90`, `90s`, `30m`, `1h30m`, `90d`.
 
 use std::time::Duration;
 
@@ -66,6 +66,8 @@ mod tests {
             ("30m", 1800.0),
             ("1h30m", 5400.0),
             ("1h 5s", 3605.0),
+            ("90d", 7_776_000.0),
+            ("1d12h", 129_600.0),
             ("0.5", 0.5),
         ] {
             assert_eq!(

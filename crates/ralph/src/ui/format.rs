@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::model::Attempt;
+use ralph_core::model::{Attempt, Timestamp};
 
 use super::style;
 use super::table::Table;
@@ -21,6 +21,23 @@ pub fn duration(duration: Duration) -> String {
             seconds % 60
         ),
     }
+}
+
+/// How long ago, in the unit that says enough: `12s`, `5m`, `3h`, `90d`.
+pub fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A point in time, to the second.
+pub fn time(time: Timestamp) -> String {
+    let text = time.to_string();
+    text.get(..19).unwrap_or(&text).replace('T', " ")
 }
 
 /// A cost; unknown is not zero.
@@ -62,7 +79,6 @@ pub fn history(attempts: &[Attempt]) -> String {
             Some(message) => format!("{}: {message}", outcome(attempt)),
             None => outcome(attempt),
         };
-        let started = attempt.started_at.to_string();
         table.row([
             style::outcome_mark(attempt.outcome, attempt.counted),
             name.to_owned(),
@@ -77,7 +93,7 @@ pub fn history(attempts: &[Attempt]) -> String {
                 .cost_usd
                 .map(|usd| cost(Some(usd)))
                 .unwrap_or_default(),
-            started.get(..19).unwrap_or(&started).replace('T', " "),
+            time(attempt.started_at),
             what,
         ]);
     }
@@ -98,6 +114,16 @@ mod tests {
             (0, "0.0s"),
         ] {
             assert_eq!(duration(Duration::from_millis(millis)), text);
+        }
+        for (seconds, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (3599, "59m"),
+            (7200, "2h"),
+            (172_799, "47h"),
+            (172_800, "2d"),
+        ] {
+            assert_eq!(age(Duration::from_secs(seconds)), text);
         }
         assert_eq!(cost(None), "-");
         assert_eq!(cost(Some(0.0)), "$0.00");

@@ -80,6 +80,17 @@ pub fn line(event: &RunEvent) -> Option<String> {
     }
 }
 
+/// How many learnings a prompt shows, after a separator; nothing where it shows none.
+pub fn told(learnings: usize, separator: &str) -> String {
+    match learnings {
+        0 => String::new(),
+        n => format!(
+            "{separator}{} in view",
+            format::counted(n as u64, "learning")
+        ),
+    }
+}
+
 fn tidied(merged: &[Merged], pruned: &[LearningId]) -> String {
     let joined: usize = merged.iter().map(|merge| merge.from.len()).sum();
     let mut done = Vec::new();
@@ -104,8 +115,12 @@ fn attempt(finished: &AttemptFinished) -> String {
         .cost_usd
         .map(|usd| format!(", {}", format::cost(Some(usd))))
         .unwrap_or_default();
+    let learnt = match finished.learnt {
+        0 => String::new(),
+        n => format!(", {}", format::counted(n as u64, "learning")),
+    };
     let facts = format!(
-        "attempt {}, {}, {time}{cost}",
+        "attempt {}, {}, {time}{cost}{learnt}",
         finished.attempt, finished.model
     );
     let mut line = format!(

@@ -3,6 +3,8 @@
 pub mod format;
 mod lines;
 mod plain;
+pub mod progress;
+pub mod scores;
 pub mod style;
 pub mod summary;
 pub mod table;

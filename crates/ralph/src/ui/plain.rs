@@ -27,13 +27,15 @@ impl Observer for Plain {
                 task,
                 attempt,
                 choice,
+                learnings,
                 ..
             } => output::line(format_args!(
-                "▶ {} {}  attempt {attempt}, {} ({})",
+                "▶ {} {}  attempt {attempt}, {} ({}){}",
                 task.name(),
                 task.title,
                 choice.model,
-                choice.rationale
+                choice.rationale,
+                lines::told(learnings.len(), ", ")
             )),
             _ => {
                 if let Some(line) = lines::line(event) {

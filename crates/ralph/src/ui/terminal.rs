@@ -112,6 +112,7 @@ impl Observer for Terminal {
                 attempt,
                 choice,
                 agent,
+                learnings,
                 ..
             } => {
                 let model = if *agent == choice.model {
@@ -119,13 +120,15 @@ impl Observer for Terminal {
                 } else {
                     &choice.model
                 };
+                let told = lines::told(learnings.len(), " · ");
                 let facts = format!(" · attempt {attempt} · {agent} {model}");
+                let facts = format!("{}{told}", facts.trim_end());
                 let room = super::width()
                     .saturating_sub(table::shown(&facts) + 12)
                     .max(10);
                 let name = table::cut(&format!("{} {}", task.name(), task.title), room);
                 self.current.reset_elapsed();
-                let line = format!("{}{}", paint(BOLD, name), paint(CYAN, facts.trim_end()));
+                let line = format!("{}{}", paint(BOLD, name), paint(CYAN, facts));
                 self.current.set_message(self.coloured(line));
                 self.current.enable_steady_tick(Duration::from_millis(120));
                 self.set_doing("starting");

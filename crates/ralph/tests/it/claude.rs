@@ -7,4 +7,5 @@ mod answers;
 mod ends;
 mod errors;
 mod limits;
+mod memory;
 mod stage;

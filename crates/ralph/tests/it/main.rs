@@ -1,6 +1,7 @@
 //! Black-box tests: the real binary, real git, a real database, real agents.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod memory;
 mod model_server;
 mod support;
 
@@ -9,7 +10,9 @@ mod cli;
 mod crash;
 mod demo;
 mod display;
+mod failures;
 mod gates;
+mod learnings;
 mod plan;
 mod processes;
 mod run;

@@ -31,7 +31,9 @@ fn is_bounded(found: &Signals) -> bool {
         && learnings.iter().all(learning)
         && failure_report.iter().all(report)
         && failed_block.iter().all(block)
-        && failure_reason.iter().all(|text| says(text, limits::FIELD_CHARS))
+        && failure_reason
+            .iter()
+            .all(|text| says(text, limits::FIELD_CHARS))
         && retry_suggestion
             .iter()
             .all(|text| says(text, limits::SUGGESTION_CHARS))

@@ -1,5 +1,8 @@
 //! Rules that concern all signals together.
 
+mod bounds;
+mod hostile;
+mod linear;
 mod properties;
 mod rules_template;
 
@@ -127,51 +130,4 @@ fn sug_02_the_first_non_empty_one_wins() {
         signals("<retry-suggestion>\n</retry-suggestion>").retry_suggestion,
         None
     );
-}
-
-#[test]
-fn sig_05_large_inputs_are_linear() {
-    // No clock is watched: a quadratic parser would need hours for these.
-    check_large(10_000_000, &["<", "<learning ", "<failure-report>"]);
-}
-
-#[test]
-fn sig_05_other_large_inputs_are_linear() {
-    check_large(
-        1_000_000,
-        &[
-            ">",
-            "\n",
-            "`",
-            "` ",
-            "*",
-            "<learning a=\"",
-            "<learning a='b' ",
-            "<learning a='<",
-            "</failure-report>",
-            "<task-done>",
-            "<failure-report><learning category='c' tags='t'>",
-            "<task-done>1.3</task-done>",
-            "<task-done>1.3</task-done>\n",
-            "Task 1.3: x FAILED\n",
-            "Task 1.3: x FAILED\n- Error: y\n",
-            "- Error: y\n",
-            "FAILURE_REASON: ",
-            "TASK_COMPLETE\n",
-            "<failure-report>what_tried: x\n",
-            "what_tried: x\n",
-            "<promise>1<next-model>2</promise>3</next-model>",
-            "could not ",
-            "<learning category='c' tags='t'>x</learning>",
-            "ä\u{2028}<\u{202e}",
-        ],
-    );
-}
-
-fn check_large(bytes: usize, units: &[&str]) {
-    for unit in units {
-        let mut text = unit.repeat(bytes / unit.len());
-        text.push_str("\n<difficulty-estimate>easy</difficulty-estimate>\nTASK_COMPLETE");
-        assert_eq!(signals(&text).difficulty, Some(Difficulty::Easy), "{unit}");
-    }
 }

@@ -1,8 +1,9 @@
 //! Signals in arbitrary company.
 
+use super::bounds::assert_bounded;
 use super::{scope, signals};
 use crate::model::Difficulty;
-use crate::signals::{Completion, Signals, limits, parse};
+use crate::signals::{Completion, parse};
 use proptest::prelude::*;
 
 /// Pieces of signals, whole and broken.
@@ -60,30 +61,17 @@ fn fragment() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-fn within_limits(found: &Signals) -> bool {
-    let chars = |text: &String| text.chars().count();
-    found.learnings.iter().all(|learning| {
-        !learning.tags.is_empty()
-            && !learning.content.is_empty()
-            && chars(&learning.content) <= limits::LEARNING_CHARS
-    }) && found
-        .failure_report
-        .iter()
-        .all(|report| !report.what_tried.is_empty() && !report.why_failed.is_empty())
-        && (!found.contradicted || found.completion == Completion::Done)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn sig_05_any_text_is_survived(text in any::<String>()) {
-        prop_assert!(within_limits(&signals(&text)));
+        assert_bounded(&signals(&text));
     }
 
     #[test]
     fn sig_05_tag_soup_is_survived(parts in proptest::collection::vec(fragment(), 0..60)) {
-        prop_assert!(within_limits(&signals(&parts.concat())));
+        assert_bounded(&signals(&parts.concat()));
     }
 
     #[test]

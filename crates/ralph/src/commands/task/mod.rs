@@ -9,10 +9,10 @@ mod mark;
 mod show;
 mod tree;
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::input;
 
 /// What to do with the plan.
 #[derive(Debug, clap::Subcommand)]
@@ -54,16 +54,7 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
 
 /// A description given on the command line; `-` reads it from standard input.
 fn description(text: String) -> Result<String, CommandError> {
-    if text != "-" {
-        return Ok(text);
-    }
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).map_err(|e| {
-        CommandError::environment(format_args!("standard input cannot be read: {e}"))
-    })?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| CommandError::usage("the description on standard input is no UTF-8 text"))?;
-    Ok(text.trim_end().to_owned())
+    input::argument(text, "description")
 }
 
 /// Files given as a list with commas.

@@ -103,10 +103,38 @@ pub(in super::super) const FRAGMENTS: [&str; 92] = [
 
 /// Characters that are longer, wider, emptier or more powerful than they look.
 const ODD: [char; 32] = [
-    '\0', '\u{7}', '\u{8}', '\u{b}', '\u{c}', '\u{1b}', '\u{7f}', '\u{85}', '\u{9b}', '\u{9d}', 'ä',
-    '\u{a0}', '\u{ad}', '\u{301}', 'İ', 'ẞ', 'ﬁ', '’', '\u{200b}', '\u{200d}', '\u{2028}',
-    '\u{202e}', '\u{2066}', '\u{3000}', '。', '日', '＜', '\u{e0001}', '\u{fdd0}', '\u{feff}',
-    '🦀', '\u{10ffff}',
+    '\0',
+    '\u{7}',
+    '\u{8}',
+    '\u{b}',
+    '\u{c}',
+    '\u{1b}',
+    '\u{7f}',
+    '\u{85}',
+    '\u{9b}',
+    '\u{9d}',
+    'ä',
+    '\u{a0}',
+    '\u{ad}',
+    '\u{301}',
+    'İ',
+    'ẞ',
+    'ﬁ',
+    '’',
+    '\u{200b}',
+    '\u{200d}',
+    '\u{2028}',
+    '\u{202e}',
+    '\u{2066}',
+    '\u{3000}',
+    '。',
+    '日',
+    '＜',
+    '\u{e0001}',
+    '\u{fdd0}',
+    '\u{feff}',
+    '🦀',
+    '\u{10ffff}',
 ];
 
 /// A hostile text; the same for the same state of the generator.
@@ -183,7 +211,13 @@ fn nest(bytes: &mut Vec<u8>, rng: &mut Rng) {
 /// A line that looks like one of a report or of a block.
 fn add_line(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let indent = " ".repeat(rng.usize(0..4));
-    let key = ["what_tried", "why_failed", "stack_trace", "- Error", "Task 1.3"][rng.usize(0..5)];
+    let key = [
+        "what_tried",
+        "why_failed",
+        "stack_trace",
+        "- Error",
+        "Task 1.3",
+    ][rng.usize(0..5)];
     bytes.extend(format!("\n{indent}{key}: ").bytes());
     bytes.extend(fragment(rng));
     bytes.extend(["\n", "\r\n", " FAILED\n", ""][rng.usize(0..4)].bytes());

@@ -28,7 +28,7 @@ const WORDS: [&str; 14] = [
     "🦀",
     "...and more",
     "a<b",
-    "``x``",
+    "it’s",
 ];
 
 /// One to four signals, each for the task in scope.
@@ -55,7 +55,9 @@ impl Valid {
         let margin = ["", "  ", "`", " `", "\t"][rng.usize(0..5)];
         let text = match rng.u8(0..10) {
             0 => {
-                means.completion = means.completion.max(Completion::Done);
+                if means.completion == Completion::Absent {
+                    means.completion = Completion::Done;
+                }
                 format!("{margin}<task-done> {name}\n</task-done >{margin}")
             }
             1 => {
@@ -101,8 +103,6 @@ impl Valid {
                 let value = word(rng).to_owned();
                 let text = format!("{margin}FAILURE_REASON:{value} {margin}");
                 means.completion = Completion::Failed;
-                // A backtick at its end is taken for a margin.
-                let value = value.trim_end_matches('`').to_owned();
                 means.failure_reason.get_or_insert(value);
                 text
             }
@@ -151,7 +151,11 @@ fn learning(rng: &mut Rng) -> (String, LearningSignal) {
 
 fn report(rng: &mut Rng) -> (String, FailureReport) {
     let files = ["src/a.rs", "b c.rs", "d.rs"];
-    let trace = format!("first {}\n    at a.rs:1\nwhatever: {}", word(rng), word(rng));
+    let trace = format!(
+        "first {}\n    at a.rs:1\nwhatever: {}",
+        word(rng),
+        word(rng)
+    );
     let value = FailureReport {
         what_tried: word(rng).to_owned(),
         why_failed: format!("{}: {}", word(rng), word(rng)),

@@ -165,7 +165,8 @@ pub(super) fn edit(
     let origin = Origin {
         task: old.task_id.as_ref(),
         source: Source::Human,
-        created_at: now,
+        // A line of edits runs forward in time, whatever a file said of the first.
+        created_at: now.max(old.created_at),
     };
     let new = insert(tx, &new, &origin, random)?;
     supersede(tx, &new, &[&old])?;
@@ -220,32 +221,66 @@ pub(super) fn restore(
         if done.restored.contains(id) {
             continue;
         }
-        let successor = match &learning.superseded_by {
-            Some(successor) => Some(successor.clone()),
+        if learning.superseded_by.is_some() {
+            undo_line(tx, learning, now, &mut done)?;
+        } else if learning.state == LearningState::Pruned {
+            bring_back(tx, id, now, &mut done)?;
+        } else if learning.source == Source::Merge {
             // A merge that is named itself is undone too.
-            None if learning.source == Source::Merge && !merged_from(tx, id)?.is_empty() => {
-                Some(id.clone())
-            }
-            None => None,
-        };
-        match successor {
-            Some(successor) => {
-                for member in merged_from(tx, &successor)? {
-                    bring_back(tx, &member, now)?;
-                    done.restored.push(member);
-                }
-                put_away(tx, &successor, now)?;
-                done.retired.push(successor);
-            }
-            None if learning.state == LearningState::Pruned => {
-                bring_back(tx, id, now)?;
-                done.restored.push(id.clone());
-            }
-            None => {}
+            retire(tx, &learning, None, now, &mut done)?;
         }
     }
     Ok(done)
 }
+
+/// Brings back a learning that another one has taken the place of. What stands at the end of the line is put away, and
+/// whatever else it stood for comes back as well: nothing that was known is lost with it.
+fn undo_line(
+    tx: &Connection,
+    learning: Learning,
+    now: Timestamp,
+    done: &mut Restored,
+) -> Result<(), Refusal> {
+    bring_back(tx, &learning.id, now, done)?;
+    let mut below = learning;
+    // Each step leads to a later row, so this ends; the bound is for files that say otherwise.
+    for _ in 0..LONGEST_LINE {
+        let Some(next) = &below.superseded_by else {
+            return Ok(());
+        };
+        let successor = known(tx, next)?;
+        if successor.created_at < below.created_at {
+            // It was there before: an agent's repetition of a person's words. They stay.
+            return Ok(());
+        }
+        retire(tx, &successor, Some(&below.id), now, done)?;
+        below = successor;
+    }
+    Ok(())
+}
+
+/// Puts away what took the place of others, and brings those back, but for the one it is reached by.
+fn retire(
+    tx: &Connection,
+    successor: &Learning,
+    reached_by: Option<&LearningId>,
+    now: Timestamp,
+    done: &mut Restored,
+) -> rusqlite::Result<()> {
+    for member in merged_from(tx, &successor.id)? {
+        if Some(&member) != reached_by {
+            bring_back(tx, &member, now, done)?;
+        }
+    }
+    if successor.state == LearningState::Active {
+        put_away(tx, &successor.id, now)?;
+        done.retired.push(successor.id.clone());
+    }
+    Ok(())
+}
+
+/// No line of edits and merges is longer.
+const LONGEST_LINE: u32 = 10_000;
 
 fn merged_from(tx: &Connection, id: &LearningId) -> rusqlite::Result<Vec<LearningId>> {
     tx.prepare_cached("SELECT id FROM learnings WHERE superseded_by = ?1 ORDER BY id")?
@@ -255,11 +290,19 @@ fn merged_from(tx: &Connection, id: &LearningId) -> rusqlite::Result<Vec<Learnin
         .collect()
 }
 
-fn bring_back(tx: &Connection, id: &LearningId, now: Timestamp) -> rusqlite::Result<()> {
+fn bring_back(
+    tx: &Connection,
+    id: &LearningId,
+    now: Timestamp,
+    done: &mut Restored,
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "UPDATE learnings SET pruned_at = NULL, superseded_by = NULL, restored_at = ?2 WHERE id = ?1",
     )?
     .execute([id.as_str(), &now.to_string()])?;
+    if !done.restored.contains(id) {
+        done.restored.push(id.clone());
+    }
     Ok(())
 }
 

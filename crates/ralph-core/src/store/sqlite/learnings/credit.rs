@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::model::{Outcome, TaskId};
+use crate::model::{ErrorType, Outcome, TaskId};
 use crate::recall::record::{Tally, base_rate, kind_of_attempt};
 use crate::store::Capture;
 
@@ -15,6 +15,8 @@ pub(in super::super) fn credit(
 ) -> rusqlite::Result<()> {
     let expected = expected(tx, counted_before)?;
     let done = capture.outcome == Outcome::Done;
+    // That Ralph died says nothing about what the agent was told.
+    let judges = capture.counted && capture.error_type != Some(ErrorType::Lost);
     let now = capture.ended_at.to_string();
     for (place, id) in capture.start.learnings.iter().enumerate() {
         let noted = tx
@@ -36,11 +38,11 @@ pub(in super::super) fn credit(
             "UPDATE learnings SET shown = shown + 1, last_used_at = ?2 WHERE id = ?1",
         )?
         .execute([&heir, &now])?;
-        if capture.counted {
+        if judges {
             judge(tx, &heir, &capture.task_id, done, expected)?;
         }
     }
-    if capture.counted {
+    if judges {
         note_rate(tx, counted_before, done)?;
     }
     Ok(())

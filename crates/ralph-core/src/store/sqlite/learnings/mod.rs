@@ -52,6 +52,9 @@ impl LearningStore for SqliteStore {
         if let Some(source) = filter.source {
             with("l.source = ?", Box::new(source.as_str()));
         }
+        if let Some(successor) = &filter.superseded_by {
+            with("l.superseded_by = ?", Box::new(successor.to_string()));
+        }
         if let Some(since) = filter.since {
             with("l.created_at >= ?", Box::new(since.to_string()));
         }

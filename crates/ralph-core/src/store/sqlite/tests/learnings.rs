@@ -10,7 +10,7 @@ use crate::recall::{RecallPolicy, RecallQuery};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     Capture, Children, HistoryStore, ImportedLearning, LearningEdit, LearningFilter, LearningStore,
-    PlanStore, RunStore, StoreError, TaskNext,
+    PlanStore, StoreError, TaskNext,
 };
 
 const DAY: i64 = 86_400_000;
@@ -390,8 +390,8 @@ fn life_03_above_200_near_duplicates_are_merged_and_restore_undoes_it() {
         .store
         .restore_learnings(std::slice::from_ref(&b), NOW)
         .unwrap();
-    assert_eq!(restored.restored, [a.clone(), b]);
-    assert_eq!(restored.retired, [new.id.clone()]);
+    assert_eq!(restored.restored, [b, a.clone()]);
+    assert_eq!(restored.retired, std::slice::from_ref(&new.id));
     assert_eq!(f.learnt(&new.id).state, LearningState::Pruned);
     assert_eq!(f.learnt(&a).content, LONG);
     assert_eq!(f.active().len(), 201);
@@ -420,7 +420,7 @@ fn life_04_old_and_unused_learnings_are_put_away() {
             [days_ago(29).to_string()],
         )
         .unwrap();
-    assert_eq!(tidy(&mut f).pruned, [stale.clone()]);
+    assert_eq!(tidy(&mut f).pruned, std::slice::from_ref(&stale));
     assert_eq!(f.learnt(&stale).pruned_at, Some(NOW));
     assert_eq!(f.learnt(&stale).content, "alpha");
     assert_eq!(tidy(&mut f), Upkeep::default());
@@ -593,4 +593,54 @@ fn sch_09_what_a_deleted_learning_had_superseded_is_active_again() {
         (None, LearningState::Active)
     );
     assert_eq!(f.found("tokenizer commas"), [old.as_str()]);
+}
+
+#[test]
+fn life_05_restoring_the_first_of_a_line_puts_its_last_away() {
+    let mut f = Fixture::new();
+    let first = f.learn("one", &[]);
+    let mut last = first.clone();
+    for content in ["two", "three"] {
+        let edit = LearningEdit {
+            content: Some(content.into()),
+            ..LearningEdit::default()
+        };
+        let mut random = f.random();
+        last = f
+            .store
+            .edit_learning(&last, &edit, NOW, &mut random)
+            .unwrap();
+    }
+    let done = f
+        .store
+        .restore_learnings(std::slice::from_ref(&first), NOW)
+        .unwrap();
+    assert_eq!(
+        (done.restored, done.retired),
+        (vec![first.clone()], vec![last])
+    );
+    let active: Vec<LearningId> = f.active().into_iter().map(|l| l.id).collect();
+    assert_eq!(active, [first]);
+}
+
+#[test]
+fn life_05_restoring_a_repetition_leaves_a_persons_words_in_use() {
+    let mut f = Fixture::new();
+    f.task("a", &[]);
+    let mut random = f.random();
+    let own = f
+        .store
+        .add_learning(&insight(LONG, &[]), Source::Human, days_ago(1), &mut random)
+        .unwrap();
+    f.attempt_with(&[], |capture| {
+        capture.learnings = vec![insight(&format!("{LONG}!"), &["t"])]
+    });
+    let filter = LearningFilter {
+        superseded_by: Some(own),
+        ..LearningFilter::default()
+    };
+    let repetition = f.store.learnings(&filter).unwrap().remove(0).id;
+    let done = f.store.restore_learnings(&[repetition], NOW).unwrap();
+    assert!(done.retired.is_empty());
+    assert_eq!(f.active().len(), 2);
 }

@@ -2,9 +2,11 @@
 
 use rusqlite::Connection;
 
+use crate::engine::recall;
 use crate::model::{Status, Timestamp};
+use crate::recall::{RecallPolicy, RecallQuery};
 use crate::store::sqlite::{SqliteStore, migrate};
-use crate::store::{PlanStore, Scope, StoreError};
+use crate::store::{LearningStore, PlanStore, Scope, StoreError};
 
 const V1: &str = include_str!("../../../../migrations/sqlite/0001_v1.sql");
 
@@ -276,4 +278,63 @@ fn sch_13_a_newer_version_that_still_waits_in_the_log_is_seen_and_left_alone() {
         (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap()),
         before
     );
+}
+
+#[test]
+fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let conn = Connection::open(&path).unwrap();
+    for step in [
+        V1,
+        include_str!("../../../../migrations/sqlite/0002_plan.sql"),
+        include_str!("../../../../migrations/sqlite/0003_attempts.sql"),
+    ] {
+        conn.execute_batch(step).unwrap();
+    }
+    conn.execute_batch(
+        "INSERT INTO tasks (id, title, created_at, updated_at, position)
+             VALUES ('t-000001', 'a', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', 1);
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms,
+                 outcome, ordinal, counted)
+             SELECT 't-000001', i, 'm', '2026-01-01T00:00:00Z', 1, iif(i % 3, 'failed', 'done'), i, 1 FROM n;
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO learnings (id, category, content, relevance_tags, created_at, helpful)
+             SELECT printf('l-%06x', i), 'other', 'about widget' || i || ' and its parser', '[\"Widgets\"]',
+                 '2026-01-01T00:00:00Z', 2 FROM n;
+         UPDATE learnings SET pruned_at = created_at WHERE id = 'l-000002';",
+    )
+    .unwrap();
+    conn.pragma_update(None, "user_version", 3).unwrap();
+    drop(conn);
+
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.learning_counts().unwrap().active, 2999);
+    let query = RecallQuery {
+        title: "widget77x widget77".into(),
+        ..RecallQuery::default()
+    };
+    let now = Timestamp::from_secs(1_770_000_000);
+    let found = recall(&store, &query, now, None, &RecallPolicy::default()).unwrap();
+    let (_, best) = found.chosen().next().unwrap();
+    assert_eq!((best.id.as_str(), best.record.helpful), ("l-00004d", 2));
+    let count = |sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(
+        count("SELECT attempts FROM base_rates WHERE tries_before = 0"),
+        1
+    );
+    assert_eq!(
+        count("SELECT attempts FROM base_rates WHERE tries_before = 3"),
+        2997
+    );
+    assert_eq!(
+        count("SELECT done FROM base_rates WHERE tries_before = 3"),
+        999
+    );
+    assert_eq!(
+        count("SELECT documents FROM learning_tags WHERE tag = 'widgets'"),
+        2999
+    );
+    assert!(dir.path().join("progress.db.v3.bak").exists());
 }

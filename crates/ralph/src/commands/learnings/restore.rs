@@ -1,0 +1,49 @@
+//! `ralph learnings restore`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::store::LearningStore;
+
+use super::{cell, ids, named, told};
+use crate::command_error::CommandResult;
+use crate::output;
+use crate::workspace::{Workspace, now};
+
+/// Bring learnings back: undoes a pruning, a merge or an edit.
+///
+/// What had taken their place is put away, and all else it stood for comes back too. The id of a merged learning
+/// undoes that merge.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Their ids.
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    let wanted = ids(&named(&workspace, &args.ids)?);
+    let done = workspace.store.restore_learnings(&wanted, now())?;
+    if args.json {
+        output::json(&done);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for id in &done.restored {
+        output::line(told("restored", &workspace, id));
+    }
+    for id in &done.retired {
+        let id = cell(id.as_str());
+        output::line(format_args!("put away {id}, which had taken its place"));
+    }
+    for id in &wanted {
+        if !done.restored.contains(id) && !done.retired.contains(id) {
+            let id = cell(id.as_str());
+            output::note(format_args!("{id} is active already"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,239 @@
+//! What people give a command: text, times and files, each refused with what was expected.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use ralph_core::model::Timestamp;
+use ralph_core::text::one_line;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::command_error::CommandError;
+use crate::settings;
+use crate::workspace::start_dir;
+
+/// A text given on the command line; `-` reads it from standard input.
+pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
+    if text != "-" {
+        return Ok(text);
+    }
+    let text = String::from_utf8(stdin()?).map_err(|_| {
+        CommandError::usage(format_args!(
+            "the {what} on standard input is no UTF-8 text"
+        ))
+    })?;
+    Ok(text.trim_end().to_owned())
+}
+
+fn stdin() -> Result<Vec<u8>, CommandError> {
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).map_err(|e| {
+        CommandError::environment(format_args!("standard input cannot be read: {e}"))
+    })?;
+    Ok(bytes)
+}
+
+/// A span of time, for flags.
+pub fn span(text: &str) -> Result<Duration, String> {
+    settings::duration::parse(text)
+        .ok_or_else(|| "expected seconds, or a time such as 90d, 12h or 30m".into())
+}
+
+/// A point in time, for flags and files: RFC 3339, or a date, which begins at midnight. What names no zone is in UTC.
+pub fn time(text: &str) -> Result<Timestamp, String> {
+    let text = text.trim();
+    [
+        text.to_owned(),
+        format!("{text}Z"),
+        format!("{text}T00:00:00Z"),
+    ]
+    .iter()
+    .find_map(|text| Timestamp::parse(text))
+    .ok_or_else(|| {
+        "expected a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31".into()
+    })
+}
+
+/// The text of a file, line by line.
+pub struct Lines {
+    name: String,
+    text: String,
+}
+
+impl Lines {
+    /// Reads a file, or standard input where it is called `-`.
+    pub fn read(dir: Option<&Path>, file: &Path) -> Result<Self, CommandError> {
+        let stdin_given = file == Path::new("-");
+        let name = if stdin_given {
+            "stdin".to_owned()
+        } else {
+            file.display().to_string()
+        };
+        let bytes = if stdin_given {
+            stdin()?
+        } else {
+            std::fs::read(start_dir(dir)?.join(file)).map_err(|e| {
+                CommandError::usage(format_args!("{name} cannot be read: {e}"))
+                    .hint("give a file with JSON lines, or `-` for standard input")
+            })?
+        };
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self { name, text }),
+            Err(error) => {
+                let good = error.utf8_error().valid_up_to();
+                let line = error.as_bytes().iter().take(good).filter(|b| **b == b'\n');
+                let place = format!("{name}:{}", line.count() + 1);
+                Err(CommandError::usage(format_args!(
+                    "{place}: expected UTF-8 text"
+                )))
+            }
+        }
+    }
+
+    /// The lines that are not blank, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
+        let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
+        text.lines()
+            .enumerate()
+            .map(|(place, line)| (place + 1, line))
+            .filter(|(_, line)| !line.trim().is_empty())
+    }
+
+    /// What is wrong with a line.
+    pub fn error(&self, line: usize, what: &str) -> CommandError {
+        // What the line says may be part of the message.
+        let what = one_line(what, 500);
+        CommandError::usage(format_args!("{}:{line}: {what}", self.name))
+    }
+}
+
+/// One JSON object of a file. A member that is `null` counts as missing.
+pub struct Object<'t>(BTreeMap<String, &'t RawValue>);
+
+impl<'t> Object<'t> {
+    /// Reads a line.
+    pub fn parse(line: &'t str) -> Result<Self, String> {
+        serde_json::from_str(line).map(Self).map_err(|error| {
+            let why = error.to_string();
+            let why = why.split(" at line ").next().unwrap_or_default();
+            format!("expected a JSON object: {why} (column {})", error.column())
+        })
+    }
+
+    /// A member as it is written.
+    pub fn raw(&self, name: &str) -> Option<&'t RawValue> {
+        self.0
+            .get(name)
+            .copied()
+            .filter(|value| value.get() != "null")
+    }
+
+    /// A member that names something: a text or a number, as it is written.
+    pub fn name(&self, name: &str) -> Result<Option<&'t RawValue>, String> {
+        let Some(raw) = self.raw(name) else {
+            return Ok(None);
+        };
+        match raw.get().bytes().next().unwrap_or_default() {
+            b'"' | b'-' | b'0'..=b'9' => Ok(Some(raw)),
+            _ => Err(format!(
+                "expected `{name}` to be a text or a number, found {raw}"
+            )),
+        }
+    }
+
+    /// A member that is a text.
+    pub fn text(&self, name: &str) -> Result<Option<String>, String> {
+        match self.value(name)? {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(format!("expected `{name}` to be a text, found {other}")),
+        }
+    }
+
+    /// A member that is a list of texts.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, String> {
+        let wrong =
+            |found: &Value| format!("expected `{name}` to be an array of texts, found {found}");
+        let items = match self.value(name)? {
+            None => Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(other) => return Err(wrong(&other)),
+        };
+        items
+            .into_iter()
+            .map(|item| match item {
+                Value::String(text) => Ok(text),
+                other => Err(wrong(&other)),
+            })
+            .collect()
+    }
+
+    /// A member that is a time.
+    pub fn time(&self, name: &str) -> Result<Option<Timestamp>, String> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        time(&text)
+            .map(Some)
+            .map_err(|expected| format!("`{name}`: {expected}, found `{text}`"))
+    }
+
+    fn value(&self, name: &str) -> Result<Option<Value>, String> {
+        self.raw(name)
+            .map(|raw| serde_json::from_str(raw.get()))
+            .transpose()
+            .map_err(|error| format!("`{name}` cannot be read: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_utc() {
+        let at = |text: &str| time(text).map(|time| time.to_string());
+        let noon = "2026-01-31T12:00:00.000Z";
+        for text in [
+            "2026-01-31T12:00:00Z",
+            "2026-01-31T14:00:00+02:00",
+            " 2026-01-31T12:00:00 ",
+            "2026-01-31 12:00:00",
+        ] {
+            assert_eq!(at(text).as_deref(), Ok(noon), "{text}");
+        }
+        assert_eq!(at("2026-01-31").as_deref(), Ok("2026-01-31T00:00:00.000Z"));
+        for bad in ["", "Z", "yesterday", "2026-13-01", "31.1.2026", "12:00"] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn members_of_the_wrong_kind_are_named() {
+        let object = Object::parse(r#"{"a": 1, "b": null, "c": ["x", 2], "d": "\u00e9"}"#).unwrap();
+        assert_eq!(object.text("d"), Ok(Some("é".into())));
+        assert_eq!(object.text("b"), Ok(None));
+        assert_eq!(object.text("none"), Ok(None));
+        assert_eq!(object.texts("b"), Ok(Vec::new()));
+        assert!(object.text("a").unwrap_err().contains("`a`"));
+        assert!(object.texts("c").unwrap_err().contains("array of texts"));
+        assert!(object.texts("d").is_err());
+        let error = Object::parse("{\"a\": }").err().unwrap();
+        assert!(
+            error.contains("column 7") && !error.contains("line"),
+            "{error}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_harmless(line in ".{0,60}") {
+            let _ = Object::parse(&line);
+            let _ = time(&line);
+        }
+    }
+}

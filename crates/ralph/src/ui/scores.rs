@@ -1,0 +1,70 @@
+//! Scores of learnings as people read them.
+
+use ralph_core::engine::Recalled;
+use ralph_core::model::LearningId;
+use ralph_core::recall::{Fate, Ranked, ScoreParts};
+use ralph_core::text;
+
+use super::format;
+
+/// More are not worth reading.
+const MOST: usize = 20;
+
+/// What a score is made of, the parts that are not 0.
+pub fn parts(parts: &ScoreParts) -> String {
+    let named = [
+        ("text", parts.text),
+        ("tags", parts.tags),
+        ("paths", parts.paths),
+        ("failure", parts.failure),
+        ("agreement", parts.agreement),
+        ("recency", parts.recency),
+        ("record", parts.record),
+    ];
+    let shown: Vec<String> = named
+        .into_iter()
+        .filter(|(_, value)| value.abs() >= 0.0005)
+        .map(|(name, value)| format!("{name} {value:.3}"))
+        .collect();
+    shown.join(", ")
+}
+
+/// Every learning that was considered for a prompt, with its score and what became of it.
+pub fn considered(recalled: &Recalled, shown: &[LearningId]) -> String {
+    let all = &recalled.ranking;
+    if all.is_empty() {
+        return "Learnings: none has anything in common with the task\n".to_owned();
+    }
+    let count = format::counted(all.len() as u64, "learning");
+    let mut lines = format!("Learnings: {count} considered, {} shown\n", shown.len());
+    for ranked in all.iter().take(MOST) {
+        let id = &ranked.scored.id;
+        let what = recalled
+            .candidate(id)
+            .map(|learning| text::one_line(&learning.content, 60))
+            .unwrap_or_default();
+        lines.push_str(&format!(
+            "  {:.3} {id} {}: {what}\n        {}\n",
+            ranked.scored.score,
+            fate(ranked, shown),
+            parts(&ranked.scored.parts)
+        ));
+    }
+    if all.len() > MOST {
+        lines.push_str(&format!("  and {} with lower scores\n", all.len() - MOST));
+    }
+    lines
+}
+
+/// What became of a learning, in a few words.
+pub fn fate(ranked: &Ranked, shown: &[LearningId]) -> &'static str {
+    let is_shown = shown.iter().any(|id| id.as_str() == ranked.scored.id);
+    match ranked.fate {
+        Fate::Chosen if is_shown => "shown",
+        Fate::Chosen => "no room",
+        Fate::BelowFloor => "too little to do with the task",
+        Fate::Withheld => "withheld for its record",
+        Fate::Repeats => "repeats another",
+        Fate::BeyondLimit => "others are better",
+    }
+}
