@@ -1,6 +1,6 @@
 //! From rows to domain types and back. A value a newer or damaged file might hold never panics.
 
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Row, named_params};
 
 use crate::model::{Difficulty, Key, Phase, Status, Task, TaskId, TaskMetrics, Timestamp};
@@ -61,6 +61,29 @@ pub(super) fn optional_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Op
         .get::<_, Option<String>>(column)?
         .as_deref()
         .and_then(Timestamp::parse))
+}
+
+/// A stored time that is for sorting and showing only: an unreadable one is long ago.
+pub(super) fn lenient_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    Ok(optional_time(row, column)?.unwrap_or(Timestamp::from_millis(0)))
+}
+
+/// A counter that another program may have written: never below 0, never an error.
+pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(number) => u64::try_from(number).unwrap_or(0),
+        ValueRef::Real(number) => number.max(0.0) as u64,
+        ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0,
+    })
+}
+
+/// A number that another program may have written.
+pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<f64> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(number) => number as f64,
+        ValueRef::Real(number) => number,
+        ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0.0,
+    })
 }
 
 /// The counters of a task; zeros where it never ran.

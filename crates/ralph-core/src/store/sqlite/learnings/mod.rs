@@ -285,13 +285,13 @@ fn learning(row: &Row<'_>) -> rusqlite::Result<Learning> {
         title: row.get(2)?,
         content: row.get(3)?,
         tags: rows::json_list(&row.get::<_, String>(4)?),
-        created_at: rows::time(row, 5)?,
+        created_at: rows::lenient_time(row, 5)?,
         state,
         task_id: row.get::<_, Option<String>>(6)?.map(TaskId::from_stored),
         task_key: row.get::<_, Option<String>>(7)?.map(Key::from_stored),
         source: Source::from_stored(&row.get::<_, String>(8)?),
-        pinned: row.get(9)?,
-        shown: row.get(10)?,
+        pinned: rows::count(row, 9)? > 0,
+        shown: rows::count(row, 10)?,
         last_used_at: rows::optional_time(row, 11)?,
         record: record(row, 12)?,
         pruned_at,
@@ -303,10 +303,10 @@ fn learning(row: &Row<'_>) -> rusqlite::Result<Learning> {
 /// `helpful, harmful, judged, expected` from a column on.
 fn record(row: &Row<'_>, column: usize) -> rusqlite::Result<Record> {
     Ok(Record {
-        helpful: row.get(column)?,
-        harmful: row.get(column + 1)?,
-        judged: row.get(column + 2)?,
-        expected: row.get(column + 3)?,
+        helpful: rows::count(row, column)?,
+        harmful: rows::count(row, column + 1)?,
+        judged: rows::count(row, column + 2)?,
+        expected: rows::number(row, column + 3)?,
     })
 }
 
@@ -330,8 +330,8 @@ fn candidate(
                 title: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
                 content: row.get(3)?,
                 tags: rows::json_list(&row.get::<_, String>(4)?),
-                created_at_ms: rows::time(row, 5)?.as_millis(),
-                pinned: row.get(6)?,
+                created_at_ms: rows::lenient_time(row, 5)?.as_millis(),
+                pinned: rows::count(row, 6)? > 0,
                 record: record(row, 7)?,
             })
         })

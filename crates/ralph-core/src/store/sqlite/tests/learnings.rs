@@ -170,6 +170,26 @@ fn rows_that_another_program_wrote_are_found_and_those_it_removed_are_not() {
 }
 
 #[test]
+fn odd_values_of_another_program_are_survived() {
+    let mut f = Fixture::new();
+    f.store
+        .conn
+        .execute_batch(
+            "INSERT INTO learnings (id, category, content, relevance_tags, created_at, helpful, harmful, shown,
+                 expected, pinned, last_used_at)
+             VALUES ('l-odd', 'other', 'sockets need a timeout', 'no json', 'yesterday', 1.5, -3, 'many', 'x', 2.0, '');",
+        )
+        .unwrap();
+    let path = f.dir.path().join("progress.db");
+    f.store = SqliteStore::open(&path).unwrap();
+    assert_eq!(f.found("socket timeout"), ["l-odd"]);
+    let odd = &f.active()[0];
+    assert_eq!(counters(odd), (0, 1, 0));
+    assert!(odd.pinned && odd.tags.is_empty());
+    assert_eq!(tidy(&mut f), Upkeep::default(), "it is pinned");
+}
+
+#[test]
 fn life_01_what_was_shown_is_recorded_and_credited_by_the_attempts_end() {
     let mut f = Fixture::new();
     let learning = f.learn("x", &[]);
