@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     completions, config, context, demo, failures, guard, history, init, learnings, logs, man, run,
-    status, task,
+    stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -43,6 +43,7 @@ pub enum Command {
     Task(task::Command),
     Run(run::Args),
     Status(status::Args),
+    Stats(stats::Args),
     History(history::Args),
     /// Look at why attempts failed.
     #[command(subcommand)]

@@ -13,7 +13,7 @@ pub use sqlite::SqliteStore;
 
 use crate::event::RunEvent;
 use crate::model::{
-    Attempt, LearningId, LearningState, NewTask, RunId, Status, Task, TaskEdit, TaskId,
+    Attempt, LearningId, LearningState, NewTask, RunId, Stats, Status, Task, TaskEdit, TaskId,
     TaskMetrics, Timestamp, Token,
 };
 
@@ -221,6 +221,8 @@ pub trait HistoryStore {
     fn failures(&self, task: &TaskId) -> Result<Vec<PastFailure>>;
     /// Reports of counted failures, oldest first.
     fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>>;
+    /// Sums over attempts, of one run or of all.
+    fn stats(&self, run: Option<&RunId>) -> Result<Stats>;
     /// The kept counters of a task.
     fn metrics(&self, task: &TaskId) -> Result<TaskMetrics>;
     /// How many tries of a task are recorded, and how many of them count.

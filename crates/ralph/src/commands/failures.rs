@@ -89,7 +89,8 @@ fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-fn known_run(workspace: &Workspace, id: &str) -> Result<RunId, CommandError> {
+/// The run with this id.
+pub(super) fn known_run(workspace: &Workspace, id: &str) -> Result<RunId, CommandError> {
     let run = RunId::from_stored(id.trim());
     match workspace.store.run(&run)? {
         Some(_) => Ok(run),

@@ -12,6 +12,7 @@ pub mod learnings;
 pub mod logs;
 pub mod man;
 pub mod run;
+pub mod stats;
 pub mod status;
 pub mod task;
 
@@ -27,6 +28,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::DemoAgent(args) => demo::agent::run(&args),
         Command::Task(command) => task::run(dir, command),
         Command::Run(args) => run::run(dir, &args),
+        Command::Stats(args) => stats::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),
         Command::History(args) => history::run(dir, &args),
         Command::Failures(command) => failures::run(dir, &command),

@@ -16,3 +16,4 @@ mod learnings;
 mod plan;
 mod processes;
 mod run;
+mod stats;

@@ -2,9 +2,9 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{SqliteStore, claims, rows};
+use super::{SqliteStore, claims, rows, stats};
 use crate::model::{
-    Attempt, AttemptDetail, ErrorType, GateOutcome, Key, Outcome, ReportRow, RunId, TaskId,
+    Attempt, AttemptDetail, ErrorType, GateOutcome, Key, Outcome, ReportRow, RunId, Stats, TaskId,
     TaskMetrics,
 };
 use crate::store::{
@@ -92,6 +92,10 @@ impl HistoryStore for SqliteStore {
             )?
             .collect()
         })
+    }
+
+    fn stats(&self, run: Option<&RunId>) -> Result<Stats> {
+        self.read_once(|conn| stats::stats(conn, run))
     }
 
     fn metrics(&self, task: &TaskId) -> Result<TaskMetrics> {

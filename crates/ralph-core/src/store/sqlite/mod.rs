@@ -10,6 +10,7 @@ mod migrate;
 mod plan;
 mod rows;
 mod runs;
+mod stats;
 mod status;
 
 use std::path::{Path, PathBuf};

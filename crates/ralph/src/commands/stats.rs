@@ -1,0 +1,156 @@
+//! `ralph stats`.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ralph_core::model::{Stats, Sums};
+use ralph_core::store::HistoryStore;
+use ralph_core::text::one_line;
+use serde_json::{Map, Value, json};
+
+use super::failures::known_run;
+use crate::command_error::CommandResult;
+use crate::output;
+use crate::ui::{format, style, table::Table};
+use crate::workspace::Workspace;
+
+/// Show what attempts came to: by model, by task, by kind of error, and what trying again brought.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only attempts of this run.
+    #[arg(long)]
+    run: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tasks shown in the table; JSON has all of them.
+const MOST_TASKS: usize = 20;
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open(dir)?;
+    let run = args.run.as_deref().map(|id| known_run(&workspace, id));
+    let stats = workspace.store.stats(run.transpose()?.as_ref())?;
+    if args.json {
+        output::json(&as_json(&stats));
+    } else if stats.total.attempts == 0 {
+        output::note("no attempts yet; `ralph run` makes some");
+    } else {
+        output::text(human(&stats));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(stats: &Stats) -> Value {
+    let retries = &stats.retries;
+    json!({
+        "total": sums(&stats.total, json!({})),
+        "by_model": stats.models.iter()
+            .map(|of| sums(&of.sums, json!({ "model": of.model })))
+            .collect::<Vec<_>>(),
+        "by_task": stats.tasks.iter()
+            .map(|of| sums(&of.sums, json!({
+                "task_id": of.task_id, "key": of.key, "title": of.title, "status": of.status,
+                "models": of.models,
+            })))
+            .collect::<Vec<_>>(),
+        "by_error_category": stats.categories,
+        "escalation": {
+            "first_try": sums(&retries.first, json!({})),
+            "same_model_again": sums(&retries.same_model, json!({})),
+            "other_model": sums(&retries.other_model, json!({})),
+        },
+    })
+}
+
+/// The sums, and what follows from them, after what they are of.
+fn sums(sums: &Sums, of: Value) -> Value {
+    let mut object: Map<String, Value> = of.as_object().cloned().unwrap_or_default();
+    for (name, value) in [
+        ("attempts", json!(sums.attempts)),
+        ("done", json!(sums.done)),
+        ("success_rate", json!(sums.success_rate())),
+        ("cost_usd", json!(sums.cost_usd)),
+        ("cost_per_done_usd", json!(sums.cost_per_done())),
+        ("duration_ms", json!(sums.duration_ms)),
+        ("mean_duration_ms", json!(sums.mean_duration_ms())),
+    ] {
+        object.insert(name.to_owned(), value);
+    }
+    Value::Object(object)
+}
+
+fn human(stats: &Stats) -> String {
+    let mut text = String::new();
+    let mut part = |heading: &str, table: &Table| {
+        text.push_str(&format!(
+            "{}\n{}\n",
+            style::paint(style::BOLD, heading),
+            table.render()
+        ));
+    };
+    let mut models = Table::new(SUM_HEADINGS);
+    for of in &stats.models {
+        models.row(cells(one_line(&of.model, 60), &of.sums));
+    }
+    models.row(cells("all".into(), &stats.total));
+    part("By model", &models);
+    let mut again = Table::new(SUM_HEADINGS);
+    for (what, sums) in [
+        ("first try", &stats.retries.first),
+        ("same model again", &stats.retries.same_model),
+        ("another model", &stats.retries.other_model),
+    ] {
+        if sums.attempts > 0 {
+            again.row(cells(what.into(), sums));
+        }
+    }
+    part("What trying again brought", &again);
+    if !stats.categories.is_empty() {
+        let mut errors = Table::new(["ERROR", "FAILURES", "TASKS"]);
+        for of in &stats.categories {
+            let name = one_line(&of.category, 60);
+            errors.row([name, of.failures.to_string(), of.tasks.to_string()]);
+        }
+        part("By kind of error", &errors);
+    }
+    let mut tasks = Table::new(["TASK", "TRIES", "TIME", "COST", "STATUS", "MODELS", "TITLE"]);
+    for of in stats.tasks.iter().take(MOST_TASKS) {
+        tasks.row([
+            of.key
+                .as_ref()
+                .map_or(of.task_id.to_string(), ToString::to_string),
+            of.sums.attempts.to_string(),
+            format::duration(Duration::from_millis(of.sums.duration_ms)),
+            format::cost(of.sums.cost_usd),
+            style::status(of.status),
+            one_line(&of.models.join(", "), 60),
+            of.title.clone(),
+        ]);
+    }
+    part("By task, dearest first", &tasks);
+    if let Some(more) = stats.tasks.len().checked_sub(MOST_TASKS + 1) {
+        let more = format::counted(more as u64 + 1, "more task");
+        text.push_str(&format!("… and {more}; --json has them all\n\n"));
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+const SUM_HEADINGS: [&str; 7] = ["", "TRIES", "DONE", "RATE", "COST", "PER DONE", "MEAN TIME"];
+
+fn cells(name: String, sums: &Sums) -> [String; 7] {
+    [
+        name,
+        sums.attempts.to_string(),
+        sums.done.to_string(),
+        format!("{:.0}%", sums.success_rate() * 100.0),
+        format::cost(sums.cost_usd),
+        format::cost(sums.cost_per_done()),
+        sums.mean_duration_ms()
+            .map(|mean| format::duration(Duration::from_millis(mean)))
+            .unwrap_or_default(),
+    ]
+}
