@@ -23,12 +23,15 @@ pub struct CommandError {
 /// The end of a command that has written its output. A reader that left has what it wanted.
 pub fn written(result: io::Result<()>) -> CommandResult {
     match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CommandError::environment(
-            format_args!("the output cannot be written: {error}"),
-        )
-        .hint("check free space, and where the output goes")),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Standard output is not whole.
+pub fn unwritten(error: &io::Error) -> CommandError {
+    CommandError::environment(format_args!("the output cannot be written: {error}"))
+        .hint("check free space, and where the output goes")
 }
 
 /// What commands return.

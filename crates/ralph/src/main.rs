@@ -20,7 +20,11 @@ use clap::Parser;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match commands::dispatch(cli) {
-        Ok(code) => code,
+        Ok(code) => match output::failed() {
+            // A run that went on without its display keeps its own exit code.
+            Some(error) if code == ExitCode::SUCCESS => command_error::unwritten(&error).report(),
+            _ => code,
+        },
         Err(error) => error.report(),
     }
 }

@@ -1,17 +1,37 @@
 //! Writing to standard output without ever panicking: a closed pipe ends the output, not the program.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::Mutex;
 
 use serde::Serialize;
 
+/// The first write that failed, but for a reader that left: it has what it wanted.
+static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
+
+fn written(result: io::Result<()>) {
+    let Err(error) = result else { return };
+    if error.kind() != io::ErrorKind::BrokenPipe
+        && let Ok(mut failed) = FAILED.lock()
+    {
+        failed.get_or_insert(error);
+    }
+}
+
+/// Why standard output is not whole, if it is not: a full disk, mostly.
+pub fn failed() -> Option<io::Error> {
+    let flushed = io::stdout().flush();
+    written(flushed);
+    FAILED.lock().ok()?.take()
+}
+
 /// Prints a line.
 pub fn line(text: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stdout().lock(), "{text}");
+    written(writeln!(anstream::stdout().lock(), "{text}"));
 }
 
 /// Prints text as it is.
 pub fn text(text: impl std::fmt::Display) {
-    let _ = write!(anstream::stdout().lock(), "{text}");
+    written(write!(anstream::stdout().lock(), "{text}"));
 }
 
 /// Prints a line for people on standard error.
@@ -23,14 +43,21 @@ pub fn note(text: impl std::fmt::Display) {
 pub fn json(value: &impl Serialize) {
     // A long document has many lines, and each would be written by itself.
     let mut out = BufWriter::new(io::stdout().lock());
-    let _ = serde_json::to_writer_pretty(&mut out, value);
-    let _ = out.write_all(b"\n");
+    let document = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+    written(
+        document
+            .and_then(|()| out.write_all(b"\n"))
+            .and_then(|()| out.flush()),
+    );
 }
 
 /// Prints one JSON document on one line.
 pub fn json_line(value: &impl Serialize) {
     let mut out = io::stdout().lock();
-    let _ = serde_json::to_writer(&mut out, value);
-    let _ = out.write_all(b"\n");
-    let _ = out.flush();
+    let document = serde_json::to_writer(&mut out, value).map_err(io::Error::from);
+    written(
+        document
+            .and_then(|()| out.write_all(b"\n"))
+            .and_then(|()| out.flush()),
+    );
 }

@@ -4,6 +4,8 @@ ALTER TABLE learnings ADD COLUMN title TEXT;
 ALTER TABLE learnings ADD COLUMN judged INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE learnings ADD COLUMN expected REAL NOT NULL DEFAULT 0;
 ALTER TABLE learnings ADD COLUMN restored_at TEXT;
+-- It only repeated what stands in superseded_by, and was never in use itself.
+ALTER TABLE learnings ADD COLUMN repeats INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE claims ADD COLUMN learnings TEXT NOT NULL DEFAULT '[]';
 
 CREATE TABLE learning_uses (
@@ -35,7 +37,7 @@ CREATE TABLE base_rates (
 );
 INSERT INTO base_rates (tries_before, attempts, done)
     SELECT min(ordinal - 1, 3), count(*), sum(outcome = 'done') FROM iteration_outcomes
-    WHERE counted = 1 GROUP BY 1;
+    WHERE counted = 1 AND coalesce(error_type, '') <> 'lost' AND model <> 'none' GROUP BY 1;
 
 -- The index follows the table, whoever writes it: triggers note what changed, and the next Ralph to look indexes it.
 CREATE TABLE learning_changes (
@@ -61,7 +63,7 @@ END;
 
 -- Active learnings as the index knows them; terms and tags as they were counted below.
 CREATE TABLE learning_docs (
-    doc         INTEGER PRIMARY KEY,
+    doc         INTEGER PRIMARY KEY AUTOINCREMENT,
     learning_id TEXT NOT NULL UNIQUE,
     terms       TEXT NOT NULL,
     tags        TEXT NOT NULL
@@ -80,11 +82,10 @@ CREATE TABLE learning_tags (
     tag       TEXT PRIMARY KEY,
     documents INTEGER NOT NULL
 ) WITHOUT ROWID;
--- How many are active, how many were ever indexed, and how many had been when near-duplicates were last looked for.
+-- How many are active, and up to which document near-duplicates were looked for.
 CREATE TABLE learning_corpus (
     id        INTEGER PRIMARY KEY CHECK (id = 1),
     documents INTEGER NOT NULL,
-    indexed   INTEGER NOT NULL,
-    merged_at INTEGER NOT NULL
+    merged_up_to INTEGER NOT NULL
 );
-INSERT INTO learning_corpus (id, documents, indexed, merged_at) VALUES (1, 0, 0, 0);
+INSERT INTO learning_corpus (id, documents, merged_up_to) VALUES (1, 0, 0);

@@ -19,7 +19,8 @@ pub fn report(evidence: &Evidence<'_>, verdict: &Verdict, files_changed: &[Strin
     let signals = evidence.signals;
     let mut row = of_agent(signals).unwrap_or_else(|| of_ralph(evidence, verdict));
     for file in files_changed {
-        if !row.relevant_files.contains(file) {
+        let is_it = |named: &String| named.strip_prefix("./").unwrap_or(named) == file;
+        if !row.relevant_files.iter().any(is_it) {
             row.relevant_files.push(file.clone());
         }
     }

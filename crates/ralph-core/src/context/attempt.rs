@@ -3,6 +3,7 @@
 use super::input::{AttemptReport, PastAttempt};
 use super::measure::{chars, prefix, shorten};
 use super::neutral::{code_lines, fence_for, inert, inert_line, labelled_lines};
+use crate::text::without_signals;
 
 /// The reason Ralph stores when it knows none; the absence of a report says as much.
 const NO_REASON: &str = "Task failed (no structured report)";
@@ -187,7 +188,9 @@ impl Fields {
         self.files(&report.relevant_files);
         let said = |text: &&str| !text.trim().is_empty();
         let trace = report.stack_trace.as_deref().filter(said);
-        let excerpt = report.excerpt.as_deref().filter(said);
+        // Old signals say nothing that is not told elsewhere, and an old suggestion is not to be repeated.
+        let excerpt = report.excerpt.as_deref().map(without_signals);
+        let excerpt = excerpt.as_deref().filter(said);
         let repeats_reason = |text: &&str| text.trim() == report.why_it_failed.trim();
         self.code(trace.or(excerpt).filter(|text| !repeats_reason(text)));
     }

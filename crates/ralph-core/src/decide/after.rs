@@ -11,6 +11,10 @@ pub struct Policy {
     pub max_attempts: u32,
     /// Counted failures in a row after which the task is stuck.
     pub stuck_after: u32,
+    /// Counted failures in a row after which the next model is tried, unless there is progress.
+    pub escalate_after: u32,
+    /// Counted failures in a row after which it is tried in any case.
+    pub escalate_always: u32,
     /// Every so many lost tries in a row, one counts.
     pub lost_counts_every: u32,
 }
@@ -20,6 +24,8 @@ impl Default for Policy {
         Self {
             max_attempts: 5,
             stuck_after: 3,
+            escalate_after: 2,
+            escalate_always: 3,
             lost_counts_every: 3,
         }
     }

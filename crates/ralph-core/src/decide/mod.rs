@@ -2,12 +2,14 @@
 
 mod after;
 mod backoff;
+mod course;
 mod model;
 mod verdict;
 mod waits;
 
 pub use after::{AfterAttempt, Policy, after_attempt, after_lost};
 pub use backoff::backoff;
+pub use course::{Course, FailedTry, Sign, course};
 pub use model::{ModelQuestion, choose_model};
 pub use verdict::{claims_done, verdict};
 pub use waits::{Blocker, Outlook, Waiter, outlook, unmet_outside};

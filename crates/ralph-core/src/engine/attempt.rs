@@ -65,6 +65,7 @@ impl Run<'_, '_> {
             gate_green_before,
             git,
             report,
+            mark: None,
             learnings,
             own_work: false,
         };

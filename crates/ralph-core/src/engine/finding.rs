@@ -7,8 +7,8 @@ use crate::decide::after_attempt;
 use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
 use crate::model::{
-    GateOutcome, GateRecord, GitRecord, ModelChoice, NewLearning, Outcome, ReportRow, Status,
-    Timestamp, Token,
+    FailureMark, GateOutcome, GateRecord, GitRecord, ModelChoice, NewLearning, Outcome, ReportRow,
+    Status, Timestamp, Token,
 };
 use crate::signals::Signals;
 use crate::store::{Capture, Claimed, TaskNext, UnfinishedAttempt};
@@ -25,6 +25,7 @@ pub(super) struct Finding {
     pub gate_green_before: Option<bool>,
     pub git: GitRecord,
     pub report: Option<ReportRow>,
+    pub mark: Option<FailureMark>,
     pub learnings: Vec<NewLearning>,
     pub own_work: bool,
 }
@@ -56,6 +57,7 @@ impl Finding {
             gate_green_before: None,
             git,
             report,
+            mark: None,
             learnings: Vec::new(),
             own_work: true,
         }
@@ -140,6 +142,7 @@ impl Run<'_, '_> {
             git: finding.git,
             gate: finding.gate,
             gate_green_before: finding.gate_green_before,
+            mark: finding.mark,
             report: finding.report,
             learnings: finding.learnings,
             difficulty,

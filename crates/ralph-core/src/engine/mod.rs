@@ -20,4 +20,4 @@ pub use recall::{Recalled, recall};
 pub use recover::{Recovered, Recovery};
 pub use run::{Engine, EngineError, Summary};
 pub use settings::{GateSettings, RunSettings};
-pub use upkeep::{Upkeep, merge_all, prune_stale, stale};
+pub use upkeep::{Upkeep, merge_all, stale};

@@ -145,6 +145,7 @@ impl Recovery<'_> {
             gate: None,
             gate_green_before: None,
             summary: None,
+            mark: None,
             report: counted.then(capture::lost_report),
             learnings: said.map(|said| learnt(&said, &task)).unwrap_or_default(),
             difficulty: None,

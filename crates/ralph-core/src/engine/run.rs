@@ -358,7 +358,10 @@ impl<'e, 'a> Run<'e, 'a> {
         if stop.exit == RunExit::Limit && self.is_finished()? {
             stop = StopRun::new(RunExit::Finished, "every task is done");
         }
-        self.tidy_learnings()?;
+        // Whoever interrupts a run wants it to end.
+        if !matches!(stop.exit, RunExit::Interrupted(_)) {
+            self.tidy_learnings()?;
+        }
         let now = self.engine.clock.now();
         let rates = self.engine.store.run_rates(&self.id)?;
         let event = self.event(EventKind::RunFinished {

@@ -16,20 +16,39 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    /// Merges where there are too many, then puts away what is stale.
+    /// Merges where there are too many, then puts away what is stale. What went wrong comes back beside what was done.
     pub fn run<S: LearningStore + ?Sized>(
         store: &mut S,
         policy: &UpkeepPolicy,
         now: Timestamp,
         random: Random<'_>,
-    ) -> Result<Self, StoreError> {
+    ) -> (Self, Option<StoreError>) {
+        let mut done = Self::default();
+        let result = done.all(store, policy, now, random);
+        (done, result.err())
+    }
+
+    fn all<S: LearningStore + ?Sized>(
+        &mut self,
+        store: &mut S,
+        policy: &UpkeepPolicy,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<(), StoreError> {
         let counts = store.learning_counts()?;
-        let mut merged = Vec::new();
-        if counts.active > policy.merge_above && counts.unmerged {
-            merged = merge_all(store, random)?;
+        if counts.active > policy.merge_above && counts.unmerged > 0 {
+            // Few new ones are looked up one by one; many, and all are compared at once.
+            let few = counts.unmerged.saturating_mul(10) < counts.active;
+            let among = if few {
+                store.unmerged_learnings()?
+            } else {
+                store.learnings(&active())?
+            };
+            self.merged = store.merge_learnings(&merges(among), random)?;
+            store.note_merged(counts.newest)?;
         }
-        let pruned = prune_stale(store, policy, now)?;
-        Ok(Self { merged, pruned })
+        self.pruned = store.prune_stale(policy, now)?;
+        Ok(())
     }
 }
 
@@ -38,9 +57,10 @@ pub fn merge_all<S: LearningStore + ?Sized>(
     store: &mut S,
     random: Random<'_>,
 ) -> Result<Vec<Merged>, StoreError> {
+    let newest = store.learning_counts()?.newest;
     let active = store.learnings(&active())?;
     let merged = store.merge_learnings(&merges(active), random)?;
-    store.note_merged()?;
+    store.note_merged(newest)?;
     Ok(merged)
 }
 
@@ -60,19 +80,6 @@ pub fn stale<S: LearningStore + ?Sized>(
     Ok(stale.into_iter().map(|learning| learning.id).collect())
 }
 
-/// Puts away what is old and unused.
-pub fn prune_stale<S: LearningStore + ?Sized>(
-    store: &mut S,
-    policy: &UpkeepPolicy,
-    now: Timestamp,
-) -> Result<Vec<LearningId>, StoreError> {
-    let stale = stale(store, policy, now)?;
-    if !stale.is_empty() {
-        store.prune_learnings(&stale, now)?;
-    }
-    Ok(stale)
-}
-
 fn active() -> LearningFilter {
     LearningFilter {
         state: Some(LearningState::Active),
@@ -85,14 +92,15 @@ impl Run<'_, '_> {
     pub(super) fn tidy_learnings(&mut self) -> Result<(), EngineError> {
         let now = self.engine.clock.now();
         let policy = UpkeepPolicy::default();
-        match Upkeep::run(self.engine.store, &policy, now, self.engine.random) {
-            Ok(done) if done == Upkeep::default() => Ok(()),
-            Ok(Upkeep { merged, pruned }) => {
-                self.tell(EventKind::LearningsTidied { merged, pruned })
-            }
-            Err(error) => self.tell(EventKind::Warning {
-                message: format!("learnings were not tidied: {error}"),
-            }),
+        let (done, error) = Upkeep::run(self.engine.store, &policy, now, self.engine.random);
+        if done != Upkeep::default() {
+            let Upkeep { merged, pruned } = done;
+            self.tell(EventKind::LearningsTidied { merged, pruned })?;
         }
+        if let Some(error) = error {
+            let message = format!("learnings were not tidied: {error}");
+            self.tell(EventKind::Warning { message })?;
+        }
+        Ok(())
     }
 }

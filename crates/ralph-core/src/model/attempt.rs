@@ -145,6 +145,17 @@ pub struct GitRecord {
     pub files_changed: Option<Vec<String>>,
 }
 
+/// What a failure is recognised by when it happens again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailureMark {
+    /// Equal: the same failure.
+    pub coarse: String,
+    /// Equal: to the message.
+    pub fine: String,
+    /// The tests that failed, sorted; empty where none are named.
+    pub failing: Vec<String>,
+}
+
 /// A structured account of a failed attempt, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReportRow {

@@ -56,6 +56,8 @@ pub struct Learning {
     pub pruned_at: Option<Timestamp>,
     /// What took its place.
     pub superseded_by: Option<LearningId>,
+    /// It only repeated that one, which was there before.
+    pub repeats: bool,
     /// When a person last brought it back.
     pub restored_at: Option<Timestamp>,
 }
@@ -80,10 +82,10 @@ impl Record {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
-            helpful: self.helpful.saturating_add(other.helpful),
-            harmful: self.harmful.saturating_add(other.harmful),
-            judged: self.judged.saturating_add(other.judged),
-            expected: self.expected + other.expected,
+            helpful: counted(self.helpful, other.helpful),
+            harmful: counted(self.harmful, other.harmful),
+            judged: counted(self.judged, other.judged),
+            expected: (self.expected + other.expected).min(f64::MAX),
         }
     }
 
@@ -92,6 +94,12 @@ impl Record {
     pub fn tasks(self) -> u64 {
         self.helpful.saturating_add(self.harmful)
     }
+}
+
+/// The sum of two counters, as far as a database can hold it.
+#[must_use]
+pub fn counted(one: u64, other: u64) -> u64 {
+    one.saturating_add(other).min(i64::MAX.unsigned_abs())
 }
 
 /// Whether a learning can be shown.
@@ -123,6 +131,14 @@ impl fmt::Display for LearningState {
     }
 }
 
+impl Learning {
+    /// Whether somebody chose these very words: a person wrote them, pinned them or brought them back.
+    #[must_use]
+    pub fn is_chosen_by_a_person(&self) -> bool {
+        self.pinned || self.source.is_person() || self.restored_at.is_some()
+    }
+}
+
 /// Where a learning comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -148,6 +164,11 @@ impl Source {
         Self::Merge,
         Self::AgentsMd,
     ];
+
+    /// Whether a person wrote it.
+    pub fn is_person(self) -> bool {
+        matches!(self, Self::Human | Self::AgentsMd)
+    }
 
     /// The stored name.
     pub fn as_str(self) -> &'static str {

@@ -11,11 +11,11 @@ mod task;
 mod time;
 
 pub use attempt::{
-    Attempt, AttemptDetail, GateOutcome, GateRecord, GitRecord, ReportRow, TaskMetrics,
+    Attempt, AttemptDetail, FailureMark, GateOutcome, GateRecord, GitRecord, ReportRow, TaskMetrics,
 };
 pub use difficulty::Difficulty;
 pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
-pub use learning::{Learning, LearningState, NewLearning, Record, Source, UnknownSource};
+pub use learning::{Learning, LearningState, NewLearning, Record, Source, UnknownSource, counted};
 pub use outcome::{ErrorType, FailureClass, Outcome};
 pub use stats::{CategorySums, ModelSums, RetrySums, Stats, Sums, TaskSums};
 pub use strategy::{ModelChoice, Strategy, UnknownStrategy};

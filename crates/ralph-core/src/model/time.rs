@@ -32,6 +32,18 @@ impl Timestamp {
             .map(|time| Self(time.as_millisecond()))
     }
 
+    /// Reads a time that another program wrote: with a space, without a zone (then it is UTC), or a date alone.
+    pub fn parse_lenient(text: &str) -> Option<Self> {
+        let text = text.trim();
+        [
+            text.to_owned(),
+            format!("{text}Z"),
+            format!("{text}T00:00:00Z"),
+        ]
+        .iter()
+        .find_map(|text| Self::parse(text))
+    }
+
     /// The time a duration later.
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);

@@ -1,7 +1,9 @@
 //! Near-duplicates: learnings of one category that say the same in nearly the same words.
 
+use std::collections::BTreeMap;
+
 use super::Fate;
-use super::tokens::{each_token, each_word};
+use super::tokens::{each_word, each_word_and_token};
 
 /// The set of lower-cased words of a text, ready to be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,28 +88,24 @@ pub fn near_duplicates(a: (&str, &str), b: (&str, &str)) -> bool {
 /// A near-duplicate lacks less than a fifth of the words, so it cannot lack all of a fifth of them.
 #[must_use]
 pub fn probe_tokens(content: &str, df: impl Fn(&str) -> u64) -> Option<Vec<String>> {
-    let mut words: Vec<(u64, String)> = Vec::new();
-    let mut all: Vec<String> = Vec::new();
-    each_word(content, |word| all.push(word.to_owned()));
-    all.sort_unstable();
-    all.dedup();
-    for word in &all {
-        let mut rarest: Option<(u64, String)> = None;
-        each_token(word, |token| {
-            let known = df(token);
-            if rarest.as_ref().is_none_or(|(count, _)| known < *count) {
-                rarest = Some((known, token.to_owned()));
-            }
-        });
-        words.extend(rarest);
-    }
-    let needed = all.len().div_ceil(5);
-    if needed == 0 || words.len() < needed {
+    let mut words: BTreeMap<String, Option<String>> = BTreeMap::new();
+    each_word_and_token(content, |word, token| {
+        let known = words.entry(word.to_owned()).or_default();
+        // A word that is written in two ways, one of which the index does not know, is no probe.
+        *known = token.map(str::to_owned);
+    });
+    let needed = words.len().div_ceil(5);
+    let mut tokens: Vec<(u64, String)> = words
+        .into_values()
+        .flatten()
+        .map(|token| (df(&token), token))
+        .collect();
+    if needed == 0 || tokens.len() < needed {
         return None;
     }
-    words.sort_unstable();
-    words.truncate(needed);
-    Some(words.into_iter().map(|(_, token)| token).collect())
+    tokens.sort_unstable();
+    tokens.truncate(needed);
+    Some(tokens.into_iter().map(|(_, token)| token).collect())
 }
 
 /// What [`keep_newest`] needs to know of one learning.
@@ -117,8 +115,8 @@ pub(super) struct Entry<'c> {
     pub created_at_ms: i64,
 }
 
-/// What becomes of entries in ranked order when of near-duplicates only the most recent is kept, at its own place, and
-/// of all only the first `max`.
+/// What becomes of entries in ranked order when of near-duplicates only the most recent is kept, and of all only the
+/// first `max`: the newest takes the place that the best of its group has earned.
 pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
     let mut fates = vec![Fate::BeyondLimit; entries.len()];
     if max == 0 {
@@ -133,7 +131,7 @@ pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
         if chosen >= max {
             break;
         }
-        if fates.get(place) == Some(&Fate::Repeats) {
+        if fates.get(place) != Some(&Fate::BeyondLimit) {
             continue;
         }
         let later: Vec<usize> = (place + 1..entries.len())
@@ -144,27 +142,23 @@ pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
                     .is_some_and(|other| set.nearly_equals(other))
             })
             .collect();
-        let is_newer = |later: &usize| {
-            entries
-                .get(*later)
-                .is_some_and(|other| other.created_at_ms > entry.created_at_ms)
+        let mut group = vec![place];
+        group.extend(later);
+        // Of equally new ones the better ranked.
+        let newest = |place: &usize| {
+            let created = entries.get(*place).map(|entry| entry.created_at_ms);
+            (created, std::cmp::Reverse(*place))
         };
-        let newer_follows = later.iter().any(is_newer);
-        let own = if newer_follows {
-            Fate::Repeats
-        } else {
-            Fate::Chosen
-        };
-        if !newer_follows {
-            chosen += 1;
-            for place in later {
-                if let Some(fate) = fates.get_mut(place) {
-                    *fate = Fate::Repeats;
-                }
+        let kept = group.iter().copied().max_by_key(newest).unwrap_or(place);
+        chosen += 1;
+        for place in group {
+            if let Some(fate) = fates.get_mut(place) {
+                *fate = if place == kept {
+                    Fate::Chosen
+                } else {
+                    Fate::Repeats
+                };
             }
-        }
-        if let Some(fate) = fates.get_mut(place) {
-            *fate = own;
         }
     }
     fates
@@ -219,12 +213,12 @@ mod tests {
                 .collect()
         };
         assert_eq!(chosen(5), [1, 2]);
-        assert_eq!(chosen(1), [1]);
+        assert_eq!(chosen(1), [2], "the newest takes the place of the best");
         assert!(chosen(0).is_empty());
     }
 
     fn any_saying() -> impl Strategy<Value = (String, String)> {
-        let word = "(cache|parser|the|of|a|Größe|日本語|C\\+\\+|x_y|42|!!)";
+        let word = "(cache|Cache|parseFiles|parsefiles|SQLite|sqlite|_of_|the|The|useD|of|a|Größe|GRÖẞE|日本語|C\\+\\+|c|x_y|X_Y|42|!!)";
         ("[ab]", proptest::collection::vec(word, 0..14))
             .prop_map(|(category, words)| (category, words.join(" ")))
     }

@@ -242,6 +242,7 @@ mod tests {
         assert_eq!(strength("terror handling", "error handling"), 0.0);
         assert!(strength("日本語の検索", "日本語") > 0.0);
         assert_eq!(strength("日語本", "日本語"), 0.0);
+        assert!(strength("한국어를 고치다", "한국어") > 0.0);
     }
 
     #[test]

@@ -97,6 +97,11 @@ pub(super) fn weighted_terms(query: &RecallQuery, weights: &Weights) -> Vec<Term
             add(token, weights.query_failure, TermKind::Failure);
         });
     }
+    if let Some(category) = &query.error_category {
+        each_token(&head(category, MAX_TEXT_BYTES).replace('_', " "), |token| {
+            add(token, weights.query_failure, TermKind::Failure);
+        });
+    }
     for term in found.values_mut() {
         term.weight *= (weights.query_k3 + 1.0) / (term.weight + weights.query_k3);
     }

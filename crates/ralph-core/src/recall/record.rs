@@ -7,14 +7,18 @@ use crate::model::Record;
 /// The record from -1 (always hurt) to 1 (always helped); 0 where nothing is known or where all went as expected.
 ///
 /// What counts is how many tasks were done against how many were to be expected: failing on a task that mostly fails
-/// says little against a learning. Imagined undecided tasks hold the record near 0 until there is evidence.
+/// says little against a learning. What helped is a share of all tasks, what hurt a share of those that were expected
+/// done, so that always failing tells at any rate, only later where little was expected. Imagined undecided tasks hold
+/// the record near 0 until there is evidence.
 #[must_use]
 pub fn record(record: &Record, weights: &Weights) -> f64 {
     let tasks = as_f64(record.tasks());
     let unjudged = as_f64(record.tasks().saturating_sub(record.judged));
     // Counters that no attempt explains were set by a file or by hand: an even chance.
     let expected = finite(record.expected).clamp(0.0, tasks - unjudged) + unjudged / 2.0;
-    (as_f64(record.helpful) - expected) / (tasks + weights.record_prior)
+    let difference = as_f64(record.helpful) - expected;
+    let out_of = if difference < 0.0 { expected } else { tasks };
+    difference / (out_of + weights.record_prior)
 }
 
 /// Whether the record is bad enough to show the learning no more: never a pinned one, and never before enough tasks
@@ -84,6 +88,15 @@ mod tests {
         assert!(judged(0, 1, 0.9) < -0.25);
         // One success where nearly all fail is worth many failures there.
         assert!(judged(1, 9, 0.05) > 0.0);
+    }
+
+    #[test]
+    fn lrn_09_what_never_helps_is_withheld_in_the_end_also_where_little_is_expected() {
+        let limit = Weights::TUNED.withhold_record;
+        for (rate, tasks) in [(0.9, 5), (0.5, 5), (0.25, 5), (0.15, 8), (0.05, 25)] {
+            assert!(judged(0, tasks, rate) <= limit, "{rate}");
+            assert!(judged(0, tasks / 5, rate) > limit, "{rate}");
+        }
     }
 
     #[test]

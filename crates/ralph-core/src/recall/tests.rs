@@ -285,6 +285,7 @@ fn a_search_keeps_nothing_back_and_an_explanation_says_what_became_of_each() {
 fn lrn_10_punctuation_and_any_script_find_their_learning() {
     for text in [
         "src/main.rs",
+        "한국어를",
         "\"foo\"",
         "a-b",
         "C++",

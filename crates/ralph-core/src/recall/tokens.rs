@@ -26,6 +26,7 @@ fn is_unspaced(c: char) -> bool {
     !c.is_ascii()
         && matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF // Thai, Lao, Burmese, Khmer
+        | 0x1100..=0x11FF | 0xAC00..=0xD7A3 // Hangul: its words carry endings
         | 0x3040..=0x30FF | 0x31F0..=0x31FF | 0xFF66..=0xFF9D // kana
         | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF) // Han
 }
@@ -125,6 +126,31 @@ pub fn each_token(text: &str, mut each: impl FnMut(&str)) {
     });
 }
 
+/// Calls `each` with every word and the index token that every text with this word has, whatever its case; none for
+/// words the index does not know.
+pub fn each_word_and_token(text: &str, mut each: impl FnMut(&str, Option<&str>)) {
+    let mut word = String::new();
+    let mut token = String::new();
+    runs(text, |run, after| {
+        if let Some(name) = signed_name(run, after) {
+            each(&name, Some(&name));
+        } else if run.starts_with(is_unspaced) {
+            for (start, c) in run.char_indices() {
+                let one = run.get(start..start + c.len_utf8()).unwrap_or_default();
+                each(one, Some(one));
+            }
+        } else {
+            lower_into(run, &mut word);
+            lower_into(run.trim_matches('_'), &mut token);
+            // A word that was cut may stand for several.
+            let whole = run.chars().nth(MAX_WORD_CHARS).is_none();
+            let known = whole && !token.is_empty() && !is_stop_word(&token);
+            stem(&mut token);
+            each(&word, known.then_some(token.as_str()));
+        }
+    });
+}
+
 /// Single characters, so that any one of them is found, and pairs, which tell more.
 fn unspaced_tokens(run: &str, each: &mut impl FnMut(&str)) {
     let mut previous = None;
@@ -154,7 +180,9 @@ fn word_tokens(run: &str, buffer: &mut String, each: &mut impl FnMut(&str)) {
         stemmed(buffer, each);
         return;
     }
+    // Without its ending, as the same word in lower case would be.
     lower_into(run, buffer);
+    stem(buffer);
     each(buffer);
     // A hostile word has a part per character; an identifier has a few.
     for part in (Parts { rest: run }).take(MAX_WORD_CHARS / 2) {
@@ -340,10 +368,9 @@ mod tests {
     #[test]
     fn lrn_10_identifiers_are_found_whole_and_in_parts() {
         assert_eq!(tokens("HTTPServer_v2"), ["httpserver_v2", "http", "server"]);
-        assert_eq!(
-            tokens("getUserName"),
-            ["getusername", "get", "user", "name"]
-        );
+        assert!(tokens("SQLite").contains(&tokens("sqlite")[0]));
+        assert!(tokens("DataFrames").contains(&tokens("dataframe")[0]));
+        assert_eq!(tokens("getUserName"), ["getusernam", "get", "user", "name"]);
         assert_eq!(tokens("src/main.rs"), ["src", "main", "rs"]);
         assert_eq!(tokens("__init__"), ["init"]);
         assert_eq!(tokens("\"foo\" a-b"), ["foo", "b"]);

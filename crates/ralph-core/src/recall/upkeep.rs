@@ -95,7 +95,7 @@ pub fn merges(learnings: Vec<Learning>) -> Vec<Merge> {
         .collect()
 }
 
-/// Pinned ones first, then by record, then the newer.
+/// Pinned ones first, then what people wrote, then by record, then the newer.
 #[must_use]
 pub fn best_first(mut learnings: Vec<Learning>) -> Vec<Learning> {
     learnings.sort_by(better);
@@ -106,6 +106,7 @@ fn better(a: &Learning, b: &Learning) -> Ordering {
     let score = |learning: &Learning| record(&learning.record, &Weights::TUNED);
     b.pinned
         .cmp(&a.pinned)
+        .then_with(|| b.source.is_person().cmp(&a.source.is_person()))
         .then_with(|| score(b).total_cmp(&score(a)))
         .then_with(|| b.created_at.cmp(&a.created_at))
         .then_with(|| a.id.cmp(&b.id))
@@ -153,6 +154,7 @@ mod tests {
             record: Record::default(),
             pruned_at: None,
             superseded_by: None,
+            repeats: false,
             restored_at: None,
         }
     }

@@ -1,26 +1,28 @@
 //! How much of each signal is kept; the rest is cut at a word's end, so that no answer can flood the
 //! memory of later ones. All lengths are in characters.
 
+use std::collections::HashSet;
+
 use crate::text::cut_words;
 
 /// Text of a learning.
-pub const LEARNING_CHARS: usize = 2000;
+pub const LEARNING_CHARS: usize = 10_000;
 /// Learnings of one answer.
-pub const LEARNINGS: usize = 50;
+pub const LEARNINGS: usize = 500;
 /// Name of a learning's or an error's category.
 pub const CATEGORY_CHARS: usize = 64;
 /// Tags of one learning.
-pub const TAGS: usize = 20;
+pub const TAGS: usize = 100;
 /// One tag.
 pub const TAG_CHARS: usize = 100;
 /// One field of a report.
-pub const FIELD_CHARS: usize = 4000;
+pub const FIELD_CHARS: usize = 10_000;
 /// Files of a report.
-pub const FILES: usize = 50;
+pub const FILES: usize = 500;
 /// A stack trace, which is cut inside words as well.
 pub const TRACE_CHARS: usize = 500;
 /// A suggestion for the retry.
-pub const SUGGESTION_CHARS: usize = 2000;
+pub const SUGGESTION_CHARS: usize = 10_000;
 
 /// The trimmed start of `text`, at most `max_chars` long.
 pub(super) fn cut(text: &str, max_chars: usize) -> String {
@@ -34,13 +36,14 @@ pub(super) fn list<'a>(
     max_chars: usize,
 ) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
     for part in parts {
         if items.len() == max_items {
             break;
         }
-        let item = cut(part, max_chars);
-        if !super::placeholder::is_placeholder(&item) && !items.contains(&item) {
-            items.push(item);
+        let item = cut_words(part.trim(), max_chars);
+        if !super::placeholder::is_placeholder(&item) && known.insert(item.clone()) {
+            items.push(item.into_owned());
         }
     }
     items

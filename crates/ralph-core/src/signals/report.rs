@@ -105,8 +105,7 @@ fn fields(content: &str) -> [Option<String>; KEYS.len()] {
             matches!(target, Target::Field(key) if KEYS.get(key) == Some(&"stack_trace"));
         if let Some((key, value)) = known_key(start).filter(|_| !(in_trace && indented)) {
             margin = margin.or(Some(line.len() - start.len()));
-            let free =
-                |slot: &&mut Option<String>| slot.as_ref().is_none_or(|v| v.trim().is_empty());
+            let free = |slot: &&mut Option<String>| slot.as_ref().is_none_or(String::is_empty);
             target = match values.get_mut(key).filter(free) {
                 Some(slot) => {
                     *slot = Some(value.trim().to_owned());
@@ -119,8 +118,13 @@ fn fields(content: &str) -> [Option<String>; KEYS.len()] {
         } else if let Target::Field(key) = target
             && let Some(Some(value)) = values.get_mut(key)
         {
-            value.push('\n');
-            value.push_str(line.trim_end());
+            // Blank lines in front go at once, so that a value is empty or says something.
+            if value.is_empty() {
+                value.push_str(line.trim());
+            } else {
+                value.push('\n');
+                value.push_str(line.trim_end());
+            }
         }
     }
     values.map(|value| value.map(|value| value.trim().to_owned()))

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Random, Result};
 use crate::model::{Learning, LearningId, LearningState, NewLearning, Source, TaskId, Timestamp};
-use crate::recall::upkeep::Merge;
+use crate::recall::upkeep::{Merge, UpkeepPolicy};
 use crate::recall::{Candidate, Corpus, Lookup, Term};
 
 /// Which learnings are wanted; all conditions must hold.
@@ -86,8 +86,10 @@ pub struct Restored {
 pub struct LearningCounts {
     /// Active learnings.
     pub active: u64,
-    /// Whether any became active since near-duplicates were last looked for.
-    pub unmerged: bool,
+    /// Of those, how many came after near-duplicates were last looked for.
+    pub unmerged: u64,
+    /// The one that came last.
+    pub newest: u64,
 }
 
 /// Insights: finding them, adding them, putting them away, bringing them back.
@@ -141,6 +143,10 @@ pub trait LearningStore {
     fn restore_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<Restored>;
     /// Joins learnings: a new row per merge with the best one's text, all tags and the sum of the counters.
     fn merge_learnings(&mut self, merges: &[Merge], random: Random<'_>) -> Result<Vec<Merged>>;
-    /// Notes that near-duplicates were looked for among all that are active now.
-    fn note_merged(&mut self) -> Result<()>;
+    /// Puts away what is old and long unused; gives what it was.
+    fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>>;
+    /// Active learnings that came after near-duplicates were last looked for, and what they nearly repeat.
+    fn unmerged_learnings(&self) -> Result<Vec<Learning>>;
+    /// Notes that near-duplicates were looked for up to that one.
+    fn note_merged(&mut self, newest: u64) -> Result<()>;
 }

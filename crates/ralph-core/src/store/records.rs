@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
-    Difficulty, ErrorType, GateRecord, GitRecord, Key, LearningId, NewLearning, Outcome, ReportRow,
-    RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
+    Difficulty, ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning,
+    Outcome, ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
 };
 
 /// Which tasks a run may touch.
@@ -389,6 +389,8 @@ pub struct Capture {
     pub summary: Option<String>,
     /// The report of a counted failure.
     pub report: Option<ReportRow>,
+    /// What that failure is recognised by.
+    pub mark: Option<FailureMark>,
     /// What the agent learnt.
     pub learnings: Vec<NewLearning>,
     /// The agent's estimate.
@@ -416,6 +418,12 @@ pub struct PastFailure {
     pub duration_ms: u64,
     /// Its report.
     pub report: Option<ReportRow>,
+    /// What it is recognised by.
+    pub mark: Option<FailureMark>,
+    /// Whether git saw a change; unknown without a repository.
+    pub changed: Option<bool>,
+    /// Whether it made commits.
+    pub committed: bool,
 }
 
 /// Which failures are wanted; all conditions must hold.

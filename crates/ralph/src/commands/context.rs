@@ -11,7 +11,7 @@ use crate::command_error::CommandResult;
 use crate::commands::run;
 use crate::output;
 use crate::settings::{Value, build_agent};
-use crate::ui::scores;
+use crate::ui::{scores, table};
 use crate::workspace::{Workspace, now};
 
 /// Print exactly the prompt that a task's next attempt would get on its standard input.
@@ -86,8 +86,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             "learnings": learnings,
         }));
     } else if args.explain {
-        output::text(prompt.explanation);
-        output::text(scores::considered(&prompt.recalled, &prompt.learnings));
+        output::text(table::wrap_all(&prompt.explanation.to_string()));
+        let considered = scores::considered(&prompt.recalled, &prompt.learnings);
+        output::text(table::wrap_all(&considered));
     } else if args.system {
         match system {
             Some(text) => output::text(text),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::project::Project;
+use ralph_core::store::SqliteStore;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
@@ -42,6 +43,11 @@ pub fn run(dir: Option<&Path>, _args: &Args) -> CommandResult {
 pub fn create(root: &Path) -> Result<Vec<&'static str>, CommandError> {
     let project = Project::at(root);
     let mut made = Vec::new();
+    let had_database = project.database().exists();
+    if had_database {
+        // A file of a newer Ralph is refused before anything is written beside it.
+        SqliteStore::open(&project.database())?;
+    }
     if write_new(&project.config(), &config_text())? {
         made.push(".ralph.toml");
     }
@@ -51,7 +57,6 @@ pub fn create(root: &Path) -> Result<Vec<&'static str>, CommandError> {
     if write_new(&project.ralph_dir().join(".gitignore"), GITIGNORE)? {
         made.push(".ralph/.gitignore");
     }
-    let had_database = project.database().exists();
     Workspace::of(project)?;
     if !had_database {
         made.push(".ralph/progress.db");

@@ -104,7 +104,12 @@ fn tidied(merged: &[Merged], pruned: &[LearningId]) -> String {
         done.push(format!("{} old and unused put away", pruned.len()));
     }
     let done = done.join(", ");
-    format!("· learnings: {done}; `ralph learnings restore ID` undoes it")
+    let into = merged.iter().map(|merge| &merge.into);
+    let ids: Vec<&str> = into.chain(pruned).take(3).map(LearningId::as_str).collect();
+    format!(
+        "· learnings: {done}; `ralph learnings restore {}` undoes it",
+        ids.join(" ")
+    )
 }
 
 fn attempt(finished: &AttemptFinished) -> String {

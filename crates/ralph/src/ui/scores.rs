@@ -38,9 +38,9 @@ pub fn considered(recalled: &Recalled, shown: &[LearningId]) -> String {
     let count = format::counted(all.len() as u64, "learning");
     let mut lines = format!("Learnings: {count} considered, {} shown\n", shown.len());
     for ranked in all.iter().take(MOST) {
-        let id = &ranked.scored.id;
+        let id = text::one_line(&ranked.scored.id, 100);
         let what = recalled
-            .candidate(id)
+            .candidate(&ranked.scored.id)
             .map(|learning| text::one_line(&learning.content, 60))
             .unwrap_or_default();
         lines.push_str(&format!(

@@ -290,3 +290,35 @@ fn text_with_escape_codes_does_not_reach_the_terminal() {
         assert!(!shown.contains('\u{1b}'), "{args:?}: {shown:?}");
     }
 }
+
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    let project = Project::new();
+    project.ok(&["learnings", "add", "something"]);
+    for args in [&["learnings", "list", "--json"][..], &["learnings", "list"]] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let output = project.command(args).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be written"));
+    }
+}
+
+#[test]
+fn sch_13_init_beside_a_newer_file_writes_nothing() {
+    let project = Project::empty();
+    std::fs::create_dir(project.path(".ralph")).unwrap();
+    project
+        .database()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    let output = project.ralph(&["init"]).expect_code(1);
+    assert!(
+        output.stderr.contains("nothing was changed"),
+        "{}",
+        output.stderr
+    );
+    assert!(!project.path(".ralph.toml").exists());
+}

@@ -121,12 +121,12 @@ fn what_cannot_be_stored_is_refused_with_the_limit() {
         project.ralph(&all)
     };
     refused(add(&[" \n"]), &["content", "empty"]);
-    refused(add(&[&"x".repeat(2001)]), &["2001", "2000"]);
+    refused(add(&[&"x".repeat(10_001)]), &["10001", "10000"]);
     refused(add(&["x", "--category", ""]), &["category"]);
     refused(add(&["x", "--category", &"c".repeat(65)]), &["64"]);
     refused(add(&["x", "--tag", &"t".repeat(101)]), &["100"]);
-    let tags: Vec<String> = (0..21).map(|n| n.to_string()).collect();
-    refused(add(&["x", "--tags", &tags.join(",")]), &["21", "20"]);
+    let tags: Vec<String> = (0..101).map(|n| n.to_string()).collect();
+    refused(add(&["x", "--tags", &tags.join(",")]), &["101", "100"]);
     refused(add(&["x", "--title", &"t".repeat(301)]), &["300"]);
     refused(add(&[]), &["CONTENT"]);
     assert_eq!(listed(&project, &["--state", "all"]), Vec::<String>::new());

@@ -15,7 +15,7 @@ use crate::signals::{Completion, Promise, Scope, Signals, limits, parse};
 pub(super) use text::FRAGMENTS;
 
 /// How many texts a plain test run tries.
-const INPUTS: u64 = 20_000;
+const INPUTS: u64 = 50_000;
 
 /// Signals that are read whatever stands before them: nothing can quote them away.
 const AT_THE_END: &str = "\n<learning category=\"pitfall\" tags=\"a\">found at the end</learning>\n\

@@ -54,6 +54,7 @@ fn outcome(
     ordinal: u32,
 ) -> rusqlite::Result<()> {
     let gate = capture.gate.as_ref();
+    let mark = capture.mark.as_ref();
     tx.prepare_cached(
         "INSERT INTO iteration_outcomes (
              task_id, attempt_number, model, started_at, duration_ms, tokens_input, tokens_output, outcome,
@@ -61,9 +62,9 @@ fn outcome(
              tokens_cache_read, tokens_cache_write, session_id, agent_model, rationale, commit_before,
              commit_after, files_changed, gate_outcome, gate_flaky, gate_green_before,
              gate_files_changed, gate_output, log_path, summary, message, denials, service_retries,
-             limit_notice)
+             limit_notice, fingerprint_coarse, fingerprint_fine, failing_tests)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)",
+                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39)",
     )?
     .execute(params![
         capture.task_id.as_str(),
@@ -102,6 +103,9 @@ fn outcome(
         rows::to_json(&capture.denials),
         capture.service_retries,
         capture.limit.as_ref().map(rows::to_json),
+        mark.map(|mark| mark.coarse.as_str()),
+        mark.map(|mark| mark.fine.as_str()),
+        mark.map(|mark| rows::to_json(&mark.failing)),
     ])?;
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! Reading what was recorded.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 use super::{SqliteStore, claims, rows, stats};
 use crate::model::{
-    Attempt, AttemptDetail, ErrorType, GateOutcome, Key, Outcome, ReportRow, RunId, Stats, TaskId,
-    TaskMetrics,
+    Attempt, AttemptDetail, ErrorType, FailureMark, GateOutcome, Key, Outcome, ReportRow, RunId,
+    Stats, TaskId, TaskMetrics,
 };
 use crate::store::{
     Breaker, BreakerState, FailureFilter, FailureRow, HistoryStore, PastFailure, Result, Totals,
@@ -54,7 +54,8 @@ impl HistoryStore for SqliteStore {
             conn.prepare_cached(
                 "SELECT o.ordinal, o.model, o.outcome, o.duration_ms, r.what_was_tried, r.why_it_failed,
                         r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
-                        r.excerpt, r.auto
+                        r.excerpt, r.auto, o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests,
+                        o.files_changed, o.commit_before, o.commit_after
                  FROM iteration_outcomes o
                  LEFT JOIN failure_reports r
                      ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number
@@ -67,8 +68,23 @@ impl HistoryStore for SqliteStore {
     }
 
     fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>> {
+        // Only the conditions that are asked for, so that their indexes are used.
+        let since = filter.since.map(|since| since.to_string());
+        let wanted: Vec<(&str, &str)> = [
+            ("r.task_id =", filter.task.as_ref().map(TaskId::as_str)),
+            ("r.error_category =", filter.category.as_deref()),
+            ("r.created_at >=", since.as_deref()),
+            ("o.run_id =", filter.run.as_ref().map(RunId::as_str)),
+        ]
+        .into_iter()
+        .filter_map(|(condition, value)| Some((condition, value?)))
+        .collect();
+        let conditions: String = wanted
+            .iter()
+            .map(|(condition, _)| format!(" AND {condition} ?"))
+            .collect();
         self.read(|conn| {
-            conn.prepare_cached(
+            conn.prepare_cached(&format!(
                 "SELECT o.ordinal, o.model, o.outcome, o.duration_ms, r.what_was_tried, r.why_it_failed,
                         r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
                         r.excerpt, r.auto, o.task_id, t.key, t.title, o.attempt_number, o.run_id,
@@ -77,17 +93,10 @@ impl HistoryStore for SqliteStore {
                  JOIN iteration_outcomes o
                      ON o.task_id = r.task_id AND o.attempt_number = r.attempt_number
                  JOIN tasks t ON t.id = r.task_id
-                 WHERE (?1 IS NULL OR r.task_id = ?1) AND (?2 IS NULL OR r.error_category = ?2)
-                     AND (?3 IS NULL OR r.created_at >= ?3) AND (?4 IS NULL OR o.run_id = ?4)
-                 ORDER BY r.created_at, o.rowid",
-            )?
+                 WHERE 1{conditions} ORDER BY r.created_at, o.rowid"
+            ))?
             .query_map(
-                params![
-                    filter.task.as_ref().map(TaskId::as_str),
-                    filter.category,
-                    filter.since.map(|since| since.to_string()),
-                    filter.run.as_ref().map(RunId::as_str),
-                ],
+                params_from_iter(wanted.iter().map(|(_, value)| value)),
                 failure_row,
             )?
             .collect()
@@ -161,9 +170,7 @@ fn outcome(row: &Row<'_>, column: usize) -> rusqlite::Result<Outcome> {
 
 fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
     let outcome = outcome(row, 6)?;
-    let files_changed: Option<Vec<String>> = row
-        .get::<_, Option<String>>(15)?
-        .map(|text| rows::json_list(&text));
+    let files_changed = list(row, 15)?;
     Ok(Attempt {
         task_id: TaskId::from_stored(row.get::<_, String>(0)?),
         key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
@@ -224,7 +231,7 @@ fn failure_row(row: &Row<'_>) -> rusqlite::Result<FailureRow> {
         error_type: row
             .get::<_, Option<String>>(17)?
             .map(|text| ErrorType::from_stored(outcome, &text)),
-        created_at: rows::time(row, 18)?,
+        created_at: rows::lenient_time(row, 18)?,
         report: report(row)?,
     })
 }
@@ -232,30 +239,44 @@ fn failure_row(row: &Row<'_>) -> rusqlite::Result<FailureRow> {
 /// The report in columns 4 to 11.
 fn report(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
     Ok(ReportRow {
-        what_was_tried: row.get(4)?,
-        why_it_failed: row.get(5)?,
-        error_category: row.get(6)?,
-        relevant_files: row
-            .get::<_, Option<String>>(7)?
-            .map(|text| rows::json_list(&text))
-            .unwrap_or_default(),
-        stack_trace_snippet: row.get(8)?,
-        retry_suggestion: row.get(9)?,
-        excerpt: row.get(10)?,
-        auto: row.get(11)?,
+        what_was_tried: rows::text(row, 4)?,
+        why_it_failed: rows::text(row, 5)?,
+        error_category: rows::optional_text(row, 6)?,
+        relevant_files: list(row, 7)?.unwrap_or_default(),
+        stack_trace_snippet: rows::optional_text(row, 8)?,
+        retry_suggestion: rows::optional_text(row, 9)?,
+        excerpt: rows::optional_text(row, 10)?,
+        auto: rows::count(row, 11)? > 0,
     })
 }
 
+/// A column with a JSON array of texts, or nothing.
+fn list(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Vec<String>>> {
+    Ok(rows::optional_text(row, column)?.map(|text| rows::json_list(&text)))
+}
+
 fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
-    let report = match row.get::<_, Option<String>>(4)? {
+    let report = match rows::optional_text(row, 4)? {
         None => None,
         Some(_) => Some(report(row)?),
     };
+    let mark = match (row.get(12)?, row.get(13)?) {
+        (Some(coarse), Some(fine)) => Some(FailureMark {
+            coarse,
+            fine,
+            failing: list(row, 14)?.unwrap_or_default(),
+        }),
+        _ => None,
+    };
+    let commits: (Option<String>, Option<String>) = (row.get(16)?, row.get(17)?);
     Ok(PastFailure {
         attempt: row.get(0)?,
         model: row.get(1)?,
         outcome: outcome(row, 2)?,
         duration_ms: row.get(3)?,
         report,
+        mark,
+        changed: list(row, 15)?.map(|files| !files.is_empty()),
+        committed: commits.1.is_some() && commits.0 != commits.1,
     })
 }

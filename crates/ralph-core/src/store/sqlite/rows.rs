@@ -4,7 +4,7 @@ use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Row, named_params};
 
 use crate::model::{Difficulty, Key, Phase, Status, Task, TaskId, TaskMetrics, Timestamp};
-use crate::text;
+use crate::text as cleaning;
 
 /// The columns [`task`] reads, from `tasks t LEFT JOIN strategy_metrics m`.
 pub(super) const TASK: &str = "t.id, t.key, t.title, t.description, t.status, t.phase, t.parent_id, \
@@ -22,7 +22,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         id: TaskId::from_stored(row.get::<_, String>(0)?),
         key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
         // Shown on terminals; an old file may hold anything.
-        title: text::one_line(&row.get::<_, String>(2)?, usize::MAX),
+        title: cleaning::one_line(&row.get::<_, String>(2)?, usize::MAX),
         description: row.get(3)?,
         status: status(row, 4)?,
         phase: row.get::<_, Option<f64>>(5)?.map(Phase::from_stored),
@@ -34,7 +34,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         needs_human: row.get(11)?,
         reason: row
             .get::<_, Option<String>>(12)?
-            .map(|reason| text::one_line(&reason, 500)),
+            .map(|reason| cleaning::one_line(&reason, 500)),
         created_at: time(row, 13)?,
         updated_at: time(row, 14)?,
         attempts: row.get(15)?,
@@ -57,10 +57,26 @@ pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> 
 }
 
 pub(super) fn optional_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Timestamp>> {
-    Ok(row
-        .get::<_, Option<String>>(column)?
+    Ok(optional_text(row, column)?
         .as_deref()
-        .and_then(Timestamp::parse))
+        .and_then(Timestamp::parse_lenient))
+}
+
+/// A text that another program may have written, whatever it wrote.
+pub(super) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(optional_text(row, column)?.unwrap_or_default())
+}
+
+/// The same, or nothing.
+pub(super) fn optional_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+    })
 }
 
 /// A stored time that is for sorting and showing only: an unreadable one is long ago.
@@ -72,7 +88,7 @@ pub(super) fn lenient_time(row: &Row<'_>, column: usize) -> rusqlite::Result<Tim
 pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(match row.get_ref(column)? {
         ValueRef::Integer(number) => u64::try_from(number).unwrap_or(0),
-        ValueRef::Real(number) => number.max(0.0) as u64,
+        ValueRef::Real(number) => (number.max(0.0) as u64).min(i64::MAX.unsigned_abs()),
         ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0,
     })
 }
@@ -81,8 +97,8 @@ pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<f64> {
     Ok(match row.get_ref(column)? {
         ValueRef::Integer(number) => number as f64,
-        ValueRef::Real(number) => number,
-        ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0.0,
+        ValueRef::Real(number) if number.is_finite() => number,
+        ValueRef::Real(_) | ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0.0,
     })
 }
 

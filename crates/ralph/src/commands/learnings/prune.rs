@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ralph_core::engine::{prune_stale, stale};
+use ralph_core::engine::stale;
 use ralph_core::model::LearningId;
 use ralph_core::recall::upkeep::UpkeepPolicy;
 use ralph_core::store::LearningStore;
@@ -68,7 +68,7 @@ fn prune(workspace: &mut Workspace, args: &Args) -> Result<Vec<LearningId>, Comm
     Ok(if args.dry_run {
         stale(&workspace.store, &policy, now())?
     } else {
-        prune_stale(&mut workspace.store, &policy, now())?
+        workspace.store.prune_stale(&policy, now())?
     })
 }
 

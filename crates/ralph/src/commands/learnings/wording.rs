@@ -24,7 +24,7 @@ pub const BY_HAND: Limits = Limits {
 
 /// Files come from merges, which unite tags, and from other programs.
 pub const IN_FILES: Limits = Limits {
-    title: limits::LEARNING_CHARS,
+    title: 2000,
     tags: 1000,
     tag: 500,
 };
@@ -124,15 +124,15 @@ mod tests {
     #[test]
     fn limits_are_said() {
         let mut by_hand = Wording::new(BY_HAND);
-        let error = by_hand.content(&"x".repeat(2001)).unwrap_err();
+        let error = by_hand.content(&"x".repeat(10_001)).unwrap_err();
         assert_eq!(
             error,
-            "the content has 2001 characters; at most 2000 are kept"
+            "the content has 10001 characters; at most 10000 are kept"
         );
-        assert!(by_hand.content(&"ä".repeat(2000)).is_ok());
+        assert!(by_hand.content(&"ä".repeat(10_000)).is_ok());
         assert!(by_hand.category(" \n").unwrap_err().contains("empty"));
-        let tags: Vec<String> = (0..21).map(|n| n.to_string()).collect();
-        assert!(by_hand.tags(&tags).unwrap_err().contains("at most 20"));
+        let tags: Vec<String> = (0..101).map(|n| n.to_string()).collect();
+        assert!(by_hand.tags(&tags).unwrap_err().contains("at most 100"));
         assert!(Wording::new(IN_FILES).tags(&tags).is_ok());
         assert_eq!(by_hand.title(" "), Ok(None));
         assert!(!by_hand.take_masked());

@@ -141,7 +141,7 @@ fn a_bad_line_is_named_and_nothing_is_imported() {
         (line("content", Value::Null), "expected a `content`"),
         (line("content", json!(5)), "`content` to be a text"),
         (line("content", json!(" ")), "content must not be empty"),
-        (line("content", json!("x".repeat(2001))), "at most 2000"),
+        (line("content", json!("x".repeat(10_001))), "at most 10000"),
         (line("title", json!("x".repeat(2001))), "at most 2000"),
         (line("id", json!("")), "learning's id"),
         (line("id", json!("a\u{1b}[2Jb")), "learning's id"),

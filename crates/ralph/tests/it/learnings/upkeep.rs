@@ -98,7 +98,7 @@ fn life_05_what_was_merged_comes_back_and_is_found_again() {
             &json!(format!("{words}!")),
             &json!(["y", "x"]),
             &json!(true),
-            &json!("merge")
+            &json!("human")
         )
     );
     assert_eq!(found(&project, "cache", &[]), [into]);

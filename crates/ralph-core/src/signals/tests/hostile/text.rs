@@ -3,6 +3,7 @@
 use fastrand::Rng;
 
 use super::valid;
+use crate::signals::limits;
 use crate::text::clean_bytes;
 
 /// What signals are made of, whole and broken, and what stands around them.
@@ -140,11 +141,18 @@ const ODD: [char; 32] = [
 /// A hostile text; the same for the same state of the generator.
 pub(super) fn hostile(rng: &mut Rng) -> String {
     let mut bytes = Vec::new();
-    for _ in 0..rng.usize(1..10) {
-        add_piece(&mut bytes, rng);
+    if rng.u8(0..4) == 0 {
+        bytes.extend(valid::signals(rng, &super::scope()).text.bytes());
+    } else {
+        for _ in 0..rng.usize(1..10) {
+            add_piece(&mut bytes, rng);
+        }
     }
     for _ in 0..rng.usize(0..4) {
         mutate(&mut bytes, rng);
+    }
+    if rng.u8(0..24) == 0 {
+        swell(&mut bytes, rng);
     }
     match rng.bool() {
         true => clean_bytes(&bytes),
@@ -228,6 +236,31 @@ fn range(bytes: &[u8], rng: &mut Rng) -> std::ops::Range<usize> {
     let start = rng.usize(0..=bytes.len());
     let most = if rng.u8(..) < 16 { bytes.len() } else { 32 };
     start..bytes.len().min(start + rng.usize(0..=most))
+}
+
+/// Makes whatever stands at some place far longer than it may be.
+fn swell(bytes: &mut Vec<u8>, rng: &mut Rng) {
+    let number = rng.usize(100..3 * limits::FIELD_CHARS / 2);
+    let growth = match rng.u8(0..5) {
+        0 => "aä日🦀".repeat(number / 4),
+        1 => "some words ".repeat(number / 10),
+        2 => (0..number / 12).map(|n| format!(", item {n}")).collect(),
+        3 => (0..number / 100)
+            .map(|n| format!(",{n}{}", "x".repeat(200)))
+            .collect(),
+        _ => (0..number / 20)
+            .map(|n| format!("<learning category='c' tags='t'>{n}</learning>"))
+            .collect::<String>(),
+    };
+    // After a letter, which is where values are.
+    let letters = || (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphanumeric());
+    let at = match letters().count() {
+        0 => 0,
+        letter_count => letters()
+            .nth(rng.usize(0..letter_count))
+            .map_or(0, |at| at + 1),
+    };
+    bytes.splice(at..at, growth.into_bytes());
 }
 
 fn mutate(bytes: &mut Vec<u8>, rng: &mut Rng) {

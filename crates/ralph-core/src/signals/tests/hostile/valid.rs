@@ -163,16 +163,15 @@ fn report(rng: &mut Rng) -> (String, FailureReport) {
         relevant_files: files.map(str::to_owned).to_vec(),
         stack_trace: Some(trace.clone()),
     };
-    let mut lines = vec![
+    let mut lines = [
+        // First, because inside a trace it would be a line like any other.
+        "confidence: high".to_owned(),
         format!("what_tried:{}", value.what_tried),
         format!("why_failed :  {} ", value.why_failed),
         format!("error_category: {}", value.error_category),
         format!("relevant_files: {}", files.join(" ,")),
         format!("stack_trace: {trace}"),
-        "confidence: high".to_owned(),
     ];
-    // Inside a trace an unknown key is not one, so it comes before.
-    lines.rotate_right(1);
     rng.shuffle(&mut lines[1..]);
     let end = if rng.bool() { "\n" } else { "\r\n" };
     let text = lines.join("\n").replace('\n', end);

@@ -5,12 +5,10 @@ use rusqlite::{Connection, params};
 use super::super::{Refusal, rows};
 use super::find;
 use crate::model::{
-    Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp,
+    Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp, counted,
 };
 use crate::recall::upkeep::Merge;
-use crate::store::{
-    Imported, ImportedLearning, LearningEdit, Merged, Random, Restored, StoreError,
-};
+use crate::store::{Imported, ImportedLearning, LearningEdit, Merged, Random, StoreError};
 
 /// Where a new row comes from.
 pub(super) struct Origin<'t> {
@@ -78,7 +76,7 @@ pub(super) fn active(tx: &Connection, id: &LearningId) -> Result<Learning, Refus
     Ok(learning)
 }
 
-fn known(tx: &Connection, id: &LearningId) -> Result<Learning, Refusal> {
+pub(super) fn known(tx: &Connection, id: &LearningId) -> Result<Learning, Refusal> {
     Ok(find(tx, id.as_str())?.ok_or_else(|| StoreError::UnknownLearning(id.to_string()))?)
 }
 
@@ -103,7 +101,7 @@ impl History {
             .into_iter()
             .fold(Self::default(), |sum, learning| Self {
                 record: sum.record.plus(learning.record),
-                shown: sum.shown.saturating_add(learning.shown),
+                shown: counted(sum.shown, learning.shown),
                 last_used_at: sum.last_used_at.max(learning.last_used_at),
                 pinned: sum.pinned || learning.pinned,
             })
@@ -199,7 +197,12 @@ pub(super) fn merge(
     };
     let origin = Origin {
         task: best.task_id.as_ref(),
-        source: Source::Merge,
+        // What a person wrote stays a person's.
+        source: if best.source.is_person() {
+            best.source
+        } else {
+            Source::Merge
+        },
         created_at: newest.unwrap_or(best.created_at),
     };
     let into = insert(tx, &new, &origin, random)?;
@@ -208,102 +211,6 @@ pub(super) fn merge(
         into,
         from: members.into_iter().map(|member| member.id).collect(),
     }))
-}
-
-pub(super) fn restore(
-    tx: &Connection,
-    ids: &[LearningId],
-    now: Timestamp,
-) -> Result<Restored, Refusal> {
-    let mut done = Restored::default();
-    for id in ids {
-        let learning = known(tx, id)?;
-        if done.restored.contains(id) {
-            continue;
-        }
-        if learning.superseded_by.is_some() {
-            undo_line(tx, learning, now, &mut done)?;
-        } else if learning.state == LearningState::Pruned {
-            bring_back(tx, id, now, &mut done)?;
-        } else if learning.source == Source::Merge {
-            // A merge that is named itself is undone too.
-            retire(tx, &learning, None, now, &mut done)?;
-        }
-    }
-    Ok(done)
-}
-
-/// Brings back a learning that another one has taken the place of. What stands at the end of the line is put away, and
-/// whatever else it stood for comes back as well: nothing that was known is lost with it.
-fn undo_line(
-    tx: &Connection,
-    learning: Learning,
-    now: Timestamp,
-    done: &mut Restored,
-) -> Result<(), Refusal> {
-    bring_back(tx, &learning.id, now, done)?;
-    let mut below = learning;
-    // Each step leads to a later row, so this ends; the bound is for files that say otherwise.
-    for _ in 0..LONGEST_LINE {
-        let Some(next) = &below.superseded_by else {
-            return Ok(());
-        };
-        let successor = known(tx, next)?;
-        if successor.created_at < below.created_at {
-            // It was there before: an agent's repetition of a person's words. They stay.
-            return Ok(());
-        }
-        retire(tx, &successor, Some(&below.id), now, done)?;
-        below = successor;
-    }
-    Ok(())
-}
-
-/// Puts away what took the place of others, and brings those back, but for the one it is reached by.
-fn retire(
-    tx: &Connection,
-    successor: &Learning,
-    reached_by: Option<&LearningId>,
-    now: Timestamp,
-    done: &mut Restored,
-) -> rusqlite::Result<()> {
-    for member in merged_from(tx, &successor.id)? {
-        if Some(&member) != reached_by {
-            bring_back(tx, &member, now, done)?;
-        }
-    }
-    if successor.state == LearningState::Active {
-        put_away(tx, &successor.id, now)?;
-        done.retired.push(successor.id.clone());
-    }
-    Ok(())
-}
-
-/// No line of edits and merges is longer.
-const LONGEST_LINE: u32 = 10_000;
-
-fn merged_from(tx: &Connection, id: &LearningId) -> rusqlite::Result<Vec<LearningId>> {
-    tx.prepare_cached("SELECT id FROM learnings WHERE superseded_by = ?1 ORDER BY id")?
-        .query_map([id.as_str()], |row| {
-            Ok(LearningId::from_stored(row.get::<_, String>(0)?))
-        })?
-        .collect()
-}
-
-fn bring_back(
-    tx: &Connection,
-    id: &LearningId,
-    now: Timestamp,
-    done: &mut Restored,
-) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "UPDATE learnings SET pruned_at = NULL, superseded_by = NULL, restored_at = ?2 WHERE id = ?1",
-    )?
-    .execute([id.as_str(), &now.to_string()])?;
-    if !done.restored.contains(id) {
-        done.restored.push(id.clone());
-    }
-    Ok(())
 }
 
 pub(super) fn import(

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::super::rows;
 use crate::model::{ErrorType, Outcome, TaskId};
 use crate::recall::record::{Tally, base_rate, kind_of_attempt};
 use crate::store::Capture;
@@ -15,8 +16,9 @@ pub(in super::super) fn credit(
 ) -> rusqlite::Result<()> {
     let expected = expected(tx, counted_before)?;
     let done = capture.outcome == Outcome::Done;
-    // That Ralph died says nothing about what the agent was told.
-    let judges = capture.counted && capture.error_type != Some(ErrorType::Lost);
+    // That Ralph died says nothing about what the agent was told, and a parent's own gate asked no agent.
+    let lost = capture.error_type == Some(ErrorType::Lost);
+    let judges = capture.counted && !capture.own_work && !lost;
     let now = capture.ended_at.to_string();
     for (place, id) in capture.start.learnings.iter().enumerate() {
         let noted = tx
@@ -35,7 +37,8 @@ pub(in super::super) fn credit(
             continue;
         };
         tx.prepare_cached(
-            "UPDATE learnings SET shown = shown + 1, last_used_at = ?2 WHERE id = ?1",
+            "UPDATE learnings SET shown = shown + 1, last_used_at = max(coalesce(last_used_at, ''), ?2)
+             WHERE id = ?1",
         )?
         .execute([&heir, &now])?;
         if judges {
@@ -107,8 +110,8 @@ fn expected(tx: &Connection, counted_before: u32) -> rusqlite::Result<f64> {
         .prepare_cached("SELECT attempts, done FROM base_rates WHERE tries_before = ?1")?
         .query_row([kind_of_attempt(counted_before)], |row| {
             Ok(Tally {
-                attempts: row.get(0)?,
-                done: row.get(1)?,
+                attempts: rows::count(row, 0)?,
+                done: rows::count(row, 1)?,
             })
         })
         .optional()?;

@@ -44,7 +44,6 @@ struct Deltas {
     terms: HashMap<String, i64>,
     tags: HashMap<String, i64>,
     documents: i64,
-    indexed: i64,
 }
 
 impl Deltas {
@@ -61,7 +60,6 @@ impl Deltas {
             *self.tags.entry(tag.to_owned()).or_default() += by;
         }
         self.documents += by;
-        self.indexed += by.max(0);
     }
 }
 
@@ -78,7 +76,7 @@ pub(in super::super) fn sync(tx: &Connection) -> rusqlite::Result<()> {
     }
     let changed: Vec<String> = tx
         .prepare_cached("SELECT learning_id FROM learning_changes ORDER BY learning_id")?
-        .query_map([], |row| row.get(0))?
+        .query_map([], |row| rows::text(row, 0))?
         .collect::<rusqlite::Result<_>>()?;
     let mut deltas = Deltas::default();
     for id in &changed {
@@ -119,12 +117,8 @@ fn add(tx: &Connection, id: &str, deltas: &mut Deltas) -> rusqlite::Result<()> {
              WHERE id = ?1 AND pruned_at IS NULL AND superseded_by IS NULL",
         )?
         .query_row([id], |row| {
-            let tags = rows::json_list(&row.get::<_, String>(2)?);
-            Ok(Doc::new(
-                &row.get::<_, String>(0)?,
-                &row.get::<_, String>(1)?,
-                &tags,
-            ))
+            let tags = rows::json_list(&rows::text(row, 2)?);
+            Ok(Doc::new(&rows::text(row, 0)?, &rows::text(row, 1)?, &tags))
         })
         .optional()?;
     let Some(doc) = active else { return Ok(()) };
@@ -167,10 +161,8 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> rusqlite::Result<()> {
             }
         }
     }
-    tx.prepare_cached(
-        "UPDATE learning_corpus SET documents = documents + ?1, indexed = indexed + ?2",
-    )?
-    .execute([deltas.documents, deltas.indexed])?;
+    tx.prepare_cached("UPDATE learning_corpus SET documents = documents + ?1")?
+        .execute([deltas.documents])?;
     Ok(())
 }
 
@@ -194,7 +186,7 @@ pub(super) fn tag_count(conn: &Connection, tag: &str) -> rusqlite::Result<u64> {
 
 fn count(conn: &Connection, sql: &str, word: &str) -> rusqlite::Result<u64> {
     conn.prepare_cached(sql)?
-        .query_row([word], |row| row.get(0))
+        .query_row([word], |row| rows::count(row, 0))
         .optional()
         .map(Option::unwrap_or_default)
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 
+use super::super::rows;
 use super::change::{Origin, insert, supersede};
 use super::{find, index};
 use crate::model::{Learning, NewLearning, Source, TaskId, Timestamp};
@@ -26,7 +27,7 @@ pub(in super::super) fn learn(
             source: Source::Agent,
             created_at: now,
         };
-        let like = near_duplicates(tx, new)?;
+        let like = near_duplicates(tx, &new.category, &new.content)?;
         // The index is needed for the next one's near-duplicates, too.
         store(tx, new, &origin, &like, random)?;
         index::sync(tx)?;
@@ -41,13 +42,11 @@ fn store(
     like: &[Learning],
     random: Random<'_>,
 ) -> rusqlite::Result<()> {
-    // A person's own words are not replaced by an agent's.
-    let kept = like
-        .iter()
-        .find(|old| old.pinned || old.source == Source::Human);
-    if let Some(kept) = kept {
+    // What a person chose is not replaced by an agent's words, and what is newer not by an answer found late.
+    let stays = |old: &&Learning| old.is_chosen_by_a_person() || old.created_at > origin.created_at;
+    if let Some(kept) = like.iter().find(stays) {
         let id = insert(tx, new, origin, random)?;
-        tx.prepare_cached("UPDATE learnings SET superseded_by = ?2 WHERE id = ?1")?
+        tx.prepare_cached("UPDATE learnings SET superseded_by = ?2, repeats = 1 WHERE id = ?1")?
             .execute([id.as_str(), kept.id.as_str()])?;
         return Ok(());
     }
@@ -61,13 +60,16 @@ fn store(
     Ok(())
 }
 
-/// Active learnings that `new` nearly repeats, those indexed last first.
-fn near_duplicates(tx: &Connection, new: &NewLearning) -> rusqlite::Result<Vec<Learning>> {
-    let words = WordSet::new(&new.content);
+/// Active learnings of a category that nearly repeat a text, those indexed last first.
+pub(super) fn near_duplicates(
+    tx: &Connection,
+    category: &str,
+    content: &str,
+) -> rusqlite::Result<Vec<Learning>> {
+    let words = WordSet::new(content);
     let mut like = Vec::new();
-    for id in suspects(tx, new)? {
+    for id in suspects(tx, category, content)? {
         if let Some(old) = find(tx, &id)?
-            && old.category == new.category
             && words.nearly_equals(&WordSet::new(&old.content))
         {
             like.push(old);
@@ -76,9 +78,10 @@ fn near_duplicates(tx: &Connection, new: &NewLearning) -> rusqlite::Result<Vec<L
     Ok(like)
 }
 
-fn suspects(tx: &Connection, new: &NewLearning) -> rusqlite::Result<Vec<String>> {
+/// Active learnings of a category that have one of the words a near-duplicate must have.
+fn suspects(tx: &Connection, category: &str, content: &str) -> rusqlite::Result<Vec<String>> {
     let failed = std::cell::Cell::new(None);
-    let probes = probe_tokens(&new.content, |token| {
+    let probes = probe_tokens(content, |token| {
         index::term_count(tx, token).unwrap_or_else(|error| {
             failed.set(Some(error));
             0
@@ -88,7 +91,7 @@ fn suspects(tx: &Connection, new: &NewLearning) -> rusqlite::Result<Vec<String>>
         return Err(error);
     }
     let Some(probes) = probes else {
-        return of_category(tx, &new.category);
+        return of_category(tx, category);
     };
     let mut docs = BTreeSet::new();
     for token in probes {
@@ -97,9 +100,12 @@ fn suspects(tx: &Connection, new: &NewLearning) -> rusqlite::Result<Vec<String>>
     let mut ids = Vec::new();
     for doc in docs.into_iter().rev() {
         ids.extend(
-            tx.prepare_cached("SELECT learning_id FROM learning_docs WHERE doc = ?1")?
-                .query_row([doc], |row| row.get::<_, String>(0))
-                .optional()?,
+            tx.prepare_cached(
+                "SELECT l.id FROM learning_docs d JOIN learnings l ON l.id = d.learning_id
+                 WHERE d.doc = ?1 AND l.category = ?2",
+            )?
+            .query_row(params![doc, category], |row| rows::text(row, 0))
+            .optional()?,
         );
     }
     Ok(ids)
@@ -109,9 +115,9 @@ fn suspects(tx: &Connection, new: &NewLearning) -> rusqlite::Result<Vec<String>>
 fn of_category(tx: &Connection, category: &str) -> rusqlite::Result<Vec<String>> {
     tx.prepare_cached(
         "SELECT id FROM learnings
-         WHERE category = ?1 AND pruned_at IS NULL AND superseded_by IS NULL AND length(content) < 200
+         WHERE category = ?1 AND pruned_at IS NULL AND superseded_by IS NULL
          ORDER BY created_at DESC, id",
     )?
-    .query_map([category], |row| row.get(0))?
+    .query_map([category], |row| rows::text(row, 0))?
     .collect()
 }

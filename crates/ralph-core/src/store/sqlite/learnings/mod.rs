@@ -4,11 +4,12 @@ mod change;
 mod credit;
 pub(super) mod index;
 mod join;
+mod restore;
 
 pub(super) use credit::credit;
 pub(super) use join::learn;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
@@ -16,7 +17,7 @@ use super::{Durability, SqliteStore, rows};
 use crate::model::{
     Key, Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp,
 };
-use crate::recall::upkeep::Merge;
+use crate::recall::upkeep::{Merge, UpkeepPolicy, is_stale};
 use crate::recall::weights::LOOKUP_BUDGET;
 use crate::recall::{Candidate, Corpus, Lookup, Term, shortlist};
 use crate::store::{
@@ -27,7 +28,7 @@ use crate::store::{
 const LEARNING: &str =
     "SELECT l.id, l.category, l.title, l.content, l.relevance_tags, l.created_at,
     l.task_id, t.key, l.source, l.pinned, l.shown, l.last_used_at, l.helpful, l.harmful, l.judged,
-    l.expected, l.pruned_at, l.superseded_by, l.restored_at
+    l.expected, l.pruned_at, l.superseded_by, l.restored_at, l.repeats
     FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
 
 impl LearningStore for SqliteStore {
@@ -86,13 +87,38 @@ impl LearningStore for SqliteStore {
 
     fn learning_counts(&self) -> Result<LearningCounts> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT documents, indexed > merged_at FROM learning_corpus")?
-                .query_row([], |row| {
-                    Ok(LearningCounts {
-                        active: row.get(0)?,
-                        unmerged: row.get(1)?,
-                    })
+            conn.prepare_cached(
+                "SELECT documents, (SELECT count(*) FROM learning_docs WHERE doc > merged_up_to),
+                        (SELECT coalesce(max(doc), 0) FROM learning_docs)
+                 FROM learning_corpus",
+            )?
+            .query_row([], |row| {
+                Ok(LearningCounts {
+                    active: rows::count(row, 0)?,
+                    unmerged: rows::count(row, 1)?,
+                    newest: rows::count(row, 2)?,
                 })
+            })
+        })
+    }
+
+    fn unmerged_learnings(&self) -> Result<Vec<Learning>> {
+        self.read_once(|conn| {
+            let new: Vec<Learning> = conn
+                .prepare_cached(&format!(
+                    "{LEARNING} JOIN learning_docs d ON d.learning_id = l.id
+                     WHERE d.doc > (SELECT merged_up_to FROM learning_corpus) ORDER BY d.doc"
+                ))?
+                .query_map([], learning)?
+                .collect::<rusqlite::Result<_>>()?;
+            let mut all: BTreeMap<LearningId, Learning> = BTreeMap::new();
+            for one in new {
+                for like in join::near_duplicates(conn, &one.category, &one.content)? {
+                    all.insert(like.id.clone(), like);
+                }
+                all.insert(one.id.clone(), one);
+            }
+            Ok(all.into_values().collect())
         })
     }
 
@@ -207,6 +233,9 @@ impl LearningStore for SqliteStore {
 
     fn pin_learning(&mut self, id: &LearningId, pinned: bool) -> Result<()> {
         self.write(Durability::Power, |tx| {
+            if pinned {
+                change::active(tx, id)?;
+            }
             let changed = tx.execute(
                 "UPDATE learnings SET pinned = ?2 WHERE id = ?1",
                 params![id.as_str(), pinned],
@@ -228,9 +257,39 @@ impl LearningStore for SqliteStore {
         })
     }
 
+    fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {
+        let age = i64::try_from(policy.prune_age.as_millis()).unwrap_or(i64::MAX);
+        let old = LearningFilter {
+            state: Some(LearningState::Active),
+            before: Some(Timestamp::from_millis(now.as_millis().saturating_sub(age))),
+            ..LearningFilter::default()
+        };
+        let suspects = self.learnings(&old)?;
+        if !suspects
+            .iter()
+            .any(|learning| is_stale(learning, now, policy))
+        {
+            return Ok(Vec::new());
+        }
+        self.write(Durability::Power, |tx| {
+            let mut pruned = Vec::new();
+            for suspect in &suspects {
+                // Looked at again inside the lock: it may have been used or pinned meanwhile.
+                if let Some(learning) = find(tx, suspect.id.as_str())?
+                    && is_stale(&learning, now, policy)
+                {
+                    change::put_away(tx, &learning.id, now)?;
+                    pruned.push(learning.id);
+                }
+            }
+            index::sync(tx)?;
+            Ok(pruned)
+        })
+    }
+
     fn restore_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<Restored> {
         self.write(Durability::Power, |tx| {
-            let restored = change::restore(tx, ids, now)?;
+            let restored = restore::restore(tx, ids, now)?;
             index::sync(tx)?;
             Ok(restored)
         })
@@ -247,9 +306,9 @@ impl LearningStore for SqliteStore {
         })
     }
 
-    fn note_merged(&mut self) -> Result<()> {
+    fn note_merged(&mut self, newest: u64) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            tx.execute("UPDATE learning_corpus SET merged_at = indexed", [])?;
+            tx.execute("UPDATE learning_corpus SET merged_up_to = ?1", [newest])?;
             Ok(())
         })
     }
@@ -271,25 +330,23 @@ fn find(conn: &Connection, id: &str) -> rusqlite::Result<Option<Learning>> {
 
 fn learning(row: &Row<'_>) -> rusqlite::Result<Learning> {
     let pruned_at = rows::optional_time(row, 16)?;
-    let superseded_by = row
-        .get::<_, Option<String>>(17)?
-        .map(LearningId::from_stored);
+    let superseded_by = rows::optional_text(row, 17)?.map(LearningId::from_stored);
     let state = match (&superseded_by, pruned_at) {
         (Some(_), _) => LearningState::Superseded,
         (None, Some(_)) => LearningState::Pruned,
         (None, None) => LearningState::Active,
     };
     Ok(Learning {
-        id: LearningId::from_stored(row.get::<_, String>(0)?),
-        category: row.get(1)?,
-        title: row.get(2)?,
-        content: row.get(3)?,
-        tags: rows::json_list(&row.get::<_, String>(4)?),
+        id: LearningId::from_stored(rows::text(row, 0)?),
+        category: rows::text(row, 1)?,
+        title: rows::optional_text(row, 2)?,
+        content: rows::text(row, 3)?,
+        tags: rows::json_list(&rows::text(row, 4)?),
         created_at: rows::lenient_time(row, 5)?,
         state,
-        task_id: row.get::<_, Option<String>>(6)?.map(TaskId::from_stored),
-        task_key: row.get::<_, Option<String>>(7)?.map(Key::from_stored),
-        source: Source::from_stored(&row.get::<_, String>(8)?),
+        task_id: rows::optional_text(row, 6)?.map(TaskId::from_stored),
+        task_key: rows::optional_text(row, 7)?.map(Key::from_stored),
+        source: Source::from_stored(&rows::text(row, 8)?),
         pinned: rows::count(row, 9)? > 0,
         shown: rows::count(row, 10)?,
         last_used_at: rows::optional_time(row, 11)?,
@@ -297,6 +354,7 @@ fn learning(row: &Row<'_>) -> rusqlite::Result<Learning> {
         pruned_at,
         superseded_by,
         restored_at: rows::optional_time(row, 18)?,
+        repeats: rows::count(row, 19)? > 0,
     })
 }
 
@@ -325,11 +383,11 @@ fn candidate(
         )?
         .query_row([doc], |row| {
             Ok(Candidate {
-                id: row.get(0)?,
-                category: row.get(1)?,
-                title: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
-                content: row.get(3)?,
-                tags: rows::json_list(&row.get::<_, String>(4)?),
+                id: rows::text(row, 0)?,
+                category: rows::text(row, 1)?,
+                title: rows::text(row, 2)?,
+                content: rows::text(row, 3)?,
+                tags: rows::json_list(&rows::text(row, 4)?),
                 created_at_ms: rows::lenient_time(row, 5)?.as_millis(),
                 pinned: rows::count(row, 6)? > 0,
                 record: record(row, 7)?,

@@ -171,6 +171,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         gate_green_before: None,
         summary: None,
         report: None,
+        mark: None,
         learnings: Vec::new(),
         difficulty: None,
         metrics: TaskMetrics {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::Fixture;
+use crate::store::HistoryStore;
 
 /// `NOT NULL`, default and place in the primary key of each column.
 fn columns(conn: &Connection, table: &str) -> HashMap<String, (bool, Option<String>, i64)> {
@@ -129,4 +130,23 @@ fn sch_10_the_further_columns_of_attempts_reports_learnings_and_runs() {
             assert!(columns.contains_key(name), "{table}.{name}");
         }
     }
+}
+
+#[test]
+fn sch_02_an_attempt_can_be_added_with_the_columns_of_the_contract_alone() {
+    let mut f = Fixture::new();
+    let id = f.task("a", &[]);
+    for number in [1, 2] {
+        f.store
+            .conn
+            .execute(
+                "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms, outcome)
+                 VALUES (?1, ?2, 'm', '2026-01-01T00:00:00Z', 1, 'failed')",
+                rusqlite::params![id.as_str(), number],
+            )
+            .unwrap();
+    }
+    let attempts = f.store.history(Some(&id)).unwrap();
+    let seen: Vec<_> = attempts.iter().map(|a| (a.attempt, a.counted)).collect();
+    assert_eq!(seen, [(1, true), (2, true)]);
 }

@@ -1,0 +1,272 @@
+//! What a row of failures says: whether a task moves or turns in circles, and how far up the ladder it has got.
+
+use super::Policy;
+
+/// A counted failure since the task last succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FailedTry {
+    /// The model that made it.
+    pub model: String,
+    /// What kind of failure it was: equal means the same again.
+    pub coarse: Option<String>,
+    /// The same with exception and message.
+    pub fine: Option<String>,
+    /// The tests that failed, sorted; empty where none are named.
+    pub failing: Vec<String>,
+    /// Whether git saw any change; unknown without a repository.
+    pub changed: Option<bool>,
+    /// Whether it made commits.
+    pub committed: bool,
+}
+
+/// Something that the failures show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sign {
+    /// The last two failed the same way.
+    SameFailure,
+    /// The last two changed nothing.
+    NoChange,
+    /// Two failures take turns: A, B, A, B.
+    Alternating,
+    /// The last one failed another way than the one before.
+    NewError,
+    /// Fewer tests fail than before, and no other ones.
+    FewerFailing,
+    /// The last one made commits.
+    Committed,
+}
+
+impl Sign {
+    /// Whether it speaks for trying on as before.
+    #[must_use]
+    pub fn is_progress(self) -> bool {
+        match self {
+            Self::NewError | Self::FewerFailing | Self::Committed => true,
+            Self::SameFailure | Self::NoChange | Self::Alternating => false,
+        }
+    }
+
+    /// In a few words, for people and agents.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SameFailure => "the same failure twice in a row",
+            Self::NoChange => "two attempts in a row changed nothing",
+            Self::Alternating => "two failures take turns",
+            Self::NewError => "a new error",
+            Self::FewerFailing => "fewer tests fail",
+            Self::Committed => "there were commits",
+        }
+    }
+}
+
+/// What a task's failures say together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Failures in a row.
+    pub failures: u32,
+    /// How many rungs above its start the strategy that climbs when needed has got.
+    pub climbed: u32,
+    /// What the last failures show.
+    pub signs: Vec<Sign>,
+    /// Whether it is time for another way of going about it.
+    pub stuck: bool,
+}
+
+impl Course {
+    /// Whether the last failure shows progress, and nothing speaks against it.
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        moves(&self.signs)
+    }
+}
+
+/// Reads a task's counted failures since its last success, oldest first.
+///
+/// One failure changes nothing. After two, the next rung, unless there is progress, which earns the same model one more
+/// try. From the third on, a rung with every failure.
+#[must_use]
+pub fn course(tries: &[FailedTry], policy: &Policy) -> Course {
+    let failures = u32::try_from(tries.len()).unwrap_or(u32::MAX);
+    let mut climbed = 0;
+    for number in 1..=tries.len() {
+        let so_far = tries.get(..number).unwrap_or_default();
+        let count = u32::try_from(number).unwrap_or(u32::MAX);
+        if count >= policy.escalate_always
+            || (count >= policy.escalate_after && !moves(&signs(so_far)))
+        {
+            climbed += 1;
+        }
+    }
+    let signs = signs(tries);
+    let stuck = failures >= policy.stuck_after || signs.contains(&Sign::Alternating);
+    Course {
+        failures,
+        climbed,
+        signs,
+        stuck,
+    }
+}
+
+fn moves(signs: &[Sign]) -> bool {
+    signs.iter().any(|sign| sign.is_progress()) && signs.iter().all(|sign| sign.is_progress())
+}
+
+/// What the end of a row of failures shows.
+fn signs(tries: &[FailedTry]) -> Vec<Sign> {
+    let mut signs = Vec::new();
+    if alternates(tries) {
+        signs.push(Sign::Alternating);
+    }
+    let [.., before, last] = tries else {
+        return signs;
+    };
+    let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
+    let fewer = is_smaller(&last.failing, &before.failing);
+    if same(&before.coarse, &last.coarse) {
+        signs.push(Sign::SameFailure);
+    }
+    if before.changed == Some(false) && last.changed == Some(false) {
+        signs.push(Sign::NoChange);
+    }
+    if fewer {
+        signs.push(Sign::FewerFailing);
+    } else if before.fine.is_some() && last.fine.is_some() && !same(&before.fine, &last.fine) {
+        signs.push(Sign::NewError);
+    }
+    if last.committed {
+        signs.push(Sign::Committed);
+    }
+    signs
+}
+
+/// A, B, A, B at the end.
+fn alternates(tries: &[FailedTry]) -> bool {
+    let [.., a, b, c, d] = tries else {
+        return false;
+    };
+    a.coarse.is_some()
+        && b.coarse.is_some()
+        && a.coarse == c.coarse
+        && b.coarse == d.coarse
+        && a.coarse != b.coarse
+}
+
+/// Whether a set is a real part of another.
+fn is_smaller(now: &[String], before: &[String]) -> bool {
+    !now.is_empty() && now.len() < before.len() && now.iter().all(|name| before.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A failure with this coarse and fine fingerprint.
+    fn failed(coarse: &str, fine: &str) -> FailedTry {
+        FailedTry {
+            model: "sonnet".into(),
+            coarse: Some(coarse.into()),
+            fine: Some(fine.into()),
+            changed: Some(true),
+            ..FailedTry::default()
+        }
+    }
+
+    fn climbed(tries: &[FailedTry]) -> u32 {
+        course(tries, &Policy::default()).climbed
+    }
+
+    #[test]
+    fn str_02_one_failure_climbs_nothing_and_the_same_again_does() {
+        let same = failed("a", "a");
+        assert_eq!(climbed(std::slice::from_ref(&same)), 0);
+        assert_eq!(climbed(&[same.clone(), same.clone()]), 1);
+        assert_eq!(climbed(&[same.clone(), same.clone(), same]), 2);
+    }
+
+    #[test]
+    fn str_02_progress_earns_one_more_try_but_not_a_third() {
+        let tries = [failed("a", "a"), failed("b", "b"), failed("c", "c")];
+        assert_eq!(climbed(&tries[..2]), 0);
+        assert_eq!(climbed(&tries), 1);
+    }
+
+    #[test]
+    fn str_02_without_fingerprints_there_is_no_progress() {
+        let bare = FailedTry::default();
+        assert_eq!(climbed(&[bare.clone(), bare]), 1);
+    }
+
+    #[test]
+    fn str_11_signs_of_being_stuck_and_of_progress() {
+        let signs = |tries: &[FailedTry]| course(tries, &Policy::default()).signs;
+        let (a, b) = (failed("a", "a"), failed("b", "b"));
+        assert_eq!(signs(&[a.clone(), a.clone()]), [Sign::SameFailure]);
+        let still = FailedTry {
+            changed: Some(false),
+            ..b.clone()
+        };
+        let idle = FailedTry {
+            changed: Some(false),
+            ..a.clone()
+        };
+        let no_change = [idle, still];
+        assert_eq!(signs(&no_change), [Sign::NoChange, Sign::NewError]);
+        assert_eq!(
+            climbed(&no_change),
+            1,
+            "a new error without any change is no progress"
+        );
+        let turns = [a.clone(), b.clone(), a.clone(), b.clone()];
+        assert!(signs(&turns).contains(&Sign::Alternating));
+        assert!(course(&turns, &Policy::default()).stuck);
+        let with = |names: &[&str], coarse: &str| FailedTry {
+            failing: names.iter().map(|name| (*name).into()).collect(),
+            ..failed(coarse, coarse)
+        };
+        let shrinks = [with(&["x", "y"], "xy"), with(&["y"], "y")];
+        assert_eq!(signs(&shrinks), [Sign::FewerFailing]);
+        assert_eq!(climbed(&shrinks), 0);
+        let other = [with(&["x", "y"], "xy"), with(&["z"], "z")];
+        assert_eq!(signs(&other), [Sign::NewError]);
+    }
+
+    fn any_try() -> impl Strategy<Value = FailedTry> {
+        let print = || proptest::option::of("[abc]");
+        (
+            print(),
+            print(),
+            proptest::collection::vec("[xyz]", 0..3),
+            any::<Option<bool>>(),
+            any::<bool>(),
+        )
+            .prop_map(|(coarse, fine, failing, changed, committed)| FailedTry {
+                model: "m".into(),
+                coarse,
+                fine,
+                failing,
+                changed,
+                committed,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn str_10_the_course_depends_on_its_input_alone_and_never_goes_back(
+            tries in proptest::collection::vec(any_try(), 0..12),
+        ) {
+            let policy = Policy::default();
+            let mut before = Course::default();
+            for number in 0..=tries.len() {
+                let now = course(&tries[..number], &policy);
+                prop_assert_eq!(&now, &course(&tries[..number], &policy));
+                prop_assert!(now.climbed >= before.climbed && now.climbed <= before.climbed + 1);
+                prop_assert!(now.climbed <= now.failures);
+                prop_assert!(now.failures < policy.stuck_after || now.stuck);
+                before = now;
+            }
+        }
+    }
+}
