@@ -28,6 +28,7 @@ pub mod engine;
 pub mod event;
 pub mod evidence;
 pub mod exit;
+pub mod fingerprint;
 pub mod gate;
 pub mod git;
 pub mod host;

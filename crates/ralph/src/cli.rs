@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, context, demo, failures, guard, history, init, learnings, logs, man, run,
-    stats, status, task,
+    completions, config, context, demo, failures, fingerprint, guard, history, init, learnings,
+    logs, man, run, stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -53,6 +53,7 @@ pub enum Command {
     Learnings(learnings::Command),
     Logs(logs::Args),
     Context(context::Args),
+    Fingerprint(fingerprint::Args),
     /// Show the settings in force and where each comes from.
     #[command(subcommand)]
     Config(config::Command),

@@ -27,7 +27,8 @@ pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
     Ok(text.trim_end().to_owned())
 }
 
-fn stdin() -> Result<Vec<u8>, CommandError> {
+/// All of standard input.
+pub fn stdin() -> Result<Vec<u8>, CommandError> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).map_err(|e| {
         CommandError::environment(format_args!("standard input cannot be read: {e}"))

@@ -1,7 +1,9 @@
 //! What an attempt leaves behind: the report of a failure, what was learnt. Pure; the store writes it.
 
 mod error_line;
+mod mark;
 mod report;
 
 pub use error_line::error_line;
+pub use mark::{mark, mark_of};
 pub use report::{learnings, lost_report, parent_gate_report, report};

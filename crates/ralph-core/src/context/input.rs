@@ -105,8 +105,7 @@ pub struct LoopStatus {
     pub rationale: String,
     /// Whether the task counts as stuck, which brings the warning.
     pub stuck: bool,
-    /// Ralph's own further lines, quoted after the warning (stance, split hint); shown only when
-    /// stuck.
+    /// Further lines, quoted after the warning (stance, split hint); shown only when stuck.
     pub further_lines: Vec<String>,
 }
 

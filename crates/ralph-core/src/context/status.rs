@@ -2,7 +2,7 @@
 
 use super::input::LoopStatus;
 use super::measure::{chars, shorten};
-use super::neutral::{inert_line, one_line};
+use super::neutral::inert_line;
 
 /// The section's title.
 pub(super) const TITLE: &str = "Loop Status";
@@ -56,7 +56,7 @@ impl Status {
         let hints: String = status
             .further_lines
             .iter()
-            .map(|line| one_line(line))
+            .map(|line| inert_line(line))
             .filter(|line| status.stuck && !line.is_empty())
             .map(|line| format!("> {line}\n"))
             .collect();

@@ -4,6 +4,7 @@ mod after;
 mod backoff;
 mod course;
 mod model;
+mod stance;
 mod verdict;
 mod waits;
 
@@ -11,5 +12,6 @@ pub use after::{AfterAttempt, Policy, after_attempt, after_lost};
 pub use backoff::backoff;
 pub use course::{Course, FailedTry, Sign, course};
 pub use model::{ModelQuestion, choose_model};
+pub use stance::stance;
 pub use verdict::{claims_done, verdict};
 pub use waits::{Blocker, Outlook, Waiter, outlook, unmet_outside};

@@ -1,5 +1,6 @@
 //! Which model the next attempt gets, and why.
 
+use super::Course;
 use crate::model::{ModelChoice, Strategy};
 
 /// All that the choice depends on.
@@ -23,6 +24,8 @@ pub struct ModelQuestion<'a> {
     pub attempts: u32,
     /// Counted failures in a row.
     pub failures: u32,
+    /// What they show.
+    pub course: &'a Course,
 }
 
 /// Chooses. Equal questions get equal answers.
@@ -70,9 +73,10 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> ModelChoice {
                 failures => on(rung, escalated(failures)),
             }
         }
-        Strategy::CostOptimized => match question.failures {
-            0 | 1 => on(start, "default, cost-optimized strategy".into()),
-            failures => on(start + failures as usize - 1, escalated(failures)),
+        Strategy::CostOptimized => match (question.course.climbed, question.failures) {
+            (0, 0 | 1) => on(start, "default, cost-optimized strategy".into()),
+            (0, _) => on(start, once_more(question.course)),
+            (climbed, failures) => on(start + climbed as usize, escalated(failures)),
         },
         Strategy::PlanThenExecute => match question.attempts {
             0 => on(top, "plan-then-execute: planning phase".into()),
@@ -81,12 +85,27 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> ModelChoice {
     }
 }
 
+/// The same model, because there is progress.
+fn once_more(course: &Course) -> String {
+    let signs = course.signs.iter().filter(|sign| sign.is_progress());
+    let words: Vec<&str> = signs.map(|sign| sign.words()).collect();
+    format!("the same once more: {}", words.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::{FailedTry, Policy, course};
+
+    /// The courses of failures of which nothing is known.
+    fn blind(failures: u32) -> &'static Course {
+        let tries = vec![FailedTry::default(); failures as usize];
+        Box::leak(Box::new(course(&tries, &Policy::default())))
+    }
 
     fn question<'a>(ladder: &'a [String], strategy: Strategy, failures: u32) -> ModelQuestion<'a> {
         ModelQuestion {
+            course: blind(failures),
             agent: "claude",
             ladder,
             strategy,

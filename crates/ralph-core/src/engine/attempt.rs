@@ -47,6 +47,9 @@ impl Run<'_, '_> {
         let files = git.files_changed.as_deref().unwrap_or_default();
         let failed = verdict.counted && verdict.outcome != Outcome::Done;
         let report = failed.then(|| capture::report(&evidence, &verdict, files));
+        let mark = report
+            .as_ref()
+            .and_then(|report| capture::mark(&evidence, report));
         let culprit = match gate {
             Judged::Broken(_) => Culprit::Gate,
             _ => Culprit::Agent,
@@ -65,7 +68,7 @@ impl Run<'_, '_> {
             gate_green_before,
             git,
             report,
-            mark: None,
+            mark,
             learnings,
             own_work: false,
         };

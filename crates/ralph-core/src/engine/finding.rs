@@ -42,6 +42,9 @@ impl Finding {
         let report = gate
             .as_ref()
             .map(|gate| capture::parent_gate_report(gate, &verdict));
+        let mark = gate
+            .as_ref()
+            .and_then(|gate| capture::mark_of(&gate.output_tail));
         let verdict = told(verdict, gate.as_ref());
         Self {
             start: UnfinishedAttempt {
@@ -57,7 +60,7 @@ impl Finding {
             gate_green_before: None,
             git,
             report,
-            mark: None,
+            mark,
             learnings: Vec::new(),
             own_work: true,
         }

@@ -9,7 +9,7 @@ use crate::context::{
     AttemptReport, Explanation, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
     ShownLearning, TaskPart, Template, TemplateError, render_memory, render_task,
 };
-use crate::decide::{ModelQuestion, choose_model};
+use crate::decide::{Course, FailedTry, ModelQuestion, choose_model, course, stance};
 use crate::model::{LearningId, ModelChoice, Status, Task, TaskMetrics, Timestamp};
 use crate::project::Project;
 use crate::recall::{Candidate, RecallPolicy};
@@ -124,8 +124,16 @@ impl Prompter<'_> {
         iteration: u32,
         rates: RunRates,
     ) -> Result<Prompt, PromptError> {
-        let choice = self.choice(task, metrics);
         let failures = self.store.failures(&task.id)?;
+        let course = self.course(&failures, metrics);
+        let choice = self.choice(task, metrics, &course);
+        let approaches = failures
+            .iter()
+            .filter_map(|failure| failure.report.as_ref());
+        let further_lines = stance(
+            &course,
+            approaches.map(|report| report.what_was_tried.as_str()),
+        );
         let task_data = self.task_part(task)?;
         let recalled = self.recall(task, &task_data, failures.last())?;
         let memory = Memory {
@@ -144,7 +152,7 @@ impl Prompter<'_> {
                 model: choice.model.clone(),
                 rationale: choice.rationale.clone(),
                 stuck: metrics.stuck,
-                further_lines: Vec::new(),
+                further_lines,
             },
             phase_failures: Vec::new(),
             agents_md: None,
@@ -188,7 +196,15 @@ impl Prompter<'_> {
         )
     }
 
-    fn choice(&self, task: &Task, metrics: &TaskMetrics) -> ModelChoice {
+    /// What the failures since the last success say.
+    fn course(&self, failures: &[PastFailure], metrics: &TaskMetrics) -> Course {
+        let in_a_row = usize::try_from(metrics.consecutive_failures).unwrap_or(usize::MAX);
+        let skip = failures.len().saturating_sub(in_a_row);
+        let tries: Vec<FailedTry> = failures.iter().skip(skip).map(failed_try).collect();
+        course(&tries, &self.settings.policy)
+    }
+
+    fn choice(&self, task: &Task, metrics: &TaskMetrics, course: &Course) -> ModelChoice {
         choose_model(&ModelQuestion {
             agent: self.agent.name(),
             ladder: self.agent.ladder(),
@@ -199,6 +215,7 @@ impl Prompter<'_> {
             configured: self.settings.model.as_deref(),
             attempts: metrics.total_attempts,
             failures: metrics.consecutive_failures,
+            course,
         })
     }
 
@@ -263,6 +280,18 @@ fn shown(candidate: &Candidate) -> ShownLearning {
         id: candidate.id.clone(),
         category: candidate.category.clone(),
         content: candidate.content.clone(),
+    }
+}
+
+fn failed_try(failure: &PastFailure) -> FailedTry {
+    let mark = failure.mark.as_ref();
+    FailedTry {
+        model: failure.model.clone(),
+        coarse: mark.map(|mark| mark.coarse.clone()),
+        fine: mark.map(|mark| mark.fine.clone()),
+        failing: mark.map(|mark| mark.failing.clone()).unwrap_or_default(),
+        changed: failure.changed,
+        committed: failure.committed,
     }
 }
 

@@ -72,7 +72,9 @@ pub(super) fn question(
             .filter(|category| category != "unknown"),
         failure_text: report.map(|report| {
             let trace = report.stack_trace_snippet.as_deref().unwrap_or_default();
-            format!("{}\n{trace}", report.why_it_failed)
+            let mark = last.and_then(|failure| failure.mark.as_ref());
+            let failing = mark.map(|mark| mark.failing.join("\n")).unwrap_or_default();
+            format!("{failing}\n{}\n{trace}", report.why_it_failed)
         }),
     }
 }

@@ -85,6 +85,12 @@ pub struct AttemptDetail {
     pub log_path: Option<String>,
     /// The learnings its prompt showed, best first.
     pub learnings_shown: Vec<String>,
+    /// Equal: the same failure.
+    pub fingerprint_coarse: Option<String>,
+    /// Equal: the same to the message.
+    pub fingerprint_fine: Option<String>,
+    /// The tests that failed, where they are named.
+    pub failing_tests: Vec<String>,
 }
 
 /// What the gate said.

@@ -135,15 +135,16 @@ mod tests {
     #[test]
     fn learnings_are_bounded() {
         let tags = "tag word, ".repeat(10)
-            + &(0..40)
+            + &(0..2 * limits::TAGS)
                 .map(|n| format!("{n}{},", "x".repeat(300)))
                 .collect::<String>();
         let one = format!(
             "<learning category='{}' tags='{tags}'>{}</learning>",
             "c".repeat(99),
-            "word ".repeat(999)
+            "word ".repeat(limits::LEARNING_CHARS)
         );
-        let found = learnings(&one.repeat(60));
+        let others = "<learning category='c' tags='t'>x</learning>".repeat(limits::LEARNINGS);
+        let found = learnings(&(one + &others));
         assert_eq!(found.len(), limits::LEARNINGS);
         assert_eq!(found[0].category.len(), limits::CATEGORY_CHARS);
         assert_eq!(found[0].tags.len(), limits::TAGS);

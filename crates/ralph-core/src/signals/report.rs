@@ -155,6 +155,7 @@ fn is_unknown_key(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{FailureReport, clip_trace};
+    use crate::signals::limits;
 
     fn report(lines: &str) -> Option<FailureReport> {
         let text = format!("x\n<failure-report>\n{lines}\n</failure-report>\ny");
@@ -231,12 +232,12 @@ mod tests {
             ["a.rs", "d.rs"]
         );
         assert!(full("relevant_files: none").relevant_files.is_empty());
-        let many: String = (0..80).map(|n| format!("{n}.rs,")).collect();
+        let many: String = (0..2 * limits::FILES).map(|n| format!("{n}.rs,")).collect();
         assert_eq!(
             full(&format!("relevant_files: {many}"))
                 .relevant_files
                 .len(),
-            50
+            limits::FILES
         );
     }
 
@@ -346,9 +347,10 @@ mod tests {
     fn fields_are_bounded() {
         let found = report(&format!(
             "what_tried: {}\nwhy_failed: b",
-            "word ".repeat(5000)
+            "word ".repeat(limits::FIELD_CHARS)
         ))
         .unwrap();
-        assert_eq!(found.what_tried.chars().count(), 3999);
+        let whole_words = limits::FIELD_CHARS - 1;
+        assert_eq!(found.what_tried.chars().count(), whole_words);
     }
 }

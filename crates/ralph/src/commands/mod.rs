@@ -5,6 +5,7 @@ pub mod config;
 pub mod context;
 pub mod demo;
 pub mod failures;
+pub mod fingerprint;
 pub mod guard;
 pub mod history;
 pub mod init;
@@ -37,6 +38,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Context(args) => context::run(dir, &args),
         Command::Config(command) => config::run(dir, &command),
         Command::Completions(args) => completions::run(&args),
+        Command::Fingerprint(args) => fingerprint::run(dir, &args),
         Command::Guard(args) => guard::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -134,6 +134,20 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "run",
+        "escalate_after",
+        Kind::Count,
+        "2",
+        "Failures in a row after which the next model is tried, unless there is progress.",
+    ),
+    key(
+        "run",
+        "stuck_after",
+        Kind::Count,
+        "3",
+        "Failures in a row after which a task is stuck: its prompt warns and asks for a diagnosis.",
+    ),
+    key(
+        "run",
         "attempt_timeout",
         Kind::Duration,
         "30m",

@@ -7,6 +7,7 @@ mod support;
 
 mod claude;
 mod cli;
+mod course;
 mod crash;
 mod demo;
 mod display;

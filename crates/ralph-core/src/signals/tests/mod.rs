@@ -6,7 +6,7 @@ mod linear;
 mod properties;
 mod rules_template;
 
-use super::{Completion, Scope, Signals, parse};
+use super::{Completion, Scope, Signals, limits, parse};
 use crate::model::Difficulty;
 
 /// The task of the tests: id `t-abc123`, key `1.3`, no models.
@@ -117,9 +117,10 @@ fn sug_01_one_or_more_lines() {
     );
     let long = format!(
         "<retry-suggestion>{}</retry-suggestion>",
-        "word ".repeat(9999)
+        "word ".repeat(limits::SUGGESTION_CHARS)
     );
-    assert_eq!(signals(&long).retry_suggestion.unwrap().len(), 1999);
+    let whole_words = limits::SUGGESTION_CHARS - 1;
+    assert_eq!(signals(&long).retry_suggestion.unwrap().len(), whole_words);
 }
 
 #[test]

@@ -20,7 +20,8 @@ const ATTEMPT: &str = "SELECT o.task_id, t.key, o.ordinal, o.run_id, o.iteration
     o.gate_flaky, o.gate_green_before, o.gate_files_changed, o.gate_output, o.denials,
     o.service_retries, o.log_path,
     (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
-        WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place))
+        WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place)),
+    o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests
     FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
 
 impl HistoryStore for SqliteStore {
@@ -212,6 +213,9 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
             service_retries: row.get(31)?,
             log_path: row.get(32)?,
             learnings_shown: rows::json_list(&row.get::<_, String>(33)?),
+            fingerprint_coarse: row.get(34)?,
+            fingerprint_fine: row.get(35)?,
+            failing_tests: list(row, 36)?.unwrap_or_default(),
         },
         files_changed,
     })

@@ -108,10 +108,19 @@ pub fn gate_limits(settings: &Settings) -> (Duration, Duration) {
 /// Thresholds of the escalation.
 pub fn policy(settings: &Settings) -> Policy {
     let defaults = Policy::default();
+    let escalate_after = settings
+        .count("run", "escalate_after")
+        .unwrap_or(defaults.escalate_after);
     Policy {
         max_attempts: settings
             .count("run", "max_attempts")
             .unwrap_or(defaults.max_attempts),
+        stuck_after: settings
+            .count("run", "stuck_after")
+            .unwrap_or(defaults.stuck_after),
+        escalate_after,
+        // One failure later there is no more waiting for progress.
+        escalate_always: escalate_after.saturating_add(1),
         ..defaults
     }
 }

@@ -1,0 +1,65 @@
+//! The failing tests that test runners name.
+
+mod go;
+mod javascript;
+mod jvm;
+mod other;
+mod pytest;
+mod rust;
+mod tap;
+mod unittest;
+
+use super::Tool;
+use super::names::Names;
+
+/// All runners, each reading every line: an output may hold several.
+#[derive(Default)]
+pub(super) struct Runners {
+    pytest: pytest::Pytest,
+    unittest: unittest::Unittest,
+    rust: rust::Rust,
+    javascript: javascript::Javascript,
+    tap: tap::Tap,
+    go: go::Go,
+    jvm: jvm::Jvm,
+    other: other::Other,
+}
+
+impl Runners {
+    pub(super) fn line(&mut self, line: &str) {
+        self.pytest.line(line);
+        self.unittest.line(line);
+        self.rust.line(line);
+        self.javascript.line(line);
+        self.tap.line(line);
+        self.go.line(line);
+        self.jvm.line(line);
+        self.other.line(line);
+    }
+
+    /// All names, and the runner that named most.
+    pub(super) fn finish(self) -> (Names, Option<Tool>) {
+        let mut all = Names::default();
+        let mut most = (0, None);
+        let found = [
+            self.pytest.finish(),
+            self.unittest.finish(),
+            self.go.finish(),
+            self.tap.finish(),
+        ]
+        .into_iter()
+        .chain([
+            self.rust.finish(),
+            self.javascript.finish(),
+            self.jvm.finish(),
+        ])
+        .chain(self.other.finish());
+        for (tool, names) in found {
+            if names.len() > most.0 {
+                most = (names.len(), Some(tool));
+            }
+            all.merge(names);
+        }
+        (all, most.1)
+    }
+}

@@ -1,0 +1,142 @@
+//! What holds for any output.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Pieces of what the parsers look for, in orders that no program writes.
+const PIECES: [&str; 44] = [
+    "FAILED ",
+    "ERROR ",
+    "a.py::t[",
+    "] - ",
+    "::",
+    " - ",
+    "====",
+    "____ ",
+    " ____",
+    " = ",
+    "E   ",
+    "a.py:3: KeyError",
+    "test ",
+    " ... FAILED",
+    "failures:\n",
+    "    x\n",
+    "FAIL [ 1s] ",
+    "(1/2) ",
+    "● ",
+    "FAIL src/a.ts",
+    " > ",
+    "✕ ",
+    "✖ ",
+    "not ok 1 - ",
+    "--- FAIL: ",
+    "(0.1s)",
+    "[ERROR] ",
+    " <<< ",
+    "Failures:",
+    "error[E1]: `a`\n",
+    " --> ",
+    "a.c:1:2: error: ",
+    "error TS1: ",
+    "\u{1b}[",
+    "\u{1b}]",
+    "\r",
+    "\n",
+    "'",
+    "\"",
+    "0x12ef",
+    "/tmp/é/",
+    "12:03:04 ",
+    "symbol: ",
+    "é",
+];
+
+fn mixture() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => proptest::sample::select(PIECES.to_vec()).prop_map(str::to_owned),
+        1 => "\\PC{0,5}",
+    ];
+    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn well_formed(output: &str) {
+    let Some(print) = fingerprint(output) else {
+        assert!(lines::lines(output).all(|line| line.trim().is_empty()));
+        return;
+    };
+    for digest in [&print.coarse, &print.fine] {
+        assert!(digest.len() == 16 && digest.bytes().all(|b| b.is_ascii_hexdigit()));
+    }
+    assert!(print.failing.is_sorted() && print.failing.len() <= LISTED_NAMES);
+    assert_eq!(print.failing.is_empty(), print.kind != Kind::Tests);
+    assert!(!print.evidence.is_empty());
+    assert_eq!(fingerprint(output), Some(print.clone()));
+    assert_eq!(relation(&print, &print), Relation::Same);
+}
+
+#[test]
+fn blank_output_has_no_fingerprint() {
+    for output in ["", " \n\t\r\n", "\u{1b}[0m\n"] {
+        assert_eq!(fingerprint(output), None);
+    }
+}
+
+#[test]
+fn words_for_kinds_and_tools() {
+    assert_eq!(Kind::Tests.as_str(), "tests");
+    assert_eq!(Kind::Compiler.as_str(), "compiler");
+    assert_eq!(Kind::Lines.as_str(), "lines");
+    assert_eq!(Tool::CargoTest.as_str(), "cargo test");
+    assert_eq!(Relation::Progress.as_str(), "progress");
+}
+
+#[test]
+fn all_names_count_though_not_all_are_listed() {
+    let output = |last: usize| -> String {
+        (0..=last)
+            .map(|n| format!("FAILED a.py::test_{n:04}\n"))
+            .collect()
+    };
+    let (one, two) = (output(700), output(701));
+    let (one, two) = (fingerprint(&one).unwrap(), fingerprint(&two).unwrap());
+    assert_eq!(one.failing, two.failing);
+    assert_eq!(one.failing.len(), LISTED_NAMES);
+    assert_ne!(one.coarse, two.coarse);
+}
+
+#[test]
+fn names_count_wherever_they_stand() {
+    let filler = "the build goes on and on\n".repeat(100_000);
+    let print = fingerprint(&format!("--- FAIL: TestA (0.00s)\n{filler}")).unwrap();
+    assert_eq!(print.failing, ["TestA"]);
+}
+
+proptest! {
+    #[test]
+    fn any_output_is_taken(output in any::<String>()) {
+        well_formed(&output);
+    }
+
+    #[test]
+    fn any_mixture_of_known_pieces_is_taken(output in mixture()) {
+        well_formed(&output);
+    }
+
+    #[test]
+    fn fp_01_order_durations_and_other_output_do_not_count(
+        names in proptest::collection::btree_set("test_[a-z]{1,8}", 1..6),
+        seconds in 0u32..1000,
+        chatter in "[a-z ]{0,30}",
+    ) {
+        let output = |names: &mut dyn Iterator<Item = &String>, seconds: u32, chatter: &str| {
+            let lines: String = names.map(|n| format!("FAILED t.py::{n} - ValueError: x\n")).collect();
+            format!("{chatter}\n{lines}=== failed in {seconds}.1s ===")
+        };
+        let one = fingerprint(&output(&mut names.iter(), 1, "")).unwrap();
+        let two = fingerprint(&output(&mut names.iter().rev(), seconds, &chatter)).unwrap();
+        prop_assert_eq!(&one.coarse, &two.coarse);
+        prop_assert_eq!(one.failing.len(), names.len());
+        let fewer = fingerprint(&output(&mut names.iter().skip(1), 1, ""));
+        prop_assert_ne!(fewer.map(|f| f.coarse), Some(one.coarse));
+    }
+}

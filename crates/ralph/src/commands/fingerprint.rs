@@ -1,0 +1,65 @@
+//! `ralph fingerprint`: how a failure is recognised.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ralph_core::fingerprint::{Fingerprint, Tool, fingerprint};
+use ralph_core::text::{clean_bytes, one_line};
+use serde_json::json;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::ui::table;
+use crate::workspace::start_dir;
+use crate::{input, output};
+
+/// Show how Ralph recognises a failing command's output when it happens again.
+///
+/// The coarse fingerprint is made from the names of failing tests, else from the compiler's errors, else from the last
+/// error lines; the fine one adds exceptions and messages. Times, numbers, paths and the like do not count.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The output; standard input if it is not given, or `-`.
+    file: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let bytes = match args.file.as_deref().filter(|file| *file != Path::new("-")) {
+        None => input::stdin()?,
+        Some(file) => {
+            let path = start_dir(dir)?.join(file);
+            std::fs::read(&path).map_err(|e| {
+                CommandError::usage(format_args!("{} cannot be read: {e}", file.display()))
+            })?
+        }
+    };
+    let found = fingerprint(&clean_bytes(&bytes));
+    if args.json {
+        let kind = found.as_ref().map_or("none", |found| found.kind.as_str());
+        let coarse = found.as_ref().map(|found| &found.coarse);
+        let fine = found.as_ref().map(|found| &found.fine);
+        output::json(&json!({ "coarse": coarse, "fine": fine, "kind": kind }));
+    } else if let Some(found) = found {
+        output::text(table::wrap_all(&human(&found)));
+    } else {
+        output::note("the output is blank: there is nothing to recognise it by");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn human(found: &Fingerprint) -> String {
+    let tool = found.tool.map(Tool::as_str);
+    let tool = tool.map(|tool| format!(", {tool}")).unwrap_or_default();
+    let mut text = format!(
+        "coarse  {}\nfine    {}\nkind    {}{tool}\n\nMade from, after normalising:\n",
+        found.coarse,
+        found.fine,
+        found.kind.as_str()
+    );
+    for line in &found.evidence {
+        text.push_str(&format!("  {}\n", one_line(line, 300)));
+    }
+    text
+}
