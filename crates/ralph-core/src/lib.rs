@@ -35,6 +35,7 @@ pub mod host;
 pub mod model;
 pub mod project;
 pub mod recall;
+pub mod replay;
 pub mod signals;
 pub mod store;
 pub mod text;

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     completions, config, context, demo, failures, fingerprint, guard, history, init, learnings,
-    logs, man, run, stats, status, task,
+    logs, man, replay, run, stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -44,6 +44,7 @@ pub enum Command {
     Run(run::Args),
     Status(status::Args),
     Stats(stats::Args),
+    Replay(replay::Args),
     History(history::Args),
     /// Look at why attempts failed.
     #[command(subcommand)]

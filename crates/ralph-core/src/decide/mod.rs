@@ -1,5 +1,6 @@
 //! Decisions: pure functions from what is known to what follows. No I/O, so that they can be tested and replayed.
 
+pub mod adaptive;
 mod after;
 mod backoff;
 mod course;

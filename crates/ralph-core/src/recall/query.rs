@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::tokens::each_token;
+use super::tokens::{each_token, is_everyday};
 use super::weights::{
     LOOKUP_BUDGET, LOOKUP_TERMS, MAX_FAILURE_BYTES, MAX_TERMS, MAX_TEXT_BYTES, Weights,
 };
@@ -166,6 +166,7 @@ pub(super) fn most_telling<'t>(
         .iter()
         .filter_map(|term| {
             let df = corpus.df.get(&term.text).copied().filter(|df| *df > 0)?;
+            let df = df + everyday(&term.text, weights);
             Some((term, idf(corpus.documents, df, weights)))
         })
         .collect();
@@ -174,6 +175,16 @@ pub(super) fn most_telling<'t>(
     });
     all.truncate(most);
     all
+}
+
+/// How many of the imagined further learnings have a word: most have each of the everyday ones, none the others.
+/// In a project with three learnings nothing else says that `file` is no rare word.
+fn everyday(token: &str, weights: &Weights) -> u64 {
+    if is_everyday(token) {
+        (weights.background * weights.everyday) as u64
+    } else {
+        0
+    }
 }
 
 /// Descending and total.

@@ -129,6 +129,20 @@ fn lrn_04_tags_match_as_phrases_and_paths_by_suffix() {
 }
 
 #[test]
+fn lrn_03_an_everyday_word_is_not_enough_in_a_small_project() {
+    let all = [
+        learning("open", "Open the socket with a timeout", &[]),
+        learning("rare", "the tokenizer drops commas", &[]),
+    ];
+    let task = query("Open a new page", "It has the colours of the login.");
+    let shown = rank(&task, &all, &corpus(2), NOW, &RecallPolicy::default());
+    assert!(ids(&shown).is_empty(), "{shown:?}");
+    let task = query("Tokenizer", "It needs work.");
+    let shown = rank(&task, &all, &corpus(2), NOW, &RecallPolicy::default());
+    assert_eq!(ids(&shown), ["rare"]);
+}
+
+#[test]
 fn lrn_05_three_matching_tags_beat_one_however_new() {
     for documents in [2, 50, 100_000] {
         for df in [1, 2, documents / 2 + 1, documents] {

@@ -21,6 +21,25 @@ const STOP_WORDS: &[&str] = &[
 
 const LONGEST_STOP_WORD: usize = 6;
 
+/// Words that every plan is full of, as tokens: they say something, but little.
+#[rustfmt::skip]
+const EVERYDAY: &[&str] = &[
+    "add", "again", "all", "allow", "also", "always", "another", "any", "back", "bad", "bug", "build", "call",
+    "case", "chang", "check", "class", "clean", "clear", "close", "code", "command", "correct", "creat", "data",
+    "delet", "each", "end", "error", "every", "exampl", "fail", "featur", "file", "find", "first", "fix",
+    "function", "get", "go", "good", "handl", "implement", "improv", "input", "issu", "keep", "last", "line",
+    "list", "look", "make", "mend", "method", "more", "must", "name", "need", "never", "new", "next", "number",
+    "off", "old", "one", "only", "open", "option", "other", "output", "page", "part", "print", "project", "put",
+    "read", "remov", "replac", "result", "return", "right", "run", "same", "set", "show", "simple", "some",
+    "start", "step", "still", "stop", "support", "sure", "task", "test", "text", "thing", "time", "try", "two",
+    "type", "updat", "user", "valu", "version", "want", "way", "work", "write", "wrong",
+];
+
+/// Whether a token is one of the words that every plan is full of.
+pub(super) fn is_everyday(token: &str) -> bool {
+    EVERYDAY.binary_search(&token).is_ok()
+}
+
 /// Whether a script puts no spaces between words, so that single characters are its words.
 fn is_unspaced(c: char) -> bool {
     !c.is_ascii()
@@ -354,6 +373,10 @@ mod tests {
     #[test]
     fn stop_words_are_sorted_for_the_search() {
         assert!(STOP_WORDS.is_sorted());
+        assert!(EVERYDAY.is_sorted());
+        for word in ["files", "Change", "created", "fixing", "values"] {
+            assert!(is_everyday(&tokens(word)[0]), "{word}");
+        }
         assert!(STOP_WORDS.iter().all(|word| is_stop_word(word)));
         for other in ["", "zebra", "aa", "thea", "é", "x", "Use", "yours", "zz"] {
             assert!(!is_stop_word(other), "{other}");

@@ -41,6 +41,8 @@ pub struct Weights {
     /// Imagined further learnings that contain none of the words, so that rarity means something
     /// in a project with three learnings.
     pub background: f64,
+    /// The share of those that have each of the words that every plan is full of.
+    pub everyday: f64,
     /// Field weights of BM25: the title-like first line, the content, the words of the tags.
     pub title: f64,
     /// See [`Weights::title`].
@@ -98,6 +100,7 @@ impl Weights {
         k1: 1.6,
         b: 0.6,
         background: 30.0,
+        everyday: 0.85,
         title: 2.0,
         content: 1.0,
         tag_words: 2.0,

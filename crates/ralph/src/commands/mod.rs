@@ -12,6 +12,7 @@ pub mod init;
 pub mod learnings;
 pub mod logs;
 pub mod man;
+pub mod replay;
 pub mod run;
 pub mod stats;
 pub mod status;
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Demo(args) => demo::run(&args),
         Command::DemoAgent(args) => demo::agent::run(&args),
         Command::Task(command) => task::run(dir, command),
+        Command::Replay(args) => replay::run(dir, &args),
         Command::Run(args) => run::run(dir, &args),
         Command::Stats(args) => stats::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),

@@ -1,8 +1,8 @@
 //! `ralph demo`: a new user's first minute.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+mod surroundings;
+
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -45,17 +45,17 @@ fn outcomes(project: &Project) -> Vec<(String, Value, Value)> {
     project.history().into_iter().map(of).collect()
 }
 
-/// A `PATH` with these programs and no others.
-fn path_with(dir: PathBuf, programs: &[&str]) -> String {
-    fs::create_dir_all(&dir).unwrap();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    for program in programs {
-        let found = std::env::split_paths(&path)
-            .map(|dir| dir.join(program))
-            .find(|file| file.is_file());
-        symlink(found.unwrap(), dir.join(program)).unwrap();
-    }
-    dir.to_str().unwrap().to_owned()
+/// The id of the one learning.
+fn learnt(project: &Project) -> String {
+    let learnings = project.json(&["learnings", "list", "--json"]);
+    let ids: Vec<&str> = learnings
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|learning| learning["id"].as_str())
+        .collect();
+    assert_eq!(ids.len(), 1, "{learnings}");
+    ids.concat()
 }
 
 #[test]
@@ -92,7 +92,11 @@ fn demo_01_five_tasks_are_done_and_one_of_them_at_the_second_try() {
         "5 of 5 done",
         "What you just saw",
         "FAIL: count of an empty list: expected '0', got '1'",
+        "put into the prompt of 2.2:\n    `printf '%s\\n' \"$x\" | wc -l` gives 1 for an empty list",
+        "So 2.2, which has the same pitfall, was done right at once.",
         "Look around",
+        "ralph failures list",
+        "ralph learnings list",
         "ralph context 2.1",
         "ralph task reset 2.1 && ralph run",
         "In your own project",
@@ -137,6 +141,11 @@ fn demo_03_every_command_it_names_works_there_afterwards() {
         (vec!["status"], "5 of 5 done"),
         (vec!["history"], "test_failure"),
         (
+            vec!["failures", "list"],
+            "FAIL: count of an empty list: expected '0', got '1'",
+        ),
+        (vec!["learnings", "list"], "gives 1 for an empty list"),
+        (
             vec!["context", "2.1"],
             "FAIL: count of an empty list: expected '0', got '1'",
         ),
@@ -147,6 +156,10 @@ fn demo_03_every_command_it_names_works_there_afterwards() {
         (
             vec!["logs", "2.1", "--attempt", "1"],
             "That was simple; it needs no test.",
+        ),
+        (
+            vec!["logs", "2.2"],
+            "A learning in my prompt says: `printf '%s\\n' \"$x\" | wc -l` gives 1",
         ),
         (vec!["task", "list"], "Count what is left"),
     ] {
@@ -169,6 +182,7 @@ fn demo_03_every_command_it_names_works_there_afterwards() {
 #[test]
 fn demo_04_a_retry_that_is_told_nothing_fails_again() {
     let (project, _) = demo();
+    project.ok(&["learnings", "prune", &learnt(&project)]);
     project
         .database()
         .execute_batch("DELETE FROM failure_reports; DELETE FROM iteration_outcomes;")
@@ -192,34 +206,6 @@ fn demo_05_a_task_of_the_users_own_goes_to_a_person_with_an_explanation() {
 }
 
 #[test]
-fn demo_06_a_directory_with_something_in_it_is_refused_and_left_alone() {
-    let project = Project::empty();
-    project.write("full/precious.txt", "mine");
-    for dir in ["full", "full/precious.txt"] {
-        let output = project.ralph(&["demo", "--dir", dir]).expect_code(2);
-        assert!(output.stderr.contains("new or empty"), "{}", output.stderr);
-    }
-    let names: Vec<_> = fs::read_dir(project.path("full")).unwrap().collect();
-    assert_eq!(names.len(), 1);
-    assert_eq!(project.read("full/precious.txt"), "mine");
-}
-
-#[test]
-fn demo_07_without_a_directory_it_makes_one_that_stays() {
-    let mut project = Project::empty();
-    let temporary = project.path("tmp dir");
-    fs::create_dir(&temporary).unwrap();
-    project.set_env("TMPDIR", temporary.to_str().unwrap());
-    let output = project.ok(&["demo", "--fast", "--quiet"]);
-    let root = Path::new(output.text());
-    assert_eq!(root.parent(), Some(temporary.as_path()));
-    let name = root.file_name().unwrap().to_str().unwrap();
-    assert!(name.starts_with("ralph-demo-"), "{name}");
-    gates_pass(root, "sh");
-    assert!(!project.path(".ralph").exists());
-}
-
-#[test]
 fn demo_08_json_is_events_and_nothing_else() {
     let project = Project::empty();
     let output = project.ok(&["demo", "--fast", "--json", "--dir", "new/deep"]);
@@ -232,77 +218,35 @@ fn demo_08_json_is_events_and_nothing_else() {
 }
 
 #[test]
-fn demo_09_it_works_without_git() {
-    let mut project = Project::empty();
-    let path = path_with(
-        project.root().with_file_name("bin"),
-        &["sh", "cat", "mv", "rm", "wc"],
-    );
-    project.set_env("PATH", &path);
-    let output = project
-        .ralph(&["demo", "--fast", "--dir", "."])
-        .expect_code(0);
-    assert!(
-        output.stderr.contains("git is not installed"),
-        "{}",
-        output.stderr
-    );
-    assert!(!output.stdout.contains("git log"), "{}", output.stdout);
-    assert_eq!(outcomes(&project).len(), 6);
-    assert!(!project.path(".git").exists());
-    gates_pass(&project.root(), "sh");
-}
-
-#[test]
-fn demo_10_every_shell_there_is_will_do() {
-    for shell in ["dash", "busybox", "bash"] {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let found = std::env::split_paths(&path)
-            .map(|dir| dir.join(shell))
-            .find(|file| file.is_file());
-        let Some(found) = found else { continue };
-        let mut project = Project::empty();
-        let bin = project.root().with_file_name("bin");
-        let path = path_with(bin.clone(), &["cat", "mv", "rm", "wc"]);
-        // Busybox and bash see by this name that they are to be `sh`.
-        symlink(found, bin.join("sh")).unwrap();
-        project.set_env("PATH", &path);
-        project
-            .ralph(&["demo", "--fast", "--dir", "."])
-            .expect_code(0);
-        gates_pass(&project.root(), bin.join("sh").to_str().unwrap());
-    }
-}
-
-#[test]
-fn demo_11_nothing_around_it_upsets_it() {
-    let mut project = Project::empty();
-    let outside = project.path("outside");
-    fs::create_dir(&outside).unwrap();
-    fs::write(
-        project.root().with_file_name("home").join(".gitconfig"),
-        "[commit]\n gpgsign = true\n[gpg]\n program = /bin/false\n[core]\n hooksPath = /nowhere\n",
-    )
-    .unwrap();
-    // As in a git hook, in another project's attempt, with settings meant for other projects.
-    project.set_env("GIT_INDEX_FILE", outside.join("index").to_str().unwrap());
-    project.set_env("RALPH_RUN_ID", "r-outside");
-    project.set_env("RALPH_SET_RUN_AGENT", "no-such-agent");
-    project.set_env("RALPH_SET_RUN_LIMIT", "1");
-    let output = project.ok(&["demo", "--fast", "--dir", "it's a demo"]);
-    assert!(
-        output.stdout.contains("cd '/") && output.stdout.contains("/it'\\''s a demo'"),
-        "{}",
-        output.stdout
-    );
-    assert_eq!(output.stderr, "");
-    assert_eq!(fs::read_dir(outside).unwrap().count(), 0);
-}
-
-#[test]
 fn demo_12_the_agent_by_hand_says_what_it_is_for() {
     let project = Project::empty();
     let output = project.ralph(&["demo-agent"]).expect_code(2);
     assert!(output.stderr.contains("`ralph demo`"), "{}", output.stderr);
     assert!(!project.ok(&["help"]).stdout.contains("demo-agent"));
+}
+
+#[test]
+fn demo_13_the_learning_of_one_task_keeps_another_from_its_mistake() {
+    let (project, _) = demo();
+    let learnt = learnt(&project);
+    let history = project.history();
+    let shown = |attempt: &Value| attempt["learnings_shown"].as_array().unwrap().clone();
+    assert_eq!(history[4]["key"], json!("2.2"));
+    assert_eq!(shown(&history[4]), [json!(learnt)]);
+
+    // Without it the task goes wrong, and its own report has to do.
+    project.ok(&["learnings", "prune", &learnt]);
+    project.ok(&["task", "reset", "2.2"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    let failed = project.history().pop().unwrap();
+    assert_eq!(failed["outcome"], json!("failed"), "{failed}");
+    assert_eq!(shown(&failed), Vec::<Value>::new());
+    let message = failed["message"].as_str().unwrap();
+    assert!(
+        message.contains("FAIL: an empty list has no item 1: expected '1', got '0'"),
+        "{message}"
+    );
+    project.ok(&["run"]);
+    assert_eq!(project.status_of("2.2"), "done");
+    gates_pass(&project.root(), "sh");
 }

@@ -16,5 +16,6 @@ mod gates;
 mod learnings;
 mod plan;
 mod processes;
+mod replay;
 mod run;
 mod stats;

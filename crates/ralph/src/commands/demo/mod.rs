@@ -28,7 +28,8 @@ use project::{Pace, Scratch};
 ///
 /// Makes a small shell project with a plan of five tasks and runs it. The agent is scripted, all
 /// the rest is real: files, commits, gates, records. One task is done wrongly first; its gate
-/// catches that and the retry mends it. The project stays: try every other command in it.
+/// catches that, the retry mends it, and what it learnt keeps another task from the same mistake.
+/// The project stays: try every other command in it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Make the scratch project in this directory, new or empty, not in the temporary one.

@@ -53,7 +53,7 @@ const TASKS: [Planned; 5] = [
         phase: "2",
         title: "Tick items off",
         description: "Write lib/done.sh. `todo_done N` marks item N as done; a number that does \
-            not exist is an error and changes nothing.",
+            not exist, as any number on an empty list, is an error and changes nothing.",
         after: &["1.2"],
         verify: "sh tests/done.sh",
         files: &["lib/done.sh"],

@@ -1,5 +1,5 @@
-//! What the demo's agent does for each task. A script, but it reads its prompt: whether an earlier
-//! attempt failed, and with what, decides how the one task with a pitfall is done.
+//! What the demo's agent does for each task. A script, but it reads its prompt: two tasks have the
+//! same pitfall, and only what Ralph remembers (a failed attempt, a learning) keeps it out of that.
 
 /// One thing the agent does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,12 @@ use Step::{Check, Close, Commit, Read, Write};
 
 /// The heading under which Ralph tells of earlier attempts.
 const PREVIOUS: &str = "### Previous Attempts";
+
+/// The heading under which Ralph tells what other tasks found out.
+const LEARNINGS: &str = "### Learnings from Previous Iterations";
+
+/// The pitfall: an empty text, printed, is still one line. The words by which a learning about it is known.
+const PITFALL: &str = "wc -l";
 
 const EASY: &str = "<difficulty-estimate>easy</difficulty-estimate>";
 
@@ -46,14 +52,7 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
             Close(EASY),
         ],
         "2.1" => count(prompt),
-        "2.2" => vec![
-            say("todo_done in lib/done.sh marks one item and refuses numbers that do not exist."),
-            Read("tests/done.sh"),
-            Write("lib/done.sh", include_str!("assets/lib/done.sh")),
-            Check("tests/done.sh"),
-            Commit("Tick items off"),
-            Close("<difficulty-estimate>moderate</difficulty-estimate>"),
-        ],
+        "2.2" => tick(prompt),
         "3.1" => vec![
             say("todo.sh brings the parts together, and README.md explains it."),
             Write("todo.sh", include_str!("assets/todo.sh")),
@@ -66,10 +65,8 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
     })
 }
 
-/// Counting has a pitfall: an empty text, printed, is still one line. Only a report of that keeps
-/// the agent from it.
 fn count(prompt: &str) -> Vec<Step> {
-    let Some(complaint) = complaint(prompt) else {
+    let Some(told) = told(prompt) else {
         return vec![
             say("todo_count in lib/count.sh counts the lines of open items."),
             Read("lib/store.sh"),
@@ -81,17 +78,43 @@ fn count(prompt: &str) -> Vec<Step> {
     };
     vec![
         say("todo_count in lib/count.sh now counts item by item, so that an empty list has 0."),
-        Step::Say(format!("My prompt says of the last attempt: {complaint}")),
+        Step::Say(told),
         Write("lib/count.sh", include_str!("assets/lib/count.sh")),
         Check("tests/count.sh"),
         Commit("Count an empty list right"),
         Close(
             "<learning category=\"pitfall\" tags=\"shell, wc, empty list, lib/count.sh\">\
-             `printf '%s\\n' \"$x\" | wc -l` prints 1 for an empty $x: count in a loop, and \
-             test the empty list.\
+             `printf '%s\\n' \"$x\" | wc -l` gives 1 for an empty list: count in a loop.\
              </learning>\n<difficulty-estimate>easy</difficulty-estimate>",
         ),
     ]
+}
+
+fn tick(prompt: &str) -> Vec<Step> {
+    let Some(told) = told(prompt) else {
+        return vec![
+            say("todo_done in lib/done.sh marks one item if there are as many lines."),
+            Read("lib/store.sh"),
+            Write("lib/done.sh", include_str!("assets/lib/done.first.sh")),
+            say("That was simple; it needs no test."),
+            Commit("Tick items off"),
+            Close("<difficulty-estimate>trivial</difficulty-estimate>"),
+        ];
+    };
+    vec![
+        say("todo_done in lib/done.sh marks one item and refuses numbers that do not exist."),
+        Step::Say(told),
+        Write("lib/done.sh", include_str!("assets/lib/done.sh")),
+        Check("tests/done.sh"),
+        Commit("Tick items off"),
+        Close("<difficulty-estimate>moderate</difficulty-estimate>"),
+    ]
+}
+
+/// What the prompt says about the pitfall, as the agent repeats it.
+fn told(prompt: &str) -> Option<String> {
+    let complaint = complaint(prompt).map(|c| format!("My prompt says of the last attempt: {c}"));
+    complaint.or_else(|| Some(format!("A learning in my prompt says: {}", learnt(prompt)?)))
 }
 
 /// What the prompt tells of an earlier attempt: the gate's complaint, if it is there.
@@ -101,6 +124,15 @@ fn complaint(prompt: &str) -> Option<&str> {
         .lines()
         .find_map(|line| Some(&line[line.find("FAIL:")?..]));
     Some(line.unwrap_or("it failed").trim_end())
+}
+
+/// What another task found out about the pitfall.
+fn learnt(prompt: &str) -> Option<&str> {
+    let (_, section) = prompt.split_once(LEARNINGS)?;
+    let (section, _) = section.split_once("\n### ").unwrap_or((section, ""));
+    let line = section.lines().find(|line| line.contains(PITFALL))?;
+    let (_category, content) = line.split_once("]** ")?;
+    Some(content.trim_end())
 }
 
 fn say(text: &str) -> Step {
@@ -131,5 +163,18 @@ mod tests {
         )));
         assert_eq!(steps("1.1", &prompt), steps("1.1", ""));
         assert_eq!(steps("9.9", ""), None);
+    }
+
+    #[test]
+    fn only_a_learning_about_the_pitfall_changes_the_work() {
+        let of = |learning: &str| {
+            let end = "\n\n### Loop Status\n\n- about wc -l\n";
+            steps("2.2", &format!("{LEARNINGS}\n\n{learning}{end}")).unwrap()
+        };
+        let unaware = steps("2.2", "").unwrap();
+        let warned = of("- **[other]** x\n- **[pitfall]** `wc -l` prints 1");
+        assert_ne!(written(&unaware), written(&warned));
+        assert!(warned.contains(&say("A learning in my prompt says: `wc -l` prints 1")));
+        assert_eq!(of("- **[pitfall]** Something else"), unaware);
     }
 }

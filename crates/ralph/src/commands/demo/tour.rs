@@ -4,20 +4,24 @@ use std::env;
 use std::path::Path;
 
 use ralph_core::capture::error_line;
-use ralph_core::model::{Attempt, GateOutcome};
-use ralph_core::store::HistoryStore;
+use ralph_core::model::{Attempt, GateOutcome, Outcome};
+use ralph_core::store::{HistoryStore, LearningFilter, LearningStore};
 
 use super::git::GitUse;
 use super::project::Scratch;
-use crate::ui::style::{BOLD, CYAN, DIM, RED, paint};
+use crate::ui;
+use crate::ui::style::{BOLD, CYAN, DIM, GREEN, RED, paint};
 use crate::workspace::Workspace;
+
+/// The width these words are written for; a narrower terminal gets more and shorter lines.
+const COLUMNS: usize = 80;
 
 /// What is going to happen.
 pub fn introduction(scratch: &Scratch) -> String {
     format!(
-        "{} Five tasks, each with a gate: a test that Ralph runs itself. The\n\
-         agent is scripted (no account, no network), all the rest is real. It gets one\n\
-         task wrong at first: watch what happens then.\n\
+        "{} Five tasks, each with a gate: a test that Ralph runs itself.\n\
+         The agent is scripted (no account, no network), all the rest is real.\n\
+         It gets one task wrong at first; watch that task and another learn from it.\n\
          {} {}\n\n",
         paint(BOLD, "Ralph demo."),
         paint(BOLD, "Scratch project:"),
@@ -30,11 +34,16 @@ pub fn farewell(workspace: &Workspace, scratch: &Scratch) -> String {
     let attempts = workspace.store.history(None).unwrap_or_default();
     let mut text = String::new();
     if let Some(failed) = attempts.iter().find(|attempt| caught(attempt)) {
-        text.push_str(&seen(workspace, failed));
+        text.push_str(&seen(workspace, failed, &attempts));
     }
     text.push_str(&format!("\n{}\n", paint(BOLD, "Look around")));
+    let is_narrow = ui::width() < COLUMNS;
     for (command, what) in commands(scratch) {
-        let room = " ".repeat(36usize.saturating_sub(command.chars().count()).max(2));
+        let room = if is_narrow {
+            "\n      ".to_owned()
+        } else {
+            " ".repeat(36usize.saturating_sub(command.chars().count()).max(2))
+        };
         let what = if what.is_empty() {
             String::new()
         } else {
@@ -66,11 +75,9 @@ fn caught(attempt: &Attempt) -> bool {
     attempt.counted && attempt.detail.gate == Some(GateOutcome::Failed)
 }
 
-fn seen(workspace: &Workspace, failed: &Attempt) -> String {
+fn seen(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> String {
+    let name = name(workspace, failed);
     let task = workspace.task(failed.task_id.as_str()).ok();
-    let name = task
-        .as_ref()
-        .map_or(failed.task_id.as_str(), |task| task.name());
     let gate = task
         .as_ref()
         .and_then(|task| task.verify.as_deref())
@@ -79,14 +86,45 @@ fn seen(workspace: &Workspace, failed: &Attempt) -> String {
     let said = error_line(output)
         .or(failed.detail.message.as_deref())
         .unwrap_or_default();
+    let learnt = passed_on(workspace, failed, attempts).unwrap_or_default();
     format!(
         "\n{}\n  \
          The agent said that {name} was done. Its gate, `{gate}`, disagreed:\n    {}\n  \
-         The next attempt found that in its prompt and mended it. A task is done when\n  \
-         its gate passes, not when an agent says so; what needed {name} waited for that.\n",
+         The next attempt found that in its prompt and mended it.\n\
+         {learnt}  A task is done when its gate passes, not when an agent says so.\n",
         paint(BOLD, "What you just saw"),
         paint(RED, said)
     )
+}
+
+/// What the failed task taught in the end, and whom it helped.
+fn passed_on(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> Option<String> {
+    let filter = LearningFilter {
+        task: Some(failed.task_id.clone()),
+        ..LearningFilter::default()
+    };
+    let learning = workspace.store.learnings(&filter).ok()?.pop()?;
+    let helped = attempts.iter().find(|attempt| {
+        let shown = &attempt.detail.learnings_shown;
+        attempt.outcome == Outcome::Done
+            && attempt.task_id != failed.task_id
+            && shown.iter().any(|id| id == learning.id.as_str())
+    })?;
+    let name = name(workspace, helped);
+    Some(format!(
+        "  It left a learning, which Ralph put into the prompt of {name}:\n    {}\n  \
+         So {name}, which has the same pitfall, was done right at once.\n",
+        paint(GREEN, &learning.content)
+    ))
+}
+
+/// How people call the task of an attempt.
+fn name(workspace: &Workspace, attempt: &Attempt) -> String {
+    let id = attempt.task_id.as_str();
+    match workspace.task(id) {
+        Ok(task) => task.name().to_owned(),
+        Err(_) => id.to_owned(),
+    }
 }
 
 /// What to type, and what it is for.
@@ -98,6 +136,11 @@ fn commands(scratch: &Scratch) -> Vec<(String, &'static str)> {
     let mut add = |command: &str, what| commands.push((command.to_owned(), what));
     add("ralph status", "where the plan stands");
     add("ralph history", "every attempt");
+    add("ralph failures list", "why attempts failed");
+    add(
+        "ralph learnings list",
+        "what was learnt, and what came of it",
+    );
     add(
         "ralph context 2.1",
         "the prompt, with the failed attempt in it",

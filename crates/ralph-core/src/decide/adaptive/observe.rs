@@ -1,0 +1,181 @@
+//! Learning from one attempt.
+
+use super::beliefs::Beliefs;
+use super::bucket::Bucket;
+use super::costs;
+use super::grid::{self, Weights};
+use super::task::{self, TaskView, Tries};
+
+/// Points at which a model's ability is weighed when it is learnt, in standard deviations.
+const QUADRATURE: [f64; 13] = [
+    -3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0,
+];
+/// Costs of one model, tasks of one bucket and retries that are remembered; older ones fade, for models and projects
+/// change.
+const MEMORY: u32 = 400;
+
+/// Learns from an attempt's end. `view` is the task as it was before the attempt; attempts that do not count (rate
+/// limits, crashes of the machine) are not for here.
+pub fn observe(
+    beliefs: &mut Beliefs,
+    ladder: &[String],
+    view: &TaskView,
+    model: &str,
+    success: bool,
+    cost: Option<f64>,
+) {
+    beliefs.meet(ladder);
+    if !beliefs.models.contains_key(model) {
+        let stranger = beliefs.stranger(0);
+        beliefs.models.insert(model.to_owned(), stranger);
+    }
+    let before = task::posterior(beliefs, view);
+    let (earlier, same_again) = view.failed(model);
+    let Some(belief) = beliefs.models.get(model) else {
+        return;
+    };
+    let tries = Tries::new(beliefs, belief, &task::prior(beliefs, view), same_again);
+    learn_cost(beliefs, ladder, view, model, cost);
+    if earlier == 0 {
+        learn_ability(beliefs, model, &before, success);
+    } else {
+        learn_retry(beliefs, earlier, success);
+    }
+    learn_difficulty(beliefs, view, &before, &tries.after(earlier), success);
+}
+
+/// Moves mean and variance of the ability to those of its posterior.
+fn learn_ability(beliefs: &mut Beliefs, model: &str, difficulty: &Weights, success: bool) {
+    let Some(belief) = beliefs.models.get_mut(model) else {
+        return;
+    };
+    belief.tries = belief.tries.saturating_add(1);
+    let (old, variance) = (belief.ability(), belief.variance());
+    let deviation = variance.sqrt();
+    let points = grid::points();
+    let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+    for z in QUADRATURE {
+        let ability = old + z * deviation;
+        let chance = grid::dot(
+            difficulty,
+            &points.map(|point| grid::chance(ability, 0.0, point)),
+        );
+        let likely = if success { chance } else { 1.0 - chance };
+        let weight = likely * (-0.5 * z * z).exp();
+        sum += weight;
+        first += weight * z;
+        second += weight * z * z;
+    }
+    if !sum.is_finite() || sum <= f64::MIN_POSITIVE {
+        return;
+    }
+    let (mean, square) = (first / sum, second / sum);
+    let new = old + mean * deviation;
+    // Never back: a rounding error must not turn a success into a reproach.
+    belief.ability = if success { new.max(old) } else { new.min(old) };
+    belief.ability = belief.ability();
+    belief.variance = variance.min(variance * (square - mean * mean));
+    belief.variance = belief.variance();
+}
+
+/// A later retry says as much about the first as its smaller chance allows.
+fn learn_retry(beliefs: &mut Beliefs, earlier: u32, success: bool) {
+    let again = i32::try_from(earlier.clamp(1, 16) - 1).unwrap_or(0);
+    let keep = (f64::from(MEMORY) / beliefs.retry_tries).min(1.0);
+    let tries = beliefs.retry_tries * keep + beliefs.tuning.retry_again.powi(again);
+    let successes = beliefs.retry_successes * keep + if success { 1.0 } else { 0.0 };
+    if tries.is_finite() && successes.is_finite() {
+        beliefs.retry_tries = tries;
+        beliefs.retry_successes = successes.min(tries);
+    }
+}
+
+/// Moves the task, within its bucket and among all tasks, to where it now seems to belong.
+fn learn_difficulty(
+    beliefs: &mut Beliefs,
+    view: &TaskView,
+    before: &Weights,
+    chances: &Weights,
+    success: bool,
+) {
+    let mut after = *before;
+    for (weight, chance) in after.iter_mut().zip(chances) {
+        *weight *= if success { *chance } else { 1.0 - chance };
+    }
+    let after = grid::normalised(after);
+    // The first attempt brings the task in, later ones only move it.
+    let counted = !view.failures.is_empty();
+    let own = (view.difficulty != Bucket::Unknown).then_some(view.difficulty);
+    for bucket in [Some(Bucket::Unknown), own].into_iter().flatten() {
+        let Some(belief) = beliefs.buckets.get_mut(bucket as usize) else {
+            continue;
+        };
+        belief.tasks.resize(grid::POINTS, 0.0);
+        for ((tasks, after), before) in belief.tasks.iter_mut().zip(&after).zip(before) {
+            let gone = if counted { *before } else { 0.0 };
+            *tasks = (*tasks + after - gone).max(0.0);
+        }
+        let all: f64 = belief.tasks.iter().sum();
+        if all > f64::from(MEMORY) {
+            belief
+                .tasks
+                .iter_mut()
+                .for_each(|tasks| *tasks *= f64::from(MEMORY) / all);
+        }
+    }
+}
+
+fn learn_cost(
+    beliefs: &mut Beliefs,
+    ladder: &[String],
+    view: &TaskView,
+    model: &str,
+    cost: Option<f64>,
+) {
+    let Some(cost) = cost.filter(|cost| cost.is_finite() && *cost >= 0.0) else {
+        return;
+    };
+    let usual = costs::log_mean(beliefs, ladder, model);
+    let bucket = costs::of_bucket(beliefs, view.difficulty);
+    let (size, own) = costs::size(beliefs, ladder, model, view);
+    let Some(belief) = beliefs.models.get_mut(model) else {
+        return;
+    };
+    if cost <= 0.0 {
+        belief.cost_zeros = belief.cost_zeros.saturating_add(1);
+        return;
+    }
+    // A retry costs about what the try before it did: that is no second opinion.
+    if own {
+        return;
+    }
+    let known = belief.cost_count > 0;
+    let mut log = cost.ln() - bucket - size;
+    if known {
+        log = log.clamp(usual - costs::MOST_SURPRISE, usual + costs::MOST_SURPRISE);
+    }
+    belief.cost_count = belief.cost_count.min(MEMORY - 1) + 1;
+    let count = f64::from(belief.cost_count);
+    let off = log - belief.cost_mean;
+    belief.cost_mean += off / count;
+    let square = off * (log - belief.cost_mean);
+    // What fades takes its share of the squares along.
+    let fades = if belief.cost_count == MEMORY {
+        belief.cost_squares / count
+    } else {
+        0.0
+    };
+    belief.cost_squares += square - fades;
+    if known
+        && view.difficulty != Bucket::Unknown
+        && let Some(seen) = beliefs.buckets.get_mut(view.difficulty as usize)
+    {
+        let fades = if seen.cost_count == MEMORY {
+            seen.cost_sum / f64::from(MEMORY)
+        } else {
+            0.0
+        };
+        seen.cost_sum += log - usual + bucket - fades;
+        seen.cost_count = seen.cost_count.min(MEMORY - 1) + 1;
+    }
+}

@@ -1,0 +1,109 @@
+//! What could have been known only afterwards: the best fixed sequence, and the best of all.
+
+use serde::Serialize;
+
+use super::play::{Score, Tally, play_rule};
+use super::world::{Options, World};
+
+/// The best of all fixed sequences.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BestFixed {
+    /// The models, in order; empty: not to try was best.
+    pub sequence: Vec<String>,
+    /// How it did.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// Sequences of one length that are followed further. Fewer exist for 8 models and 4 attempts, so the search is exact
+/// up to 8 models and 5 attempts.
+const MOST_SEQUENCES: usize = 4_096;
+
+#[derive(Clone)]
+struct Prefix {
+    rungs: Vec<usize>,
+    unsolved: Vec<usize>,
+    cost: f64,
+    loss: f64,
+}
+
+/// Tries all sequences up to the number of attempts, the empty one included.
+pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
+    let start = Prefix {
+        rungs: Vec::new(),
+        unsolved: (0..world.tasks.len()).collect(),
+        cost: 0.0,
+        loss: 0.0,
+    };
+    let mut best = start.rungs.clone();
+    let mut least = options.value_usd * start.unsolved.iter().map(|_| 1.0).sum::<f64>();
+    let mut layer = vec![start];
+    for _ in 0..options.attempts {
+        let mut next = Vec::new();
+        for prefix in &layer {
+            for rung in 0..options.ladder.len() {
+                let longer = extend(prefix, rung, world, options.value_usd);
+                if longer.loss < least {
+                    least = longer.loss;
+                    best.clone_from(&longer.rungs);
+                }
+                next.push(longer);
+            }
+        }
+        if next.len() > MOST_SEQUENCES {
+            next.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+            next.truncate(MOST_SEQUENCES);
+        }
+        layer = next;
+    }
+    let names = best
+        .iter()
+        .filter_map(|rung| options.ladder.get(*rung).cloned());
+    BestFixed {
+        sequence: names.collect(),
+        score: play_rule(world, options, "best fixed", |attempt| {
+            best.get(attempt).copied()
+        }),
+    }
+}
+
+fn extend(prefix: &Prefix, rung: usize, world: &World, value: f64) -> Prefix {
+    let earlier = prefix
+        .rungs
+        .iter()
+        .filter(|earlier| **earlier == rung)
+        .count();
+    let mut cost = prefix.cost;
+    let mut unsolved = Vec::new();
+    for number in &prefix.unsolved {
+        let Some(task) = world.tasks.get(*number) else {
+            continue;
+        };
+        let outcome = task.outcome(rung, earlier);
+        cost += outcome.cost;
+        if !outcome.success {
+            unsolved.push(*number);
+        }
+    }
+    let mut rungs = prefix.rungs.clone();
+    rungs.push(rung);
+    let loss = cost + value * unsolved.iter().map(|_| 1.0).sum::<f64>();
+    Prefix {
+        rungs,
+        unsolved,
+        cost,
+        loss,
+    }
+}
+
+/// Knows every outcome beforehand: the cheapest success, or nothing where that costs more than it is worth.
+pub fn oracle(world: &World, options: &Options) -> Score {
+    let mut tally = Tally::default();
+    for task in &world.tasks {
+        match task.cheapest().filter(|cost| *cost <= options.value_usd) {
+            Some(cost) => tally.add(true, cost),
+            None => tally.add(false, 0.0),
+        }
+    }
+    tally.score("oracle", options.value_usd)
+}

@@ -1,0 +1,150 @@
+//! Recorded outcomes, read from a table.
+
+use std::fmt;
+
+use super::table;
+use crate::decide::adaptive::Bucket;
+
+/// What one attempt came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The task.
+    pub task: String,
+    /// The model.
+    pub model: String,
+    /// Whether the task was solved.
+    pub success: bool,
+    /// What it cost, where that is recorded.
+    pub cost_usd: Option<f64>,
+    /// How hard the task was thought to be.
+    pub difficulty: Bucket,
+    /// The attempt's number; 1 is the first.
+    pub attempt: u32,
+}
+
+/// Why a table cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowError {
+    /// There is not even a heading.
+    Empty,
+    /// A column that must be there is not.
+    NoColumn(&'static str),
+    /// A field cannot be read: its line, column and text.
+    BadField(usize, &'static str, String),
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the file is empty"),
+            Self::NoColumn(name) => write!(f, "there is no column `{name}`"),
+            Self::BadField(line, name, text) => {
+                write!(f, "line {line}: `{text}` is no {name}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RowError {}
+
+/// Reads `task, model, success, cost_usd` and, where there are any, `difficulty` and `attempt`, in any order.
+///
+/// # Errors
+/// A column is missing or a field is not what its column says.
+pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
+    let mut lines = table::records(text).into_iter();
+    let (_, heading) = lines.next().ok_or(RowError::Empty)?;
+    let find = |name: &str| {
+        heading
+            .iter()
+            .position(|h| h.trim().eq_ignore_ascii_case(name))
+    };
+    let need = |name: &'static str| find(name).ok_or(RowError::NoColumn(name));
+    let (task, model) = (need("task")?, need("model")?);
+    let (success, cost) = (need("success")?, need("cost_usd")?);
+    let (difficulty, attempt) = (find("difficulty"), find("attempt"));
+    let mut rows = Vec::new();
+    for (line, fields) in lines {
+        let field = |place: usize| fields.get(place).map_or("", |field| field.trim());
+        let bad = |name, place| RowError::BadField(line, name, field(place).to_owned());
+        rows.push(Row {
+            task: field(task).to_owned(),
+            model: field(model).to_owned(),
+            success: truth(field(success)).ok_or_else(|| bad("success", success))?,
+            cost_usd: match field(cost) {
+                "" => None,
+                text => Some(amount(text).ok_or_else(|| bad("cost_usd", cost))?),
+            },
+            difficulty: difficulty.map_or(Bucket::Unknown, |place| Bucket::parse(field(place))),
+            attempt: match attempt.map(|place| (place, field(place))) {
+                None | Some((_, "")) => 1,
+                Some((place, text)) => text.parse().map_err(|_| bad("attempt", place))?,
+            },
+        });
+    }
+    Ok(rows)
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" => Some(true),
+        "0" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+fn amount(text: &str) -> Option<f64> {
+    text.parse()
+        .ok()
+        .filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_come_in_any_order_and_others_are_ignored() {
+        let text = "cost_usd,extra,\"success\",model,task,difficulty,attempt\n\
+                    0.5,x,true,\"a, b\",\"say \"\"hi\"\"\",hard,2\n,,0,m,t,,\n";
+        let rows = read(text).unwrap();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(
+            (rows[0].task.as_str(), rows[0].model.as_str()),
+            ("say \"hi\"", "a, b")
+        );
+        assert_eq!(
+            (rows[0].success, rows[0].cost_usd, rows[0].attempt),
+            (true, Some(0.5), 2)
+        );
+        assert_eq!(rows[0].difficulty, Bucket::Hard);
+        assert_eq!(
+            (rows[1].success, rows[1].cost_usd, rows[1].attempt),
+            (false, None, 1)
+        );
+        assert_eq!(rows[1].difficulty, Bucket::Unknown);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let error = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(error(""), "the file is empty");
+        assert_eq!(
+            error("task,model,success\n"),
+            "there is no column `cost_usd`"
+        );
+        let heading = "task,model,success,cost_usd,attempt\n";
+        assert_eq!(
+            error(&format!("{heading}t,m,yes,1,1\n")),
+            "line 2: `yes` is no success"
+        );
+        assert_eq!(
+            error(&format!("{heading}\nt,m,1,-1,1\n")),
+            "line 3: `-1` is no cost_usd"
+        );
+        assert_eq!(
+            error(&format!("{heading}t,m,1,1,x\n")),
+            "line 2: `x` is no attempt"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! `ralph replay`: which strategy would have been best.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ralph_core::decide::adaptive::{Bucket, DEFAULT_VALUE_USD};
+use ralph_core::model::{Attempt, Outcome, TaskId};
+use ralph_core::replay::{Options, Report, Row, Score, read, replay};
+use ralph_core::store::HistoryStore;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::settings::build_agent;
+use crate::ui::{format, table::Table};
+use crate::workspace::{Workspace, start_dir};
+use crate::{input, output};
+
+/// Compare strategies on recorded outcomes: which would have solved how much, for how much.
+///
+/// FILE is a table (CSV) with the columns task, model, success, cost_usd and optionally difficulty and attempt. What is
+/// compared is cost per task plus the value of what stays unsolved. Tasks come in the order of the file, and `adaptive`
+/// learns as it goes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The table; `-` reads standard input.
+    #[arg(required_unless_present = "history")]
+    file: Option<PathBuf>,
+    /// Take this project's own attempts instead.
+    #[arg(long, conflicts_with = "file")]
+    history: bool,
+    /// The models, cheapest first; with --history the agent's own unless given.
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    ladder: Vec<String>,
+    /// What a solved task is worth, in dollars.
+    #[arg(long, value_name = "USD", default_value_t = DEFAULT_VALUE_USD, value_parser = amount)]
+    value: f64,
+    /// Attempts per task at most.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=20))]
+    attempts: u32,
+    /// Chance that the same model makes good its failure when it tries again; halved each further time.
+    #[arg(long, value_name = "P", default_value_t = 0.17, value_parser = chance)]
+    retry_success: f64,
+    /// Decides the luck of retries that nobody recorded.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let (rows, mut ladder) = match &args.file {
+        Some(file) => (from_file(dir, file)?, args.ladder.clone()),
+        None => of_project(dir, args)?,
+    };
+    for model in &mut ladder {
+        *model = model.trim().to_owned();
+    }
+    ladder.retain(|model| !model.is_empty());
+    if ladder.is_empty() {
+        let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
+        models.sort_unstable();
+        models.dedup();
+        return Err(
+            CommandError::usage("which models? give --ladder, cheapest first")
+                .hint(format_args!("there are outcomes of: {}", models.join(", "))),
+        );
+    }
+    let options = Options {
+        ladder,
+        value_usd: args.value,
+        attempts: args.attempts,
+        retry_success: args.retry_success,
+        seed: args.seed,
+        model: None,
+    };
+    let report = replay(&rows, &options);
+    if report.tasks == 0 {
+        return Err(CommandError::usage(format_args!(
+            "no task has an outcome of every model of the ladder {}",
+            options.ladder.join(", ")
+        ))
+        .hint("leave out models that were hardly tried"));
+    }
+    if args.json {
+        output::json(&report);
+    } else {
+        output::text(human(&report));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> {
+    let unreadable = |e: std::io::Error| {
+        CommandError::usage(format_args!("{} cannot be read: {e}", file.display()))
+    };
+    let bytes = if file == Path::new("-") {
+        input::stdin()?
+    } else {
+        std::fs::read(start_dir(dir)?.join(file)).map_err(unreadable)?
+    };
+    read(&String::from_utf8_lossy(&bytes)).map_err(|error| {
+        CommandError::usage(format_args!("{}: {error}", file.display()))
+            .hint("expected the columns task, model, success, cost_usd; difficulty and attempt may follow")
+    })
+}
+
+/// The project's counted attempts, oldest first, and its agent's ladder.
+fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>), CommandError> {
+    let workspace = Workspace::open(dir)?;
+    let settings = workspace.settings()?;
+    let agent = build_agent(
+        settings.text("run", "agent").unwrap_or("claude"),
+        &settings.agents,
+    )?;
+    let ladder = if args.ladder.is_empty() {
+        agent.ladder().to_vec()
+    } else {
+        args.ladder.clone()
+    };
+    let mut earlier: HashMap<(TaskId, String), u32> = HashMap::new();
+    let mut difficulties: HashMap<TaskId, Bucket> = HashMap::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for attempt in workspace.store.history(None)? {
+        if !attempt.counted {
+            continue;
+        }
+        let Attempt { task_id, model, .. } = attempt;
+        let number = earlier.entry((task_id.clone(), model.clone())).or_default();
+        *number += 1;
+        let difficulty = match difficulties.get(&task_id) {
+            Some(known) => *known,
+            None => {
+                let estimate = workspace.store.metrics(&task_id)?.difficulty;
+                let bucket = estimate.map_or(Bucket::Unknown, |d| Bucket::parse(d.as_str()));
+                difficulties.insert(task_id.clone(), bucket);
+                bucket
+            }
+        };
+        rows.push(Row {
+            task: task_id.to_string(),
+            model,
+            success: attempt.outcome == Outcome::Done,
+            cost_usd: attempt.cost_usd,
+            difficulty,
+            attempt: *number,
+        });
+    }
+    Ok((rows, ladder))
+}
+
+fn human(report: &Report) -> String {
+    let mut table = Table::new(["STRATEGY", "SOLVED", "COST PER TASK", "LOSS", "SEQUENCE"]);
+    let mut row = |score: &Score, sequence: String| {
+        table.row([
+            score.name.clone(),
+            format!("{:.1}%", score.solved * 100.0),
+            format!("${:.3}", score.cost_per_task),
+            format!("{:.3}", score.loss),
+            sequence,
+        ]);
+    };
+    for score in &report.strategies {
+        row(score, String::new());
+    }
+    row(
+        &report.best_fixed.score,
+        report.best_fixed.sequence.join(", "),
+    );
+    row(&report.oracle, String::new());
+    let tasks = format::counted(report.tasks as u64, "task");
+    let skipped = match report.skipped {
+        0 => String::new(),
+        n => format!("; {n} left out for want of an outcome of every model"),
+    };
+    format!(
+        "{tasks} played{skipped}. Loss is cost plus the value of what stays unsolved.\n\n{}",
+        table.render()
+    )
+}
+
+fn amount(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1e12).ok_or_else(|| "expected an amount from 0 on".to_owned())
+}
+
+fn chance(text: &str) -> Result<f64, String> {
+    number(text, 0.0, 1.0).ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+fn number(text: &str, least: f64, most: f64) -> Option<f64> {
+    let number: f64 = text.trim().parse().ok()?;
+    (least..=most).contains(&number).then_some(number)
+}
