@@ -1,10 +1,12 @@
 //! The line of an output that says what went wrong.
 
 /// Words that a failing program uses of itself.
-const TELLING: [&str; 12] = [
+const TELLING: [&str; 14] = [
     "error",
+    "errors",
     "failed",
     "failure",
+    "failures",
     "fail",
     "fatal",
     "exception",
@@ -45,9 +47,10 @@ fn reports_error(line: &str) -> bool {
         return false;
     }
     let lower = line.to_lowercase();
-    let passing =
-        ["ok", "passed", "✓"].iter().any(|end| lower.ends_with(end)) || lower.starts_with("✓");
-    if passing || HARMLESS.iter().any(|phrase| lower.contains(phrase)) {
+    let last = lower.split_whitespace().next_back().unwrap_or_default();
+    let passing = ["ok", "passed", "✓"].contains(&last) || lower.starts_with('✓');
+    // As words: `10 errors` are not `0 errors`.
+    if passing || HARMLESS.iter().any(|phrase| has_word(&lower, phrase)) {
         return false;
     }
     TELLING.iter().any(|word| has_word(&lower, word))
@@ -80,6 +83,8 @@ mod tests {
             "cat: x: No such file or directory",
             "thread 'main' panicked at src/main.rs:3",
             "FAIL: greeting is missing",
+            "10 errors, 3 warnings",
+            "error: cannot open notebook",
         ] {
             assert_eq!(error_line(line), Some(line));
         }
