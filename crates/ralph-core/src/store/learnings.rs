@@ -98,7 +98,7 @@ pub trait LearningStore {
     fn learning(&self, id: &str) -> Result<Learning>;
     /// Those that match, newest first.
     fn learnings(&self, filter: &LearningFilter) -> Result<Vec<Learning>>;
-    /// How many are active; kept, so that it costs nothing.
+    /// How many are active, and how many of them are new.
     fn learning_counts(&self) -> Result<LearningCounts>;
     /// How often each term occurs among active learnings.
     fn corpus(&self, terms: &[Term]) -> Result<Corpus>;

@@ -166,6 +166,12 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// How many learnings are active; kept, so that it costs nothing.
+pub(super) fn documents(conn: &Connection) -> rusqlite::Result<u64> {
+    conn.prepare_cached("SELECT documents FROM learning_corpus")?
+        .query_row([], |row| rows::count(row, 0))
+}
+
 /// How many active learnings have a token.
 pub(super) fn term_count(conn: &Connection, term: &str) -> rusqlite::Result<u64> {
     count(

@@ -123,24 +123,22 @@ impl LearningStore for SqliteStore {
     }
 
     fn corpus(&self, terms: &[Term]) -> Result<Corpus> {
-        let documents = self.learning_counts()?.active;
-        let mut corpus = Corpus {
-            documents,
-            ..Corpus::default()
-        };
-        if documents == 0 {
-            return Ok(corpus);
-        }
         self.read_once(|conn| {
+            let mut corpus = Corpus {
+                documents: index::documents(conn)?,
+                ..Corpus::default()
+            };
+            if corpus.documents == 0 {
+                return Ok(corpus);
+            }
             for term in terms {
                 let df = index::term_count(conn, &term.text)?;
                 if df > 0 {
                     corpus.df.insert(term.text.clone(), df);
                 }
             }
-            Ok(())
-        })?;
-        Ok(corpus)
+            Ok(corpus)
+        })
     }
 
     fn candidates(
