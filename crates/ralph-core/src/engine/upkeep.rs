@@ -2,7 +2,7 @@
 
 use super::run::{EngineError, Run};
 use crate::event::EventKind;
-use crate::model::{LearningId, LearningState, Timestamp};
+use crate::model::{LearningId, Timestamp};
 use crate::recall::upkeep::{UpkeepPolicy, is_stale, merges};
 use crate::store::{LearningFilter, LearningStore, Merged, Random, StoreError};
 
@@ -39,13 +39,14 @@ impl Upkeep {
         if counts.active > policy.merge_above && counts.unmerged > 0 {
             // Few new ones are looked up one by one; many, and all are compared at once.
             let few = counts.unmerged.saturating_mul(10) < counts.active;
-            let among = if few {
-                store.unmerged_learnings()?
+            self.merged = if few {
+                let new = store.unmerged_learnings()?;
+                let merged = store.merge_learnings(&merges(new), random)?;
+                store.note_merged(counts.newest)?;
+                merged
             } else {
-                store.learnings(&active())?
+                merge_all(store, random)?
             };
-            self.merged = store.merge_learnings(&merges(among), random)?;
-            store.note_merged(counts.newest)?;
         }
         self.pruned = store.prune_stale(policy, now)?;
         Ok(())
@@ -58,7 +59,7 @@ pub fn merge_all<S: LearningStore + ?Sized>(
     random: Random<'_>,
 ) -> Result<Vec<Merged>, StoreError> {
     let newest = store.learning_counts()?.newest;
-    let active = store.learnings(&active())?;
+    let active = store.learnings(&LearningFilter::active())?;
     let merged = store.merge_learnings(&merges(active), random)?;
     store.note_merged(newest)?;
     Ok(merged)
@@ -70,21 +71,13 @@ pub fn stale<S: LearningStore + ?Sized>(
     policy: &UpkeepPolicy,
     now: Timestamp,
 ) -> Result<Vec<LearningId>, StoreError> {
-    let age = i64::try_from(policy.prune_age.as_millis()).unwrap_or(i64::MAX);
     let old = LearningFilter {
-        before: Some(Timestamp::from_millis(now.as_millis().saturating_sub(age))),
-        ..active()
+        before: Some(policy.old_before(now)),
+        ..LearningFilter::active()
     };
     let mut stale = store.learnings(&old)?;
     stale.retain(|learning| is_stale(learning, now, policy));
     Ok(stale.into_iter().map(|learning| learning.id).collect())
-}
-
-fn active() -> LearningFilter {
-    LearningFilter {
-        state: Some(LearningState::Active),
-        ..LearningFilter::default()
-    }
 }
 
 impl Run<'_, '_> {

@@ -168,7 +168,9 @@ fn without_level(line: &str) -> &str {
         .unwrap_or(line)
 }
 
-fn reports_error(line: &str) -> bool {
+/// Whether a line says that something went wrong, and not that nothing did.
+#[must_use]
+pub fn reports_error(line: &str) -> bool {
     let named = || {
         line.split_whitespace()
             .any(|word| shape::exception(word).is_some())

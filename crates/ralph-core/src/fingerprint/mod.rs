@@ -20,6 +20,7 @@ mod relation;
 mod runners;
 mod shape;
 
+pub use error_lines::reports_error;
 pub use relation::{Relation, relation, relation_of, same_failure};
 
 use compiler::Compiler;

@@ -33,6 +33,15 @@ impl Default for UpkeepPolicy {
     }
 }
 
+impl UpkeepPolicy {
+    /// What was learnt before this is old.
+    #[must_use]
+    pub fn old_before(&self, now: Timestamp) -> Timestamp {
+        let age = i64::try_from(self.prune_age.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(now.as_millis().saturating_sub(age))
+    }
+}
+
 /// More tags than this are not carried over: a learning about everything is about nothing.
 const MOST_TAGS: usize = 1000;
 

@@ -30,6 +30,17 @@ pub struct LearningFilter {
     pub before: Option<Timestamp>,
 }
 
+impl LearningFilter {
+    /// All that can be shown.
+    #[must_use]
+    pub fn active() -> Self {
+        Self {
+            state: Some(LearningState::Active),
+            ..Self::default()
+        }
+    }
+}
+
 /// A learning from a file.
 #[derive(Clone, Debug)]
 pub struct ImportedLearning {

@@ -256,11 +256,9 @@ impl LearningStore for SqliteStore {
     }
 
     fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {
-        let age = i64::try_from(policy.prune_age.as_millis()).unwrap_or(i64::MAX);
         let old = LearningFilter {
-            state: Some(LearningState::Active),
-            before: Some(Timestamp::from_millis(now.as_millis().saturating_sub(age))),
-            ..LearningFilter::default()
+            before: Some(policy.old_before(now)),
+            ..LearningFilter::active()
         };
         let suspects = self.learnings(&old)?;
         if !suspects

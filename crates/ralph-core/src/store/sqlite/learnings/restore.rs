@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::super::Refusal;
+use super::super::{Refusal, rows};
 use super::change::{known, put_away};
 use crate::model::{Learning, LearningId, LearningState, Timestamp};
 use crate::store::Restored;
@@ -46,11 +46,11 @@ fn undo_line(
         let Some(next) = &below.superseded_by else {
             return Ok(());
         };
-        let successor = known(tx, next)?;
         if below.repeats {
             // What it repeated was there before it, and stays.
             return Ok(());
         }
+        let successor = known(tx, next)?;
         retire(tx, &successor, Some((&below.id, &heir)), now, done)?;
         below = successor;
     }
@@ -93,7 +93,7 @@ fn merged_from(tx: &Connection, id: &LearningId) -> rusqlite::Result<Vec<Learnin
         "SELECT id FROM learnings WHERE superseded_by = ?1 AND repeats = 0 ORDER BY id",
     )?
     .query_map([id.as_str()], |row| {
-        Ok(LearningId::from_stored(row.get::<_, String>(0)?))
+        Ok(LearningId::from_stored(rows::text(row, 0)?))
     })?
     .collect()
 }

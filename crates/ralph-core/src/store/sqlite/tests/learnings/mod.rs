@@ -91,11 +91,7 @@ impl Fixture {
     }
 
     fn active(&self) -> Vec<Learning> {
-        let filter = LearningFilter {
-            state: Some(LearningState::Active),
-            ..LearningFilter::default()
-        };
-        self.store.learnings(&filter).unwrap()
+        self.store.learnings(&LearningFilter::active()).unwrap()
     }
 }
 
