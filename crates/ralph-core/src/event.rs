@@ -174,6 +174,14 @@ pub enum EventKind {
         /// Whether it passed.
         passed: bool,
     },
+    /// A task was given to a person instead of being tried.
+    HandedOver {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// Why a person is worth more than another attempt.
+        reason: String,
+    },
     /// The run waits.
     Waiting {
         /// For what.
@@ -273,6 +281,7 @@ impl EventKind {
             Self::AttemptFinished(_) => "attempt_finished",
             Self::Progress { .. } => "progress",
             Self::ParentGate { .. } => "parent_gate",
+            Self::HandedOver { .. } => "handed_over",
             Self::Waiting { .. } => "waiting",
             Self::Warning { .. } => "warning",
             Self::LearningsTidied { .. } => "learnings_tidied",

@@ -19,7 +19,9 @@
 //! [`engine`] wires them; stages do not call each other. Nothing here prints, reads flags or looks at `$HOME`:
 //! what happens comes out as [`event::RunEvent`]s.
 
+pub mod adaptive;
 pub mod agent;
+pub mod alike;
 pub mod capture;
 pub mod clock;
 pub mod context;

@@ -171,6 +171,7 @@ fn prompts(project: &Project, store: &SqliteStore, tasks: &[(Task, TaskMetrics)]
     let agent = CommandAgent {
         name: "b".into(),
         command: vec!["true".into()],
+        prices: Default::default(),
         models: Vec::new(),
         env: Vec::new(),
         output: OutputFormat::Text,

@@ -10,8 +10,9 @@
 
 use std::path::PathBuf;
 
-use ralph_core::decide::adaptive::Tuning;
-use ralph_core::replay::{Options, Row, World, best_fixed, play_adaptive, play_sequence, read};
+use ralph_core::adaptive::Tuning;
+use ralph_core::model::Strategy;
+use ralph_core::replay::{Options, Row, World, best_fixed, play, play_sequence, read};
 
 const LADDERS: [[&str; 3]; 5] = [
     ["Gemini-3-Flash", "claude-sonnet-4-5", "claude-opus-4-6"],
@@ -77,7 +78,7 @@ fn setting(rows: &[Row], ladder: [&str; 3], value: f64) -> [f64; 3] {
             ..Options::default()
         };
         let world = World::new(&shuffled(rows, seed), &options);
-        own += play_adaptive(&world, &options, Tuning::DEFAULT).loss;
+        own += play(&world, &options, Strategy::Adaptive, Tuning::DEFAULT).loss;
         others[0] += best_fixed(&world, &options).score.loss;
         others[1] += play_sequence(&world, &options, "ladder", &[0, 1, 2]).loss;
         others[2] += play_sequence(&world, &options, "strongest", &[2]).loss;

@@ -3,7 +3,7 @@
 use super::claude::ClaudeStream;
 use super::{
     Access, Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest,
-    StreamParser, Usage, child_environment, os_environment,
+    Prices, StreamParser, Usage, child_environment, os_environment,
 };
 use crate::text;
 
@@ -31,6 +31,8 @@ pub struct CommandAgent {
     pub command: Vec<String>,
     /// Its models, cheapest first.
     pub models: Vec<String>,
+    /// What they cost.
+    pub prices: Prices,
     /// Variables it gets.
     pub env: Vec<(String, String)>,
     /// What its standard output is.
@@ -44,6 +46,10 @@ impl Agent for CommandAgent {
 
     fn ladder(&self) -> &[String] {
         &self.models
+    }
+
+    fn prices(&self) -> &Prices {
+        &self.prices
     }
 
     fn prompt(&self, rules: &str, task: &str) -> String {
@@ -143,6 +149,7 @@ mod tests {
         CommandAgent {
             name: "mine".into(),
             command: vec!["prog".into(), "--model={model}".into()],
+            prices: Prices::new(),
             models: vec!["small".into()],
             env: vec![("A".into(), "1".into())],
             output: OutputFormat::Text,

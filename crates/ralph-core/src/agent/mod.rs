@@ -8,6 +8,7 @@ mod interrupt;
 mod lines;
 mod log;
 mod pipes;
+mod price;
 mod process;
 mod report;
 mod sweep;
@@ -22,6 +23,7 @@ pub use guard::{Guard, stand_guard};
 pub use interrupt::{Interrupt, Signal};
 pub use lines::LineSplitter;
 pub use log::{AttemptLog, LINE_LIMIT, read_log};
+pub use price::{Price, Prices};
 pub use process::{Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
 pub use report::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs};
@@ -35,6 +37,8 @@ pub trait Agent: Send + Sync {
     fn name(&self) -> &str;
     /// Its models, cheapest first; an agent without models is its own model name.
     fn ladder(&self) -> &[String];
+    /// What its models cost, as far as the settings say so.
+    fn prices(&self) -> &Prices;
     /// The text on its standard input, from the rules for signals and the task's part.
     fn prompt(&self, rules: &str, task: &str) -> String;
     /// The text it gets as (appended) system prompt, where it takes one.

@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_task_never_fails_on_without_end_and_others_faults_never_harm_it(
+        fn str_05_10_a_task_never_fails_on_without_end_and_others_faults_never_harm_it(
             story in proptest::collection::vec((0..4_u8, any::<bool>()), 0..60),
             max_attempts in 1_u32..8,
         ) {

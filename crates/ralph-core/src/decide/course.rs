@@ -3,7 +3,7 @@
 use super::Policy;
 
 /// A counted failure since the task last succeeded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FailedTry {
     /// The model that made it.
     pub model: String,
@@ -17,6 +17,8 @@ pub struct FailedTry {
     pub changed: Option<bool>,
     /// Whether it made commits.
     pub committed: bool,
+    /// What it cost, as far as is known.
+    pub cost_usd: Option<f64>,
 }
 
 /// Something that the failures show.
@@ -249,6 +251,7 @@ mod tests {
                 failing,
                 changed,
                 committed,
+                cost_usd: None,
             })
     }
 

@@ -1,18 +1,25 @@
 //! Decisions: pure functions from what is known to what follows. No I/O, so that they can be tested and replayed.
 
-pub mod adaptive;
 mod after;
 mod backoff;
 mod course;
+mod first;
 mod model;
+mod planning;
 mod stance;
+#[cfg(test)]
+mod stories;
 mod verdict;
 mod waits;
+mod worth;
 
 pub use after::{AfterAttempt, Policy, after_attempt, after_lost};
 pub use backoff::backoff;
 pub use course::{Course, FailedTry, Sign, course};
-pub use model::{ModelQuestion, choose_model};
+pub use first::RECENT_WINDOW;
+pub use model::{Decision, ModelQuestion, choose_model, needs_experience};
+pub use planning::is_planning;
 pub use stance::stance;
 pub use verdict::{claims_done, verdict};
 pub use waits::{Blocker, Outlook, Waiter, outlook, unmet_outside};
+pub use worth::{Worth, task_view};

@@ -1,7 +1,10 @@
-//! Which model the next attempt gets, and why.
+//! Which model the next attempt gets, and why; or that a person is worth more than another attempt.
 
 use super::Course;
-use crate::model::{ModelChoice, Strategy};
+use super::course::FailedTry;
+use super::first::first_rung;
+use super::worth::{self, Worth};
+use crate::model::{Difficulty, ModelChoice, Neighbour, Recent, Strategy};
 
 /// All that the choice depends on.
 #[derive(Clone, Debug)]
@@ -20,33 +23,81 @@ pub struct ModelQuestion<'a> {
     pub of_task: Option<&'a str>,
     /// The settings' model: where a strategy starts.
     pub configured: Option<&'a str>,
+    /// Whether the task is about thinking, not about doing.
+    pub planning: bool,
+    /// The agents' last estimate.
+    pub difficulty: Option<Difficulty>,
     /// Counted attempts on the task so far.
     pub attempts: u32,
     /// Counted failures in a row.
     pub failures: u32,
+    /// Those failures, oldest first.
+    pub tries: &'a [FailedTry],
     /// What they show.
     pub course: &'a Course,
+    /// Tasks like this one that were tried.
+    pub neighbours: &'a [Neighbour],
+    /// How the last attempts on any task went.
+    pub recent: Recent,
+    /// What `adaptive` goes by.
+    pub worth: Worth<'a>,
+}
+
+/// What was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The model of the next attempt.
+    pub choice: ModelChoice,
+    /// Why there should be none: a person is worth more.
+    pub ask_human: Option<String>,
+}
+
+impl Decision {
+    pub(super) fn try_with(model: &str, rationale: impl Into<String>) -> Self {
+        let choice = ModelChoice {
+            model: model.to_owned(),
+            rationale: rationale.into(),
+        };
+        Self {
+            choice,
+            ask_human: None,
+        }
+    }
+}
+
+/// Whether the answer depends on neighbours, recent attempts or beliefs, so that nobody looks them up in vain.
+#[must_use]
+pub fn needs_experience(question: &ModelQuestion<'_>) -> bool {
+    let settled = question.forced.or(question.hinted).or(question.of_task);
+    if settled.is_some() || question.ladder.is_empty() {
+        return false;
+    }
+    match question.strategy {
+        Strategy::Adaptive => true,
+        Strategy::CostOptimized => question.failures == 0,
+        Strategy::Fixed | Strategy::Escalate | Strategy::PlanThenExecute => false,
+    }
 }
 
 /// Chooses. Equal questions get equal answers.
-pub fn choose_model(question: &ModelQuestion<'_>) -> ModelChoice {
-    let choice = |model: &str, rationale: &str| ModelChoice {
-        model: model.to_owned(),
-        rationale: rationale.to_owned(),
-    };
+#[must_use]
+pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
     if let Some(model) = question.forced {
-        return choice(model, "given on the command line");
+        return Decision::try_with(model, "given on the command line");
     }
     if let Some(model) = question.hinted {
-        return choice(model, "hinted by previous iteration");
+        return Decision::try_with(model, "hinted by previous iteration");
     }
     if let Some(model) = question.of_task {
-        return choice(model, "the task's own model");
+        return Decision::try_with(model, "the task's own model");
     }
     let ladder = question.ladder;
     if ladder.is_empty() {
         let model = question.configured.unwrap_or(question.agent);
-        return choice(model, "the agent's only model");
+        return Decision::try_with(model, "the agent's only model");
+    }
+    if question.strategy == Strategy::Adaptive {
+        return worth::choose(question);
     }
     let middle = (ladder.len() - 1) / 2;
     let top = ladder.len() - 1;
@@ -55,34 +106,56 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> ModelChoice {
         Some(model) => match ladder.iter().position(|rung| rung == model) {
             Some(rung) => rung,
             // Not on the ladder: there is no next rung to climb to.
-            None => return choice(model, "configured model"),
+            None => return Decision::try_with(model, "configured model"),
         },
     };
-    let on = |rung: usize, rationale: String| ModelChoice {
-        model: ladder[rung.min(top)].clone(),
-        rationale,
-    };
-    let escalated = |failures: u32| format!("escalated after {failures} consecutive failures");
-    match question.strategy {
-        Strategy::Fixed => on(start, "fixed strategy".into()),
+    let (rung, rationale) = match question.strategy {
+        Strategy::Fixed => (start, "fixed strategy".into()),
         Strategy::Escalate => {
-            let rung = (question.failures as usize).min(top);
-            match question.failures {
-                0 => on(0, "escalate: lowest rung first".into()),
-                1 => on(rung, "escalated after 1 failure".into()),
-                failures => on(rung, escalated(failures)),
-            }
+            let rationale = match question.failures {
+                0 => "escalate: lowest rung first".into(),
+                failures => escalated(failures),
+            };
+            (question.failures as usize, rationale)
         }
-        Strategy::CostOptimized => match (question.course.climbed, question.failures) {
-            (0, 0 | 1) => on(start, "default, cost-optimized strategy".into()),
-            (0, _) => on(start, once_more(question.course)),
-            (climbed, failures) => on(start + climbed as usize, escalated(failures)),
-        },
+        Strategy::CostOptimized | Strategy::Adaptive => cost_optimized(question, start),
+        Strategy::PlanThenExecute if question.planning => {
+            (top, "plan-then-execute: planning task".into())
+        }
         Strategy::PlanThenExecute => match question.attempts {
-            0 => on(top, "plan-then-execute: planning phase".into()),
-            _ => on(start, "plan-then-execute: execution phase".into()),
+            0 => (top, "plan-then-execute: planning phase".into()),
+            _ => (start, "plan-then-execute: execution phase".into()),
         },
+    };
+    let model = ladder.get(rung.min(top)).map_or("", String::as_str);
+    Decision::try_with(model, rationale)
+}
+
+/// Starts where experience says, and climbs when the course of the task says so.
+fn cost_optimized(question: &ModelQuestion<'_>, start: usize) -> (usize, String) {
+    if question.failures == 0 {
+        return first_rung(question, start);
     }
+    // Climbing goes on from where the first attempt stood, whatever would be chosen today.
+    let first = question.tries.first().map(|first| first.model.as_str());
+    let begun = first.and_then(|model| question.ladder.iter().position(|rung| rung == model));
+    let base = begun.unwrap_or(start);
+    let rationale = match (question.course.climbed, question.failures) {
+        (0, 1) if base == start => "default, cost-optimized strategy".into(),
+        (0, 1) => "the same model after one failure".into(),
+        (0, _) => once_more(question.course),
+        (_, failures) => escalated(failures),
+    };
+    (base + question.course.climbed as usize, rationale)
+}
+
+fn escalated(failures: u32) -> String {
+    let plural = if failures == 1 {
+        "failure"
+    } else {
+        "consecutive failures"
+    };
+    format!("escalated after {failures} {plural}")
 }
 
 /// The same model, because there is progress.
@@ -93,19 +166,29 @@ fn once_more(course: &Course) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::decide::{FailedTry, Policy, course};
+    use crate::decide::{Policy, course};
 
     /// The courses of failures of which nothing is known.
-    fn blind(failures: u32) -> &'static Course {
-        let tries = vec![FailedTry::default(); failures as usize];
-        Box::leak(Box::new(course(&tries, &Policy::default())))
+    fn blind(failures: u32) -> (&'static [FailedTry], &'static Course) {
+        let tries: &[FailedTry] =
+            Box::leak(vec![FailedTry::default(); failures as usize].into_boxed_slice());
+        (
+            tries,
+            Box::leak(Box::new(course(tries, &Policy::default()))),
+        )
     }
 
-    fn question<'a>(ladder: &'a [String], strategy: Strategy, failures: u32) -> ModelQuestion<'a> {
+    pub(in super::super) fn question<'a>(
+        ladder: &'a [String],
+        strategy: Strategy,
+        failures: u32,
+    ) -> ModelQuestion<'a> {
+        let (tries, course) = blind(failures);
         ModelQuestion {
-            course: blind(failures),
+            course,
+            tries,
             agent: "claude",
             ladder,
             strategy,
@@ -113,24 +196,33 @@ mod tests {
             hinted: None,
             of_task: None,
             configured: None,
+            planning: false,
+            difficulty: None,
             attempts: failures,
             failures,
+            neighbours: &[],
+            recent: Recent::default(),
+            worth: Worth::default(),
         }
     }
 
-    fn ladder() -> Vec<String> {
+    pub(in super::super) fn ladder() -> Vec<String> {
         ["haiku", "sonnet", "opus"].map(String::from).to_vec()
+    }
+
+    fn choice(question: &ModelQuestion<'_>) -> ModelChoice {
+        choose_model(question).choice
     }
 
     fn models(strategy: Strategy) -> Vec<String> {
         let ladder = ladder();
         (0..5)
-            .map(|n| choose_model(&question(&ladder, strategy, n)).model)
+            .map(|n| choice(&question(&ladder, strategy, n)).model)
             .collect()
     }
 
     #[test]
-    fn each_strategy_climbs_its_own_way() {
+    fn str_09_each_strategy_climbs_its_own_way() {
         assert_eq!(models(Strategy::Fixed), ["sonnet"; 5]);
         assert_eq!(
             models(Strategy::Escalate),
@@ -149,34 +241,89 @@ mod tests {
     #[test]
     fn loop_04_the_rationales_are_those_of_the_design() {
         let ladder = ladder();
-        let default = choose_model(&question(&ladder, Strategy::CostOptimized, 0));
+        let default = choice(&question(&ladder, Strategy::CostOptimized, 0));
         assert_eq!(default.rationale, "default, cost-optimized strategy");
-        let later = choose_model(&question(&ladder, Strategy::CostOptimized, 2));
+        let later = choice(&question(&ladder, Strategy::CostOptimized, 2));
         assert_eq!(later.rationale, "escalated after 2 consecutive failures");
-        let plan = choose_model(&question(&ladder, Strategy::PlanThenExecute, 1));
+        let plan = choice(&question(&ladder, Strategy::PlanThenExecute, 1));
         assert_eq!(plan.rationale, "plan-then-execute: execution phase");
+    }
+
+    #[test]
+    fn str_09_a_planning_task_keeps_the_strongest() {
+        let ladder = ladder();
+        let mut q = question(&ladder, Strategy::PlanThenExecute, 1);
+        q.planning = true;
+        let planning = choice(&q);
+        assert_eq!(planning.model, "opus");
+        assert_eq!(planning.rationale, "plan-then-execute: planning task");
     }
 
     #[test]
     fn str_09_task_then_hint_then_command_line() {
         let ladder = ladder();
-        let mut q = question(&ladder, Strategy::CostOptimized, 4);
-        q.configured = Some("haiku");
-        q.of_task = Some("opus");
-        assert_eq!(choose_model(&q).model, "opus");
-        q.hinted = Some("haiku");
-        let hinted = choose_model(&q);
-        assert_eq!(hinted.model, "haiku");
-        assert_eq!(hinted.rationale, "hinted by previous iteration");
-        q.forced = Some("else");
-        assert_eq!(choose_model(&q).model, "else");
+        for strategy in Strategy::ALL {
+            let mut q = question(&ladder, strategy, 4);
+            q.configured = Some("haiku");
+            q.of_task = Some("opus");
+            let own = choice(&q);
+            assert_eq!(
+                (own.model.as_str(), own.rationale.as_str()),
+                ("opus", "the task's own model")
+            );
+            q.hinted = Some("haiku");
+            let hinted = choice(&q);
+            assert_eq!(hinted.model, "haiku");
+            assert_eq!(hinted.rationale, "hinted by previous iteration");
+            q.forced = Some("else");
+            let forced = choose_model(&q);
+            assert_eq!(
+                forced,
+                Decision::try_with("else", "given on the command line")
+            );
+        }
+    }
+
+    #[test]
+    fn str_02_climbing_goes_on_from_where_the_first_attempt_stood() {
+        let ladder = ladder();
+        let tries = vec![
+            FailedTry {
+                model: "haiku".into(),
+                ..FailedTry::default()
+            };
+            3
+        ];
+        let story: Vec<ModelChoice> = (1..=3)
+            .map(|failures| {
+                let course = course(&tries[..failures], &Policy::default());
+                let mut q = question(&ladder, Strategy::CostOptimized, failures as u32);
+                (q.tries, q.course) = (&tries[..failures], &course);
+                choice(&q)
+            })
+            .collect();
+        let models: Vec<&str> = story.iter().map(|choice| choice.model.as_str()).collect();
+        assert_eq!(models, ["haiku", "sonnet", "opus"]);
+        assert_eq!(story[0].rationale, "the same model after one failure");
     }
 
     #[test]
     fn an_agent_without_models_is_its_own_model() {
-        assert_eq!(
-            choose_model(&question(&[], Strategy::CostOptimized, 3)).model,
-            "claude"
-        );
+        for strategy in Strategy::ALL {
+            assert_eq!(choice(&question(&[], strategy, 3)).model, "claude");
+        }
+    }
+
+    #[test]
+    fn ladders_may_have_any_length() {
+        for length in 1..20 {
+            let ladder: Vec<String> = (0..length).map(|rung| format!("m{rung}")).collect();
+            for strategy in Strategy::ALL {
+                for failures in 0..30 {
+                    let decision = choose_model(&question(&ladder, strategy, failures));
+                    assert!(ladder.contains(&decision.choice.model));
+                }
+            }
+        }
     }
 }

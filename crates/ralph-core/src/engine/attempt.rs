@@ -19,6 +19,9 @@ impl Run<'_, '_> {
     /// Makes one attempt on a claimed task.
     pub(super) fn attempt(&mut self, claimed: Claimed, token: Token) -> Result<Step, EngineError> {
         let prompt = self.context(&claimed)?;
+        if let Some(reason) = &prompt.ask_human {
+            return self.hand_over(&claimed, &token, reason);
+        }
         let gate_green_before = match self.precheck(&claimed)? {
             Precheck::NotMade => None,
             Precheck::Made { green } => Some(green),
@@ -70,6 +73,7 @@ impl Run<'_, '_> {
             report,
             mark,
             learnings,
+            view: Some(prompt.view),
             own_work: false,
         };
         self.store_finding(&claimed, &token, finding)?;
@@ -87,6 +91,27 @@ impl Run<'_, '_> {
             now: self.engine.clock.now(),
         };
         Ok(prompter.prompt(&claimed.task, &claimed.metrics, self.attempts + 1, rates)?)
+    }
+
+    /// A person is worth more than another attempt.
+    fn hand_over(
+        &mut self,
+        claimed: &Claimed,
+        token: &Token,
+        reason: &str,
+    ) -> Result<Step, EngineError> {
+        let event = self.event(EventKind::HandedOver {
+            task: TaskRef::from(&claimed.task),
+            reason: reason.to_owned(),
+        });
+        let now = self.engine.clock.now();
+        let task = &claimed.task.id;
+        self.engine
+            .store
+            .hand_over(task, token, reason, &event, now)?;
+        self.engine.observer.event(&event);
+        self.show_progress()?;
+        Ok(Step::Continue)
     }
 
     fn begin(

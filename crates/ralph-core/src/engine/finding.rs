@@ -1,7 +1,9 @@
 //! Capture: all that an attempt found out goes to the store in one transaction.
 
 use super::run::{EngineError, Run, millis};
+use crate::adaptive::TaskView;
 use crate::agent::AgentReport;
+use crate::alike::Profile;
 use crate::capture;
 use crate::decide::after_attempt;
 use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
@@ -11,7 +13,7 @@ use crate::model::{
     Status, Timestamp, Token,
 };
 use crate::signals::Signals;
-use crate::store::{Capture, Claimed, TaskNext, UnfinishedAttempt};
+use crate::store::{Capture, Claimed, Lesson, TaskNext, UnfinishedAttempt};
 use crate::text;
 
 /// All that was found out in an attempt, ready to be stored.
@@ -27,6 +29,8 @@ pub(super) struct Finding {
     pub report: Option<ReportRow>,
     pub mark: Option<FailureMark>,
     pub learnings: Vec<NewLearning>,
+    /// The task as the choice of the model saw it; none where no agent worked.
+    pub view: Option<TaskView>,
     pub own_work: bool,
 }
 
@@ -62,6 +66,7 @@ impl Finding {
             report,
             mark,
             learnings: Vec::new(),
+            view: None,
             own_work: true,
         }
     }
@@ -91,7 +96,8 @@ impl Run<'_, '_> {
             TaskNext::Blocked { reason } => (Status::Blocked, Some(reason.clone())),
         };
         let usage = agent.as_ref().map(|agent| agent.usage).unwrap_or_default();
-        let cost_usd = agent.as_ref().and_then(|agent| agent.cost_usd);
+        let cost_usd = self.cost(&finding);
+        let lesson = self.lesson(claimed, &finding);
         let event = self.event(EventKind::AttemptFinished(Box::new(AttemptFinished {
             task: TaskRef::from(&claimed.task),
             attempt: claimed.tries.counted + 1,
@@ -148,6 +154,7 @@ impl Run<'_, '_> {
             mark: finding.mark,
             report: finding.report,
             learnings: finding.learnings,
+            lesson,
             difficulty,
             metrics: after.metrics,
             next: after.next,
@@ -162,6 +169,40 @@ impl Run<'_, '_> {
         }
         self.engine.observer.event(&event);
         self.show_progress()
+    }
+
+    /// What the agent said it cost, else what its tokens cost by the settings' prices, else unknown.
+    fn cost(&self, finding: &Finding) -> Option<f64> {
+        let agent = finding.agent.as_ref()?;
+        let price = || {
+            self.engine
+                .agent
+                .prices()
+                .get(finding.start.model.as_ref()?)
+        };
+        agent
+            .cost_usd
+            .or_else(|| price().and_then(|price| price.cost(&agent.usage)))
+    }
+
+    /// What the attempt teaches about its model and its task; nothing, where it does not count.
+    fn lesson(&self, claimed: &Claimed, finding: &Finding) -> Option<Lesson> {
+        let view = finding.view.clone().filter(|_| finding.verdict.counted)?;
+        let mut profile = Profile::of(&claimed.task);
+        profile.add_files(finding.git.files_changed.as_deref().unwrap_or_default());
+        for tag in finding.learnings.iter().flat_map(|learning| &learning.tags) {
+            profile.add_text(tag);
+        }
+        let agent = self.engine.agent;
+        let prices = agent.prices().iter();
+        Some(Lesson {
+            ladder: agent.ladder().to_vec(),
+            prices: prices
+                .map(|(model, price)| (model.clone(), price.output))
+                .collect(),
+            view,
+            profile,
+        })
     }
 
     pub(super) fn show_progress(&mut self) -> Result<(), EngineError> {

@@ -1,6 +1,7 @@
 //! The loop: it wires the stages in order and knows none of their insides.
 
 mod attempt;
+mod experience;
 mod finding;
 mod judge;
 mod next;

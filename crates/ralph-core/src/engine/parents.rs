@@ -5,7 +5,7 @@ use super::run::{EngineError, Run};
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
 use crate::gate::GateResult;
-use crate::model::{ErrorType, GateOutcome, GitRecord, ModelChoice, Outcome, Token};
+use crate::model::{ErrorType, GateOutcome, GitRecord, ModelChoice, NO_MODEL, Outcome, Token};
 use crate::store::{Claimed, Purpose};
 
 impl Run<'_, '_> {
@@ -74,7 +74,7 @@ impl Run<'_, '_> {
             abort: false,
         };
         let choice = ModelChoice {
-            model: "none".into(),
+            model: NO_MODEL.into(),
             rationale: "the task's own gate".into(),
         };
         let finding =

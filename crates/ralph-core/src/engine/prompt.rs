@@ -3,17 +3,22 @@
 use serde::Serialize;
 
 use super::RunSettings;
+use super::experience::Experience;
 use super::recall::{Recalled, question, recall};
+use crate::adaptive::TaskView;
 use crate::agent::Agent;
 use crate::context::{
     AttemptReport, Explanation, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
     ShownLearning, TaskPart, Template, TemplateError, render_memory, render_task,
 };
-use crate::decide::{Course, FailedTry, ModelQuestion, choose_model, course, stance};
-use crate::model::{LearningId, ModelChoice, Status, Task, TaskMetrics, Timestamp};
+use crate::decide::{
+    Course, Decision, FailedTry, ModelQuestion, Worth, choose_model, course, is_planning,
+    needs_experience, stance, task_view,
+};
+use crate::model::{LearningId, ModelChoice, Recent, Status, Task, TaskMetrics, Timestamp};
 use crate::project::Project;
 use crate::recall::{Candidate, RecallPolicy};
-use crate::store::{PastFailure, RunRates, Store, StoreError};
+use crate::store::{PastFailure, RunRates, Scope, Store, StoreError};
 
 /// Why a prompt could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +44,10 @@ pub enum PromptError {
 pub struct Prompt {
     /// The model it is for, and why.
     pub choice: ModelChoice,
+    /// Why there should be no attempt: a person is worth more.
+    pub ask_human: Option<String>,
+    /// The task as the choice of the model saw it.
+    pub view: TaskView,
     /// The rules for signals.
     pub rules: String,
     /// The task with its memory.
@@ -125,8 +134,10 @@ impl Prompter<'_> {
         rates: RunRates,
     ) -> Result<Prompt, PromptError> {
         let failures = self.store.failures(&task.id)?;
-        let course = self.course(&failures, metrics);
-        let choice = self.choice(task, metrics, &course);
+        let in_a_row = self.in_a_row(&failures, metrics);
+        let course = course(&in_a_row, &self.settings.policy);
+        let (decision, view) = self.decide(task, metrics, &in_a_row, &course)?;
+        let choice = decision.choice;
         let approaches = failures
             .iter()
             .filter_map(|failure| failure.report.as_ref());
@@ -163,6 +174,8 @@ impl Prompter<'_> {
         let rules = self.rules(task)?;
         Ok(Prompt {
             choice,
+            ask_human: decision.ask_human,
+            view,
             rules,
             task: task_part,
             learnings: rendered
@@ -173,6 +186,13 @@ impl Prompter<'_> {
             explanation: rendered.explanation,
             recalled,
         })
+    }
+
+    /// The model of a task's next attempt, or that a person should be asked instead.
+    pub fn decision(&self, task: &Task, metrics: &TaskMetrics) -> Result<Decision, PromptError> {
+        let in_a_row = self.in_a_row(&self.store.failures(&task.id)?, metrics);
+        let course = course(&in_a_row, &self.settings.policy);
+        Ok(self.decide(task, metrics, &in_a_row, &course)?.0)
     }
 
     fn recall(
@@ -196,27 +216,60 @@ impl Prompter<'_> {
         )
     }
 
-    /// What the failures since the last success say.
-    fn course(&self, failures: &[PastFailure], metrics: &TaskMetrics) -> Course {
+    /// The failures since the last success.
+    fn in_a_row(&self, failures: &[PastFailure], metrics: &TaskMetrics) -> Vec<FailedTry> {
         let in_a_row = usize::try_from(metrics.consecutive_failures).unwrap_or(usize::MAX);
         let skip = failures.len().saturating_sub(in_a_row);
-        let tries: Vec<FailedTry> = failures.iter().skip(skip).map(failed_try).collect();
-        course(&tries, &self.settings.policy)
+        failures.iter().skip(skip).map(failed_try).collect()
     }
 
-    fn choice(&self, task: &Task, metrics: &TaskMetrics, course: &Course) -> ModelChoice {
-        choose_model(&ModelQuestion {
+    /// The model, and the task as the choice saw it.
+    fn decide(
+        &self,
+        task: &Task,
+        metrics: &TaskMetrics,
+        tries: &[FailedTry],
+        course: &Course,
+    ) -> Result<(Decision, TaskView), StoreError> {
+        let strategy = self.settings.strategy;
+        let bare = ModelQuestion {
             agent: self.agent.name(),
             ladder: self.agent.ladder(),
-            strategy: self.settings.strategy,
+            strategy,
             forced: self.settings.forced_model.as_deref(),
             hinted: metrics.next_model.as_deref(),
             of_task: task.model.as_deref(),
             configured: self.settings.model.as_deref(),
+            planning: is_planning(&task.title),
+            difficulty: metrics.difficulty,
             attempts: metrics.total_attempts,
             failures: metrics.consecutive_failures,
+            tries,
             course,
-        })
+            neighbours: &[],
+            recent: Recent::default(),
+            worth: Worth {
+                beliefs: None,
+                value_usd: self.settings.value_usd,
+                max_attempts: self.settings.policy.max_attempts,
+                go_ahead: matches!(&self.settings.scope, Scope::Below(named) if named.contains(&task.id)),
+            },
+        };
+        let experience = if needs_experience(&bare) {
+            Experience::gather(self.store, self.agent, strategy, task)?
+        } else {
+            Experience::default()
+        };
+        let question = ModelQuestion {
+            neighbours: &experience.neighbours,
+            recent: experience.recent,
+            worth: Worth {
+                beliefs: experience.beliefs.as_ref(),
+                ..bare.worth
+            },
+            ..bare
+        };
+        Ok((choose_model(&question), task_view(&question)))
     }
 
     fn rules(&self, task: &Task) -> Result<String, PromptError> {
@@ -292,6 +345,7 @@ fn failed_try(failure: &PastFailure) -> FailedTry {
         failing: mark.map(|mark| mark.failing.clone()).unwrap_or_default(),
         changed: failure.changed,
         committed: failure.committed,
+        cost_usd: failure.cost_usd,
     }
 }
 

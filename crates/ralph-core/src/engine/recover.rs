@@ -148,6 +148,7 @@ impl Recovery<'_> {
             mark: None,
             report: counted.then(capture::lost_report),
             learnings: said.map(|said| learnt(&said, &task)).unwrap_or_default(),
+            lesson: None,
             difficulty: None,
             metrics: after.metrics,
             next: after.next,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::adaptive::DEFAULT_VALUE_USD;
 use crate::context::Limits;
 use crate::decide::Policy;
 use crate::model::Strategy;
@@ -28,6 +29,8 @@ pub struct RunSettings {
     pub forced_model: Option<String>,
     /// The model a strategy starts from.
     pub model: Option<String>,
+    /// What a done task is worth, for the strategy that asks.
+    pub value_usd: f64,
     /// How long an attempt may take.
     pub attempt_timeout: Duration,
     /// How long an agent may be silent.
@@ -74,6 +77,7 @@ impl Default for RunSettings {
             strategy: Strategy::default(),
             forced_model: None,
             model: None,
+            value_usd: DEFAULT_VALUE_USD,
             attempt_timeout: Duration::from_secs(30 * 60),
             idle_timeout: Some(Duration::from_secs(10 * 60)),
             grace: Duration::from_secs(5),

@@ -104,3 +104,12 @@ pub struct Stats {
     /// First tries, retries and changes of model.
     pub retries: RetrySums,
 }
+
+/// How the last attempts on any task went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recent {
+    /// Done ones.
+    pub done: u32,
+    /// All that counted.
+    pub counted: u32,
+}

@@ -15,22 +15,27 @@ pub enum Strategy {
     /// The middle rung, up when it fails.
     #[default]
     CostOptimized,
-    /// The strongest for the first attempt, the middle afterwards.
+    /// The strongest for planning tasks and the first attempt, the middle afterwards.
     PlanThenExecute,
+    /// What is worth most by all that was learnt.
+    Adaptive,
 }
 
 /// A strategy that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no strategy; there are: fixed, escalate, cost-optimized, plan-then-execute")]
+#[error(
+    "`{0}` is no strategy; there are: fixed, escalate, cost-optimized, plan-then-execute, adaptive"
+)]
 pub struct UnknownStrategy(pub String);
 
 impl Strategy {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Fixed,
         Self::Escalate,
         Self::CostOptimized,
         Self::PlanThenExecute,
+        Self::Adaptive,
     ];
 
     /// Its name on the command line.
@@ -40,6 +45,7 @@ impl Strategy {
             Self::Escalate => "escalate",
             Self::CostOptimized => "cost-optimized",
             Self::PlanThenExecute => "plan-then-execute",
+            Self::Adaptive => "adaptive",
         }
     }
 }
@@ -60,6 +66,9 @@ impl fmt::Display for Strategy {
         f.pad(self.as_str())
     }
 }
+
+/// The model in the record of a parent's own gate, which no agent ran.
+pub const NO_MODEL: &str = "none";
 
 /// The model of one attempt, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -36,7 +36,7 @@ const EVERYDAY: &[&str] = &[
 ];
 
 /// Whether a token is one of the words that every plan is full of.
-pub(super) fn is_everyday(token: &str) -> bool {
+pub fn is_everyday(token: &str) -> bool {
     EVERYDAY.binary_search(&token).is_ok()
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::play::{Score, Tally, play_rule};
+use super::play::{Score, Tally, play_sequence};
 use super::world::{Options, World};
 
 /// The best of all fixed sequences.
@@ -61,9 +61,7 @@ pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
         .filter_map(|rung| options.ladder.get(*rung).cloned());
     BestFixed {
         sequence: names.collect(),
-        score: play_rule(world, options, "best fixed", |attempt| {
-            best.get(attempt).copied()
-        }),
+        score: play_sequence(world, options, "best fixed", &best),
     }
 }
 

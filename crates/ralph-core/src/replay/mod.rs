@@ -14,9 +14,10 @@ mod world;
 
 use serde::Serialize;
 
-use crate::decide::adaptive::Tuning;
+use crate::adaptive::Tuning;
+use crate::model::Strategy;
 pub use hindsight::{BestFixed, best_fixed, oracle};
-pub use play::{Score, play_adaptive};
+pub use play::{Score, play, play_sequence};
 pub use rows::{Row, RowError, read};
 pub use world::{Options, Outcome, Task, World};
 
@@ -39,25 +40,12 @@ pub struct Report {
 #[must_use]
 pub fn replay(rows: &[Row], options: &Options) -> Report {
     let world = World::new(rows, options);
+    let mut strategies: Vec<Score> = Strategy::ALL
+        .into_iter()
+        .map(|strategy| play(&world, options, strategy, Tuning::DEFAULT))
+        .collect();
     let top = options.ladder.len().saturating_sub(1);
-    let middle = top / 2;
-    let named = |name: &String| options.ladder.iter().position(|rung| rung == name);
-    let start = options.model.as_ref().and_then(named).unwrap_or(middle);
-    let rule = |name: &str, rule: &dyn Fn(usize) -> Option<usize>| {
-        play::play_rule(&world, options, name, rule)
-    };
-    let strategies = vec![
-        rule("fixed", &|_| Some(start)),
-        rule("escalate", &|failures| Some(failures.min(top))),
-        rule("cost-optimized", &|failures| {
-            Some((start + failures.saturating_sub(1)).min(top))
-        }),
-        rule("plan-then-execute", &|attempt| {
-            Some(if attempt == 0 { top } else { start })
-        }),
-        play_adaptive(&world, options, Tuning::DEFAULT),
-        rule("always-strongest", &|attempt| (attempt == 0).then_some(top)),
-    ];
+    strategies.push(play_sequence(&world, options, "always-strongest", &[top]));
     Report {
         tasks: world.tasks.len(),
         skipped: world.skipped,
@@ -65,12 +53,4 @@ pub fn replay(rows: &[Row], options: &Options) -> Report {
         best_fixed: best_fixed(&world, options),
         oracle: oracle(&world, options),
     }
-}
-
-/// Plays a sequence given beforehand, then gives up.
-#[must_use]
-pub fn play_sequence(world: &World, options: &Options, name: &str, sequence: &[usize]) -> Score {
-    play::play_rule(world, options, name, |attempt| {
-        sequence.get(attempt).copied()
-    })
 }

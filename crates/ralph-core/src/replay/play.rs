@@ -1,9 +1,15 @@
 //! Playing a world with one strategy.
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 
-use super::world::{Options, Task, World};
-use crate::decide::adaptive::{Beliefs, Failure, TaskView, Tuning, observe, plan};
+use super::world::{Options, Outcome, Task, World};
+use crate::adaptive::{Beliefs, TaskView, Tuning, observe};
+use crate::decide::{
+    Course, FailedTry, ModelQuestion, Policy, RECENT_WINDOW, Worth, choose_model, course, task_view,
+};
+use crate::model::{Recent, Strategy};
 
 /// How a strategy did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,23 +50,17 @@ impl Tally {
     }
 }
 
-/// A strategy that does not learn: from the number of failures to the rung, or to giving up.
-pub(super) fn play_rule(
-    world: &World,
-    options: &Options,
-    name: &str,
-    rule: impl Fn(usize) -> Option<usize>,
-) -> Score {
+/// A sequence given beforehand: the rung of each attempt, or giving up.
+pub fn play_sequence(world: &World, options: &Options, name: &str, rungs: &[usize]) -> Score {
     let mut tally = Tally::default();
     for task in &world.tasks {
         let mut counts = vec![0; options.ladder.len()];
         let (mut cost, mut solved) = (0.0, false);
-        for attempt in 0..options.attempts as usize {
-            let Some(rung) = rule(attempt) else { break };
-            let Some(count) = counts.get_mut(rung) else {
+        for rung in rungs.iter().take(options.attempts as usize) {
+            let Some(count) = counts.get_mut(*rung) else {
                 break;
             };
-            let outcome = task.outcome(rung, *count);
+            let outcome = task.outcome(*rung, *count);
             *count += 1;
             cost += outcome.cost;
             solved = outcome.success;
@@ -73,62 +73,127 @@ pub(super) fn play_rule(
     tally.score(name, options.value_usd)
 }
 
-/// The adaptive policy from a cold start, learning as the tasks come.
-pub fn play_adaptive(world: &World, options: &Options, tuning: Tuning) -> Score {
-    let mut beliefs = Beliefs::new(tuning);
-    beliefs.meet(&options.ladder);
+/// A strategy as runs use it, from a cold start, learning as the tasks come.
+pub fn play(world: &World, options: &Options, strategy: Strategy, tuning: Tuning) -> Score {
+    let mut player = Player {
+        options,
+        strategy,
+        beliefs: Beliefs::new(tuning),
+        recent: VecDeque::new(),
+    };
+    player.beliefs.meet(&options.ladder);
     let mut tally = Tally::default();
     for task in &world.tasks {
-        let (solved, cost) = adapt(&mut beliefs, task, options);
+        let (solved, cost) = player.task(task);
         tally.add(solved, cost);
     }
-    tally.score("adaptive", options.value_usd)
+    tally.score(strategy.as_str(), options.value_usd)
 }
 
-fn adapt(beliefs: &mut Beliefs, task: &Task, options: &Options) -> (bool, f64) {
-    let ladder = &options.ladder;
-    let mut view = TaskView {
-        difficulty: task.difficulty,
-        ..TaskView::default()
-    };
-    let mut cost = 0.0;
-    for attempt in 0..options.attempts {
-        view.attempts_left = options.attempts - attempt;
-        let plan = plan(beliefs, ladder, &view, options.value_usd);
-        let Some((rung, model)) = plan
-            .sequence
-            .first()
-            .and_then(|rung| Some((*rung, ladder.get(*rung)?)))
-        else {
-            break;
-        };
-        let earlier = view.failures.iter().find(|failure| failure.model == *model);
-        let outcome = task.outcome(rung, earlier.map_or(0, |failure| failure.times as usize));
-        cost += outcome.cost;
-        observe(
-            beliefs,
-            ladder,
-            &view,
-            model,
-            outcome.success,
-            Some(outcome.cost),
-        );
-        if outcome.success {
-            return (true, cost);
+/// What a strategy remembers from task to task.
+struct Player<'a> {
+    options: &'a Options,
+    strategy: Strategy,
+    beliefs: Beliefs,
+    /// How the last attempts went.
+    recent: VecDeque<bool>,
+}
+
+impl Player<'_> {
+    /// Plays one task: whether it was solved, and at what cost.
+    fn task(&mut self, task: &Task) -> (bool, f64) {
+        let mut tries: Vec<FailedTry> = Vec::new();
+        let mut spent = 0.0;
+        for attempt in 0..self.options.attempts {
+            let policy = self.policy();
+            let course = course(&tries, &policy);
+            let question = self.question(task, attempt, &tries, &course);
+            let decision = choose_model(&question);
+            let ladder = &self.options.ladder;
+            let rung = ladder
+                .iter()
+                .position(|rung| *rung == decision.choice.model);
+            let Some(rung) = rung.filter(|_| decision.ask_human.is_none()) else {
+                break;
+            };
+            let view = task_view(&question);
+            let model = decision.choice.model;
+            let earlier = tries.iter().filter(|failed| failed.model == model).count();
+            let outcome = task.outcome(rung, earlier);
+            spent += outcome.cost;
+            self.remember(&view, &model, outcome);
+            if outcome.success {
+                return (true, spent);
+            }
+            tries.push(FailedTry {
+                model,
+                cost_usd: Some(outcome.cost),
+                ..FailedTry::default()
+            });
         }
-        match view
-            .failures
-            .iter_mut()
-            .find(|failure| failure.model == *model)
-        {
-            Some(failure) => failure.times += 1,
-            None => view.failures.push(Failure {
-                model: model.clone(),
-                times: 1,
-                same_again: false,
-                cost: Some(outcome.cost),
-            }),
+        (false, spent)
+    }
+
+    fn policy(&self) -> Policy {
+        Policy {
+            max_attempts: self.options.attempts,
+            ..Policy::default()
         }
     }
-    (false, cost)
+
+    fn question<'q>(
+        &'q self,
+        task: &Task,
+        failures: u32,
+        tries: &'q [FailedTry],
+        course: &'q Course,
+    ) -> ModelQuestion<'q> {
+        let done = self.recent.iter().filter(|done| **done).count();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        ModelQuestion {
+            agent: "",
+            ladder: &self.options.ladder,
+            strategy: self.strategy,
+            forced: None,
+            hinted: None,
+            of_task: None,
+            configured: self.options.model.as_deref(),
+            planning: false,
+            difficulty: task.difficulty,
+            attempts: failures,
+            failures,
+            tries,
+            course,
+            neighbours: &[],
+            recent: Recent {
+                done: count(done),
+                counted: count(self.recent.len()),
+            },
+            worth: Worth {
+                beliefs: Some(&self.beliefs),
+                value_usd: self.options.value_usd,
+                max_attempts: self.options.attempts,
+                go_ahead: false,
+            },
+        }
+    }
+
+    fn remember(&mut self, view: &TaskView, model: &str, outcome: Outcome) {
+        self.recent.push_back(outcome.success);
+        if self.recent.len() > RECENT_WINDOW as usize {
+            self.recent.pop_front();
+        }
+        if self.strategy == Strategy::Adaptive {
+            let ladder = &self.options.ladder;
+            let cost = Some(outcome.cost);
+            observe(
+                &mut self.beliefs,
+                ladder,
+                view,
+                model,
+                outcome.success,
+                cost,
+            );
+        }
+    }
 }

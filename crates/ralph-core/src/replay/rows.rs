@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::table;
-use crate::decide::adaptive::Bucket;
+use crate::model::Difficulty;
 
 /// What one attempt came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Row {
     /// What it cost, where that is recorded.
     pub cost_usd: Option<f64>,
     /// How hard the task was thought to be.
-    pub difficulty: Bucket,
+    pub difficulty: Option<Difficulty>,
     /// The attempt's number; 1 is the first.
     pub attempt: u32,
 }
@@ -75,7 +75,7 @@ pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
                 "" => None,
                 text => Some(amount(text).ok_or_else(|| bad("cost_usd", cost))?),
             },
-            difficulty: difficulty.map_or(Bucket::Unknown, |place| Bucket::parse(field(place))),
+            difficulty: difficulty.and_then(|place| estimate(field(place))),
             attempt: match attempt.map(|place| (place, field(place))) {
                 None | Some((_, "")) => 1,
                 Some((place, text)) => text.parse().map_err(|_| bad("attempt", place))?,
@@ -83,6 +83,17 @@ pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
         });
     }
     Ok(rows)
+}
+
+/// A name, or a human estimate of the time the task takes as public benchmarks have them; anything else says nothing.
+fn estimate(text: &str) -> Option<Difficulty> {
+    match text {
+        "<15 min fix" => Some(Difficulty::Easy),
+        "15 min - 1 hour" => Some(Difficulty::Moderate),
+        "1-4 hours" => Some(Difficulty::Hard),
+        ">4 hours" => Some(Difficulty::Blocked),
+        name => Difficulty::parse(&name.to_ascii_lowercase()),
+    }
 }
 
 fn truth(text: &str) -> Option<bool> {
@@ -117,12 +128,25 @@ mod tests {
             (rows[0].success, rows[0].cost_usd, rows[0].attempt),
             (true, Some(0.5), 2)
         );
-        assert_eq!(rows[0].difficulty, Bucket::Hard);
+        assert_eq!(rows[0].difficulty, Some(Difficulty::Hard));
         assert_eq!(
             (rows[1].success, rows[1].cost_usd, rows[1].attempt),
             (false, None, 1)
         );
-        assert_eq!(rows[1].difficulty, Bucket::Unknown);
+        assert_eq!(rows[1].difficulty, None);
+    }
+
+    #[test]
+    fn difficulties_are_names_or_times_and_nothing_else() {
+        for (text, difficulty) in [
+            ("Hard", Some(Difficulty::Hard)),
+            ("trivial", Some(Difficulty::Trivial)),
+            ("1-4 hours", Some(Difficulty::Hard)),
+            ("", None),
+            ("very", None),
+        ] {
+            assert_eq!(estimate(text), difficulty);
+        }
     }
 
     #[test]

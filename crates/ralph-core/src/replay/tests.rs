@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::decide::adaptive::Bucket;
+use crate::adaptive::BUCKETS;
 
 fn options(ladder: &[&str]) -> Options {
     Options {
@@ -19,7 +19,7 @@ fn row(task: &str, model: &str, success: bool, cost: f64, attempt: u32) -> Row {
         model,
         success,
         cost_usd: Some(cost),
-        difficulty: Bucket::Unknown,
+        difficulty: None,
         attempt,
     }
 }
@@ -174,7 +174,7 @@ proptest! {
         let mut rows = Vec::new();
         for (n, (a, cost_a, b, cost_b, bucket)) in outcomes.iter().enumerate() {
             let task = format!("t{n}");
-            let difficulty = Bucket::ALL[*bucket];
+            let difficulty = BUCKETS[*bucket];
             rows.push(Row { difficulty, ..row(&task, "a", *a, *cost_a, 1) });
             rows.push(Row { difficulty, ..row(&task, "b", *b, *cost_b, 1) });
         }

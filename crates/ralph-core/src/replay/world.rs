@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::rows::Row;
-use crate::decide::adaptive::{Bucket, DEFAULT_VALUE_USD};
+use crate::adaptive::DEFAULT_VALUE_USD;
+use crate::model::Difficulty;
 
 /// How a replay is played.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +49,7 @@ pub struct Outcome {
 #[derive(Clone, Debug)]
 pub struct Task {
     /// How hard it was thought to be.
-    pub difficulty: Bucket,
+    pub difficulty: Option<Difficulty>,
     /// By rung: what each further try comes to, up to the first success or the last try allowed.
     tries: Vec<Vec<Outcome>>,
 }
@@ -129,11 +130,7 @@ fn mean_costs(rows: &[Row]) -> BTreeMap<&str, f64> {
 }
 
 fn task(name: &str, rows: &[&Row], means: &BTreeMap<&str, f64>, options: &Options) -> Option<Task> {
-    let known = rows.iter().map(|row| row.difficulty);
-    let difficulty = known
-        .clone()
-        .find(|d| *d != Bucket::Unknown)
-        .unwrap_or_default();
+    let difficulty = rows.iter().find_map(|row| row.difficulty);
     let mut all = Vec::new();
     for model in &options.ladder {
         let mut own: Vec<&&Row> = rows.iter().filter(|row| row.model == *model).collect();

@@ -1,12 +1,14 @@
 //! The one place that knows how things are kept. The rest of the program speaks in domain types, so that a
 //! second engine can stand beside SQLite: it implements these traits and passes the same tests.
 
+mod experience;
 mod learnings;
 mod records;
 mod sqlite;
 
 use std::path::PathBuf;
 
+pub use experience::*;
 pub use learnings::*;
 pub use records::*;
 pub use sqlite::SqliteStore;
@@ -203,6 +205,15 @@ pub trait RunStore {
         event: &RunEvent,
         now: Timestamp,
     ) -> Result<()>;
+    /// Sends a claimed task to a person without trying it.
+    fn hand_over(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        reason: &str,
+        event: &RunEvent,
+        now: Timestamp,
+    ) -> Result<()>;
     /// Writes events that belong to no other transaction.
     fn append_events(&mut self, events: &[RunEvent]) -> Result<()>;
     /// Until when an agent is limited, if it is.
@@ -238,6 +249,12 @@ pub trait HistoryStore {
 }
 
 /// Everything a store can do.
-pub trait Store: PlanStore + RunStore + HistoryStore + LearningStore + Send {}
+pub trait Store:
+    PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + Send
+{
+}
 
-impl<T: PlanStore + RunStore + HistoryStore + LearningStore + Send> Store for T {}
+impl<T> Store for T where
+    T: PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + Send
+{
+}

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Lesson;
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
@@ -393,6 +394,8 @@ pub struct Capture {
     pub mark: Option<FailureMark>,
     /// What the agent learnt.
     pub learnings: Vec<NewLearning>,
+    /// What the attempt teaches about its model and its task; none for what no agent's work decided.
+    pub lesson: Option<Lesson>,
     /// The agent's estimate.
     pub difficulty: Option<Difficulty>,
     /// Counters after this attempt.
@@ -424,6 +427,8 @@ pub struct PastFailure {
     pub changed: Option<bool>,
     /// Whether it made commits.
     pub committed: bool,
+    /// What it cost, as far as is known.
+    pub cost_usd: Option<f64>,
 }
 
 /// Which failures are wanted; all conditions must hold.

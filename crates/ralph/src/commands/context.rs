@@ -81,11 +81,16 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             .collect();
         output::json(&json!({
             "task_id": task.id, "agent": agent.name(), "model": prompt.choice.model,
-            "rationale": prompt.choice.rationale, "system": system, "prompt": stdin,
+            "rationale": prompt.choice.rationale, "ask_human": prompt.ask_human, "system": system, "prompt": stdin,
             "learnings_shown": prompt.learnings, "explanation": prompt.explanation,
             "learnings": learnings,
         }));
-    } else if args.explain {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(reason) = &prompt.ask_human {
+        output::note(format_args!("no attempt would be made now: {reason}"));
+    }
+    if args.explain {
         output::text(table::wrap_all(&prompt.explanation.to_string()));
         let considered = scores::considered(&prompt.recalled, &prompt.learnings);
         output::text(table::wrap_all(&considered));

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ralph_core::decide::adaptive::{Bucket, DEFAULT_VALUE_USD};
-use ralph_core::model::{Attempt, Outcome, TaskId};
+use ralph_core::adaptive::DEFAULT_VALUE_USD;
+use ralph_core::model::{Attempt, Difficulty, Outcome, TaskId};
 use ralph_core::replay::{Options, Report, Row, Score, read, replay};
 use ralph_core::store::HistoryStore;
 
@@ -119,7 +119,7 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>)
         args.ladder.clone()
     };
     let mut earlier: HashMap<(TaskId, String), u32> = HashMap::new();
-    let mut difficulties: HashMap<TaskId, Bucket> = HashMap::new();
+    let mut difficulties: HashMap<TaskId, Option<Difficulty>> = HashMap::new();
     let mut rows: Vec<Row> = Vec::new();
     for attempt in workspace.store.history(None)? {
         if !attempt.counted {
@@ -132,9 +132,8 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>)
             Some(known) => *known,
             None => {
                 let estimate = workspace.store.metrics(&task_id)?.difficulty;
-                let bucket = estimate.map_or(Bucket::Unknown, |d| Bucket::parse(d.as_str()));
-                difficulties.insert(task_id.clone(), bucket);
-                bucket
+                difficulties.insert(task_id.clone(), estimate);
+                estimate
             }
         };
         rows.push(Row {

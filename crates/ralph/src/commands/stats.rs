@@ -4,14 +4,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use ralph_core::adaptive::{Expectation, expectations};
 use ralph_core::model::{Stats, Sums};
-use ralph_core::store::HistoryStore;
+use ralph_core::store::{ExperienceStore, HistoryStore};
 use ralph_core::text::one_line;
 use serde_json::{Map, Value, json};
 
 use super::failures::known_run;
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 use crate::output;
+use crate::settings::build_agent;
 use crate::ui::{format, style, table::Table};
 use crate::workspace::Workspace;
 
@@ -33,17 +35,33 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open(dir)?;
     let run = args.run.as_deref().map(|id| known_run(&workspace, id));
     let stats = workspace.store.stats(run.transpose()?.as_ref())?;
+    let expected = expected(&workspace)?;
     if args.json {
-        output::json(&as_json(&stats));
+        output::json(&as_json(&stats, &expected));
     } else if stats.total.attempts == 0 {
         output::note("no attempts yet; `ralph run` makes some");
     } else {
-        output::text(human(&stats));
+        output::text(human(&stats, &expected));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn as_json(stats: &Stats) -> Value {
+/// What the adaptive strategy expects of the models of the project's agent.
+fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
+    let settings = workspace.settings()?;
+    let name = settings.text("run", "agent").unwrap_or("claude");
+    // What was is worth showing also when the agent of today cannot be used.
+    let Ok(agent) = build_agent(name, &settings.agents) else {
+        return Ok(Vec::new());
+    };
+    let mut beliefs = workspace.store.beliefs(agent.name())?;
+    for (model, price) in agent.prices() {
+        beliefs.price(agent.ladder(), model, price.output);
+    }
+    Ok(expectations(&beliefs, agent.ladder()))
+}
+
+fn as_json(stats: &Stats, expected: &[Expectation]) -> Value {
     let retries = &stats.retries;
     json!({
         "total": sums(&stats.total, json!({})),
@@ -62,6 +80,7 @@ fn as_json(stats: &Stats) -> Value {
             "same_model_again": sums(&retries.same_model, json!({})),
             "other_model": sums(&retries.other_model, json!({})),
         },
+        "expected": expected,
     })
 }
 
@@ -82,7 +101,7 @@ fn sums(sums: &Sums, of: Value) -> Value {
     Value::Object(object)
 }
 
-fn human(stats: &Stats) -> String {
+fn human(stats: &Stats, expected: &[Expectation]) -> String {
     let mut text = String::new();
     let mut part = |heading: &str, table: &Table| {
         text.push_str(&format!(
@@ -97,6 +116,18 @@ fn human(stats: &Stats) -> String {
     }
     models.row(cells("all".into(), &stats.total));
     part("By model", &models);
+    if expected.iter().any(|of| of.tries > 0) {
+        let mut table = Table::new(["", "FIRST TRIES", "CHANCE", "COST"]);
+        for of in expected {
+            table.row([
+                one_line(&of.model, 60),
+                of.tries.to_string(),
+                format!("{:.0}%", of.chance * 100.0),
+                format::cost(Some(of.cost_usd)),
+            ]);
+        }
+        part("What to expect of a new task", &table);
+    }
     let mut again = Table::new(SUM_HEADINGS);
     for (what, sums) in [
         ("first try", &stats.retries.first),

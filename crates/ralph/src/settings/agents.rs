@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ralph_core::agent::claude::ClaudeOptions;
-use ralph_core::agent::{Agent, Claude, CommandAgent, OutputFormat};
+use ralph_core::agent::{Agent, Claude, CommandAgent, OutputFormat, Price, Prices};
 use toml_edit::{Item, TableLike};
 
 use super::keys::nearest;
@@ -36,7 +36,7 @@ pub enum AgentKind {
 }
 
 /// An agent of the settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
     /// What it speaks.
     pub kind: AgentKind,
@@ -52,6 +52,8 @@ pub struct AgentSettings {
     pub skip_permissions: bool,
     /// Further arguments.
     pub args: Vec<String>,
+    /// What its models cost.
+    pub prices: Prices,
 }
 
 /// The agents that need no settings.
@@ -72,6 +74,7 @@ fn plain(kind: AgentKind) -> AgentSettings {
         output: OutputFormat::Text,
         skip_permissions: true,
         args: Vec::new(),
+        prices: Prices::new(),
     }
 }
 
@@ -95,8 +98,8 @@ pub(super) fn read(
     };
     for (field, item) in table.iter() {
         match field {
-            // Prices come into play with agents that report no cost.
-            "kind" | "price" => {}
+            "kind" => {}
+            "price" => agent.prices = prices(&place, item)?,
             "command" => {
                 agent.command = words(item)
                     .filter(|words| words.first().is_some_and(|program| !program.is_empty()))
@@ -181,6 +184,68 @@ fn env(item: &Item) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
+const PRICE_FIELDS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
+
+/// Dollars per million tokens by model: one number, or one each for what is read and written.
+fn prices(place: &str, item: &Item) -> Result<Prices, CommandError> {
+    let table = item.as_table_like().ok_or_else(|| {
+        CommandError::usage(format_args!("{place} price: expected a table by model"))
+            .hint("for example price = { small = 2, large = { input = 3, output = 15 } }")
+    })?;
+    let mut prices = Prices::new();
+    for (model, item) in table.iter() {
+        let place = format!("{place} price.{model}");
+        let price = match item.as_table_like() {
+            None => {
+                let both = amount(&place, item)?;
+                Price {
+                    input: both,
+                    output: both,
+                    ..Price::default()
+                }
+            }
+            Some(parts) => price(&place, parts)?,
+        };
+        prices.insert(model.to_owned(), price);
+    }
+    Ok(prices)
+}
+
+fn price(place: &str, parts: &dyn TableLike) -> Result<Price, CommandError> {
+    let mut price = Price::default();
+    for (part, item) in parts.iter() {
+        let value = amount(&format!("{place}.{part}"), item);
+        match part {
+            "input" => price.input = value?,
+            "output" => price.output = value?,
+            "cache_read" => price.cache_read = Some(value?),
+            "cache_write" => price.cache_write = Some(value?),
+            other => {
+                let message = format!("{place} has no key `{other}`");
+                return Err(suggest(message, other, PRICE_FIELDS));
+            }
+        }
+    }
+    for needed in ["input", "output"] {
+        if parts.get(needed).is_none() {
+            return Err(
+                CommandError::usage(format_args!("{place} has no `{needed}`"))
+                    .hint("prices are dollars per million tokens"),
+            );
+        }
+    }
+    Ok(price)
+}
+
+fn amount(place: &str, item: &Item) -> Result<f64, CommandError> {
+    item.as_float()
+        .or_else(|| item.as_integer().map(|whole| whole as f64))
+        .filter(|amount| amount.is_finite() && *amount >= 0.0)
+        .ok_or_else(|| {
+            CommandError::usage(format_args!("{place}: expected dollars per million tokens"))
+        })
+}
+
 /// The agent of that name, ready for work.
 pub fn build(
     name: &str,
@@ -211,6 +276,7 @@ pub fn build(
             name,
             command: settings.command,
             models: settings.models,
+            prices: settings.prices,
             env: settings.env,
             options: ClaudeOptions {
                 skip_permissions: settings.skip_permissions,
@@ -224,6 +290,7 @@ pub fn build(
                 name,
                 command,
                 models: settings.models,
+                prices: settings.prices,
                 env: settings.env,
                 output: settings.output,
             })

@@ -93,7 +93,13 @@ pub const KEYS: &[Key] = &[
     key(
         "run",
         "strategy",
-        Kind::Choice(&["fixed", "escalate", "cost-optimized", "plan-then-execute"]),
+        Kind::Choice(&[
+            "fixed",
+            "escalate",
+            "cost-optimized",
+            "plan-then-execute",
+            "adaptive",
+        ]),
         "cost-optimized",
         "How the model of an attempt is chosen.",
     ),
@@ -103,6 +109,13 @@ pub const KEYS: &[Key] = &[
         Kind::Text,
         "",
         "The model a strategy starts from.",
+    ),
+    key(
+        "run",
+        "value_usd",
+        Kind::Number,
+        "5",
+        "What a done task is worth; `adaptive` asks a human rather than spend more.",
     ),
     key(
         "run",

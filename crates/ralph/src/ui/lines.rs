@@ -28,6 +28,10 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 ),
             ))
         }
+        EventKind::HandedOver { task, reason } => Some(paint(
+            YELLOW,
+            format_args!("! {} waits for a human: {reason}", task.name()),
+        )),
         EventKind::ParentGate { task, passed: true } => Some(format!(
             "{} {} {}  all its parts are done",
             paint(GREEN, "✓"),

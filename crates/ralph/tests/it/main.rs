@@ -19,3 +19,4 @@ mod processes;
 mod replay;
 mod run;
 mod stats;
+mod strategy;

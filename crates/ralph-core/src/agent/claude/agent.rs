@@ -1,7 +1,7 @@
 //! Claude Code behind the trait that all agents share.
 
 use super::super::{
-    Access, Agent, Launch, LaunchRequest, StreamParser, child_environment, os_environment,
+    Access, Agent, Launch, LaunchRequest, Prices, StreamParser, child_environment, os_environment,
 };
 use super::{ClaudeOptions, ClaudeStream, arguments, environment};
 
@@ -14,6 +14,8 @@ pub struct Claude {
     pub command: Vec<String>,
     /// Its models, cheapest first.
     pub models: Vec<String>,
+    /// What they cost.
+    pub prices: Prices,
     /// Variables it gets.
     pub env: Vec<(String, String)>,
     /// How much it is trusted, and what else it is told.
@@ -27,6 +29,10 @@ impl Agent for Claude {
 
     fn ladder(&self) -> &[String] {
         &self.models
+    }
+
+    fn prices(&self) -> &Prices {
+        &self.prices
     }
 
     fn prompt(&self, _rules: &str, task: &str) -> String {

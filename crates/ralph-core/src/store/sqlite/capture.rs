@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Refusal, claims, learnings, rows, runs, status};
+use super::{Refusal, claims, experience, learnings, rows, runs, status};
 use crate::model::{Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
 
@@ -35,6 +35,9 @@ pub(super) fn store(
         capture.ended_at,
         random,
     )?;
+    if let Some(lesson) = &capture.lesson {
+        experience::learn(tx, capture, lesson)?;
+    }
     metrics(tx, capture)?;
     run_totals(tx, capture)?;
     breaker(tx, capture)?;

@@ -56,7 +56,7 @@ impl HistoryStore for SqliteStore {
                 "SELECT o.ordinal, o.model, o.outcome, o.duration_ms, r.what_was_tried, r.why_it_failed,
                         r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
                         r.excerpt, r.auto, o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests,
-                        o.files_changed, o.commit_before, o.commit_after
+                        o.files_changed, o.commit_before, o.commit_after, o.cost_usd
                  FROM iteration_outcomes o
                  LEFT JOIN failure_reports r
                      ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number
@@ -282,5 +282,6 @@ fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
         mark,
         changed: list(row, 15)?.map(|files| !files.is_empty()),
         committed: commits.1.is_some() && commits.0 != commits.1,
+        cost_usd: row.get(18)?,
     })
 }

@@ -3,6 +3,7 @@
 mod capture;
 mod change;
 mod claims;
+mod experience;
 mod graph;
 mod history;
 mod learnings;

@@ -180,6 +180,22 @@ impl RunStore for SqliteStore {
         })
     }
 
+    fn hand_over(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        reason: &str,
+        event: &RunEvent,
+        now: Timestamp,
+    ) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            claims::refuse_moved(tx, task, token)?;
+            status::set(tx, task, Status::Blocked, Some(reason), now)?;
+            claims::give_up(tx, task, token)?;
+            Ok(append(tx, event)?)
+        })
+    }
+
     fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {
         self.write(Durability::Process, |tx| {
             events.iter().try_for_each(|event| append(tx, event))?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use ralph_core::agent::Agent;
 use ralph_core::engine::{Prompter, RunSettings, Templates};
-use ralph_core::store::{HistoryStore, PlanStore, RunRates};
+use ralph_core::store::{HistoryStore, PlanStore};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
@@ -36,23 +36,23 @@ pub(super) fn dry_run(
     for id in workspace.store.ready(&settings.scope, most)? {
         let task = workspace.task(id.as_str())?;
         let metrics = workspace.store.metrics(&id)?;
-        let choice = prompter
-            .prompt(&task, &metrics, 1, RunRates::default())?
-            .choice;
+        let decision = prompter.decision(&task, &metrics)?;
+        let choice = &decision.choice;
         if !json {
-            output::line(format_args!(
-                "{} {}  attempt {}, {} ({})",
-                task.name(),
-                task.title,
-                metrics.total_attempts + 1,
-                choice.model,
-                choice.rationale
-            ));
+            let (name, title) = (task.name(), &task.title);
+            let attempt = metrics.total_attempts + 1;
+            output::line(match &decision.ask_human {
+                Some(reason) => format!("{name} {title}  no attempt, {reason}"),
+                None => format!(
+                    "{name} {title}  attempt {attempt}, {} ({})",
+                    choice.model, choice.rationale
+                ),
+            });
         }
         rows.push(json!({
             "task_id": task.id, "key": task.key, "title": task.title,
             "attempt": metrics.total_attempts + 1, "agent": agent.name(),
-            "model": choice.model, "rationale": choice.rationale,
+            "model": choice.model, "rationale": choice.rationale, "ask_human": decision.ask_human,
         }));
     }
     if json {

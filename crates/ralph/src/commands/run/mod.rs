@@ -45,9 +45,12 @@ pub struct Args {
     /// The model to use, whatever strategy and tasks say.
     #[arg(long)]
     model: Option<String>,
-    /// How models are chosen: fixed, escalate, cost-optimized, plan-then-execute.
+    /// How models are chosen: fixed, escalate, cost-optimized, plan-then-execute, adaptive.
     #[arg(long)]
     strategy: Option<Strategy>,
+    /// What a done task is worth in dollars: `adaptive` asks a human rather than spend more.
+    #[arg(long, value_name = "USD", value_parser = positive)]
+    value_usd: Option<f64>,
     /// Make exactly this many attempts, if there is work for them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,

@@ -27,6 +27,7 @@ pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
         "limit",
         count(if args.once { Some(1) } else { args.limit }),
     );
+    settings.set_flag("run", "value_usd", args.value_usd.map(Value::Number));
     settings.set_flag("run", "max_minutes", args.max_minutes.map(Value::Number));
     settings.set_flag("run", "max_attempts", count(args.max_attempts));
     settings.set_flag(
@@ -68,6 +69,9 @@ pub fn run_settings(
             .parse()?,
         forced_model: args.model.clone(),
         model: settings.text("run", "model").map(str::to_owned),
+        value_usd: settings
+            .number("run", "value_usd")
+            .unwrap_or(defaults.value_usd),
         attempt_timeout: settings
             .duration("run", "attempt_timeout")
             .unwrap_or(defaults.attempt_timeout),

@@ -145,6 +145,7 @@ fn event(run: &str, seq: u64) -> RunEvent {
 
 fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -> Capture {
     Capture {
+        lesson: None,
         task_id: claimed.task.id.clone(),
         token: token.clone(),
         start: UnfinishedAttempt {

@@ -1,7 +1,6 @@
 //! Learning from one attempt.
 
 use super::beliefs::Beliefs;
-use super::bucket::Bucket;
 use super::costs;
 use super::grid::{self, Weights};
 use super::task::{self, TaskView, Tries};
@@ -105,9 +104,9 @@ fn learn_difficulty(
     let after = grid::normalised(after);
     // The first attempt brings the task in, later ones only move it.
     let counted = !view.failures.is_empty();
-    let own = (view.difficulty != Bucket::Unknown).then_some(view.difficulty);
-    for bucket in [Some(Bucket::Unknown), own].into_iter().flatten() {
-        let Some(belief) = beliefs.buckets.get_mut(bucket as usize) else {
+    let own = view.difficulty.map(Some);
+    for bucket in [Some(None), own].into_iter().flatten() {
+        let Some(belief) = beliefs.bucket_mut(bucket) else {
             continue;
         };
         belief.tasks.resize(grid::POINTS, 0.0);
@@ -167,8 +166,8 @@ fn learn_cost(
     };
     belief.cost_squares += square - fades;
     if known
-        && view.difficulty != Bucket::Unknown
-        && let Some(seen) = beliefs.buckets.get_mut(view.difficulty as usize)
+        && view.difficulty.is_some()
+        && let Some(seen) = beliefs.bucket_mut(view.difficulty)
     {
         let fades = if seen.cost_count == MEMORY {
             seen.cost_sum / f64::from(MEMORY)

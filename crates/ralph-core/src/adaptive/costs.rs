@@ -2,9 +2,9 @@
 //! a bucket's offset, and how dear this task has been so far.
 
 use super::beliefs::{Beliefs, ModelBelief};
-use super::bucket::Bucket;
 use super::grid;
 use super::task::TaskView;
+use crate::model::Difficulty;
 
 /// No single cost counts as further off than this, in logarithms: about twenty times.
 pub(super) const MOST_SURPRISE: f64 = 3.0;
@@ -136,8 +136,8 @@ fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
 }
 
 /// How dear the tasks of a bucket are, relative to all.
-pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Bucket) -> f64 {
-    match beliefs.buckets.get(bucket as usize) {
+pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Option<Difficulty>) -> f64 {
+    match beliefs.bucket(bucket) {
         Some(seen) if seen.cost_sum.is_finite() => {
             let count = beliefs.tuning.bucket_cost_tries + f64::from(seen.cost_count);
             (seen.cost_sum / count).clamp(-MOST_SURPRISE, MOST_SURPRISE)

@@ -13,6 +13,9 @@ pub const DEFAULT_VALUE_USD: f64 = 5.0;
 /// More than this nothing is worth; keeps sums finite.
 const MOST_VALUE: f64 = 1e9;
 
+/// Further attempts of a plan that people are told of: by the time they are made, more is known.
+const SHOWN_STEPS: usize = 2;
+
 /// What to do with a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -26,6 +29,8 @@ pub struct Plan {
     pub loss: f64,
     /// Whether a person is worth more than another attempt.
     pub ask_human: bool,
+    /// The rung that is best alone; none without a ladder.
+    pub best: Option<usize>,
     /// Why, for people.
     pub rationale: String,
 }
@@ -35,6 +40,13 @@ struct Choice {
     place: usize,
     rung: Rung,
     chance: f64,
+}
+
+impl Choice {
+    /// What is lost, on average, by this attempt alone; less is better.
+    fn alone(&self, value: f64) -> f64 {
+        self.rung.cost.hoped - value * self.chance
+    }
 }
 
 /// The sequence with the least expected loss. Only its first attempt is to be made: after it, more is known.
@@ -59,7 +71,11 @@ pub fn plan(beliefs: &Beliefs, ladder: &[String], view: &TaskView, value_usd: f6
         cost: found.cost,
         loss: found.cost + value * (1.0 - found.success),
         ask_human: chosen.is_empty(),
-        rationale: rationale(ladder, view, &chosen, &choices),
+        best: choices
+            .iter()
+            .max_by(|a, b| b.alone(value).total_cmp(&a.alone(value)))
+            .map(|choice| choice.place),
+        rationale: rationale(ladder, view, &chosen, &choices, value),
         sequence: chosen.iter().map(|choice| choice.place).collect(),
     }
 }
@@ -79,7 +95,8 @@ fn choices(
         let stranger = beliefs.stranger(place);
         let belief = beliefs.models.get(name).unwrap_or(&stranger);
         let (failed, same_again) = view.failed(name);
-        let tries = Tries::new(beliefs, belief, &prior, same_again);
+        let tries =
+            Tries::new(beliefs, belief, &prior, same_again).among(&prior, &view.similar, name);
         let chance = grid::dot(weights, &tries.after(failed));
         let chances = (0..attempts)
             .map(|n| tries.after(failed.saturating_add(n)))
@@ -92,14 +109,19 @@ fn choices(
         });
     }
     // Of long ladders those that would be best alone.
-    let alone = |choice: &Choice| choice.rung.cost.hoped - value * choice.chance;
-    all.sort_by(|a, b| alone(a).total_cmp(&alone(b)));
+    all.sort_by(|a, b| a.alone(value).total_cmp(&b.alone(value)));
     all.truncate(MOST_RUNGS);
     all.sort_by_key(|choice| choice.place);
     all
 }
 
-fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choice]) -> String {
+fn rationale(
+    ladder: &[String],
+    view: &TaskView,
+    chosen: &[&Choice],
+    all: &[Choice],
+    value: f64,
+) -> String {
     let name = |choice: &Choice| ladder.get(choice.place).map_or("", String::as_str);
     let odds = |choice: &Choice| {
         format!(
@@ -110,7 +132,7 @@ fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choi
     };
     if let Some((first, rest)) = chosen.split_first() {
         let mut text = format!("adaptive: {} first ({})", name(first), odds(first));
-        for choice in rest {
+        for choice in rest.iter().take(SHOWN_STEPS) {
             text.push_str(", then ");
             text.push_str(name(choice));
         }
@@ -120,13 +142,11 @@ fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choi
         return "adaptive: ask a human, no attempts are left".to_owned();
     }
     match all.iter().max_by(|a, b| a.chance.total_cmp(&b.chance)) {
-        Some(best) => {
-            format!(
-                "adaptive: ask a human, not even {} is worth it ({})",
-                name(best),
-                odds(best)
-            )
-        }
+        Some(best) => format!(
+            "adaptive: ask a human, not even {} ({}) is worth trying for ${value}",
+            name(best),
+            odds(best)
+        ),
         None => "adaptive: ask a human, there is no model".to_owned(),
     }
 }

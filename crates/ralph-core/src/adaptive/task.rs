@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::beliefs::{Beliefs, ModelBelief};
-use super::bucket::Bucket;
 use super::grid::{self, Weights};
+use crate::model::{Difficulty, Neighbour};
 
 /// The failures of one model on a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,9 +23,9 @@ pub struct Failure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskView {
     /// The difficulty somebody estimated.
-    pub difficulty: Bucket,
-    /// How many similar tasks had which difficulty, weighted by how similar they are.
-    pub similar: Vec<(Bucket, f64)>,
+    pub difficulty: Option<Difficulty>,
+    /// Similar tasks that were tried.
+    pub similar: Vec<Neighbour>,
     /// Failures so far, by model.
     pub failures: Vec<Failure>,
     /// How many more attempts are allowed.
@@ -56,38 +56,58 @@ const NO_ESTIMATE: f64 = 1.0;
 /// The difficulty to expect before any attempt.
 pub(super) fn prior(beliefs: &Beliefs, view: &TaskView) -> Weights {
     let own = beliefs.difficulty(view.difficulty);
-    let similar = view
-        .similar
-        .iter()
-        .filter(|(_, weight)| weight.is_finite() && *weight > 0.0);
-    let mut all = own.map(|weight| {
-        weight
-            * if view.difficulty == Bucket::Unknown {
-                NO_ESTIMATE
-            } else {
-                OWN_ESTIMATE
-            }
-    });
-    for (bucket, weight) in similar {
-        let theirs = beliefs.difficulty(*bucket);
-        for (sum, share) in all.iter_mut().zip(theirs) {
-            *sum += weight.min(1e6) * share;
+    let certainty = match view.difficulty {
+        Some(_) => OWN_ESTIMATE,
+        None => NO_ESTIMATE,
+    };
+    let mut all = own.map(|weight| weight * certainty);
+    for similar in &view.similar {
+        if !similar.likeness.is_finite() || similar.likeness <= 0.0 {
+            continue;
+        }
+        for (sum, share) in all.iter_mut().zip(of_similar(beliefs, similar)) {
+            *sum += similar.likeness.min(1.0) * share;
         }
     }
     grid::normalised(all)
 }
 
+/// How hard a similar task turned out to be.
+fn of_similar(beliefs: &Beliefs, similar: &Neighbour) -> Weights {
+    let mut weights = beliefs.difficulty(similar.difficulty);
+    let failed = similar.failed.iter().map(|model| (model, false));
+    let done = similar.done.iter().map(|model| (model, true));
+    for (model, success) in failed.chain(done) {
+        for (weight, chance) in weights.iter_mut().zip(first_chances(beliefs, model)) {
+            *weight *= if success { chance } else { 1.0 - chance };
+        }
+        weights = grid::normalised(weights);
+    }
+    weights
+}
+
+/// The chances of a model's first try at each difficulty.
+fn first_chances(beliefs: &Beliefs, model: &str) -> Weights {
+    let (ability, variance) = match beliefs.models.get(model) {
+        Some(belief) => (belief.ability(), belief.variance()),
+        None => {
+            let stranger = beliefs.stranger(0);
+            (stranger.ability(), stranger.variance())
+        }
+    };
+    grid::points().map(|point| grid::chance(ability, variance, point))
+}
+
 /// The difficulty to expect after the failures so far.
 pub(super) fn posterior(beliefs: &Beliefs, view: &TaskView) -> Weights {
-    let prior = prior(beliefs, view);
-    let mut weights = prior;
+    let mut weights = prior(beliefs, view);
     for failure in &view.failures {
-        let stranger = beliefs.stranger(0);
-        let belief = beliefs.models.get(&failure.model).unwrap_or(&stranger);
-        let tries = Tries::new(beliefs, belief, &prior, false);
         // Failed retries say nothing of the difficulty: their chance does not depend on it.
         if failure.times > 0 {
-            for (weight, chance) in weights.iter_mut().zip(tries.first) {
+            for (weight, chance) in weights
+                .iter_mut()
+                .zip(first_chances(beliefs, &failure.model))
+            {
                 *weight *= 1.0 - chance;
             }
         }
@@ -134,6 +154,33 @@ impl Tries {
         }
     }
 
+    /// The same, as far as this model's own record on similar tasks makes it more or less likely.
+    pub(super) fn among(mut self, prior: &Weights, similar: &[Neighbour], model: &str) -> Self {
+        let (mut done, mut all) = (0.0, 0.0);
+        for task in similar {
+            let likeness = if task.likeness.is_finite() {
+                task.likeness.clamp(0.0, 1.0)
+            } else {
+                0.0
+            };
+            if task.failed.iter().any(|failed| failed == model) {
+                all += likeness;
+            }
+            if task.done.as_deref() == Some(model) {
+                all += likeness;
+                done += likeness;
+            }
+        }
+        let usual = grid::dot(prior, &self.first);
+        if all > 0.0 && usual > 0.0 {
+            let now = (KIN_TASKS * usual + done) / (KIN_TASKS + all);
+            self.first = self
+                .first
+                .map(|chance| (chance * now / usual).clamp(0.0, 1.0));
+        }
+        self
+    }
+
     /// Those of the try after so many failures.
     pub(super) fn after(&self, earlier: u32) -> Weights {
         match i32::try_from(earlier.min(MOST_TIMES)).unwrap_or(0) {
@@ -142,6 +189,9 @@ impl Tries {
         }
     }
 }
+
+/// Similar tasks that what is known of a model in general weighs as much as.
+const KIN_TASKS: f64 = 2.0;
 
 /// Further retries of one model are as hopeless as these.
 const MOST_TIMES: u32 = 16;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::model::{Difficulty, Neighbour};
 
 pub(super) fn ladder(rungs: usize) -> Vec<String> {
     (0..rungs).map(|rung| format!("m{rung}")).collect()
@@ -59,7 +60,7 @@ fn a_cold_start_begins_at_the_bottom_and_says_so() {
     assert!(plan.sequence.len() > 1 && !plan.ask_human);
     assert_eq!(
         plan.rationale,
-        "adaptive: haiku first (60% likely, $0.32), then sonnet, then haiku, then opus"
+        "adaptive: haiku first (60% likely, $0.32), then sonnet, then haiku"
     );
 }
 
@@ -159,21 +160,31 @@ fn without_attempts_or_models_a_human_is_asked() {
 #[test]
 fn similar_tasks_move_the_expectation() {
     let beliefs = Beliefs::default();
-    let chance = |similar: Vec<(Bucket, f64)>| {
-        plan(
-            &beliefs,
-            &ladder(1),
-            &TaskView {
-                similar,
-                ..fresh(1)
-            },
-            100.0,
-        )
-        .success
+    let chance = |similar: &[Neighbour]| {
+        let view = TaskView {
+            similar: similar.to_vec(),
+            ..fresh(1)
+        };
+        plan(&beliefs, &ladder(1), &view, 100.0).success
     };
-    assert!(chance(vec![(Bucket::Easy, 3.0)]) > chance(vec![]));
-    assert!(chance(vec![(Bucket::Hard, 3.0)]) < chance(vec![]));
-    assert_eq!(chance(vec![(Bucket::Hard, f64::NAN)]), chance(vec![]));
+    let like = |difficulty, failed: &[&str], done: Option<&str>, likeness| Neighbour {
+        name: "t".into(),
+        difficulty,
+        failed: failed.iter().map(|model| (*model).to_owned()).collect(),
+        done: done.map(str::to_owned),
+        likeness,
+    };
+    let alone = chance(&[]);
+    assert!(chance(&[like(Some(Difficulty::Easy), &[], None, 0.9)]) > alone);
+    assert!(chance(&[like(Some(Difficulty::Hard), &[], None, 0.9)]) < alone);
+    assert!(chance(&[like(None, &["m0"], None, 0.9)]) < alone);
+    assert!(chance(&[like(None, &[], Some("m0"), 0.9)]) > alone);
+    for nothing in [f64::NAN, 0.0, -1.0] {
+        assert_eq!(
+            chance(&[like(Some(Difficulty::Hard), &["m0"], None, nothing)]),
+            alone
+        );
+    }
 }
 
 #[test]

@@ -16,8 +16,8 @@
 //! `value_usd`, what a done task is worth, is the only knob.
 
 mod beliefs;
-mod bucket;
 mod costs;
+mod expect;
 mod grid;
 mod observe;
 mod plan;
@@ -29,8 +29,8 @@ mod task;
 mod tests;
 mod tuning;
 
-pub use beliefs::{Beliefs, BucketBelief, ModelBelief};
-pub use bucket::Bucket;
+pub use beliefs::{BUCKETS, Beliefs, BucketBelief, ModelBelief};
+pub use expect::{Expectation, expectations};
 pub use observe::observe;
 pub use plan::{DEFAULT_VALUE_USD, Plan, plan};
 pub use task::{Failure, TaskView};

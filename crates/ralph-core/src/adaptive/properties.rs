@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::tests::{failed, fresh, ladder};
 use super::*;
+use crate::model::Difficulty;
 
 type Seen = (usize, usize, u32, bool, Option<f64>);
 
@@ -23,7 +24,7 @@ fn learnt(history: &[Seen], ladder: &[String]) -> Beliefs {
     let mut beliefs = Beliefs::default();
     for (model, bucket, failures, success, cost) in history {
         let mut view = TaskView {
-            difficulty: Bucket::ALL[*bucket],
+            difficulty: BUCKETS[*bucket],
             ..fresh(3)
         };
         if *failures > 0 {
@@ -57,7 +58,7 @@ proptest! {
         let ladder = ladder(3);
         let beliefs = learnt(&history, &ladder);
         let mut view = failed("m1", times, attempts);
-        view.difficulty = Bucket::ALL[bucket];
+        view.difficulty = BUCKETS[bucket];
         let plan = plan(&beliefs, &ladder, &view, value);
         prop_assert!(plan.sequence.len() <= attempts as usize);
         prop_assert!(plan.sequence.iter().all(|rung| *rung < 3));
@@ -77,7 +78,7 @@ proptest! {
         beliefs.buckets[1].tasks = vec![tasks; 3];
         beliefs.buckets[1].cost_sum = cost;
         for _ in 0..2 {
-            let view = TaskView { difficulty: Bucket::Easy, ..failed("m0", 1, 3) };
+            let view = TaskView { difficulty: Some(Difficulty::Easy), ..failed("m0", 1, 3) };
             let plan = plan(&beliefs, &ladder, &view, 5.0);
             prop_assert!(plan.loss.is_finite() && plan.cost >= 0.0 && (0.0..=1.0).contains(&plan.success));
             observe(&mut beliefs, &ladder, &view, "m0", true, Some(1.0));
@@ -92,7 +93,7 @@ proptest! {
         let mut before = before;
         before.meet(&ladder);
         let mut after = before.clone();
-        let view = TaskView { difficulty: Bucket::ALL[bucket], ..fresh(1) };
+        let view = TaskView { difficulty: BUCKETS[bucket], ..fresh(1) };
         observe(&mut after, &ladder, &view, &ladder[model], true, None);
         prop_assert!(after.models[&ladder[model]].ability >= before.models[&ladder[model]].ability);
         for other in ladder.iter().filter(|name| **name != ladder[model]) {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::bucket::Bucket;
 use super::grid::{self, Weights};
 use super::tuning::Tuning;
+use crate::model::Difficulty;
 
 /// What is believed of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,12 +40,29 @@ pub struct BucketBelief {
     pub cost_sum: f64,
 }
 
+/// What tasks are thought to be like before anyone tried; the last is what all tasks together look like.
+pub const BUCKETS: [Option<Difficulty>; 6] = [
+    Some(Difficulty::Trivial),
+    Some(Difficulty::Easy),
+    Some(Difficulty::Moderate),
+    Some(Difficulty::Hard),
+    Some(Difficulty::Blocked),
+    None,
+];
+
+fn place(difficulty: Option<Difficulty>) -> usize {
+    BUCKETS
+        .iter()
+        .position(|bucket| *bucket == difficulty)
+        .unwrap_or(BUCKETS.len() - 1)
+}
+
 /// All that was learnt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beliefs {
     /// By the model's name.
     pub models: BTreeMap<String, ModelBelief>,
-    /// By the bucket's place in [`Bucket::ALL`].
+    /// By difficulty, in the order of [`BUCKETS`].
     pub buckets: Vec<BucketBelief>,
     /// Failures that the same model made good, imagined ones included.
     pub retry_successes: f64,
@@ -140,6 +157,17 @@ impl Beliefs {
         }
     }
 
+    /// What is believed of the tasks of a difficulty.
+    #[must_use]
+    pub fn bucket(&self, difficulty: Option<Difficulty>) -> Option<&BucketBelief> {
+        self.buckets.get(place(difficulty))
+    }
+
+    /// The same, to be changed.
+    pub fn bucket_mut(&mut self, difficulty: Option<Difficulty>) -> Option<&mut BucketBelief> {
+        self.buckets.get_mut(place(difficulty))
+    }
+
     /// How much more hope a model deserves the longer the others were tried instead.
     pub(super) fn neglect(&self, model: &str) -> f64 {
         let all: f64 = self
@@ -155,9 +183,9 @@ impl Beliefs {
     }
 
     /// The shares of a bucket's tasks at each difficulty.
-    pub(super) fn difficulty(&self, bucket: Bucket) -> Weights {
+    pub(super) fn difficulty(&self, bucket: Option<Difficulty>) -> Weights {
         let mut weights = grid::normal(0.0, self.tuning.spread);
-        if let Some(belief) = self.buckets.get(bucket as usize) {
+        if let Some(belief) = self.bucket(bucket) {
             for (weight, &tasks) in weights.iter_mut().zip(&belief.tasks) {
                 // A row that someone damaged must not spoil every decision after it.
                 *weight = if tasks.is_finite() {

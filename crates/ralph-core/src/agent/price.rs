@@ -1,0 +1,65 @@
+//! What models cost, where the settings say so.
+
+use std::collections::BTreeMap;
+
+use super::Usage;
+
+/// Dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Price {
+    /// Tokens read.
+    pub input: f64,
+    /// Tokens written.
+    pub output: f64,
+    /// Tokens read from a cache; as `input` where nobody said.
+    pub cache_read: Option<f64>,
+    /// Tokens written to a cache; as `input` where nobody said.
+    pub cache_write: Option<f64>,
+}
+
+/// By the model's name.
+pub type Prices = BTreeMap<String, Price>;
+
+impl Price {
+    /// What an attempt cost; unknown, never nothing, where the agent counted no tokens.
+    #[must_use]
+    pub fn cost(&self, usage: &Usage) -> Option<f64> {
+        if usage.input.is_none() && usage.output.is_none() {
+            return None;
+        }
+        let part = |tokens: Option<u64>, price: f64| {
+            // No attempt comes near the 2^53 tokens where this would lose one.
+            tokens.unwrap_or(0) as f64 * price / 1e6
+        };
+        Some(
+            part(usage.input, self.input)
+                + part(usage.output, self.output)
+                + part(usage.cache_read, self.cache_read.unwrap_or(self.input))
+                + part(usage.cache_write, self.cache_write.unwrap_or(self.input)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_cost_what_the_settings_say_and_no_tokens_are_not_free() {
+        let price = Price {
+            input: 3.0,
+            output: 15.0,
+            cache_read: Some(0.3),
+            cache_write: None,
+        };
+        let usage = Usage {
+            input: Some(100_000),
+            output: Some(20_000),
+            cache_read: Some(1_000_000),
+            cache_write: Some(10_000),
+        };
+        let cost = price.cost(&usage).expect("tokens were counted");
+        assert!((cost - (0.3 + 0.3 + 0.3 + 0.03)).abs() < 1e-9, "{cost}");
+        assert_eq!(price.cost(&Usage::default()), None);
+    }
+}

@@ -1,0 +1,121 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// A profile of a task with this title, description and files.
+fn profile(title: &str, description: &str, files: &[&str]) -> Profile {
+    let mut profile = Profile::default();
+    each_token(title, |token| {
+        profile.title.insert(token.to_owned());
+        profile.add_word(token);
+    });
+    let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+    profile.add_files(&files);
+    profile.add_text(description);
+    profile
+}
+
+/// As a store returns it.
+fn tried(name: &str, profile: &Profile) -> Tried {
+    let joined = |words: &BTreeSet<String>| words.iter().cloned().collect::<Vec<_>>().join(" ");
+    Tried {
+        name: name.into(),
+        title: joined(&profile.title),
+        words: joined(&profile.words),
+        files: profile.files.iter().cloned().collect(),
+        ..Tried::default()
+    }
+}
+
+/// What the index would say of these tasks.
+fn frequencies(tasks: &[&Profile]) -> Frequencies {
+    let mut all = Frequencies::default();
+    for task in tasks {
+        all.tasks += 1;
+        for term in task.index_terms() {
+            *all.with.entry(term).or_default() += 1;
+        }
+    }
+    all
+}
+
+fn like(a: &Profile, b: &Profile) -> f64 {
+    Measure::new(a, &frequencies(&[b])).likeness(&tried("b", b))
+}
+
+#[test]
+fn str_07_tasks_are_alike_in_words_or_in_files() {
+    let dates = profile("Add a parser for dates", "", &["src/dates.rs"]);
+    assert!(like(&profile("Add a parser for times", "", &[]), &dates) >= ALIKE);
+    assert!(
+        like(
+            &profile("Mend the leap years", "", &["./src/dates.rs"]),
+            &dates
+        ) >= ALIKE
+    );
+    assert!(like(&profile("Draw the menu", "", &["src/menu.rs"]), &dates) < ALIKE);
+    assert!(like(&profile("Add a test", "", &[]), &dates) < ALIKE);
+}
+
+#[test]
+fn numbered_titles_are_not_alike_for_their_everyday_words() {
+    assert!(like(&profile("Task 2", "", &[]), &profile("Task 1", "", &[])) < ALIKE);
+    assert!(
+        like(
+            &profile("Fix test 2", "", &[]),
+            &profile("Fix test 1", "", &[])
+        ) < ALIKE
+    );
+}
+
+#[test]
+fn rare_terms_that_somebody_has_are_searched_for() {
+    let tried = profile("Parse leap seconds", "the parser", &["src/leap.rs"]);
+    let common = profile("Parse the menu", "", &[]);
+    let all = frequencies(&[&tried, &common]);
+    let asked = profile("Parse leap years", "", &["src/leap.rs"]);
+    let terms: Vec<String> = lookup(&asked, &all)
+        .into_iter()
+        .map(|(term, _)| term)
+        .collect();
+    assert_eq!(terms, ["f_src_leap_rs", "leap", "pars"]);
+}
+
+#[test]
+fn the_nearest_come_first_and_strangers_not_at_all() {
+    let profiles = [
+        "Draw the menu",
+        "Parse leap seconds of clocks",
+        "Parse leap seconds",
+    ]
+    .map(|title| profile(title, "", &[]));
+    let all = frequencies(&profiles.each_ref());
+    let tasks: Vec<Tried> = profiles
+        .iter()
+        .zip(["1", "2", "3"])
+        .map(|(profile, name)| Tried {
+            failed: vec!["haiku".into()],
+            ..tried(name, profile)
+        })
+        .collect();
+    let near = neighbours(&profile("Parse leap seconds", "", &[]), &tasks, &all);
+    let names: Vec<&str> = near.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names, ["3", "2"]);
+    assert_eq!(near[0].failed, ["haiku"]);
+}
+
+proptest! {
+    #[test]
+    fn likeness_is_between_0_and_1_and_1_for_the_same(
+        a in "[a-e ]{0,20}", b in "[a-e ]{0,20}", text in ".{0,60}", files in prop::collection::vec("[ab/.]{0,6}", 0..4),
+    ) {
+        let names: Vec<&str> = files.iter().map(String::as_str).collect();
+        let (a, b) = (profile(&a, &text, &names), profile(&b, "", &names));
+        let all = frequencies(&[&a, &b]);
+        let measure = Measure::new(&a, &all);
+        prop_assert!((0.0..=1.0).contains(&measure.likeness(&tried("b", &b))));
+        if !a.words.is_empty() {
+            prop_assert!(measure.likeness(&tried("a", &a)) > 0.999);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `adaptive`: the plan with the least expected loss, or a person where no plan is worth its cost.
+
+use super::model::{Decision, ModelQuestion};
+use crate::adaptive::{Beliefs, DEFAULT_VALUE_USD, Failure, TaskView, plan};
+use crate::model::NO_MODEL;
+
+/// What the adaptive strategy goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Worth<'a> {
+    /// What was learnt; none where nobody asked for it.
+    pub beliefs: Option<&'a Beliefs>,
+    /// What a done task is worth.
+    pub value_usd: f64,
+    /// Counted failures in a row after which a person is asked in any case.
+    pub max_attempts: u32,
+    /// Somebody named this task: it is to be tried at least once.
+    pub go_ahead: bool,
+}
+
+impl Default for Worth<'_> {
+    fn default() -> Self {
+        Self {
+            beliefs: None,
+            value_usd: DEFAULT_VALUE_USD,
+            max_attempts: super::Policy::default().max_attempts,
+            go_ahead: false,
+        }
+    }
+}
+
+/// What the policy sees of a task.
+#[must_use]
+pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
+    let mut failures: Vec<Failure> = Vec::new();
+    for (number, failed) in question.tries.iter().enumerate() {
+        if failed.model == NO_MODEL {
+            continue;
+        }
+        let earlier = question.tries.get(..number).unwrap_or_default();
+        let same_again =
+            failed.coarse.is_some() && earlier.iter().any(|other| other.coarse == failed.coarse);
+        let known = failures
+            .iter_mut()
+            .find(|known| known.model == failed.model);
+        if let Some(known) = known {
+            known.times = known.times.saturating_add(1);
+            known.same_again = same_again;
+            known.cost = failed.cost_usd.or(known.cost);
+        } else {
+            failures.push(Failure {
+                model: failed.model.clone(),
+                times: 1,
+                same_again,
+                cost: failed.cost_usd,
+            });
+        }
+    }
+    TaskView {
+        difficulty: question.difficulty,
+        similar: question.neighbours.to_vec(),
+        failures,
+        attempts_left: question
+            .worth
+            .max_attempts
+            .saturating_sub(question.failures),
+    }
+}
+
+/// The model to try next, and whether to try at all.
+pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
+    let Worth {
+        beliefs, value_usd, ..
+    } = question.worth;
+    let cold = Beliefs::default();
+    let beliefs = beliefs.unwrap_or(&cold);
+    let mut view = task_view(question);
+    // One attempt is always left to a task that is still to be tried.
+    view.attempts_left = view.attempts_left.max(1);
+    let plan = plan(beliefs, question.ladder, &view, value_usd);
+    let rung = plan.sequence.first().copied().or(plan.best).unwrap_or(0);
+    let model = question.ladder.get(rung).map_or("", String::as_str);
+    let mut decision = Decision::try_with(model, plan.rationale.clone());
+    if plan.ask_human {
+        if question.worth.go_ahead && question.failures == 0 {
+            decision.choice.rationale = "adaptive: hardly worth it, but asked for by name".into();
+        } else {
+            decision.ask_human = Some(plan.rationale);
+        }
+    }
+    decision
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::course::FailedTry;
+    use super::super::model::tests::{ladder, question};
+    use super::*;
+    use crate::decide::choose_model;
+    use crate::model::{Difficulty, Neighbour, Strategy};
+
+    fn failed(model: &str, coarse: &str) -> FailedTry {
+        FailedTry {
+            model: model.into(),
+            coarse: Some(coarse.into()),
+            cost_usd: Some(2.0),
+            ..FailedTry::default()
+        }
+    }
+
+    #[test]
+    fn failures_are_seen_by_model_and_gates_of_parents_not_at_all() {
+        let ladder = ladder();
+        let tries = [
+            failed(NO_MODEL, "a"),
+            failed("haiku", "a"),
+            failed("sonnet", "b"),
+            failed("sonnet", "b"),
+        ];
+        let mut question = question(&ladder, Strategy::Adaptive, 4);
+        question.tries = &tries;
+        let view = task_view(&question);
+        let seen: Vec<(&str, u32, bool)> = view
+            .failures
+            .iter()
+            .map(|failure| (failure.model.as_str(), failure.times, failure.same_again))
+            .collect();
+        assert_eq!(seen, [("haiku", 1, true), ("sonnet", 2, true)]);
+        assert_eq!(view.attempts_left, 1);
+    }
+
+    #[test]
+    fn a_cold_start_tries_the_cheapest_and_gives_up_when_nothing_is_worth_it() {
+        let ladder = ladder();
+        let first = choose_model(&question(&ladder, Strategy::Adaptive, 0));
+        assert_eq!(first.choice.model, "haiku");
+        assert_eq!(first.ask_human, None);
+        let tries = [
+            failed("haiku", "a"),
+            failed("sonnet", "a"),
+            failed("opus", "a"),
+        ];
+        let mut hopeless = question(&ladder, Strategy::Adaptive, 3);
+        hopeless.tries = &tries;
+        hopeless.worth.value_usd = 1.0;
+        let decision = choose_model(&hopeless);
+        let reason = decision.ask_human.expect("a person");
+        assert!(reason.starts_with("adaptive: ask a human"), "{reason}");
+        assert!(reason.ends_with("is worth trying for $1"), "{reason}");
+    }
+
+    #[test]
+    fn a_task_asked_for_by_name_is_tried_once_whatever_it_is_worth() {
+        let ladder = ladder();
+        let mut q = question(&ladder, Strategy::Adaptive, 0);
+        q.worth.value_usd = 0.001;
+        assert!(choose_model(&q).ask_human.is_some());
+        q.worth.go_ahead = true;
+        let decision = choose_model(&q);
+        assert_eq!(decision.ask_human, None);
+        assert_eq!(
+            decision.choice.rationale,
+            "adaptive: hardly worth it, but asked for by name"
+        );
+    }
+
+    #[test]
+    fn str_07_after_a_task_like_it_failed_the_adaptive_strategy_starts_higher() {
+        let ladder = ladder();
+        let like = Neighbour {
+            name: "1.2".into(),
+            likeness: 0.9,
+            difficulty: Some(Difficulty::Hard),
+            failed: vec!["haiku".into()],
+            done: Some("opus".into()),
+        };
+        let mut beliefs = Beliefs::default();
+        // Nearly as dear as the next one: only its chances speak for it.
+        for (model, price) in [("haiku", 20.0), ("sonnet", 22.0), ("opus", 24.0)] {
+            beliefs.price(&ladder, model, price);
+        }
+        let near = vec![like; 4];
+        let mut q = question(&ladder, Strategy::Adaptive, 0);
+        q.worth.beliefs = Some(&beliefs);
+        let alone = choose_model(&q).choice;
+        q.neighbours = &near;
+        let warned = choose_model(&q).choice;
+        let rung = |model: &str| ladder.iter().position(|rung| rung == model);
+        assert!(
+            rung(&warned.model) > rung(&alone.model),
+            "{alone:?} {warned:?}"
+        );
+    }
+}
