@@ -84,6 +84,7 @@ fn docs_settings_are_up_to_date() {
          | `kind` | claude, command | What the program speaks. |\n\
          | `command` | list | Program and arguments; `{model}` is replaced for a `command`. |\n\
          | `models` | list | Its models, cheapest first. |\n\
+         | `price` | table by model | Dollars per million tokens: a number, or `{ input, output, cache_read, cache_write }`. |\n\
          | `args` | list | Further arguments. |\n\
          | `env` | table | Variables it gets. |\n\
          | `output` | text, claude | For a `command`: what its standard output is. |\n\
