@@ -10,8 +10,11 @@ use crate::agent::{
 use crate::model::{GateOutcome, GateRecord};
 use crate::text;
 
-/// How much of the gate's output is kept.
+/// How much of the end of the gate's output is stored.
 const TAIL: usize = 8 * 1024;
+/// How much of its beginning and of its end is looked at for what failed.
+const SEEN_HEAD: usize = 256 * 1024;
+const SEEN_TAIL: usize = 1024 * 1024;
 
 /// A gate to be run.
 #[derive(Clone, Debug)]
@@ -93,7 +96,7 @@ fn once(
         grace: gate.grace,
     };
     let mut output = Output {
-        tail: BoundedText::new(0, TAIL),
+        seen: BoundedText::new(SEEN_HEAD, SEEN_TAIL),
         look_on,
     };
     let ended = agent::run(&launch, &limits, interrupt, &mut output)?;
@@ -111,26 +114,37 @@ fn once(
             (GateOutcome::Failed, format!("was ended by signal {signal}"))
         }
     };
+    let output = text::mask_secrets(&output.seen.into_text())
+        .trim()
+        .to_owned();
     Ok(Some(GateRecord {
         command: text::one_line(gate.command, 80),
         outcome,
         ended: how,
         flaky: false,
-        output_tail: text::mask_secrets(&output.tail.into_text())
-            .trim()
-            .to_owned(),
+        output_tail: end_of(&output, TAIL).to_owned(),
+        output,
         touched: Vec::new(),
     }))
 }
 
+/// The last bytes of a text, from a character's beginning.
+fn end_of(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default().trim_start()
+}
+
 struct Output<'a> {
-    tail: BoundedText,
+    seen: BoundedText,
     look_on: &'a mut dyn FnMut(GateProgress),
 }
 
 impl Watch for Output<'_> {
     fn output(&mut self, _stream: Stream, chunk: &[u8]) {
-        self.tail.push(chunk);
+        self.seen.push(chunk);
     }
 
     fn tick(&mut self) {

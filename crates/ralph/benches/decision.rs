@@ -148,6 +148,23 @@ fn fill(database: &Path) {
             tried(&tx, &id, n, &title, &text);
         }
     }
+    for model in ["haiku", "sonnet", "opus"] {
+        tx.execute(
+            "INSERT INTO model_beliefs VALUES ('b', ?1, 1.2, 0.1, 400, 0, 400, -0.7, 200.0, '')",
+            [model],
+        )
+        .unwrap();
+    }
+    let shares = serde_json::to_string(&[20.0; 17]).unwrap();
+    for difficulty in ["trivial", "easy", "moderate", "hard", "blocked", "unknown"] {
+        tx.execute(
+            "INSERT INTO difficulty_beliefs VALUES (?1, ?2, 400, 3.0)",
+            [difficulty, &shares],
+        )
+        .unwrap();
+    }
+    tx.execute("INSERT INTO retry_beliefs VALUES (1, 60, 400)", [])
+        .unwrap();
     tx.commit().unwrap();
 }
 
@@ -175,7 +192,7 @@ fn tried(tx: &Connection, id: &str, n: u32, title: &[String], text: &[String]) {
     let all: Vec<&String> = title.iter().chain(text).collect();
     let joined = |words: &[String]| words.join(" ");
     tx.prepare_cached(
-        "INSERT INTO task_docs (task_id, title, words, files, terms) VALUES (?1, ?2, ?3, '[]', ?4)",
+        "INSERT INTO task_docs (task_id, title, words, files, terms) VALUES (?1, ?2, ?3, json_array('src/a.rs', 'src/b.rs'), ?4)",
     )
     .unwrap()
     .execute(params![

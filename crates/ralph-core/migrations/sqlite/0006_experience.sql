@@ -25,6 +25,9 @@ CREATE TABLE retry_beliefs (
     tries     REAL NOT NULL
 );
 
+-- What a failure's fingerprint was taken from: gate, trace or text.
+ALTER TABLE iteration_outcomes ADD COLUMN fingerprint_source TEXT;
+
 -- How often each model failed on a task and did it.
 CREATE TABLE task_trials (
     task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
@@ -43,10 +46,12 @@ CREATE TABLE task_docs (
     files   TEXT NOT NULL,
     terms   TEXT NOT NULL
 );
-CREATE VIRTUAL TABLE task_index USING fts5 (
-    terms, content = '', contentless_delete = 1, detail = none,
-    tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc' tokenchars '_'"
-);
+-- Whole words as Ralph cuts them, so that nothing cuts them again.
+CREATE TABLE task_postings (
+    term TEXT NOT NULL,
+    doc  INTEGER NOT NULL,
+    PRIMARY KEY (term, doc)
+) WITHOUT ROWID;
 CREATE TABLE task_terms (
     term  TEXT PRIMARY KEY,
     tasks INTEGER NOT NULL
@@ -57,13 +62,13 @@ CREATE TABLE task_corpus (
 );
 INSERT INTO task_corpus (id, tasks) VALUES (1, 0);
 CREATE TRIGGER task_docs_added AFTER INSERT ON task_docs BEGIN
-    INSERT INTO task_index (rowid, terms) VALUES (new.doc, new.terms);
+    INSERT INTO task_postings (term, doc) SELECT value, new.doc FROM json_each(new.terms);
     INSERT INTO task_terms (term, tasks) SELECT value, 1 FROM json_each(new.terms) WHERE true
         ON CONFLICT (term) DO UPDATE SET tasks = tasks + 1;
     UPDATE task_corpus SET tasks = tasks + 1;
 END;
 CREATE TRIGGER task_docs_removed AFTER DELETE ON task_docs BEGIN
-    DELETE FROM task_index WHERE rowid = old.doc;
+    DELETE FROM task_postings WHERE doc = old.doc AND term IN (SELECT value FROM json_each(old.terms));
     UPDATE task_terms SET tasks = tasks - 1 WHERE term IN (SELECT value FROM json_each(old.terms));
     DELETE FROM task_terms WHERE tasks <= 0 AND term IN (SELECT value FROM json_each(old.terms));
     UPDATE task_corpus SET tasks = tasks - 1;

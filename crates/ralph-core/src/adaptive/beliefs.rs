@@ -85,7 +85,8 @@ impl ModelBelief {
 
     /// Its variance, never so small that nothing can be learnt any more: models change behind their names.
     pub(super) fn variance(&self) -> f64 {
-        let sound = self.variance.is_finite();
+        // Nothing is ever known for certain: such a row is damaged.
+        let sound = self.variance.is_finite() && self.variance > 0.0;
         if sound {
             self.variance.clamp(LEAST_VARIANCE, MOST_VARIANCE)
         } else {
@@ -124,11 +125,17 @@ impl Beliefs {
         }
     }
 
-    /// Tells what a model costs relative to the others, in a unit that all of them share; nothing for a free one.
-    pub fn price(&mut self, ladder: &[String], model: &str, price: f64) {
+    /// Tells what models cost relative to each other, in a unit that all of them share; nothing for a free one.
+    pub fn set_prices<'p>(
+        &mut self,
+        ladder: &[String],
+        prices: impl IntoIterator<Item = (&'p str, f64)>,
+    ) {
         self.meet(ladder);
-        if let Some(belief) = self.models.get_mut(model) {
-            belief.price = (price.is_finite() && price >= 0.0).then_some(price);
+        for (model, price) in prices {
+            if let Some(belief) = self.models.get_mut(model) {
+                belief.price = (price.is_finite() && price >= 0.0).then_some(price);
+            }
         }
     }
 

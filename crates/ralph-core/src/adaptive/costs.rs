@@ -57,7 +57,13 @@ pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: 
         tuning.size_share.powi(2)
     };
     let tail = usual.variance * (1.0 - shown) / 2.0;
-    let hope = tuning.hope * usual.unsure.sqrt() * beliefs.neglect(model);
+    // Hope is for what trying would show. A retry shows nothing new, nor does an agent that does not tell its costs.
+    let mute = beliefs.models.get(model).is_some_and(tells_no_costs);
+    let hope = if mute || view.failed(model).0 > 0 {
+        0.0
+    } else {
+        tuning.hope * usual.unsure.sqrt() * beliefs.neglect(model)
+    };
     Cost {
         mean: cost(log + tail),
         hoped: cost(log + tail - hope),
@@ -70,6 +76,11 @@ pub(super) fn log_mean(beliefs: &Beliefs, ladder: &[String], model: &str) -> f64
         Some(rung) => usual(beliefs, ladder, rung).mean,
         None => usual(beliefs, &[model.to_owned()], 0).mean,
     }
+}
+
+/// It was tried, and nobody said what that cost.
+fn tells_no_costs(belief: &ModelBelief) -> bool {
+    belief.tries > 0 && belief.cost_count == 0 && belief.cost_zeros == 0
 }
 
 /// Said to be free, or all its attempts were.

@@ -31,7 +31,7 @@ mod tuning;
 
 pub use beliefs::{BUCKETS, Beliefs, BucketBelief, ModelBelief};
 pub use expect::{Expectation, expectations};
-pub use observe::observe;
+pub use observe::{Seen, observe};
 pub use plan::{DEFAULT_VALUE_USD, Plan, plan};
 pub use task::{Failure, TaskView};
 pub use tuning::Tuning;

@@ -4,6 +4,7 @@ use super::beliefs::Beliefs;
 use super::costs;
 use super::grid::{self, Weights};
 use super::task::{self, TaskView, Tries};
+use crate::model::Difficulty;
 
 /// Points at which a model's ability is weighed when it is learnt, in standard deviations.
 const QUADRATURE: [f64; 13] = [
@@ -13,16 +14,23 @@ const QUADRATURE: [f64; 13] = [
 /// change.
 const MEMORY: u32 = 400;
 
+/// What came of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The model that made it.
+    pub model: &'a str,
+    /// Whether the task was done.
+    pub success: bool,
+    /// What it cost, as far as is known.
+    pub cost: Option<f64>,
+    /// How hard the task is thought to be now; attempts bring their own estimate.
+    pub estimate: Option<Difficulty>,
+}
+
 /// Learns from an attempt's end. `view` is the task as it was before the attempt; attempts that do not count (rate
 /// limits, crashes of the machine) are not for here.
-pub fn observe(
-    beliefs: &mut Beliefs,
-    ladder: &[String],
-    view: &TaskView,
-    model: &str,
-    success: bool,
-    cost: Option<f64>,
-) {
+pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: &Seen<'_>) {
+    let Seen { model, success, .. } = *seen;
     beliefs.meet(ladder);
     if !beliefs.models.contains_key(model) {
         let stranger = beliefs.stranger(0);
@@ -34,13 +42,22 @@ pub fn observe(
         return;
     };
     let tries = Tries::new(beliefs, belief, &task::prior(beliefs, view), same_again);
-    learn_cost(beliefs, ladder, view, model, cost);
+    learn_cost(beliefs, ladder, view, model, seen.cost);
     if earlier == 0 {
         learn_ability(beliefs, model, &before, success);
     } else {
         learn_retry(beliefs, earlier, success);
     }
-    learn_difficulty(beliefs, view, &before, &tries.after(earlier), success);
+    let mut after = before;
+    for (weight, chance) in after.iter_mut().zip(tries.after(earlier)) {
+        *weight *= if success { chance } else { 1.0 - chance };
+    }
+    let moved = Moved {
+        before,
+        after: grid::normalised(after),
+        known: !view.failures.is_empty(),
+    };
+    learn_difficulty(beliefs, view.difficulty, seen.estimate, &moved);
 }
 
 /// Moves mean and variance of the ability to those of its posterior.
@@ -89,38 +106,63 @@ fn learn_retry(beliefs: &mut Beliefs, earlier: u32, success: bool) {
     }
 }
 
-/// Moves the task, within its bucket and among all tasks, to where it now seems to belong.
+/// Where a task seemed to belong before an attempt, and where it does now.
+struct Moved {
+    before: Weights,
+    after: Weights,
+    /// Whether earlier attempts brought it in.
+    known: bool,
+}
+
+/// Moves the task to where it now seems to belong: among all tasks, and among those of its difficulty. One whose
+/// estimate is new or has changed enters the bucket of the new one.
 fn learn_difficulty(
     beliefs: &mut Beliefs,
-    view: &TaskView,
-    before: &Weights,
-    chances: &Weights,
-    success: bool,
+    was: Option<Difficulty>,
+    is: Option<Difficulty>,
+    moved: &Moved,
 ) {
-    let mut after = *before;
-    for (weight, chance) in after.iter_mut().zip(chances) {
-        *weight *= if success { *chance } else { 1.0 - chance };
+    let gone = moved.known.then_some(&moved.before);
+    shift(beliefs, None, gone, Some(&moved.after));
+    if was != is && was.is_some() {
+        shift(beliefs, was, gone, None);
     }
-    let after = grid::normalised(after);
-    // The first attempt brings the task in, later ones only move it.
-    let counted = !view.failures.is_empty();
-    let own = view.difficulty.map(Some);
-    for bucket in [Some(None), own].into_iter().flatten() {
-        let Some(belief) = beliefs.bucket_mut(bucket) else {
-            continue;
+    if is.is_some() {
+        let gone = gone.filter(|_| was == is);
+        shift(beliefs, is, gone, Some(&moved.after));
+    }
+}
+
+/// Takes a task out of a bucket and puts it in again elsewhere on the scale.
+fn shift(
+    beliefs: &mut Beliefs,
+    bucket: Option<Difficulty>,
+    gone: Option<&Weights>,
+    come: Option<&Weights>,
+) {
+    let Some(belief) = beliefs.bucket_mut(bucket) else {
+        return;
+    };
+    belief.tasks.resize(grid::POINTS, 0.0);
+    let sum = |tasks: &[f64]| tasks.iter().sum::<f64>();
+    let count = |side: Option<&Weights>| side.map_or(0.0, |_| 1.0);
+    let wanted = sum(&belief.tasks) - count(gone) + count(come);
+    for (place, tasks) in belief.tasks.iter_mut().enumerate() {
+        let at = |side: Option<&Weights>| {
+            side.and_then(|side| side.get(place))
+                .copied()
+                .unwrap_or(0.0)
         };
-        belief.tasks.resize(grid::POINTS, 0.0);
-        for ((tasks, after), before) in belief.tasks.iter_mut().zip(&after).zip(before) {
-            let gone = if counted { *before } else { 0.0 };
-            *tasks = (*tasks + after - gone).max(0.0);
-        }
-        let all: f64 = belief.tasks.iter().sum();
-        if all > f64::from(MEMORY) {
-            belief
-                .tasks
-                .iter_mut()
-                .for_each(|tasks| *tasks *= f64::from(MEMORY) / all);
-        }
+        *tasks = (*tasks - at(gone) + at(come)).max(0.0);
+    }
+    // What was taken out may differ a little from what was put in: the number of tasks stays right.
+    let all = sum(&belief.tasks);
+    let wanted = wanted.clamp(0.0, f64::from(MEMORY));
+    if all > 0.0 && wanted > 0.0 {
+        belief
+            .tasks
+            .iter_mut()
+            .for_each(|tasks| *tasks *= wanted / all);
     }
 }
 

@@ -71,12 +71,25 @@ pub fn plan(beliefs: &Beliefs, ladder: &[String], view: &TaskView, value_usd: f6
         cost: found.cost,
         loss: found.cost + value * (1.0 - found.success),
         ask_human: chosen.is_empty(),
-        best: choices
-            .iter()
-            .max_by(|a, b| b.alone(value).total_cmp(&a.alone(value)))
-            .map(|choice| choice.place),
+        best: best(&choices, value).map(|choice| choice.place),
         rationale: rationale(ladder, view, &chosen, &choices, value),
         sequence: chosen.iter().map(|choice| choice.place).collect(),
+    }
+}
+
+/// The rung that is best alone.
+fn best(choices: &[Choice], value: f64) -> Option<&Choice> {
+    choices
+        .iter()
+        .max_by(|a, b| b.alone(value).total_cmp(&a.alone(value)))
+}
+
+/// An amount that is never shown as nothing.
+fn dollars(amount: f64) -> String {
+    if amount > 0.0 && amount < 0.005 {
+        "below $0.01".to_owned()
+    } else {
+        format!("${amount:.2}")
     }
 }
 
@@ -94,6 +107,9 @@ fn choices(
     for (place, name) in ladder.iter().enumerate() {
         let stranger = beliefs.stranger(place);
         let belief = beliefs.models.get(name).unwrap_or(&stranger);
+        if view.repeats(name) {
+            continue;
+        }
         let (failed, same_again) = view.failed(name);
         let tries =
             Tries::new(beliefs, belief, &prior, same_again).among(&prior, &view.similar, name);
@@ -125,13 +141,13 @@ fn rationale(
     let name = |choice: &Choice| ladder.get(choice.place).map_or("", String::as_str);
     let odds = |choice: &Choice| {
         format!(
-            "{:.0}% likely, ${:.2}",
+            "{:.0}% likely, {}",
             choice.chance * 100.0,
-            choice.rung.cost.mean
+            dollars(choice.rung.cost.mean)
         )
     };
     if let Some((first, rest)) = chosen.split_first() {
-        let mut text = format!("adaptive: {} first ({})", name(first), odds(first));
+        let mut text = format!("adaptive: {} ({})", name(first), odds(first));
         for choice in rest.iter().take(SHOWN_STEPS) {
             text.push_str(", then ");
             text.push_str(name(choice));
@@ -141,12 +157,14 @@ fn rationale(
     if view.attempts_left == 0 {
         return "adaptive: ask a human, no attempts are left".to_owned();
     }
-    match all.iter().max_by(|a, b| a.chance.total_cmp(&b.chance)) {
+    match best(all, value) {
         Some(best) => format!(
-            "adaptive: ask a human, not even {} ({}) is worth trying for ${value}",
+            "adaptive: ask a human, not even {} ({}) is worth it for a task of {} (value_usd)",
             name(best),
-            odds(best)
+            odds(best),
+            dollars(value)
         ),
-        None => "adaptive: ask a human, there is no model".to_owned(),
+        None if ladder.is_empty() => "adaptive: ask a human, there is no model".to_owned(),
+        None => "adaptive: ask a human, every model failed twice in the same way".to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::tests::{failed, fresh, ladder};
+use super::tests::{failed, fresh, ladder, saw};
 use super::*;
 use crate::model::Difficulty;
 
@@ -33,10 +33,11 @@ fn learnt(history: &[Seen], ladder: &[String]) -> Beliefs {
                 times: *failures,
                 same_again: *success,
                 cost: *cost,
+                ..Failure::default()
             };
             view.failures.push(failure);
         }
-        observe(
+        saw(
             &mut beliefs,
             ladder,
             &view,
@@ -81,8 +82,8 @@ proptest! {
             let view = TaskView { difficulty: Some(Difficulty::Easy), ..failed("m0", 1, 3) };
             let plan = plan(&beliefs, &ladder, &view, 5.0);
             prop_assert!(plan.loss.is_finite() && plan.cost >= 0.0 && (0.0..=1.0).contains(&plan.success));
-            observe(&mut beliefs, &ladder, &view, "m0", true, Some(1.0));
-            observe(&mut beliefs, &ladder, &fresh(1), "m0", false, Some(1.0));
+            saw(&mut beliefs, &ladder, &view, "m0", true, Some(1.0));
+            saw(&mut beliefs, &ladder, &fresh(1), "m0", false, Some(1.0));
         }
     }
 
@@ -94,7 +95,7 @@ proptest! {
         before.meet(&ladder);
         let mut after = before.clone();
         let view = TaskView { difficulty: BUCKETS[bucket], ..fresh(1) };
-        observe(&mut after, &ladder, &view, &ladder[model], true, None);
+        saw(&mut after, &ladder, &view, &ladder[model], true, None);
         prop_assert!(after.models[&ladder[model]].ability >= before.models[&ladder[model]].ability);
         for other in ladder.iter().filter(|name| **name != ladder[model]) {
             prop_assert_eq!(&after.models[other], &before.models[other]);
@@ -120,7 +121,7 @@ proptest! {
         let mut beliefs = learnt(&history, &ladder);
         beliefs.meet(&ladder);
         // As much is known of the one as of the other.
-        observe(&mut beliefs, &ladder, &fresh(1), "m0", true, Some(1.0));
+        saw(&mut beliefs, &ladder, &fresh(1), "m0", true, Some(1.0));
         let better = beliefs.models["m0"].clone();
         let worse = ModelBelief { ability: better.ability - less, cost_mean: better.cost_mean + more, price: None, ..better.clone() };
         let (a, b) = if first { (worse, better) } else { (better, worse) };

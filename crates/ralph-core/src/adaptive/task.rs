@@ -13,8 +13,10 @@ pub struct Failure {
     pub model: String,
     /// How often it failed.
     pub times: u32,
-    /// Whether its last failure was the same as one before.
+    /// Whether its last failure was the same as one before, of whichever model.
     pub same_again: bool,
+    /// Whether it failed twice in the same way itself: then it is not asked again.
+    pub repeats: bool,
     /// What its last attempt cost, where the agent said so.
     pub cost: Option<f64>,
 }
@@ -33,6 +35,13 @@ pub struct TaskView {
 }
 
 impl TaskView {
+    /// Whether a model failed here twice in the same way.
+    pub(super) fn repeats(&self, model: &str) -> bool {
+        self.failures
+            .iter()
+            .any(|failure| failure.model == model && failure.repeats)
+    }
+
     /// How often a model failed here, and whether in the same way again.
     pub(super) fn failed(&self, model: &str) -> (u32, bool) {
         let of = self
@@ -191,7 +200,7 @@ impl Tries {
 }
 
 /// Similar tasks that what is known of a model in general weighs as much as.
-const KIN_TASKS: f64 = 2.0;
+const KIN_TASKS: f64 = 1.0;
 
 /// Further retries of one model are as hopeless as these.
 const MOST_TIMES: u32 = 16;

@@ -16,6 +16,24 @@ pub(super) fn fresh(attempts_left: u32) -> TaskView {
     }
 }
 
+/// Learns of an attempt whose task's estimate did not change.
+pub(super) fn saw(
+    beliefs: &mut Beliefs,
+    ladder: &[String],
+    view: &TaskView,
+    model: &str,
+    success: bool,
+    cost: Option<f64>,
+) {
+    let seen = Seen {
+        model,
+        success,
+        cost,
+        estimate: view.difficulty,
+    };
+    observe(beliefs, ladder, view, &seen);
+}
+
 pub(super) fn failed(model: &str, times: u32, attempts_left: u32) -> TaskView {
     let failure = Failure {
         model: model.to_owned(),
@@ -35,7 +53,7 @@ fn seasoned(record: [(u32, f64); 3]) -> Beliefs {
     let mut beliefs = Beliefs::default();
     for n in 0..40 {
         for (model, (successes, cost)) in ladder.iter().zip(record) {
-            observe(
+            saw(
                 &mut beliefs,
                 &ladder,
                 &fresh(4),
@@ -60,7 +78,7 @@ fn a_cold_start_begins_at_the_bottom_and_says_so() {
     assert!(plan.sequence.len() > 1 && !plan.ask_human);
     assert_eq!(
         plan.rationale,
-        "adaptive: haiku first (60% likely, $0.32), then sonnet, then haiku"
+        "adaptive: haiku (60% likely, $0.32), then sonnet, then haiku"
     );
 }
 
@@ -101,6 +119,30 @@ fn a_failure_makes_all_models_less_likely_and_a_repeated_one_the_same_model() {
 }
 
 #[test]
+fn a_model_that_failed_twice_in_the_same_way_is_not_asked_again() {
+    let mut view = failed("m0", 2, 5);
+    view.failures[0].repeats = true;
+    let plan = plan(&Beliefs::default(), &ladder(2), &view, 100.0);
+    assert!(!plan.sequence.is_empty() && plan.sequence.iter().all(|rung| *rung == 1));
+    let alone = super::plan(&Beliefs::default(), &ladder(1), &view, 100.0);
+    assert_eq!(
+        alone.rationale,
+        "adaptive: ask a human, every model failed twice in the same way"
+    );
+}
+
+#[test]
+fn what_an_agent_never_tells_is_not_hoped_for() {
+    let ladder = ladder(1);
+    let mut beliefs = Beliefs::default();
+    saw(&mut beliefs, &ladder, &fresh(4), "m0", false, None);
+    let guess = plan(&beliefs, &ladder, &fresh(1), 1e6).cost;
+    let worth = |value: f64| !plan(&beliefs, &ladder, &fresh(1), value).ask_human;
+    let chance = plan(&beliefs, &ladder, &fresh(1), 1e6).success;
+    assert!(worth(1.05 * guess / chance) && !worth(0.95 * guess / chance));
+}
+
+#[test]
 fn a_dear_failure_makes_the_retry_dear() {
     let beliefs = seasoned([(7, 0.1), (7, 1.0), (8, 1.3)]);
     let mut view = failed("m1", 1, 1);
@@ -121,10 +163,10 @@ fn worth_nothing_asks_a_human_unless_trying_is_free() {
             .starts_with("adaptive: ask a human, not even ")
     );
     let mut local = Beliefs::default();
-    local.price(&ladder, "m1", 0.0);
+    local.set_prices(&ladder, [("m1", 0.0)]);
     assert_eq!(plan(&local, &ladder, &fresh(4), 0.0).sequence[0], 1);
     let mut unpriced = Beliefs::default();
-    observe(&mut unpriced, &ladder, &fresh(4), "m2", false, Some(0.0));
+    saw(&mut unpriced, &ladder, &fresh(4), "m2", false, Some(0.0));
     assert_eq!(plan(&unpriced, &ladder, &fresh(4), 0.0).sequence[0], 2);
 }
 
@@ -134,12 +176,12 @@ fn a_hopeless_task_goes_to_a_human_before_the_attempts_are_used_up() {
     let ladder = ladder(3);
     let mut view = fresh(5);
     for (n, model) in ladder.iter().enumerate() {
-        observe(&mut beliefs, &ladder, &view, model, false, Some(1.0));
+        saw(&mut beliefs, &ladder, &view, model, false, Some(1.0));
         view.failures.push(Failure {
             model: model.clone(),
             times: 1,
-            same_again: false,
             cost: Some(1.0),
+            ..Failure::default()
         });
         view.attempts_left = 4 - u32::try_from(n).unwrap();
     }
@@ -191,8 +233,7 @@ fn similar_tasks_move_the_expectation() {
 fn given_prices_order_models_nobody_tried() {
     let ladder = ladder(2);
     let mut beliefs = Beliefs::default();
-    beliefs.price(&ladder, "m0", 50.0);
-    beliefs.price(&ladder, "m1", 2.0);
+    beliefs.set_prices(&ladder, [("m0", 50.0), ("m1", 2.0)]);
     assert_eq!(plan(&beliefs, &ladder, &fresh(3), 5.0).sequence[0], 1);
 }
 
@@ -267,4 +308,58 @@ fn a_decision_is_fast_for_long_ladders() {
         // Without optimisation; with it, a fifth of a millisecond.
         assert!(best.min().unwrap() < Duration::from_millis(50));
     }
+}
+
+/// How many tasks a bucket holds, and how hard they are on average.
+fn bucket(beliefs: &Beliefs, difficulty: Difficulty) -> (f64, f64) {
+    let tasks = &beliefs.bucket(Some(difficulty)).unwrap().tasks;
+    let all: f64 = tasks.iter().sum();
+    let points = super::grid::points();
+    (
+        all,
+        tasks.iter().zip(points).map(|(n, at)| n * at).sum::<f64>() / all,
+    )
+}
+
+#[test]
+fn a_task_enters_the_bucket_of_the_estimate_its_attempt_brought() {
+    let ladder = ladder(1);
+    let cold = Beliefs::default();
+    for (success, estimate) in [(true, Difficulty::Easy), (false, Difficulty::Hard)] {
+        let mut beliefs = cold.clone();
+        let (before, was) = bucket(&beliefs, estimate);
+        for _ in 0..12 {
+            let seen = Seen {
+                model: "m0",
+                success,
+                cost: None,
+                estimate: Some(estimate),
+            };
+            observe(&mut beliefs, &ladder, &fresh(4), &seen);
+        }
+        let (after, is) = bucket(&beliefs, estimate);
+        assert!((after - before - 12.0).abs() < 1e-6, "{before} {after}");
+        assert!(
+            if success { is < was + 1.0 } else { is > was },
+            "{estimate}: {was} {is}"
+        );
+    }
+    // A retry moves its task; another estimate takes it elsewhere.
+    let mut beliefs = cold;
+    let seen = |estimate| Seen {
+        model: "m0",
+        success: false,
+        cost: None,
+        estimate: Some(estimate),
+    };
+    observe(&mut beliefs, &ladder, &fresh(4), &seen(Difficulty::Hard));
+    let view = TaskView {
+        difficulty: Some(Difficulty::Hard),
+        ..failed("m0", 1, 3)
+    };
+    observe(&mut beliefs, &ladder, &view, &seen(Difficulty::Hard));
+    assert!((bucket(&beliefs, Difficulty::Hard).0 - 9.0).abs() < 1e-6);
+    observe(&mut beliefs, &ladder, &view, &seen(Difficulty::Easy));
+    assert!((bucket(&beliefs, Difficulty::Hard).0 - 8.0).abs() < 1e-6);
+    assert!((bucket(&beliefs, Difficulty::Easy).0 - 9.0).abs() < 1e-6);
 }

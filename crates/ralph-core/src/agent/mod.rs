@@ -23,7 +23,7 @@ pub use guard::{Guard, stand_guard};
 pub use interrupt::{Interrupt, Signal};
 pub use lines::LineSplitter;
 pub use log::{AttemptLog, LINE_LIMIT, read_log};
-pub use price::{Price, Prices};
+pub use price::{Price, Prices, output_prices};
 pub use process::{Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
 pub use report::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs};

@@ -20,6 +20,13 @@ pub struct Price {
 /// By the model's name.
 pub type Prices = BTreeMap<String, Price>;
 
+/// What models cost per million tokens written, which is what they are compared by.
+pub fn output_prices(prices: &Prices) -> impl Iterator<Item = (&str, f64)> {
+    prices
+        .iter()
+        .map(|(model, price)| (model.as_str(), price.output))
+}
+
 impl Price {
     /// What an attempt cost; unknown, never nothing, where the agent counted no tokens.
     #[must_use]

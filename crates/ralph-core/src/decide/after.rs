@@ -1,7 +1,7 @@
 //! What an attempt does to its task: counters and status.
 
 use crate::evidence::Verdict;
-use crate::model::{Difficulty, Outcome, TaskMetrics};
+use crate::model::{Difficulty, ErrorType, FailureClass, Outcome, TaskMetrics};
 use crate::store::TaskNext;
 
 /// Thresholds of the escalation on one task.
@@ -40,33 +40,52 @@ pub struct AfterAttempt {
     pub next: TaskNext,
 }
 
+/// What an attempt brought besides its verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Said<'a> {
+    /// The agent's estimate.
+    pub difficulty: Option<Difficulty>,
+    /// The model it asks for.
+    pub next_model: Option<&'a str>,
+    /// Why it failed, by its report.
+    pub why: Option<&'a str>,
+    /// Whether the course of the task, this failure included, says that it is stuck.
+    pub stuck: bool,
+}
+
 /// Follows from a verdict.
 pub fn after_attempt(
     before: &TaskMetrics,
     verdict: &Verdict,
-    difficulty: Option<Difficulty>,
-    next_model: Option<String>,
+    said: &Said<'_>,
     policy: &Policy,
 ) -> AfterAttempt {
+    let Said { difficulty, .. } = *said;
     let mut metrics = TaskMetrics {
         lost_in_a_row: 0,
         ..before.clone()
     };
     if !verdict.counted {
-        // The service's faults neither raise nor clear anything.
+        // The service's faults neither raise nor clear anything. But a model that cannot be used must not be tried again
+        // and again because somebody hinted at it.
+        let setup = verdict.error_type.as_ref().map(ErrorType::class) == Some(FailureClass::Setup);
+        if setup {
+            metrics.next_model = None;
+        }
         return AfterAttempt {
             metrics,
             next: TaskNext::Pending,
         };
     }
-    metrics.next_model = next_model;
+    metrics.next_model = said.next_model.map(str::to_owned);
     metrics.difficulty = difficulty.or(before.difficulty);
-    count(&mut metrics, verdict.outcome, policy);
+    count(&mut metrics, verdict.outcome, said.stuck, policy);
     let next = match verdict.outcome {
         Outcome::Done => TaskNext::Done,
         Outcome::Failed | Outcome::NoSigil | Outcome::Error => {
             let why = verdict.message.as_deref().unwrap_or("no reason known");
             if difficulty == Some(Difficulty::Blocked) {
+                let why = said.why.unwrap_or(why);
                 TaskNext::Blocked {
                     reason: format!("the agent says it is blocked: {why}"),
                 }
@@ -90,7 +109,8 @@ pub fn after_lost(before: &TaskMetrics, policy: &Policy) -> (AfterAttempt, bool)
             .lost_in_a_row
             .is_multiple_of(policy.lost_counts_every);
     let next = if counts {
-        count(&mut metrics, Outcome::Error, policy);
+        metrics.next_model = None;
+        count(&mut metrics, Outcome::Error, false, policy);
         failed(
             &metrics,
             "Ralph died during the attempt, again and again",
@@ -102,14 +122,14 @@ pub fn after_lost(before: &TaskMetrics, policy: &Policy) -> (AfterAttempt, bool)
     (AfterAttempt { metrics, next }, counts)
 }
 
-fn count(metrics: &mut TaskMetrics, outcome: Outcome, policy: &Policy) {
+fn count(metrics: &mut TaskMetrics, outcome: Outcome, stuck: bool, policy: &Policy) {
     metrics.total_attempts += 1;
     if outcome == Outcome::Done {
         metrics.consecutive_failures = 0;
         metrics.stuck = false;
     } else {
         metrics.consecutive_failures += 1;
-        metrics.stuck = metrics.consecutive_failures >= policy.stuck_after;
+        metrics.stuck = stuck || metrics.consecutive_failures >= policy.stuck_after;
     }
 }
 
@@ -128,7 +148,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::ErrorType;
 
     fn verdict(outcome: Outcome, counted: bool) -> Verdict {
         Verdict {
@@ -144,7 +163,7 @@ mod tests {
         let mut metrics = TaskMetrics::default();
         let mut steps = Vec::new();
         for verdict in verdicts {
-            let after = after_attempt(&metrics, verdict, None, None, policy);
+            let after = after_attempt(&metrics, verdict, &Said::default(), policy);
             metrics = after.metrics;
             steps.push(after.next);
         }
@@ -187,11 +206,48 @@ mod tests {
         let failed = verdict(Outcome::Failed, true);
         let blocked = Some(Difficulty::Blocked);
         let policy = Policy::default();
-        let after = after_attempt(&TaskMetrics::default(), &failed, blocked, None, &policy);
-        assert!(matches!(after.next, TaskNext::Blocked { .. }));
+        let said = Said {
+            difficulty: blocked,
+            why: Some("needs a password"),
+            ..Said::default()
+        };
+        let after = after_attempt(&TaskMetrics::default(), &failed, &said, &policy);
+        let reason = "the agent says it is blocked: needs a password".to_owned();
+        assert_eq!(after.next, TaskNext::Blocked { reason });
         let done = verdict(Outcome::Done, true);
-        let after = after_attempt(&TaskMetrics::default(), &done, blocked, None, &policy);
+        let after = after_attempt(&TaskMetrics::default(), &done, &said, &policy);
         assert_eq!(after.next, TaskNext::Done);
+    }
+
+    #[test]
+    fn a_hint_at_a_model_that_cannot_be_used_is_dropped() {
+        let hinted = TaskMetrics {
+            next_model: Some("opus".into()),
+            ..TaskMetrics::default()
+        };
+        let after = |error| {
+            let mut verdict = verdict(Outcome::Error, false);
+            verdict.error_type = Some(error);
+            let after = after_attempt(&hinted, &verdict, &Said::default(), &Policy::default());
+            after.metrics.next_model
+        };
+        assert_eq!(after(ErrorType::Config), None);
+        assert_eq!(after(ErrorType::RateLimit), Some("opus".into()));
+    }
+
+    #[test]
+    fn str_11_a_course_that_is_stuck_sets_the_flag_before_the_threshold() {
+        let policy = Policy {
+            stuck_after: 9,
+            ..Policy::default()
+        };
+        let said = Said {
+            stuck: true,
+            ..Said::default()
+        };
+        let failed = verdict(Outcome::Failed, true);
+        let after = after_attempt(&TaskMetrics::default(), &failed, &said, &policy);
+        assert!(after.metrics.stuck);
     }
 
     #[test]
@@ -211,8 +267,7 @@ mod tests {
         let after = after_attempt(
             &metrics,
             &verdict(Outcome::Failed, true),
-            None,
-            None,
+            &Said::default(),
             &Policy::default(),
         );
         assert_eq!(after.metrics.lost_in_a_row, 0);
@@ -235,7 +290,7 @@ mod tests {
                 if !counted {
                     verdict.error_type = Some(ErrorType::Overloaded);
                 }
-                let after = after_attempt(&metrics, &verdict, None, None, &policy);
+                let after = after_attempt(&metrics, &verdict, &Said::default(), &policy);
                 if counted {
                     in_a_row = if outcome == Outcome::Done { 0 } else { in_a_row + 1 };
                     let gives_up = matches!(after.next, TaskNext::Blocked { .. });

@@ -1,6 +1,8 @@
 //! What a row of failures says: whether a task moves or turns in circles, and how far up the ladder it has got.
 
 use super::Policy;
+use crate::fingerprint::{Relation, relation};
+use crate::model::ChosenBy;
 
 /// A counted failure since the task last succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,18 +21,22 @@ pub struct FailedTry {
     pub committed: bool,
     /// What it cost, as far as is known.
     pub cost_usd: Option<f64>,
+    /// The fingerprints come from what the agent said: the same words mean the same failure, other words mean nothing.
+    pub prose: bool,
+    /// Who chose its model.
+    pub chosen_by: ChosenBy,
 }
 
 /// Something that the failures show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sign {
-    /// The last two failed the same way.
+    /// The last two failed the same way, to the message.
     SameFailure,
     /// The last two changed nothing.
     NoChange,
     /// Two failures take turns: A, B, A, B.
     Alternating,
-    /// The last one failed another way than the one before.
+    /// The last one failed another way than the one before, or the same place failed with another message.
     NewError,
     /// Fewer tests fail than before, and no other ones.
     FewerFailing,
@@ -123,19 +129,16 @@ fn signs(tries: &[FailedTry]) -> Vec<Sign> {
     let [.., before, last] = tries else {
         return signs;
     };
-    let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
-    let fewer = is_smaller(&last.failing, &before.failing);
-    if same(&before.coarse, &last.coarse) {
+    let compared = compare(before, last);
+    if compared == Some(Sign::SameFailure) {
         signs.push(Sign::SameFailure);
     }
-    if before.changed == Some(false) && last.changed == Some(false) {
+    // Fewer failing tests are movement, even where git sees none: work may be in files it ignores.
+    let fewer = compared == Some(Sign::FewerFailing);
+    if before.changed == Some(false) && last.changed == Some(false) && !fewer {
         signs.push(Sign::NoChange);
     }
-    if fewer {
-        signs.push(Sign::FewerFailing);
-    } else if before.fine.is_some() && last.fine.is_some() && !same(&before.fine, &last.fine) {
-        signs.push(Sign::NewError);
-    }
+    signs.extend(compared.filter(|sign| sign.is_progress()));
     if last.committed {
         signs.push(Sign::Committed);
     }
@@ -154,9 +157,21 @@ fn alternates(tries: &[FailedTry]) -> bool {
         && a.coarse != b.coarse
 }
 
-/// Whether a set is a real part of another.
-fn is_smaller(now: &[String], before: &[String]) -> bool {
-    !now.is_empty() && now.len() < before.len() && now.iter().all(|name| before.contains(name))
+/// What a failure shows beside the one before it, by their fingerprints.
+fn compare(before: &FailedTry, last: &FailedTry) -> Option<Sign> {
+    fn print(of: &FailedTry) -> Option<(&str, &str, &[String])> {
+        Some((of.coarse.as_deref()?, of.fine.as_deref()?, &of.failing))
+    }
+    let (was, is) = (print(before)?, print(last)?);
+    if before.prose || last.prose {
+        return (was.0 == is.0).then_some(Sign::SameFailure);
+    }
+    match relation(was, is) {
+        Relation::Same => Some(Sign::SameFailure),
+        Relation::Fewer => Some(Sign::FewerFailing),
+        Relation::NewMessage | Relation::Different => Some(Sign::NewError),
+        Relation::More => None,
+    }
 }
 
 #[cfg(test)]
@@ -223,7 +238,6 @@ mod tests {
         );
         let turns = [a.clone(), b.clone(), a.clone(), b.clone()];
         assert!(signs(&turns).contains(&Sign::Alternating));
-        assert!(course(&turns, &Policy::default()).stuck);
         let with = |names: &[&str], coarse: &str| FailedTry {
             failing: names.iter().map(|name| (*name).into()).collect(),
             ..failed(coarse, coarse)
@@ -233,6 +247,44 @@ mod tests {
         assert_eq!(climbed(&shrinks), 0);
         let other = [with(&["x", "y"], "xy"), with(&["z"], "z")];
         assert_eq!(signs(&other), [Sign::NewError]);
+    }
+
+    #[test]
+    fn fp_04_another_message_is_progress_more_failing_tests_are_not() {
+        let signs = |tries: &[FailedTry]| course(tries, &Policy::default()).signs;
+        let message = [failed("a", "a: one"), failed("a", "a: two")];
+        assert_eq!(signs(&message), [Sign::NewError]);
+        assert_eq!(climbed(&message), 0);
+        let with = |names: &[&str]| FailedTry {
+            failing: names.iter().map(|name| (*name).into()).collect(),
+            ..failed(&names.join(" "), &names.join(" "))
+        };
+        assert_eq!(signs(&[with(&["x"]), with(&["x", "y"])]), []);
+        assert_eq!(climbed(&[with(&["x"]), with(&["x", "y"])]), 1);
+    }
+
+    #[test]
+    fn str_01_other_words_of_the_agent_are_no_progress() {
+        let said = |words: &str| FailedTry {
+            prose: true,
+            ..failed(words, words)
+        };
+        let signs = |tries: &[FailedTry]| course(tries, &Policy::default()).signs;
+        assert_eq!(signs(&[said("a"), said("b")]), []);
+        assert_eq!(signs(&[said("a"), said("a")]), [Sign::SameFailure]);
+    }
+
+    #[test]
+    fn str_11_alternation_is_stuck_before_the_threshold() {
+        let patient = Policy {
+            stuck_after: 9,
+            ..Policy::default()
+        };
+        let (a, b) = (failed("a", "a"), failed("b", "b"));
+        let turns = [a.clone(), b.clone(), a.clone(), b.clone()];
+        assert!(course(&turns, &patient).stuck);
+        assert!(!course(&turns[..3], &patient).stuck);
+        assert!(!course(&[a.clone(), b.clone(), a, failed("c", "c")], &patient).stuck);
     }
 
     fn any_try() -> impl Strategy<Value = FailedTry> {
@@ -251,7 +303,7 @@ mod tests {
                 failing,
                 changed,
                 committed,
-                cost_usd: None,
+                ..FailedTry::default()
             })
     }
 

@@ -13,7 +13,7 @@ mod verdict;
 mod waits;
 mod worth;
 
-pub use after::{AfterAttempt, Policy, after_attempt, after_lost};
+pub use after::{AfterAttempt, Policy, Said, after_attempt, after_lost};
 pub use backoff::backoff;
 pub use course::{Course, FailedTry, Sign, course};
 pub use first::RECENT_WINDOW;

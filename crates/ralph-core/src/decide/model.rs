@@ -4,7 +4,7 @@ use super::Course;
 use super::course::FailedTry;
 use super::first::first_rung;
 use super::worth::{self, Worth};
-use crate::model::{Difficulty, ModelChoice, Neighbour, Recent, Strategy};
+use crate::model::{ChosenBy, Difficulty, ModelChoice, Neighbour, Recent, Strategy};
 
 /// All that the choice depends on.
 #[derive(Clone, Debug)]
@@ -65,40 +65,46 @@ impl Decision {
     }
 }
 
+/// What is settled before any strategy is asked.
+fn settled(question: &ModelQuestion<'_>) -> Option<Decision> {
+    // A hint given to another agent means nothing to this one.
+    let knows = |model: &&str| question.ladder.iter().any(|rung| rung == model);
+    let overrides = [
+        (question.forced, ChosenBy::CommandLine),
+        (question.hinted.filter(knows), ChosenBy::Hint),
+        (question.of_task, ChosenBy::Task),
+    ];
+    let over = overrides
+        .into_iter()
+        .find_map(|(model, by)| Some((model?, by.rationale()?)));
+    if let Some((model, rationale)) = over {
+        return Some(Decision::try_with(model, rationale));
+    }
+    if question.ladder.is_empty() {
+        let model = question.configured.unwrap_or(question.agent);
+        return Some(Decision::try_with(model, "the agent's only model"));
+    }
+    None
+}
+
 /// Whether the answer depends on neighbours, recent attempts or beliefs, so that nobody looks them up in vain.
 #[must_use]
 pub fn needs_experience(question: &ModelQuestion<'_>) -> bool {
-    let settled = question.forced.or(question.hinted).or(question.of_task);
-    if settled.is_some() || question.ladder.is_empty() {
-        return false;
-    }
-    match question.strategy {
+    let asks = match question.strategy {
         Strategy::Adaptive => true,
-        Strategy::CostOptimized => question.failures == 0,
+        Strategy::CostOptimized => base(question).is_none(),
         Strategy::Fixed | Strategy::Escalate | Strategy::PlanThenExecute => false,
-    }
+    };
+    asks && settled(question).is_none()
 }
 
 /// Chooses. Equal questions get equal answers.
 #[must_use]
 pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
-    if let Some(model) = question.forced {
-        return Decision::try_with(model, "given on the command line");
-    }
-    if let Some(model) = question.hinted {
-        return Decision::try_with(model, "hinted by previous iteration");
-    }
-    if let Some(model) = question.of_task {
-        return Decision::try_with(model, "the task's own model");
+    if let Some(decision) = settled(question) {
+        return decision;
     }
     let ladder = question.ladder;
-    if ladder.is_empty() {
-        let model = question.configured.unwrap_or(question.agent);
-        return Decision::try_with(model, "the agent's only model");
-    }
-    if question.strategy == Strategy::Adaptive {
-        return worth::choose(question);
-    }
     let middle = (ladder.len() - 1) / 2;
     let top = ladder.len() - 1;
     let start = match question.configured {
@@ -110,15 +116,17 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
         },
     };
     let (rung, rationale) = match question.strategy {
+        Strategy::Adaptive => return worth::choose(question),
         Strategy::Fixed => (start, "fixed strategy".into()),
         Strategy::Escalate => {
+            let rung = (question.failures as usize).min(top);
             let rationale = match question.failures {
                 0 => "escalate: lowest rung first".into(),
-                failures => escalated(failures),
+                _ => climbing(question, rung),
             };
-            (question.failures as usize, rationale)
+            (rung, rationale)
         }
-        Strategy::CostOptimized | Strategy::Adaptive => cost_optimized(question, start),
+        Strategy::CostOptimized => cost_optimized(question, start),
         Strategy::PlanThenExecute if question.planning => {
             (top, "plan-then-execute: planning task".into())
         }
@@ -133,35 +141,70 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
 
 /// Starts where experience says, and climbs when the course of the task says so.
 fn cost_optimized(question: &ModelQuestion<'_>, start: usize) -> (usize, String) {
-    if question.failures == 0 {
-        return first_rung(question, start);
-    }
-    // Climbing goes on from where the first attempt stood, whatever would be chosen today.
-    let first = question.tries.first().map(|first| first.model.as_str());
-    let begun = first.and_then(|model| question.ladder.iter().position(|rung| rung == model));
-    let base = begun.unwrap_or(start);
-    let rationale = match (question.course.climbed, question.failures) {
-        (0, 1) if base == start => "default, cost-optimized strategy".into(),
-        (0, 1) => "the same model after one failure".into(),
-        (0, _) => once_more(question.course),
-        (_, failures) => escalated(failures),
+    // Climbing goes on from where the strategy began, whatever it would choose today.
+    let (base, first) = match base(question) {
+        Some(base) => (base, None),
+        None => {
+            let (rung, rationale) = first_rung(question, start);
+            (rung, Some(rationale))
+        }
     };
-    (base + question.course.climbed as usize, rationale)
+    let top = question.ladder.len().saturating_sub(1);
+    let climbed = base + question.course.climbed as usize;
+    let rung = climbed.max(hinted_to(question)).min(top);
+    let rationale = match (first, question.course.climbed, question.failures) {
+        _ if rung > climbed => "stays where the hint led".into(),
+        (Some(first), 0, _) => first,
+        (None, 0, 1) if base == start => "default, cost-optimized strategy".into(),
+        (None, 0, 1) => "the same model after one failure".into(),
+        (None, 0, _) => once_more(question.course),
+        _ => climbing(question, rung),
+    };
+    (rung, rationale)
 }
 
-fn escalated(failures: u32) -> String {
-    let plural = if failures == 1 {
-        "failure"
-    } else {
-        "consecutive failures"
-    };
-    format!("escalated after {failures} {plural}")
+/// The rung of the first attempt in this row of failures that the strategy chose itself.
+fn base(question: &ModelQuestion<'_>) -> Option<usize> {
+    let mut tries = question.tries.iter();
+    let first = tries.find(|failed| failed.chosen_by == ChosenBy::Strategy)?;
+    question.ladder.iter().position(|rung| *rung == first.model)
+}
+
+/// The highest rung that a hint led to in this row of failures: what the agent itself thought necessary is not undercut.
+fn hinted_to(question: &ModelQuestion<'_>) -> usize {
+    let tries = question.tries.iter();
+    let hinted = tries.filter(|failed| failed.chosen_by == ChosenBy::Hint);
+    hinted
+        .filter_map(|failed| {
+            question
+                .ladder
+                .iter()
+                .position(|rung| *rung == failed.model)
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+/// Why a task that climbs is on this rung: it has climbed, or it cannot.
+fn climbing(question: &ModelQuestion<'_>, rung: usize) -> String {
+    let failures = question.failures;
+    let last = question.tries.last().map(|last| last.model.as_str());
+    let stays = last.is_some() && last == question.ladder.get(rung).map(String::as_str);
+    match (stays, failures) {
+        (true, 1) => "the top of the ladder, after 1 failure".into(),
+        (true, _) => format!("the top of the ladder, after {failures} consecutive failures"),
+        (false, 1) => "escalated after 1 failure".into(),
+        (false, _) => format!("escalated after {failures} consecutive failures"),
+    }
 }
 
 /// The same model, because there is progress.
 fn once_more(course: &Course) -> String {
     let signs = course.signs.iter().filter(|sign| sign.is_progress());
     let words: Vec<&str> = signs.map(|sign| sign.words()).collect();
+    if words.is_empty() {
+        return "the same model once more".to_owned();
+    }
     format!("the same once more: {}", words.join(", "))
 }
 
@@ -305,6 +348,73 @@ pub(super) mod tests {
         let models: Vec<&str> = story.iter().map(|choice| choice.model.as_str()).collect();
         assert_eq!(models, ["haiku", "sonnet", "opus"]);
         assert_eq!(story[0].rationale, "the same model after one failure");
+    }
+
+    #[test]
+    fn str_02_a_model_given_for_one_attempt_is_not_where_climbing_goes_on_from() {
+        let ladder = ladder();
+        let tries = [FailedTry {
+            model: "opus".into(),
+            chosen_by: ChosenBy::CommandLine,
+            ..FailedTry::default()
+        }];
+        let course = course(&tries, &Policy::default());
+        let mut q = question(&ladder, Strategy::CostOptimized, 1);
+        (q.tries, q.course) = (&tries, &course);
+        let chosen = choice(&q);
+        assert_eq!(chosen.model, "sonnet");
+        assert_eq!(chosen.rationale, "default, cost-optimized strategy");
+    }
+
+    #[test]
+    fn str_02_after_a_hint_upwards_the_default_does_not_step_down() {
+        let ladder = ladder();
+        let tries = [
+            FailedTry {
+                model: "sonnet".into(),
+                ..FailedTry::default()
+            },
+            FailedTry {
+                model: "opus".into(),
+                chosen_by: ChosenBy::Hint,
+                ..FailedTry::default()
+            },
+        ];
+        let course = Course {
+            failures: 2,
+            ..Course::default()
+        };
+        let mut q = question(&ladder, Strategy::CostOptimized, 2);
+        (q.tries, q.course) = (&tries, &course);
+        let chosen = choice(&q);
+        assert_eq!(chosen.model, "opus");
+        assert_eq!(chosen.rationale, "stays where the hint led");
+    }
+
+    #[test]
+    fn str_02_at_the_top_of_the_ladder_it_stays_and_says_so() {
+        let ladder = ladder();
+        let tries = ["sonnet", "sonnet", "opus", "opus"].map(|model| FailedTry {
+            model: model.into(),
+            ..FailedTry::default()
+        });
+        let course = course(&tries, &Policy::default());
+        let mut q = question(&ladder, Strategy::CostOptimized, 4);
+        (q.tries, q.course) = (&tries, &course);
+        let chosen = choice(&q);
+        assert_eq!(chosen.model, "opus");
+        assert_eq!(
+            chosen.rationale,
+            "the top of the ladder, after 4 consecutive failures"
+        );
+    }
+
+    #[test]
+    fn sig_09_a_hint_that_is_no_rung_of_this_agents_ladder_is_passed_over() {
+        let ladder = ladder();
+        let mut q = question(&ladder, Strategy::CostOptimized, 0);
+        q.hinted = Some("gpt-big");
+        assert_eq!(choice(&q).model, "sonnet");
     }
 
     #[test]

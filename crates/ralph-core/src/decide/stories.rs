@@ -5,21 +5,37 @@ use proptest::strategy::Strategy as _;
 
 use super::model::tests::question;
 use super::*;
-use crate::adaptive::{Beliefs, observe};
+use crate::adaptive::{Beliefs, Seen, observe};
 use crate::evidence::Verdict;
-use crate::model::{Difficulty, ErrorType, Neighbour, Outcome, Recent, Strategy, TaskMetrics};
+use crate::model::{
+    ChosenBy, Difficulty, ErrorType, ModelChoice, Neighbour, Outcome, Recent, Strategy, TaskMetrics,
+};
 use crate::store::TaskNext;
 
 /// What happens in one try.
 #[derive(Clone, Debug)]
-enum Try {
+enum Kind {
     Done,
     Fails(FailedTry),
     /// Not the task's fault.
     Fault(ErrorType),
 }
 
-fn any_try() -> impl proptest::strategy::Strategy<Value = Try> {
+/// One try, and what the agent says in it besides.
+#[derive(Clone, Debug)]
+struct Try {
+    kind: Kind,
+    difficulty: Option<Difficulty>,
+    hint: Option<String>,
+}
+
+impl Try {
+    fn counts(&self) -> bool {
+        !matches!(self.kind, Kind::Fault(_))
+    }
+}
+
+fn any_kind() -> impl proptest::strategy::Strategy<Value = Kind> {
     let print = || proptest::option::of("[abc]");
     let fails = (
         print(),
@@ -27,14 +43,16 @@ fn any_try() -> impl proptest::strategy::Strategy<Value = Try> {
         any::<Option<bool>>(),
         any::<bool>(),
         proptest::option::of(0.0..9.0_f64),
+        any::<bool>(),
     )
-        .prop_map(|(coarse, fine, changed, committed, cost_usd)| {
-            Try::Fails(FailedTry {
+        .prop_map(|(coarse, fine, changed, committed, cost_usd, prose)| {
+            Kind::Fails(FailedTry {
                 coarse,
                 fine,
                 changed,
                 committed,
                 cost_usd,
+                prose,
                 ..FailedTry::default()
             })
         });
@@ -45,27 +63,36 @@ fn any_try() -> impl proptest::strategy::Strategy<Value = Try> {
         Just(ErrorType::Auth),
         Just(ErrorType::Interrupted),
     ];
-    prop_oneof![1 => Just(Try::Done), 6 => fails, 2 => fault.prop_map(Try::Fault)]
+    prop_oneof![1 => Just(Kind::Done), 6 => fails, 2 => fault.prop_map(Kind::Fault)]
 }
 
-fn any_neighbour() -> impl proptest::strategy::Strategy<Value = Neighbour> {
-    let model = || {
-        prop_oneof![Just("m0"), Just("m1"), Just("m2"), Just("elsewhere")].prop_map(String::from)
-    };
-    let difficulty = proptest::option::of(proptest::sample::select(Difficulty::ALL.to_vec()));
-    (
-        0.0..1.0_f64,
-        difficulty,
-        prop::collection::vec(model(), 0..3),
-        proptest::option::of(model()),
-    )
-        .prop_map(|(likeness, difficulty, failed, done)| Neighbour {
-            name: "n".into(),
-            likeness,
-            difficulty,
-            failed,
-            done,
-        })
+fn any_difficulty() -> impl proptest::strategy::Strategy<Value = Option<Difficulty>> {
+    proptest::option::of(proptest::sample::select(Difficulty::ALL.to_vec()))
+}
+
+fn any_model() -> impl proptest::strategy::Strategy<Value = String> {
+    prop_oneof![Just("m0"), Just("m1"), Just("m2"), Just("elsewhere")].prop_map(String::from)
+}
+
+prop_compose! {
+    fn any_try()(
+        kind in any_kind(),
+        difficulty in any_difficulty(),
+        hint in prop_oneof![4 => Just(None), 1 => any_model().prop_map(Some)],
+    ) -> Try {
+        Try { kind, difficulty, hint }
+    }
+}
+
+prop_compose! {
+    fn any_neighbour()(
+        likeness in 0.0..1.0_f64,
+        difficulty in any_difficulty(),
+        failed in prop::collection::vec(any_model(), 0..3),
+        done in proptest::option::of(any_model()),
+    ) -> Neighbour {
+        Neighbour { name: "n".into(), likeness, difficulty, failed, done }
+    }
 }
 
 /// What surrounds a task.
@@ -109,79 +136,85 @@ enum Step {
     Done,
 }
 
-/// Lives a task's life until it is done, waits for a person or the tries are over.
-fn live(world: &World, tries: &[Try]) -> Vec<Step> {
+/// Lives a task's life until it is done, waits for a person or the tries are over; with its counters at the end.
+fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
     let mut steps = Vec::new();
     let mut metrics = TaskMetrics::default();
     let mut failed: Vec<FailedTry> = Vec::new();
     let mut beliefs = Beliefs::default();
     for happens in tries {
-        let course = course(&failed, &world.policy);
-        let decision = choose_model(&ModelQuestion {
+        let so_far = course(&failed, &world.policy);
+        let question = ModelQuestion {
             neighbours: &world.neighbours,
             recent: world.recent,
+            hinted: metrics.next_model.as_deref(),
+            difficulty: metrics.difficulty,
             attempts: metrics.total_attempts,
             tries: &failed,
-            course: &course,
+            course: &so_far,
             worth: Worth {
                 beliefs: Some(&beliefs),
                 value_usd: world.value_usd,
                 max_attempts: world.policy.max_attempts,
-                go_ahead: false,
             },
             ..question(&world.ladder, world.strategy, metrics.consecutive_failures)
-        });
+        };
+        let decision = choose_model(&question);
         if let Some(reason) = decision.ask_human {
             steps.push(Step::Human(reason));
-            return steps;
+            break;
         }
-        let model = decision.choice.model;
-        let (outcome, error_type) = match happens {
-            Try::Done => (Outcome::Done, None),
-            Try::Fails(_) => (Outcome::Failed, None),
-            Try::Fault(error) => (Outcome::Error, Some(error.clone())),
+        let view = task_view(&question);
+        let ModelChoice { model, rationale } = decision.choice;
+        let (outcome, error_type, failure) = match &happens.kind {
+            Kind::Done => (Outcome::Done, None, None),
+            Kind::Fails(failure) => (Outcome::Failed, None, Some(failure)),
+            Kind::Fault(error) => (Outcome::Error, Some(error.clone()), None),
         };
-        let counted = !matches!(happens, Try::Fault(_));
+        let cost = failure.and_then(|failure| failure.cost_usd);
+        failed.extend(failure.map(|failure| FailedTry {
+            model: model.clone(),
+            chosen_by: ChosenBy::from_rationale(&rationale),
+            ..failure.clone()
+        }));
         let verdict = Verdict {
             outcome,
             error_type,
-            counted,
+            counted: happens.counts(),
             message: None,
             abort: false,
         };
-        let after = after_attempt(&metrics, &verdict, None, None, &world.policy);
+        let said = Said {
+            difficulty: happens.difficulty,
+            next_model: happens.hint.as_deref(),
+            why: None,
+            stuck: course(&failed, &world.policy).stuck,
+        };
+        let after = after_attempt(&metrics, &verdict, &said, &world.policy);
         metrics = after.metrics;
-        if counted {
-            steps.push(Step::Tried(model.clone(), decision.choice.rationale));
-        }
-        if let Try::Fails(failure) = happens {
-            let view = crate::adaptive::TaskView::default();
-            observe(
-                &mut beliefs,
-                &world.ladder,
-                &view,
-                &model,
-                false,
-                failure.cost_usd,
-            );
-            failed.push(FailedTry {
-                model,
-                ..failure.clone()
-            });
+        if happens.counts() {
+            let seen = Seen {
+                model: &model,
+                success: outcome == Outcome::Done,
+                cost,
+                estimate: metrics.difficulty,
+            };
+            observe(&mut beliefs, &world.ladder, &view, &seen);
+            steps.push(Step::Tried(model, rationale));
         }
         match after.next {
             TaskNext::Pending => {}
             TaskNext::Done => {
                 steps.push(Step::Done);
-                return steps;
+                break;
             }
             TaskNext::Blocked { reason } => {
                 steps.push(Step::Human(reason));
-                return steps;
+                break;
             }
         }
     }
-    steps
+    (steps, metrics)
 }
 
 proptest! {
@@ -189,11 +222,11 @@ proptest! {
     fn str_10_any_life_ends_within_the_caps_and_on_the_ladder(
         world in any_world(), tries in prop::collection::vec(any_try(), 0..40),
     ) {
-        let steps = live(&world, &tries);
+        let (steps, metrics) = live(&world, &tries);
         let tried = steps.iter().filter(|step| matches!(step, Step::Tried(..))).count();
         prop_assert!(tried <= world.policy.max_attempts as usize);
         let ended = matches!(steps.last(), Some(Step::Done | Step::Human(_)));
-        let counted = tries.iter().filter(|happens| !matches!(happens, Try::Fault(_))).count();
+        let counted = tries.iter().filter(|happens| happens.counts()).count();
         prop_assert!(ended || counted < world.policy.max_attempts as usize);
         for step in &steps {
             if let Step::Tried(model, rationale) = step {
@@ -201,17 +234,20 @@ proptest! {
                 prop_assert!(!rationale.is_empty());
             }
         }
-        prop_assert_eq!(&steps, &live(&world, &tries));
+        prop_assert_eq!((steps, metrics), live(&world, &tries));
     }
 
     #[test]
     fn str_10_faults_of_others_never_change_a_tasks_life(
         world in any_world(), tries in prop::collection::vec(any_try(), 0..40),
     ) {
-        let own: Vec<Try> = tries.iter().filter(|happens| !matches!(happens, Try::Fault(_))).cloned().collect();
-        let (with, without) = (live(&world, &tries), live(&world, &own));
+        // A hint at a model that cannot be used is dropped, whoever is at fault: lives without hints are compared.
+        let tries: Vec<Try> = tries.into_iter().map(|happens| Try { hint: None, ..happens }).collect();
+        let own: Vec<Try> = tries.iter().filter(|happens| happens.counts()).cloned().collect();
+        let ((with, metrics), (without, alone)) = (live(&world, &tries), live(&world, &own));
         // A fault at the end may only let the next decision be seen that the shorter life does not reach.
         prop_assert!(with == without || with[..without.len()] == without[..] && with.len() == without.len() + 1);
+        prop_assert_eq!(metrics, alone);
     }
 
     #[test]
@@ -219,7 +255,9 @@ proptest! {
         world in any_world(), tries in prop::collection::vec(any_try(), 0..40),
     ) {
         prop_assume!(matches!(world.strategy, Strategy::Escalate | Strategy::CostOptimized));
+        let tries: Vec<Try> = tries.into_iter().map(|happens| Try { hint: None, ..happens }).collect();
         let rungs: Vec<usize> = live(&world, &tries)
+            .0
             .iter()
             .filter_map(|step| match step {
                 Step::Tried(model, _) => world.ladder.iter().position(|rung| rung == model),

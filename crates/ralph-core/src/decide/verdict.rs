@@ -207,6 +207,7 @@ mod tests {
             outcome,
             ended: "exited with code 1".into(),
             flaky: false,
+            output: String::new(),
             output_tail: String::new(),
             touched: Vec::new(),
         }

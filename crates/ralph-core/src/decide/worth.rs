@@ -13,8 +13,6 @@ pub struct Worth<'a> {
     pub value_usd: f64,
     /// Counted failures in a row after which a person is asked in any case.
     pub max_attempts: u32,
-    /// Somebody named this task: it is to be tried at least once.
-    pub go_ahead: bool,
 }
 
 impl Default for Worth<'_> {
@@ -23,7 +21,6 @@ impl Default for Worth<'_> {
             beliefs: None,
             value_usd: DEFAULT_VALUE_USD,
             max_attempts: super::Policy::default().max_attempts,
-            go_ahead: false,
         }
     }
 }
@@ -39,18 +36,24 @@ pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
         let earlier = question.tries.get(..number).unwrap_or_default();
         let same_again =
             failed.coarse.is_some() && earlier.iter().any(|other| other.coarse == failed.coarse);
+        let repeats = failed.coarse.is_some()
+            && earlier
+                .iter()
+                .any(|other| other.model == failed.model && other.coarse == failed.coarse);
         let known = failures
             .iter_mut()
             .find(|known| known.model == failed.model);
         if let Some(known) = known {
             known.times = known.times.saturating_add(1);
             known.same_again = same_again;
+            known.repeats |= repeats;
             known.cost = failed.cost_usd.or(known.cost);
         } else {
             failures.push(Failure {
                 model: failed.model.clone(),
                 times: 1,
                 same_again,
+                repeats,
                 cost: failed.cost_usd,
             });
         }
@@ -66,28 +69,33 @@ pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
     }
 }
 
-/// The model to try next, and whether to try at all.
+/// The model to try next, and whether to try at all. What has not failed yet is tried once, whatever it may cost: a plan
+/// is there to be worked on, and costs that nobody has seen are guesses.
 pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
     let Worth {
         beliefs, value_usd, ..
     } = question.worth;
     let cold = Beliefs::default();
-    let beliefs = beliefs.unwrap_or(&cold);
     let mut view = task_view(question);
     // One attempt is always left to a task that is still to be tried.
     view.attempts_left = view.attempts_left.max(1);
+    let beliefs = beliefs.unwrap_or(&cold);
     let plan = plan(beliefs, question.ladder, &view, value_usd);
     let rung = plan.sequence.first().copied().or(plan.best).unwrap_or(0);
     let model = question.ladder.get(rung).map_or("", String::as_str);
-    let mut decision = Decision::try_with(model, plan.rationale.clone());
-    if plan.ask_human {
-        if question.worth.go_ahead && question.failures == 0 {
-            decision.choice.rationale = "adaptive: hardly worth it, but asked for by name".into();
-        } else {
-            decision.ask_human = Some(plan.rationale);
-        }
+    if !plan.ask_human {
+        return Decision::try_with(model, plan.rationale);
     }
-    decision
+    if question.failures == 0 {
+        return Decision::try_with(
+            model,
+            "adaptive: hardly worth it, but it is to be tried once",
+        );
+    }
+    Decision {
+        ask_human: Some(plan.rationale),
+        ..Decision::try_with(model, "adaptive: the best there is")
+    }
 }
 
 #[cfg(test)]
@@ -145,22 +153,28 @@ mod tests {
         let decision = choose_model(&hopeless);
         let reason = decision.ask_human.expect("a person");
         assert!(reason.starts_with("adaptive: ask a human"), "{reason}");
-        assert!(reason.ends_with("is worth trying for $1"), "{reason}");
+        assert!(
+            reason.ends_with("is worth it for a task of $1.00 (value_usd)"),
+            "{reason}"
+        );
     }
 
     #[test]
-    fn a_task_asked_for_by_name_is_tried_once_whatever_it_is_worth() {
+    fn a_task_that_has_not_failed_is_tried_once_whatever_it_is_worth() {
         let ladder = ladder();
         let mut q = question(&ladder, Strategy::Adaptive, 0);
         q.worth.value_usd = 0.001;
-        assert!(choose_model(&q).ask_human.is_some());
-        q.worth.go_ahead = true;
         let decision = choose_model(&q);
         assert_eq!(decision.ask_human, None);
         assert_eq!(
             decision.choice.rationale,
-            "adaptive: hardly worth it, but asked for by name"
+            "adaptive: hardly worth it, but it is to be tried once"
         );
+        let tries = [failed("haiku", "a")];
+        let mut q = question(&ladder, Strategy::Adaptive, 1);
+        q.worth.value_usd = 0.001;
+        q.tries = &tries;
+        assert!(choose_model(&q).ask_human.is_some());
     }
 
     #[test]
@@ -175,9 +189,7 @@ mod tests {
         };
         let mut beliefs = Beliefs::default();
         // Nearly as dear as the next one: only its chances speak for it.
-        for (model, price) in [("haiku", 20.0), ("sonnet", 22.0), ("opus", 24.0)] {
-            beliefs.price(&ladder, model, price);
-        }
+        beliefs.set_prices(&ladder, [("haiku", 20.0), ("sonnet", 22.0), ("opus", 24.0)]);
         let near = vec![like; 4];
         let mut q = question(&ladder, Strategy::Adaptive, 0);
         q.worth.beliefs = Some(&beliefs);

@@ -74,6 +74,7 @@ impl Run<'_, '_> {
             mark,
             learnings,
             view: Some(prompt.view),
+            tries: prompt.tries,
             own_work: false,
         };
         self.store_finding(&claimed, &token, finding)?;

@@ -1,7 +1,7 @@
 //! What earlier attempts say about a task's next one, looked up only where the choice depends on it.
 
 use crate::adaptive::Beliefs;
-use crate::agent::Agent;
+use crate::agent::{Agent, output_prices};
 use crate::alike::{MOST_CANDIDATES, Profile, lookup, neighbours};
 use crate::decide::RECENT_WINDOW;
 use crate::model::{Neighbour, Recent, Strategy, Task};
@@ -31,9 +31,7 @@ impl Experience {
         };
         if strategy == Strategy::Adaptive {
             let mut beliefs = store.beliefs(agent.name())?;
-            for (model, price) in agent.prices() {
-                beliefs.price(agent.ladder(), model, price.output);
-            }
+            beliefs.set_prices(agent.ladder(), output_prices(agent.prices()));
             experience.beliefs = Some(beliefs);
         } else {
             experience.recent = store.recent(RECENT_WINDOW)?;

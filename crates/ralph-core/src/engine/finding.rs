@@ -1,16 +1,17 @@
 //! Capture: all that an attempt found out goes to the store in one transaction.
 
+use super::prompt::marked_try;
 use super::run::{EngineError, Run, millis};
 use crate::adaptive::TaskView;
 use crate::agent::AgentReport;
 use crate::alike::Profile;
 use crate::capture;
-use crate::decide::after_attempt;
+use crate::decide::{FailedTry, Said, after_attempt, course};
 use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
 use crate::model::{
-    FailureMark, GateOutcome, GateRecord, GitRecord, ModelChoice, NewLearning, Outcome, ReportRow,
-    Status, Timestamp, Token,
+    Difficulty, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource, ModelChoice,
+    NewLearning, Outcome, ReportRow, Status, Timestamp, Token,
 };
 use crate::signals::Signals;
 use crate::store::{Capture, Claimed, Lesson, TaskNext, UnfinishedAttempt};
@@ -31,6 +32,8 @@ pub(super) struct Finding {
     pub learnings: Vec<NewLearning>,
     /// The task as the choice of the model saw it; none where no agent worked.
     pub view: Option<TaskView>,
+    /// The task's failures in a row before this attempt.
+    pub tries: Vec<FailedTry>,
     pub own_work: bool,
 }
 
@@ -48,7 +51,7 @@ impl Finding {
             .map(|gate| capture::parent_gate_report(gate, &verdict));
         let mark = gate
             .as_ref()
-            .and_then(|gate| capture::mark_of(&gate.output_tail));
+            .and_then(|gate| capture::mark_of(&gate.output, MarkSource::Gate));
         let verdict = told(verdict, gate.as_ref());
         Self {
             start: UnfinishedAttempt {
@@ -67,6 +70,7 @@ impl Finding {
             mark,
             learnings: Vec::new(),
             view: None,
+            tries: Vec::new(),
             own_work: true,
         }
     }
@@ -83,12 +87,17 @@ impl Run<'_, '_> {
         let verdict = finding.verdict.clone();
         let message = verdict.message.clone();
         let (agent, signals) = (&finding.agent, &finding.signals);
-        let difficulty = signals.as_ref().and_then(|signals| signals.difficulty);
-        let next_model = signals
-            .as_ref()
-            .and_then(|signals| signals.next_model.clone());
         let policy = &self.engine.settings.policy;
-        let after = after_attempt(&claimed.metrics, &verdict, difficulty, next_model, policy);
+        let why = why_blocked(&finding);
+        let said = Said {
+            difficulty: signals.as_ref().and_then(|signals| signals.difficulty),
+            next_model: signals
+                .as_ref()
+                .and_then(|signals| signals.next_model.as_deref()),
+            why: why.as_deref(),
+            stuck: course(&tries_with(&finding), policy).stuck,
+        };
+        let after = after_attempt(&claimed.metrics, &verdict, &said, policy);
         let ended_at = self.engine.clock.now();
         let (status, reason) = match &after.next {
             TaskNext::Done => (Status::Done, None),
@@ -97,7 +106,7 @@ impl Run<'_, '_> {
         };
         let usage = agent.as_ref().map(|agent| agent.usage).unwrap_or_default();
         let cost_usd = self.cost(&finding);
-        let lesson = self.lesson(claimed, &finding);
+        let lesson = self.lesson(claimed, &finding, cost_usd, after.metrics.difficulty);
         let event = self.event(EventKind::AttemptFinished(Box::new(AttemptFinished {
             task: TaskRef::from(&claimed.task),
             attempt: claimed.tries.counted + 1,
@@ -155,7 +164,6 @@ impl Run<'_, '_> {
             report: finding.report,
             learnings: finding.learnings,
             lesson,
-            difficulty,
             metrics: after.metrics,
             next: after.next,
             own_work: finding.own_work,
@@ -186,7 +194,13 @@ impl Run<'_, '_> {
     }
 
     /// What the attempt teaches about its model and its task; nothing, where it does not count.
-    fn lesson(&self, claimed: &Claimed, finding: &Finding) -> Option<Lesson> {
+    fn lesson(
+        &self,
+        claimed: &Claimed,
+        finding: &Finding,
+        cost_usd: Option<f64>,
+        estimate: Option<Difficulty>,
+    ) -> Option<Lesson> {
         let view = finding.view.clone().filter(|_| finding.verdict.counted)?;
         let mut profile = Profile::of(&claimed.task);
         profile.add_files(finding.git.files_changed.as_deref().unwrap_or_default());
@@ -194,12 +208,13 @@ impl Run<'_, '_> {
             profile.add_text(tag);
         }
         let agent = self.engine.agent;
-        let prices = agent.prices().iter();
         Some(Lesson {
+            model: finding.start.model.clone()?,
+            done: finding.verdict.outcome == Outcome::Done,
+            cost_usd,
+            estimate,
             ladder: agent.ladder().to_vec(),
-            prices: prices
-                .map(|(model, price)| (model.clone(), price.output))
-                .collect(),
+            prices: agent.prices().clone(),
             view,
             profile,
         })
@@ -211,6 +226,46 @@ impl Run<'_, '_> {
         self.show(EventKind::Progress { tasks, cost_usd });
         Ok(())
     }
+}
+
+/// Why the agent cannot go on, in its own words where there are any.
+fn why_blocked(finding: &Finding) -> Option<String> {
+    let report = finding.report.as_ref()?;
+    let said = finding
+        .agent
+        .as_ref()
+        .map(|agent| text::without_signals(&agent.result_text));
+    let said = said
+        .as_deref()
+        .and_then(|said| said.lines().find(|line| !line.trim().is_empty()));
+    let signals = finding.signals.as_ref();
+    let reason = signals.and_then(|signals| signals.failure_reason.as_deref());
+    let why = match (report.auto, reason, said) {
+        (false, _, _) => report.why_it_failed.as_str(),
+        (true, Some(reason), _) => reason,
+        (true, None, Some(said)) => said,
+        (true, None, None) => report.why_it_failed.as_str(),
+    };
+    Some(text::one_line(&text::mask_secrets(why), 300))
+}
+
+/// The task's failures in a row with this one, if it is one.
+fn tries_with(finding: &Finding) -> Vec<FailedTry> {
+    let mut tries = finding.tries.clone();
+    if finding.report.is_some() && finding.view.is_some() {
+        let git = &finding.git;
+        let (model, rationale) = (&finding.start.model, &finding.start.rationale);
+        tries.push(FailedTry {
+            changed: git.files_changed.as_ref().map(|files| !files.is_empty()),
+            committed: git.commit_after.is_some() && git.commit_before != git.commit_after,
+            ..marked_try(
+                model.as_deref().unwrap_or_default(),
+                rationale.as_deref().unwrap_or_default(),
+                finding.mark.as_ref(),
+            )
+        });
+    }
+    tries
 }
 
 /// The verdict with its message made fit for people: one masked line, and a failed gate told by what it said.

@@ -15,10 +15,13 @@ use crate::decide::{
     Course, Decision, FailedTry, ModelQuestion, Worth, choose_model, course, is_planning,
     needs_experience, stance, task_view,
 };
-use crate::model::{LearningId, ModelChoice, Recent, Status, Task, TaskMetrics, Timestamp};
+use crate::model::{
+    ChosenBy, FailureMark, LearningId, MarkSource, ModelChoice, NO_MODEL, Recent, Status, Task,
+    TaskMetrics, Timestamp,
+};
 use crate::project::Project;
 use crate::recall::{Candidate, RecallPolicy};
-use crate::store::{PastFailure, RunRates, Scope, Store, StoreError};
+use crate::store::{PastFailure, RunRates, Store, StoreError};
 
 /// Why a prompt could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +51,8 @@ pub struct Prompt {
     pub ask_human: Option<String>,
     /// The task as the choice of the model saw it.
     pub view: TaskView,
+    /// Its failures in a row so far.
+    pub tries: Vec<FailedTry>,
     /// The rules for signals.
     pub rules: String,
     /// The task with its memory.
@@ -134,16 +139,16 @@ impl Prompter<'_> {
         rates: RunRates,
     ) -> Result<Prompt, PromptError> {
         let failures = self.store.failures(&task.id)?;
-        let in_a_row = self.in_a_row(&failures, metrics);
-        let course = course(&in_a_row, &self.settings.policy);
-        let (decision, view) = self.decide(task, metrics, &in_a_row, &course)?;
+        let tries = failed_tries(in_a_row(&failures, metrics));
+        let course = course(&tries, &self.settings.policy);
+        let asked = agents_attempts(&failures, metrics);
+        let (decision, view) = self.decide(task, metrics, asked, &tries, &course)?;
         let choice = decision.choice;
-        let approaches = failures
-            .iter()
-            .filter_map(|failure| failure.report.as_ref());
         let further_lines = stance(
             &course,
-            approaches.map(|report| report.what_was_tried.as_str()),
+            approaches(in_a_row(&failures, metrics))
+                .iter()
+                .map(String::as_str),
         );
         let task_data = self.task_part(task)?;
         let recalled = self.recall(task, &task_data, failures.last())?;
@@ -162,7 +167,7 @@ impl Prompter<'_> {
                 run_total: rates.counted,
                 model: choice.model.clone(),
                 rationale: choice.rationale.clone(),
-                stuck: metrics.stuck,
+                stuck: metrics.stuck || course.stuck,
                 further_lines,
             },
             phase_failures: Vec::new(),
@@ -176,6 +181,7 @@ impl Prompter<'_> {
             choice,
             ask_human: decision.ask_human,
             view,
+            tries,
             rules,
             task: task_part,
             learnings: rendered
@@ -190,9 +196,11 @@ impl Prompter<'_> {
 
     /// The model of a task's next attempt, or that a person should be asked instead.
     pub fn decision(&self, task: &Task, metrics: &TaskMetrics) -> Result<Decision, PromptError> {
-        let in_a_row = self.in_a_row(&self.store.failures(&task.id)?, metrics);
-        let course = course(&in_a_row, &self.settings.policy);
-        Ok(self.decide(task, metrics, &in_a_row, &course)?.0)
+        let failures = self.store.failures(&task.id)?;
+        let tries = failed_tries(in_a_row(&failures, metrics));
+        let course = course(&tries, &self.settings.policy);
+        let asked = agents_attempts(&failures, metrics);
+        Ok(self.decide(task, metrics, asked, &tries, &course)?.0)
     }
 
     fn recall(
@@ -216,18 +224,12 @@ impl Prompter<'_> {
         )
     }
 
-    /// The failures since the last success.
-    fn in_a_row(&self, failures: &[PastFailure], metrics: &TaskMetrics) -> Vec<FailedTry> {
-        let in_a_row = usize::try_from(metrics.consecutive_failures).unwrap_or(usize::MAX);
-        let skip = failures.len().saturating_sub(in_a_row);
-        failures.iter().skip(skip).map(failed_try).collect()
-    }
-
     /// The model, and the task as the choice saw it.
     fn decide(
         &self,
         task: &Task,
         metrics: &TaskMetrics,
+        attempts: u32,
         tries: &[FailedTry],
         course: &Course,
     ) -> Result<(Decision, TaskView), StoreError> {
@@ -242,7 +244,7 @@ impl Prompter<'_> {
             configured: self.settings.model.as_deref(),
             planning: is_planning(&task.title),
             difficulty: metrics.difficulty,
-            attempts: metrics.total_attempts,
+            attempts,
             failures: metrics.consecutive_failures,
             tries,
             course,
@@ -252,7 +254,6 @@ impl Prompter<'_> {
                 beliefs: None,
                 value_usd: self.settings.value_usd,
                 max_attempts: self.settings.policy.max_attempts,
-                go_ahead: matches!(&self.settings.scope, Scope::Below(named) if named.contains(&task.id)),
             },
         };
         let experience = if needs_experience(&bare) {
@@ -336,16 +337,66 @@ fn shown(candidate: &Candidate) -> ShownLearning {
     }
 }
 
+/// The failures since the last success.
+fn in_a_row<'f>(failures: &'f [PastFailure], metrics: &TaskMetrics) -> &'f [PastFailure] {
+    let in_a_row = usize::try_from(metrics.consecutive_failures).unwrap_or(usize::MAX);
+    let skip = failures.len().saturating_sub(in_a_row);
+    failures.get(skip..).unwrap_or_default()
+}
+
+/// Attempts that an agent made: a parent's own gate is none.
+fn agents_attempts(failures: &[PastFailure], metrics: &TaskMetrics) -> u32 {
+    let gates = failures.iter().filter(|failure| failure.model == NO_MODEL);
+    let gates = u32::try_from(gates.count()).unwrap_or(u32::MAX);
+    metrics.total_attempts.saturating_sub(gates)
+}
+
+/// What was tried, by the reports; else what was changed.
+fn approaches(failures: &[PastFailure]) -> Vec<String> {
+    let reports = failures
+        .iter()
+        .filter_map(|failure| failure.report.as_ref());
+    reports
+        .map(|report| {
+            let files = report.relevant_files.iter().take(3).cloned();
+            match report.what_was_tried.trim() {
+                "" if report.relevant_files.is_empty() => String::new(),
+                "" => format!("changing {}", files.collect::<Vec<_>>().join(", ")),
+                tried => tried.to_owned(),
+            }
+        })
+        .collect()
+}
+
+/// What agents' failures show; a parent's own gate is no agent's.
+fn failed_tries(failures: &[PastFailure]) -> Vec<FailedTry> {
+    let by_agents = failures.iter().filter(|failure| failure.model != NO_MODEL);
+    by_agents.map(failed_try).collect()
+}
+
 fn failed_try(failure: &PastFailure) -> FailedTry {
-    let mark = failure.mark.as_ref();
     FailedTry {
-        model: failure.model.clone(),
-        coarse: mark.map(|mark| mark.coarse.clone()),
-        fine: mark.map(|mark| mark.fine.clone()),
-        failing: mark.map(|mark| mark.failing.clone()).unwrap_or_default(),
         changed: failure.changed,
         committed: failure.committed,
         cost_usd: failure.cost_usd,
+        ..marked_try(
+            &failure.model,
+            failure.rationale.as_deref().unwrap_or_default(),
+            failure.mark.as_ref(),
+        )
+    }
+}
+
+/// A failed try of this model, chosen for this reason, with what it is recognised by.
+pub(super) fn marked_try(model: &str, rationale: &str, mark: Option<&FailureMark>) -> FailedTry {
+    FailedTry {
+        model: model.to_owned(),
+        chosen_by: ChosenBy::from_rationale(rationale),
+        coarse: mark.map(|mark| mark.coarse.clone()),
+        fine: mark.map(|mark| mark.fine.clone()),
+        failing: mark.map(|mark| mark.failing.clone()).unwrap_or_default(),
+        prose: mark.is_some_and(|mark| mark.source == MarkSource::Text),
+        ..FailedTry::default()
     }
 }
 

@@ -149,7 +149,6 @@ impl Recovery<'_> {
             report: counted.then(capture::lost_report),
             learnings: said.map(|said| learnt(&said, &task)).unwrap_or_default(),
             lesson: None,
-            difficulty: None,
             metrics: after.metrics,
             next: after.next,
             own_work: false,

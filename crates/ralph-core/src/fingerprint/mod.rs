@@ -21,7 +21,7 @@ mod runners;
 mod shape;
 
 pub use error_lines::reports_error;
-pub use relation::{Relation, relation, relation_of, same_failure};
+pub use relation::{Relation, relation};
 
 use compiler::Compiler;
 use error_lines::ErrorLines;

@@ -134,7 +134,9 @@ pub struct GateRecord {
     pub ended: String,
     /// It failed at first and passed when run again.
     pub flaky: bool,
-    /// End of its output, masked.
+    /// Its output within bounds, masked: what the failure is recognised by. Not stored.
+    pub output: String,
+    /// The end of that, which is stored.
     pub output_tail: String,
     /// Files its command names that the attempt changed.
     pub touched: Vec<String>,
@@ -151,9 +153,42 @@ pub struct GitRecord {
     pub files_changed: Option<Vec<String>>,
 }
 
+/// What a failure's fingerprint was taken from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarkSource {
+    /// The gate's output.
+    #[default]
+    Gate,
+    /// The trace in the agent's report.
+    Trace,
+    /// What the agent said: the same words mean the same failure, but other words mean nothing.
+    Text,
+}
+
+impl MarkSource {
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Trace => "trace",
+            Self::Text => "text",
+        }
+    }
+
+    /// Reads the stored name; what older versions stored came from the gate.
+    pub fn from_stored(text: Option<&str>) -> Self {
+        [Self::Trace, Self::Text]
+            .into_iter()
+            .find(|source| Some(source.as_str()) == text)
+            .unwrap_or_default()
+    }
+}
+
 /// What a failure is recognised by when it happens again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureMark {
+    /// What it was taken from.
+    pub source: MarkSource,
     /// Equal: the same failure.
     pub coarse: String,
     /// Equal: to the message.

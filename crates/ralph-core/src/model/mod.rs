@@ -12,7 +12,8 @@ mod task;
 mod time;
 
 pub use attempt::{
-    Attempt, AttemptDetail, FailureMark, GateOutcome, GateRecord, GitRecord, ReportRow, TaskMetrics,
+    Attempt, AttemptDetail, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource, ReportRow,
+    TaskMetrics,
 };
 pub use difficulty::Difficulty;
 pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
@@ -20,6 +21,6 @@ pub use learning::{Learning, LearningState, NewLearning, Record, Source, Unknown
 pub use neighbour::Neighbour;
 pub use outcome::{ErrorType, FailureClass, Outcome};
 pub use stats::{CategorySums, ModelSums, Recent, RetrySums, Stats, Sums, TaskSums};
-pub use strategy::{ModelChoice, NO_MODEL, Strategy, UnknownStrategy};
+pub use strategy::{ChosenBy, ModelChoice, NO_MODEL, Strategy, UnknownStrategy};
 pub use task::{NewTask, Status, Task, TaskEdit, UnknownStatus};
 pub use time::Timestamp;

@@ -15,6 +15,8 @@ pub struct Sums {
     pub cost_usd: Option<f64>,
     /// How long they took together.
     pub duration_ms: u64,
+    /// Counted attempts of which no cost is known.
+    pub without_cost: u64,
 }
 
 impl Sums {
@@ -27,11 +29,11 @@ impl Sums {
         self.done as f64 / self.attempts as f64
     }
 
-    /// What a done task cost, failures included; unknown where nothing is done or no cost is known.
+    /// What a done task cost, failures included; unknown where nothing is done or some cost is not known.
     #[must_use]
     pub fn cost_per_done(&self) -> Option<f64> {
         self.cost_usd
-            .filter(|_| self.done > 0)
+            .filter(|_| self.done > 0 && self.without_cost == 0)
             .map(|cost| cost / self.done as f64)
     }
 

@@ -70,6 +70,42 @@ impl fmt::Display for Strategy {
 /// The model in the record of a parent's own gate, which no agent ran.
 pub const NO_MODEL: &str = "none";
 
+/// Who chose the model of an attempt, the weakest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChosenBy {
+    /// The strategy.
+    #[default]
+    Strategy,
+    /// The task, which names its model.
+    Task,
+    /// The attempt before, which asked for it.
+    Hint,
+    /// `--model`.
+    CommandLine,
+}
+
+impl ChosenBy {
+    /// The reason that is given where it was not the strategy.
+    #[must_use]
+    pub fn rationale(self) -> Option<&'static str> {
+        match self {
+            Self::Strategy => None,
+            Self::Task => Some("the task's own model"),
+            Self::Hint => Some("hinted by previous iteration"),
+            Self::CommandLine => Some("given on the command line"),
+        }
+    }
+
+    /// Who it was, by the reason that was recorded.
+    #[must_use]
+    pub fn from_rationale(text: &str) -> Self {
+        [Self::Task, Self::Hint, Self::CommandLine]
+            .into_iter()
+            .find(|by| by.rationale() == Some(text))
+            .unwrap_or_default()
+    }
+}
+
 /// The model of one attempt, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ModelChoice {

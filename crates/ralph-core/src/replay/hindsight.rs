@@ -10,6 +10,8 @@ use super::world::{Options, World};
 pub struct BestFixed {
     /// The models, in order; empty: not to try was best.
     pub sequence: Vec<String>,
+    /// Whether all sequences were tried; else only those that went on from the best shorter ones.
+    pub exact: bool,
     /// How it did.
     #[serde(flatten)]
     pub score: Score,
@@ -18,11 +20,13 @@ pub struct BestFixed {
 /// Sequences of one length that are followed further. Fewer exist for 8 models and 4 attempts, so the search is exact
 /// up to 8 models and 5 attempts.
 const MOST_SEQUENCES: usize = 4_096;
+/// Numbers of unsolved tasks that are kept at a time: a few hundred megabytes at most.
+const MOST_UNSOLVED: usize = 40_000_000;
 
 #[derive(Clone)]
 struct Prefix {
     rungs: Vec<usize>,
-    unsolved: Vec<usize>,
+    unsolved: Vec<u32>,
     cost: f64,
     loss: f64,
 }
@@ -31,12 +35,13 @@ struct Prefix {
 pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
     let start = Prefix {
         rungs: Vec::new(),
-        unsolved: (0..world.tasks.len()).collect(),
+        unsolved: (0..u32::try_from(world.tasks.len()).unwrap_or(u32::MAX)).collect(),
         cost: 0.0,
         loss: 0.0,
     };
     let mut best = start.rungs.clone();
     let mut least = options.value_usd * start.unsolved.iter().map(|_| 1.0).sum::<f64>();
+    let mut exact = true;
     let mut layer = vec![start];
     for _ in 0..options.attempts {
         let mut next = Vec::new();
@@ -50,9 +55,12 @@ pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
                 next.push(longer);
             }
         }
-        if next.len() > MOST_SEQUENCES {
+        let most = (MOST_UNSOLVED / world.tasks.len().max(1) / options.ladder.len().max(1))
+            .clamp(1, MOST_SEQUENCES);
+        if next.len() > most {
+            exact = false;
             next.sort_by(|a, b| a.loss.total_cmp(&b.loss));
-            next.truncate(MOST_SEQUENCES);
+            next.truncate(most);
         }
         layer = next;
     }
@@ -61,6 +69,7 @@ pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
         .filter_map(|rung| options.ladder.get(*rung).cloned());
     BestFixed {
         sequence: names.collect(),
+        exact,
         score: play_sequence(world, options, "best fixed", &best),
     }
 }
@@ -74,7 +83,7 @@ fn extend(prefix: &Prefix, rung: usize, world: &World, value: f64) -> Prefix {
     let mut cost = prefix.cost;
     let mut unsolved = Vec::new();
     for number in &prefix.unsolved {
-        let Some(task) = world.tasks.get(*number) else {
+        let Some(task) = world.tasks.get(*number as usize) else {
             continue;
         };
         let outcome = task.outcome(rung, earlier);

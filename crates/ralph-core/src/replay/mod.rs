@@ -28,6 +28,10 @@ pub struct Report {
     pub tasks: usize,
     /// Tasks left out because a model of the ladder has no record.
     pub skipped: usize,
+    /// Outcomes nobody recorded, drawn by the rate of the model instead.
+    pub imputed: usize,
+    /// Models of the ladder of which no cost is recorded; they are taken to cost nothing.
+    pub without_cost: Vec<String>,
     /// In the order in which Ralph lists them.
     pub strategies: Vec<Score>,
     /// The best fixed sequence in hindsight.
@@ -49,6 +53,8 @@ pub fn replay(rows: &[Row], options: &Options) -> Report {
     Report {
         tasks: world.tasks.len(),
         skipped: world.skipped,
+        imputed: world.imputed,
+        without_cost: world.without_cost.clone(),
         strategies,
         best_fixed: best_fixed(&world, options),
         oracle: oracle(&world, options),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::world::{Options, Outcome, Task, World};
-use crate::adaptive::{Beliefs, TaskView, Tuning, observe};
+use crate::adaptive::{Beliefs, Seen, TaskView, Tuning, observe};
 use crate::decide::{
     Course, FailedTry, ModelQuestion, Policy, RECENT_WINDOW, Worth, choose_model, course, task_view,
 };
@@ -173,7 +173,6 @@ impl Player<'_> {
                 beliefs: Some(&self.beliefs),
                 value_usd: self.options.value_usd,
                 max_attempts: self.options.attempts,
-                go_ahead: false,
             },
         }
     }
@@ -186,14 +185,13 @@ impl Player<'_> {
         if self.strategy == Strategy::Adaptive {
             let ladder = &self.options.ladder;
             let cost = Some(outcome.cost);
-            observe(
-                &mut self.beliefs,
-                ladder,
-                view,
+            let seen = Seen {
                 model,
-                outcome.success,
+                success: outcome.success,
                 cost,
-            );
+                estimate: view.difficulty,
+            };
+            observe(&mut self.beliefs, ladder, view, &seen);
         }
     }
 }

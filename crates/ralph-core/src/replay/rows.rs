@@ -1,9 +1,11 @@
 //! Recorded outcomes, read from a table.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use super::table;
 use crate::model::Difficulty;
+use crate::text::one_line;
 
 /// What one attempt came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +41,7 @@ impl fmt::Display for RowError {
             Self::Empty => f.write_str("the file is empty"),
             Self::NoColumn(name) => write!(f, "there is no column `{name}`"),
             Self::BadField(line, name, text) => {
-                write!(f, "line {line}: `{text}` is no {name}")
+                write!(f, "line {line}: `{}` is no {name}", one_line(text, 60))
             }
         }
     }
@@ -64,12 +66,22 @@ pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
     let (success, cost) = (need("success")?, need("cost_usd")?);
     let (difficulty, attempt) = (find("difficulty"), find("attempt"));
     let mut rows = Vec::new();
+    let mut tried: HashMap<(String, String), u32> = HashMap::new();
     for (line, fields) in lines {
         let field = |place: usize| fields.get(place).map_or("", |field| field.trim());
         let bad = |name, place| RowError::BadField(line, name, field(place).to_owned());
+        for (name, place) in [("task", task), ("model", model)] {
+            if field(place).is_empty() {
+                return Err(bad(name, place));
+            }
+        }
+        let (task, model) = (field(task).to_owned(), field(model).to_owned());
+        // Without a number, rows of one model on one task are its attempts in order.
+        let next = tried.entry((task.clone(), model.clone())).or_default();
+        *next += 1;
         rows.push(Row {
-            task: field(task).to_owned(),
-            model: field(model).to_owned(),
+            task,
+            model,
             success: truth(field(success)).ok_or_else(|| bad("success", success))?,
             cost_usd: match field(cost) {
                 "" => None,
@@ -77,8 +89,12 @@ pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
             },
             difficulty: difficulty.and_then(|place| estimate(field(place))),
             attempt: match attempt.map(|place| (place, field(place))) {
-                None | Some((_, "")) => 1,
-                Some((place, text)) => text.parse().map_err(|_| bad("attempt", place))?,
+                None | Some((_, "")) => *next,
+                Some((place, text)) => text
+                    .parse()
+                    .ok()
+                    .filter(|number| *number > 0)
+                    .ok_or_else(|| bad("attempt", place))?,
             },
         });
     }
@@ -98,8 +114,8 @@ fn estimate(text: &str) -> Option<Difficulty> {
 
 fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
-        "1" | "true" => Some(true),
-        "0" | "false" => Some(false),
+        "1" | "1.0" | "true" => Some(true),
+        "0" | "0.0" | "false" => Some(false),
         _ => None,
     }
 }
@@ -150,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn rows_without_a_number_are_attempts_in_order() {
+        let rows = read("task,model,success,cost_usd\nt,m,0,1\nt,m,1.0,2\nt,n,0,1\n").unwrap();
+        let numbers: Vec<u32> = rows.iter().map(|row| row.attempt).collect();
+        assert_eq!(numbers, [1, 2, 1]);
+        assert!(rows[1].success);
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named() {
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(error(""), "the file is empty");
@@ -169,6 +193,14 @@ mod tests {
         assert_eq!(
             error(&format!("{heading}t,m,1,1,x\n")),
             "line 2: `x` is no attempt"
+        );
+        assert_eq!(
+            error(&format!("{heading},m,1,1,1\n")),
+            "line 2: `` is no task"
+        );
+        assert_eq!(
+            error(&format!("{heading}t,m,1,1,0\n")),
+            "line 2: `0` is no attempt"
         );
     }
 }

@@ -19,8 +19,10 @@ pub struct Options {
     pub retry_success: f64,
     /// Decides the luck of retries nobody recorded.
     pub seed: u64,
-    /// The model of `fixed`; the middle rung if none is given.
+    /// The model that strategies start from; the middle rung if none is given.
     pub model: Option<String>,
+    /// Whether first tries nobody recorded are drawn by the model's rate. Else their tasks are left out.
+    pub impute: bool,
 }
 
 impl Default for Options {
@@ -32,6 +34,7 @@ impl Default for Options {
             retry_success: 0.17,
             seed: 0,
             model: None,
+            impute: false,
         }
     }
 }
@@ -83,13 +86,17 @@ pub struct World {
     pub tasks: Vec<Task>,
     /// Tasks left out because a model of the ladder has no record.
     pub skipped: usize,
+    /// Outcomes drawn because nobody recorded them.
+    pub imputed: usize,
+    /// Models of the ladder of which no cost is recorded.
+    pub without_cost: Vec<String>,
 }
 
 impl World {
     /// Settles what every possible attempt comes to, so that all strategies have the same luck.
     #[must_use]
     pub fn new(rows: &[Row], options: &Options) -> Self {
-        let means = mean_costs(rows);
+        let records = Records::new(rows);
         let mut order: Vec<&str> = Vec::new();
         let mut by_task: HashMap<&str, Vec<&Row>> = HashMap::new();
         for row in rows {
@@ -102,11 +109,16 @@ impl World {
         let mut world = Self {
             tasks: Vec::new(),
             skipped: 0,
+            imputed: 0,
+            without_cost: records.without_cost(&options.ladder),
         };
         for name in order {
             let rows = by_task.get(name).map_or(&[][..], Vec::as_slice);
-            match task(name, rows, &means, options) {
-                Some(task) => world.tasks.push(task),
+            match task(name, rows, &records, options) {
+                Some((task, imputed)) => {
+                    world.tasks.push(task);
+                    world.imputed += imputed;
+                }
                 None => world.skipped += 1,
             }
         }
@@ -114,39 +126,89 @@ impl World {
     }
 }
 
-/// Where a cost was not recorded, the model's mean stands in for it: zero would flatter the model.
-fn mean_costs(rows: &[Row]) -> BTreeMap<&str, f64> {
-    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for row in rows {
-        if let Some(cost) = row.cost_usd {
-            let (sum, number) = sums.entry(&row.model).or_default();
-            *sum += cost;
-            *number += 1.0;
-        }
-    }
-    sums.into_iter()
-        .map(|(model, (sum, number))| (model, sum / number))
-        .collect()
+/// What all rows together say of the models.
+struct Records<'r> {
+    /// Sum and number of known costs.
+    costs: BTreeMap<&'r str, (f64, f64)>,
+    /// Successes and number of first tries, by difficulty and over all.
+    firsts: BTreeMap<(&'r str, Option<Difficulty>), (f64, f64)>,
 }
 
-fn task(name: &str, rows: &[&Row], means: &BTreeMap<&str, f64>, options: &Options) -> Option<Task> {
+/// Imagined first tries of a difficulty that go as the model's tries go over all.
+const BACKGROUND: f64 = 3.0;
+
+impl<'r> Records<'r> {
+    fn new(rows: &'r [Row]) -> Self {
+        let mut records = Self {
+            costs: BTreeMap::new(),
+            firsts: BTreeMap::new(),
+        };
+        for row in rows {
+            if let Some(cost) = row.cost_usd {
+                let (sum, number) = records.costs.entry(&row.model).or_default();
+                *sum += cost;
+                *number += 1.0;
+            }
+            if row.attempt > 1 {
+                continue;
+            }
+            let of_all = row.difficulty.map(|_| None);
+            for difficulty in [Some(row.difficulty), of_all].into_iter().flatten() {
+                let (done, tries) = records.firsts.entry((&row.model, difficulty)).or_default();
+                *done += if row.success { 1.0 } else { 0.0 };
+                *tries += 1.0;
+            }
+        }
+        records
+    }
+
+    /// Where a cost was not recorded, the model's mean stands in for it: zero would flatter the model.
+    fn cost(&self, model: &str) -> f64 {
+        self.costs
+            .get(model)
+            .map_or(0.0, |(sum, number)| sum / number)
+    }
+
+    fn without_cost(&self, ladder: &[String]) -> Vec<String> {
+        let unknown = |model: &&String| !self.costs.contains_key(model.as_str());
+        ladder.iter().filter(unknown).cloned().collect()
+    }
+
+    /// How often a model's first try succeeds on tasks of this difficulty; none where it was never tried.
+    fn rate(&self, model: &str, difficulty: Option<Difficulty>) -> Option<f64> {
+        let (done, tries) = self.firsts.get(&(model, None))?;
+        let overall = done / tries;
+        let (done, tries) = match difficulty {
+            Some(_) => self
+                .firsts
+                .get(&(model, difficulty))
+                .copied()
+                .unwrap_or_default(),
+            None => return Some(overall),
+        };
+        Some((done + BACKGROUND * overall) / (tries + BACKGROUND))
+    }
+}
+
+/// A task, and how many of its first tries were drawn; none where one is unknown.
+fn task(
+    name: &str,
+    rows: &[&Row],
+    records: &Records<'_>,
+    options: &Options,
+) -> Option<(Task, usize)> {
     let difficulty = rows.iter().find_map(|row| row.difficulty);
+    let mut imputed = 0;
     let mut all = Vec::new();
     for model in &options.ladder {
-        let mut own: Vec<&&Row> = rows.iter().filter(|row| row.model == *model).collect();
-        own.sort_by_key(|row| row.attempt);
-        // Two rows for one attempt: the first counts.
-        own.dedup_by_key(|row| row.attempt);
-        let mut tries: Vec<Outcome> = Vec::new();
-        for row in own {
-            let mean = means.get(row.model.as_str()).copied().unwrap_or(0.0);
+        let mut tries = recorded(rows, model, records);
+        if tries.is_empty() && options.impute {
+            let rate = records.rate(model, difficulty)?;
             tries.push(Outcome {
-                success: row.success,
-                cost: row.cost_usd.unwrap_or(mean),
+                success: luck(options.seed, name, model, 0) < rate,
+                cost: records.cost(model),
             });
-            if row.success {
-                break;
-            }
+            imputed += 1;
         }
         let mut last = *tries.last()?;
         tries.truncate(options.attempts as usize);
@@ -159,10 +221,30 @@ fn task(name: &str, rows: &[&Row], means: &BTreeMap<&str, f64>, options: &Option
         }
         all.push(tries);
     }
-    Some(Task {
+    let task = Task {
         difficulty,
         tries: all,
-    })
+    };
+    Some((task, imputed))
+}
+
+/// What a model's tries on a task came to, up to its first success.
+fn recorded(rows: &[&Row], model: &str, records: &Records<'_>) -> Vec<Outcome> {
+    let mut own: Vec<&&Row> = rows.iter().filter(|row| row.model == model).collect();
+    own.sort_by_key(|row| row.attempt);
+    // Two rows for one attempt: the first counts.
+    own.dedup_by_key(|row| row.attempt);
+    let mut tries: Vec<Outcome> = Vec::new();
+    for row in own {
+        tries.push(Outcome {
+            success: row.success,
+            cost: row.cost_usd.unwrap_or_else(|| records.cost(model)),
+        });
+        if row.success {
+            break;
+        }
+    }
+    tries
 }
 
 /// Between 0 and 1, evenly, the same for the same retry.

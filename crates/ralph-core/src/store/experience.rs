@@ -1,21 +1,47 @@
 //! What attempts taught, as it goes into the store and comes out of it.
 
 use super::Result;
-use crate::adaptive::{Beliefs, TaskView};
+use crate::adaptive::{Beliefs, Seen, TaskView, observe};
+use crate::agent::{Prices, output_prices};
 use crate::alike::{Frequencies, Profile, Tried};
-use crate::model::{Recent, TaskId};
+use crate::model::{Difficulty, Recent, TaskId};
 
 /// What is to be learnt from a counted attempt.
 #[derive(Clone, Debug)]
 pub struct Lesson {
+    /// The model that made it.
+    pub model: String,
+    /// Whether the task was done.
+    pub done: bool,
+    /// What it cost, as far as is known.
+    pub cost_usd: Option<f64>,
+    /// How hard the agent says the task is, by its last word.
+    pub estimate: Option<Difficulty>,
     /// The agent's models, cheapest first.
     pub ladder: Vec<String>,
-    /// What models are said to cost, in one unit for all.
-    pub prices: Vec<(String, f64)>,
+    /// What models are said to cost.
+    pub prices: Prices,
     /// The task as the policy saw it before the attempt.
     pub view: TaskView,
     /// What the task is about, the files the attempt changed included.
     pub profile: Profile,
+}
+
+impl Lesson {
+    /// What is believed after it.
+    #[must_use]
+    pub fn learnt(&self, before: &Beliefs) -> Beliefs {
+        let mut after = before.clone();
+        after.set_prices(&self.ladder, output_prices(&self.prices));
+        let seen = Seen {
+            model: &self.model,
+            success: self.done,
+            cost: self.cost_usd,
+            estimate: self.estimate,
+        };
+        observe(&mut after, &self.ladder, &self.view, &seen);
+        after
+    }
 }
 
 /// What tasks and models taught so far.

@@ -6,8 +6,8 @@ use super::Lesson;
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
-    Difficulty, ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning,
-    Outcome, ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
+    ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning, Outcome,
+    ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
 };
 
 /// Which tasks a run may touch.
@@ -396,8 +396,6 @@ pub struct Capture {
     pub learnings: Vec<NewLearning>,
     /// What the attempt teaches about its model and its task; none for what no agent's work decided.
     pub lesson: Option<Lesson>,
-    /// The agent's estimate.
-    pub difficulty: Option<Difficulty>,
     /// Counters after this attempt.
     pub metrics: TaskMetrics,
     /// What becomes of the task.
@@ -429,6 +427,8 @@ pub struct PastFailure {
     pub committed: bool,
     /// What it cost, as far as is known.
     pub cost_usd: Option<f64>,
+    /// Why its model was chosen.
+    pub rationale: Option<String>,
 }
 
 /// Which failures are wanted; all conditions must hold.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ralph_core::adaptive::DEFAULT_VALUE_USD;
-use ralph_core::model::{Attempt, Difficulty, Outcome, TaskId};
+use ralph_core::model::{Attempt, Difficulty, NO_MODEL, Outcome, TaskId};
 use ralph_core::replay::{Options, Report, Row, Score, read, replay};
 use ralph_core::store::HistoryStore;
+use ralph_core::text::one_line;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::build_agent;
@@ -17,7 +18,7 @@ use crate::{input, output};
 
 /// Compare strategies on recorded outcomes: which would have solved how much, for how much.
 ///
-/// FILE is a table (CSV) with the columns task, model, success, cost_usd and optionally difficulty and attempt. What is
+/// Give a FILE or --history. FILE is a table (CSV) with the columns task, model, success, cost_usd and optionally difficulty and attempt. What is
 /// compared is cost per task plus the value of what stays unsolved. Tasks come in the order of the file, and `adaptive`
 /// learns as it goes.
 #[derive(Debug, clap::Args)]
@@ -32,7 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     ladder: Vec<String>,
     /// What a solved task is worth, in dollars.
-    #[arg(long, value_name = "USD", default_value_t = DEFAULT_VALUE_USD, value_parser = amount)]
+    #[arg(long, value_name = "USD", default_value_t = DEFAULT_VALUE_USD, value_parser = amount,
+        allow_negative_numbers = true)]
     value: f64,
     /// Attempts per task at most.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=20))]
@@ -49,36 +51,27 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let (rows, mut ladder) = match &args.file {
+    let (rows, ladder) = match &args.file {
         Some(file) => (from_file(dir, file)?, args.ladder.clone()),
         None => of_project(dir, args)?,
     };
-    for model in &mut ladder {
-        *model = model.trim().to_owned();
-    }
-    ladder.retain(|model| !model.is_empty());
-    if ladder.is_empty() {
-        let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
-        models.sort_unstable();
-        models.dedup();
-        return Err(
-            CommandError::usage("which models? give --ladder, cheapest first")
-                .hint(format_args!("there are outcomes of: {}", models.join(", "))),
-        );
+    if rows.is_empty() {
+        return Err(CommandError::usage("there are no outcomes to replay"));
     }
     let options = Options {
-        ladder,
+        ladder: known_ladder(&rows, ladder, args)?,
         value_usd: args.value,
         attempts: args.attempts,
         retry_success: args.retry_success,
         seed: args.seed,
         model: None,
+        impute: args.file.is_none(),
     };
     let report = replay(&rows, &options);
     if report.tasks == 0 {
         return Err(CommandError::usage(format_args!(
             "no task has an outcome of every model of the ladder {}",
-            options.ladder.join(", ")
+            one_line(&options.ladder.join(", "), 300)
         ))
         .hint("leave out models that were hardly tried"));
     }
@@ -88,6 +81,45 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         output::text(human(&report));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The ladder, with models that have outcomes only; in the project's own history the others are left out.
+fn known_ladder(
+    rows: &[Row],
+    mut ladder: Vec<String>,
+    args: &Args,
+) -> Result<Vec<String>, CommandError> {
+    let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
+    models.sort_unstable();
+    models.dedup();
+    let there_are = format!(
+        "there are outcomes of: {}",
+        one_line(&models.join(", "), 500)
+    );
+    for model in &mut ladder {
+        *model = model.trim().to_owned();
+    }
+    ladder.retain(|model| !model.is_empty());
+    if ladder.is_empty() {
+        return Err(
+            CommandError::usage("which models? give --ladder, cheapest first").hint(there_are),
+        );
+    }
+    let unknown = |model: &String| !models.contains(&model.as_str());
+    if let Some(model) = ladder.iter().find(|model| unknown(model))
+        && !args.ladder.is_empty()
+    {
+        let model = one_line(model, 60);
+        let message = format!("there is no outcome of `{model}`");
+        return Err(CommandError::usage(message).hint(there_are));
+    }
+    ladder.retain(|model| !unknown(model));
+    if ladder.is_empty() {
+        return Err(
+            CommandError::usage("none of the agent's models was tried yet").hint(there_are),
+        );
+    }
+    Ok(ladder)
 }
 
 fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> {
@@ -122,7 +154,8 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>)
     let mut difficulties: HashMap<TaskId, Option<Difficulty>> = HashMap::new();
     let mut rows: Vec<Row> = Vec::new();
     for attempt in workspace.store.history(None)? {
-        if !attempt.counted {
+        let by_agent = attempt.detail.agent.as_deref() == Some(agent.name());
+        if !attempt.counted || !by_agent || attempt.model == NO_MODEL {
             continue;
         }
         let Attempt { task_id, model, .. } = attempt;
@@ -172,14 +205,30 @@ fn human(report: &Report) -> String {
         0 => String::new(),
         n => format!("; {n} left out for want of an outcome of every model"),
     };
+    let mut notes = String::new();
+    if report.imputed > 0 {
+        let n = format::counted(report.imputed as u64, "outcome");
+        notes.push_str(&format!(
+            "{n} nobody recorded: drawn by how often the model succeeds, so take the figures as a hint.\n"
+        ));
+    }
+    if !report.without_cost.is_empty() {
+        let models = one_line(&report.without_cost.join(", "), 300);
+        notes.push_str(&format!(
+            "No cost is recorded for {models}: taken as free.\n"
+        ));
+    }
+    if !report.best_fixed.exact {
+        notes.push_str("Not all fixed sequences could be tried.\n");
+    }
     format!(
-        "{tasks} played{skipped}. Loss is cost plus the value of what stays unsolved.\n\n{}",
+        "{tasks} played{skipped}. Loss is cost plus the value of what stays unsolved.\n{notes}\n{}",
         table.render()
     )
 }
 
 fn amount(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 1e12).ok_or_else(|| "expected an amount from 0 on".to_owned())
+    number(text, 0.0, 1e12).ok_or_else(|| "expected an amount from 0 to 1e12".to_owned())
 }
 
 fn chance(text: &str) -> Result<f64, String> {

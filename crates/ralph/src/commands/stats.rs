@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ralph_core::adaptive::{Expectation, expectations};
+use ralph_core::agent::output_prices;
 use ralph_core::model::{Stats, Sums};
 use ralph_core::store::{ExperienceStore, HistoryStore};
 use ralph_core::text::one_line;
@@ -55,9 +56,7 @@ fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
         return Ok(Vec::new());
     };
     let mut beliefs = workspace.store.beliefs(agent.name())?;
-    for (model, price) in agent.prices() {
-        beliefs.price(agent.ladder(), model, price.output);
-    }
+    beliefs.set_prices(agent.ladder(), output_prices(agent.prices()));
     Ok(expectations(&beliefs, agent.ladder()))
 }
 
@@ -93,6 +92,7 @@ fn sums(sums: &Sums, of: Value) -> Value {
         ("success_rate", json!(sums.success_rate())),
         ("cost_usd", json!(sums.cost_usd)),
         ("cost_per_done_usd", json!(sums.cost_per_done())),
+        ("attempts_without_cost", json!(sums.without_cost)),
         ("duration_ms", json!(sums.duration_ms)),
         ("mean_duration_ms", json!(sums.mean_duration_ms())),
     ] {
@@ -117,7 +117,7 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
     models.row(cells("all".into(), &stats.total));
     part("By model", &models);
     if expected.iter().any(|of| of.tries > 0) {
-        let mut table = Table::new(["", "FIRST TRIES", "CHANCE", "COST"]);
+        let mut table = Table::new(["", "SEEN", "CHANCE", "COST"]);
         for of in expected {
             table.row([
                 one_line(&of.model, 60),
@@ -147,15 +147,20 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
         }
         part("By kind of error", &errors);
     }
-    let mut tasks = Table::new(["TASK", "TRIES", "TIME", "COST", "STATUS", "MODELS", "TITLE"]);
+    let mut tasks = Table::new([
+        "TASK", "TRIES", "DONE", "RATE", "COST", "PER DONE", "TIME", "STATUS", "MODELS", "TITLE",
+    ]);
     for of in stats.tasks.iter().take(MOST_TASKS) {
         tasks.row([
             of.key
                 .as_ref()
                 .map_or(of.task_id.to_string(), ToString::to_string),
             of.sums.attempts.to_string(),
+            of.sums.done.to_string(),
+            percent(&of.sums),
+            at_least(&of.sums),
+            format::cost(of.sums.cost_per_done()),
             format::duration(Duration::from_millis(of.sums.duration_ms)),
-            format::cost(of.sums.cost_usd),
             style::status(of.status),
             one_line(&of.models.join(", "), 60),
             of.title.clone(),
@@ -170,6 +175,20 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
     text + "\n"
 }
 
+fn percent(sums: &Sums) -> String {
+    format!("{:.0}%", sums.success_rate() * 100.0)
+}
+
+/// The cost; where some of it is not known, what it is at least.
+fn at_least(sums: &Sums) -> String {
+    let known = format::cost(sums.cost_usd);
+    if sums.cost_usd.is_some() && sums.without_cost > 0 {
+        format!("≥{known}")
+    } else {
+        known
+    }
+}
+
 const SUM_HEADINGS: [&str; 7] = ["", "TRIES", "DONE", "RATE", "COST", "PER DONE", "MEAN TIME"];
 
 fn cells(name: String, sums: &Sums) -> [String; 7] {
@@ -177,8 +196,8 @@ fn cells(name: String, sums: &Sums) -> [String; 7] {
         name,
         sums.attempts.to_string(),
         sums.done.to_string(),
-        format!("{:.0}%", sums.success_rate() * 100.0),
-        format::cost(sums.cost_usd),
+        percent(sums),
+        at_least(sums),
         format::cost(sums.cost_per_done()),
         sums.mean_duration_ms()
             .map(|mean| format::duration(Duration::from_millis(mean)))

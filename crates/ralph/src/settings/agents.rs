@@ -107,6 +107,12 @@ pub(super) fn read(
             }
             "models" => {
                 agent.models = list(item).ok_or_else(|| wrong(field, "a list of names"))?;
+                if let Some(twice) = repeated(&agent.models) {
+                    return Err(wrong(
+                        field,
+                        &format!("each name once, `{twice}` is there twice"),
+                    ));
+                }
             }
             "args" => agent.args = list(item).ok_or_else(|| wrong(field, "a list of texts"))?,
             "env" => agent.env = env(item).ok_or_else(|| wrong(field, "a table of texts"))?,
@@ -175,6 +181,13 @@ fn list(item: &Item) -> Option<Vec<String>> {
         .iter()
         .map(|value| value.as_str().map(str::to_owned))
         .collect()
+}
+
+fn repeated(names: &[String]) -> Option<&String> {
+    let earlier = |place: usize| names.iter().take(place);
+    let mut all = names.iter().enumerate();
+    all.find(|(place, name)| earlier(*place).any(|other| other == *name))
+        .map(|(_, name)| name)
 }
 
 fn env(item: &Item) -> Option<Vec<(String, String)>> {

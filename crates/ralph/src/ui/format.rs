@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::model::{Attempt, Timestamp};
+use ralph_core::text::one_line;
 
 use super::style;
 use super::table::Table;
@@ -68,7 +69,15 @@ pub fn outcome(attempt: &Attempt) -> String {
 /// Attempts as a table.
 pub fn history(attempts: &[Attempt]) -> String {
     let mut table = Table::new([
-        "", "TASK", "TRY", "MODEL", "TIME", "COST", "STARTED", "OUTCOME",
+        "",
+        "TASK",
+        "TRY",
+        "MODEL",
+        "TIME",
+        "COST",
+        "STARTED",
+        "WHY THAT MODEL",
+        "OUTCOME",
     ]);
     for attempt in attempts {
         let name = attempt
@@ -94,6 +103,7 @@ pub fn history(attempts: &[Attempt]) -> String {
                 .map(|usd| cost(Some(usd)))
                 .unwrap_or_default(),
             time(attempt.started_at),
+            one_line(attempt.rationale.as_deref().unwrap_or_default(), 60),
             what,
         ]);
     }

@@ -92,3 +92,56 @@ fn replay_takes_the_projects_own_history() {
         (&json!(1), &json!(1.0))
     );
 }
+
+#[test]
+fn replay_of_an_ordinary_history_draws_what_nobody_tried_and_says_so() {
+    let project = Project::new();
+    project.agent(
+        "case $RALPH_MODEL.$RALPH_TASK_KEY in middle.b) echo \"<task-failed>$RALPH_TASK_ID</task-failed>\";;\n\
+         *) echo \"<task-done>$RALPH_TASK_ID</task-done>\";; esac",
+    );
+    let toml = project.read(".ralph.toml").replace(
+        "command = [\"sh\", \"agent.sh\"]",
+        "command = [\"sh\", \"agent.sh\"]\nmodels = [\"small\", \"middle\", \"large\"]",
+    );
+    project.write(".ralph.toml", &toml);
+    for key in ["a", "b", "c", "d"] {
+        project.add(&[&format!("Thing {key}"), "--key", key]);
+    }
+    project.ok(&["run"]);
+    let report = project.json(&["replay", "--history", "--json"]);
+    assert_eq!(
+        (&report["tasks"], &report["skipped"]),
+        (&json!(4), &json!(0))
+    );
+    assert_eq!(
+        report["imputed"],
+        json!(3),
+        "large on three tasks; small was never tried"
+    );
+    assert_eq!(report["without_cost"], json!(["middle", "large"]));
+    let human = project.ok(&["replay", "--history"]).stdout;
+    assert!(human.contains("3 outcomes nobody recorded"), "{human}");
+    assert!(
+        human.contains("No cost is recorded for middle, large"),
+        "{human}"
+    );
+}
+
+#[test]
+fn replay_names_unknown_models_and_keeps_control_characters_to_itself() {
+    let project = Project::empty();
+    project.write("outcomes.csv", &easy());
+    let other = ["replay", "outcomes.csv", "--ladder", "small,huge"];
+    let output = project.ralph(&other).expect_code(2);
+    assert!(
+        output.stderr.contains("there is no outcome of `huge`"),
+        "{}",
+        output.stderr
+    );
+    project.write("bad.csv", "task,model,success,cost_usd\na,m,\u{1b}[2Jx,1\n");
+    let output = project
+        .ralph(&["replay", "bad.csv", "--ladder", "m"])
+        .expect_code(2);
+    assert!(!output.stderr.contains('\u{1b}'), "{}", output.stderr);
+}

@@ -92,7 +92,11 @@ fn costs_are_summed_where_they_are_known() {
         .unwrap();
     let stats = project.json(&["stats", "--json"]);
     assert_eq!(stats["total"]["cost_usd"], json!(0.5));
-    assert_eq!(stats["total"]["cost_per_done_usd"], json!(0.25));
+    assert_eq!(stats["total"]["cost_per_done_usd"], json!(null));
+    assert_eq!(stats["total"]["attempts_without_cost"], json!(2));
+    assert_eq!(stats["by_model"][1]["cost_per_done_usd"], json!(0.5));
+    let human = project.ok(&["stats"]).stdout;
+    assert!(human.contains("≥$0.50"), "{human}");
     assert_eq!(
         stats["by_model"][0]["cost_usd"],
         json!(null),

@@ -163,6 +163,15 @@ fn str_05_a_done_attempt_clears_the_escalation() {
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
     assert_eq!(models(&project, "a"), ["sonnet", "sonnet", "opus"]);
+    let counters: (u32, bool) = project
+        .database()
+        .query_row(
+            "SELECT consecutive_failures, stuck_flag FROM strategy_metrics",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!(counters, (0, false));
     project.ok(&["task", "reset", "a"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let again = choices(&project).pop().unwrap();
@@ -181,9 +190,7 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let first = &all[0];
     assert_eq!(first.1, "haiku");
     assert!(
-        first
-            .2
-            .starts_with("adaptive: haiku first (60% likely, $0.3"),
+        first.2.starts_with("adaptive: haiku (60% likely, $0.3"),
         "{}",
         first.2
     );
@@ -234,7 +241,7 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
     let project = project("a. fail\n");
     project.add(&["Thing a", "--key", "a"]);
     project.add(&["Thing b", "--key", "b"]);
-    let run = ["run", "--strategy", "adaptive", "--value-usd", "1.2"];
+    let run = ["run", "--strategy", "adaptive", "--value-usd", "0.6"];
     let output = project.ralph(&run).expect_code(5);
     let task = project.task("a");
     assert_eq!(
@@ -246,7 +253,10 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
         reason.starts_with("adaptive: ask a human, not even "),
         "{reason}"
     );
-    assert!(reason.ends_with(" is worth trying for $1.2"), "{reason}");
+    assert!(
+        reason.ends_with(" is worth it for a task of $0.60 (value_usd)"),
+        "{reason}"
+    );
     assert!(
         output
             .stdout
@@ -260,32 +270,44 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
 }
 
 #[test]
-fn a_task_named_on_the_command_line_is_tried_whatever_it_is_worth() {
-    let project = project("");
+fn what_a_human_was_asked_about_is_tried_again_when_somebody_says_so() {
+    let project = project("a. fail\n");
     project.add(&["Thing a", "--key", "a"]);
     let run = ["run", "--strategy", "adaptive", "--value-usd", "0.001"];
     project.ralph(&run).expect_code(5);
-    assert!(project.history().is_empty());
+    let first = choices(&project);
+    assert_eq!(first.len(), 1);
+    assert_eq!(
+        first[0].2,
+        "adaptive: hardly worth it, but it is to be tried once"
+    );
     let told = project.ralph(&["status"]);
     assert!(
         told.stdout.contains("adaptive: ask a human"),
         "{}",
         told.stdout
     );
-    let named = ["run", "a", "--strategy", "adaptive", "--value-usd", "0.001"];
-    project.ok(&named);
-    assert_eq!(
-        choices(&project)[0].2,
-        "adaptive: hardly worth it, but asked for by name"
+    let dry = project.ok(&["run", "a", "--dry-run"]);
+    assert!(
+        dry.stdout.contains("a Thing a  attempt 2"),
+        "{}",
+        dry.stdout
     );
+    let named = ["run", "a", "--strategy", "adaptive", "--value-usd", "0.001"];
+    project.ralph(&named).expect_code(5);
+    assert_eq!(choices(&project).len(), 2);
+    project.ok(&["task", "reset", "a"]);
+    project.ralph(&run).expect_code(5);
+    assert_eq!(choices(&project).len(), 3);
 }
 
 #[test]
 fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
-    let mut project = project("");
+    let mut project = project("a. fail\n");
     project.set_env("RALPH_SET_RUN_STRATEGY", "adaptive");
     project.set_env("RALPH_SET_RUN_VALUE_USD", "0.001");
     project.add(&["Thing a", "--key", "a"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
     let dry = project.ok(&["run", "--dry-run"]);
     assert!(
         dry.stdout.contains("adaptive: ask a human"),
@@ -307,6 +329,110 @@ fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
     );
     let context = project.json(&["context", "a", "--json"]);
     assert!(context["ask_human"].is_string());
+}
+
+#[test]
+fn titles_of_any_letters_are_looked_up() {
+    let project = project("");
+    for (key, title) in [
+        ("a", "Draw aⓐb 🅱 ﷺ x٣ \"q\" widget"),
+        ("b", "Draw aⓐb 🅱 ﷺ x٣ \"q\" gadget"),
+    ] {
+        project.add(&[title, "--key", key, "--files", "src/ⓐ.rs"]);
+    }
+    project.ok(&["run"]);
+    assert_eq!(project.status_of("b"), "done");
+}
+
+#[test]
+fn dif_02_an_estimate_in_a_try_that_does_not_count_is_not_kept() {
+    let project = Project::new();
+    project.agent(
+        "echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}'\n\
+         echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":401,\"result\":\"<difficulty-estimate>blocked</difficulty-estimate>\"}'\n\
+         exit 1",
+    );
+    let toml = project.read(".ralph.toml").replace(
+        "command = [\"sh\", \"agent.sh\"]",
+        "command = [\"sh\", \"agent.sh\"]\noutput = \"claude\"",
+    );
+    project.write(".ralph.toml", &toml);
+    project.add(&["A", "--key", "a"]);
+    project.ralph(&["run"]).expect_code(1);
+    let rows: u32 = project
+        .database()
+        .query_row(
+            "SELECT count(*) FROM strategy_metrics WHERE difficulty_estimate IS NOT NULL",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(rows, 0);
+    assert_eq!(project.status_of("a"), "pending");
+}
+
+#[test]
+fn dif_03_a_blocked_task_keeps_the_agents_own_words() {
+    for (said, reason) in [
+        ("I need the API key.\\n", "I need the API key."),
+        ("", "the agent signalled failure"),
+    ] {
+        let project = Project::new();
+        project.agent(&format!(
+            "printf '{said}'\necho '<difficulty-estimate>blocked</difficulty-estimate>'\n\
+             echo \"<task-failed>$RALPH_TASK_ID</task-failed>\""
+        ));
+        project.add(&["A", "--key", "a"]);
+        project.ralph(&["run"]).expect_code(5);
+        let task = project.task("a");
+        let known = task["reason"].as_str().unwrap();
+        assert!(
+            known.starts_with("the agent says it is blocked: "),
+            "{known}"
+        );
+        assert!(said.is_empty() || known.ends_with(reason), "{known}");
+    }
+}
+
+#[test]
+fn fp_05_a_long_gate_output_is_recognised_by_its_failing_tests() {
+    let project = Project::new();
+    project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.write(
+        "gate.sh",
+        "echo 'FAILED tests/test_a.py::test_one - assert 1 == 0'\n\
+         for n in $(seq 2000); do echo \"ok line $n of much other output\"; done\nexit 1",
+    );
+    project.add(&["A", "--key", "a", "--verify", "sh gate.sh"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    let attempt = &project.history()[0];
+    assert_eq!(
+        attempt["failing_tests"],
+        json!(["tests/test_a.py::test_one"])
+    );
+    assert!(attempt["gate_output"].as_str().unwrap().len() <= 8 * 1024);
+}
+
+#[test]
+fn a_model_that_is_no_rung_is_used_with_a_warning() {
+    let project = project("");
+    project.add(&["A", "--key", "a"]);
+    let output = project.ok(&["run", "--model", "sonet"]);
+    assert!(
+        output
+            .stderr
+            .contains("`sonet` is not among the models of script"),
+        "{}",
+        output.stderr
+    );
+    let output = project
+        .ralph(&["run", "--strategy", "costoptimized"])
+        .expect_code(2);
+    assert!(
+        output.stderr.contains("did you mean `cost-optimized`?"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

@@ -65,9 +65,9 @@ fn outcome(
              tokens_cache_read, tokens_cache_write, session_id, agent_model, rationale, commit_before,
              commit_after, files_changed, gate_outcome, gate_flaky, gate_green_before,
              gate_files_changed, gate_output, log_path, summary, message, denials, service_retries,
-             limit_notice, fingerprint_coarse, fingerprint_fine, failing_tests)
+             limit_notice, fingerprint_coarse, fingerprint_fine, failing_tests, fingerprint_source)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39)",
+                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)",
     )?
     .execute(params![
         capture.task_id.as_str(),
@@ -109,6 +109,7 @@ fn outcome(
         mark.map(|mark| mark.coarse.as_str()),
         mark.map(|mark| mark.fine.as_str()),
         mark.map(|mark| rows::to_json(&mark.failing)),
+        mark.map(|mark| mark.source.as_str()),
     ])?;
     Ok(())
 }
@@ -167,7 +168,7 @@ fn metrics(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
         after.consecutive_failures,
         capture.counted.then_some(&now),
         done.then_some(&now),
-        capture.difficulty.map(|difficulty| difficulty.as_str()),
+        after.difficulty.map(|difficulty| difficulty.as_str()),
         if done { capture.start.model.as_deref() } else { None },
         after.stuck,
         after.next_model,

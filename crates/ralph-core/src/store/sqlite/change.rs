@@ -209,7 +209,8 @@ pub(super) fn reset(
         tx.prepare_cached("UPDATE tasks SET own_work = 0 WHERE id = ?1")?
             .execute([id.as_str()])?;
         tx.prepare_cached(
-            "UPDATE strategy_metrics SET consecutive_failures = 0, stuck_flag = 0, lost_in_a_row = 0
+            "UPDATE strategy_metrics SET consecutive_failures = 0, stuck_flag = 0, lost_in_a_row = 0,
+                 next_model = NULL
              WHERE task_id = ?1",
         )?
         .execute([id.as_str()])?;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{SqliteStore, rows};
-use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief, observe};
+use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief};
 use crate::alike::{Frequencies, Profile, Tried};
-use crate::model::{Difficulty, Key, Outcome, Recent, TaskId, Timestamp};
+use crate::model::{Difficulty, Key, Recent, TaskId, Timestamp};
 use crate::store::{Capture, ExperienceStore, Lesson, Result};
 
 /// Tasks that one term brings in at most, those tried last first.
@@ -23,7 +23,8 @@ impl ExperienceStore for SqliteStore {
             conn.prepare_cached(
                 "SELECT coalesce(sum(outcome = 'done'), 0), count(*) FROM (
                      SELECT outcome FROM iteration_outcomes WHERE counted = 1
-                     ORDER BY started_at DESC LIMIT ?1)",
+                         AND model <> 'none'
+                     ORDER BY started_at DESC, rowid DESC LIMIT ?1)",
             )?
             .query_row([most], |row| {
                 Ok(Recent {
@@ -70,13 +71,11 @@ fn candidates(
     most: usize,
 ) -> rusqlite::Result<Vec<i64>> {
     let mut worth: BTreeMap<i64, f64> = BTreeMap::new();
-    // Terms have no quotes: they are letters, digits, marks and `_`.
     let mut postings = conn.prepare_cached(
-        "SELECT rowid FROM task_index WHERE task_index MATCH ?1 ORDER BY rowid DESC LIMIT ?2",
+        "SELECT doc FROM task_postings WHERE term = ?1 ORDER BY doc DESC LIMIT ?2",
     )?;
     for (term, value) in lookup {
-        let docs =
-            postings.query_map(params![format!("\"{term}\""), POSTINGS], |row| row.get(0))?;
+        let docs = postings.query_map(params![term, POSTINGS], |row| row.get(0))?;
         for doc in docs {
             *worth.entry(doc?).or_default() += value;
         }
@@ -90,7 +89,10 @@ fn candidates(
 
 fn tried(conn: &Connection, doc: i64, except: &TaskId) -> rusqlite::Result<Option<Tried>> {
     conn.prepare_cached(
-        "SELECT t.id, t.key, d.title, d.words, d.files, m.difficulty_estimate, m.suggested_model,
+        "SELECT t.id, t.key, d.title, d.words, d.files, m.difficulty_estimate,
+                iif(t.status = 'done', (SELECT model FROM task_trials r
+                     WHERE r.task_id = d.task_id AND r.done > 0 ORDER BY model = m.suggested_model DESC
+                     LIMIT 1), NULL),
                 (SELECT json_group_array(model) FROM task_trials r
                  WHERE r.task_id = d.task_id AND r.failed > 0)
          FROM task_docs d JOIN tasks t ON t.id = d.task_id
@@ -126,10 +128,7 @@ fn profile(row: &Row<'_>, first: usize) -> rusqlite::Result<Profile> {
 
 /// Learns from a counted attempt, inside its transaction.
 pub(super) fn learn(tx: &Connection, capture: &Capture, lesson: &Lesson) -> rusqlite::Result<()> {
-    let Some(model) = capture.start.model.as_deref() else {
-        return Ok(());
-    };
-    let done = capture.outcome == Outcome::Done;
+    let (model, done) = (lesson.model.as_str(), lesson.done);
     tx.prepare_cached(
         "INSERT INTO task_trials (task_id, model, failed, done) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (task_id, model) DO UPDATE SET
@@ -139,12 +138,7 @@ pub(super) fn learn(tx: &Connection, capture: &Capture, lesson: &Lesson) -> rusq
     remember(tx, &capture.task_id, &lesson.profile)?;
     let agent = capture.start.agent.as_deref().unwrap_or_default();
     let before = beliefs(tx, agent)?;
-    let mut after = before.clone();
-    for (model, price) in &lesson.prices {
-        after.price(&lesson.ladder, model, *price);
-    }
-    let cost = capture.cost_usd;
-    observe(&mut after, &lesson.ladder, &lesson.view, model, done, cost);
+    let after = lesson.learnt(&before);
     store_beliefs(tx, agent, model, &before, &after, capture.ended_at)
 }
 

@@ -4,8 +4,8 @@ use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 use super::{SqliteStore, claims, rows, stats};
 use crate::model::{
-    Attempt, AttemptDetail, ErrorType, FailureMark, GateOutcome, Key, Outcome, ReportRow, RunId,
-    Stats, TaskId, TaskMetrics,
+    Attempt, AttemptDetail, ErrorType, FailureMark, GateOutcome, Key, MarkSource, Outcome,
+    ReportRow, RunId, Stats, TaskId, TaskMetrics,
 };
 use crate::store::{
     Breaker, BreakerState, FailureFilter, FailureRow, HistoryStore, PastFailure, Result, Totals,
@@ -56,7 +56,8 @@ impl HistoryStore for SqliteStore {
                 "SELECT o.ordinal, o.model, o.outcome, o.duration_ms, r.what_was_tried, r.why_it_failed,
                         r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
                         r.excerpt, r.auto, o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests,
-                        o.files_changed, o.commit_before, o.commit_after, o.cost_usd
+                        o.files_changed, o.commit_before, o.commit_after, o.cost_usd,
+                        o.fingerprint_source, o.rationale
                  FROM iteration_outcomes o
                  LEFT JOIN failure_reports r
                      ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number
@@ -269,6 +270,7 @@ fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
             coarse,
             fine,
             failing: list(row, 14)?.unwrap_or_default(),
+            source: MarkSource::from_stored(rows::optional_text(row, 19)?.as_deref()),
         }),
         _ => None,
     };
@@ -283,5 +285,6 @@ fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
         changed: list(row, 15)?.map(|files| !files.is_empty()),
         committed: commits.1.is_some() && commits.0 != commits.1,
         cost_usd: row.get(18)?,
+        rationale: rows::optional_text(row, 20)?,
     })
 }

@@ -8,7 +8,7 @@ use crate::text;
 
 /// The columns [`sums`] reads, over rows of `iteration_outcomes o`.
 const SUMS: &str = "sum(o.counted), sum(o.counted AND o.outcome = 'done'), sum(o.cost_usd),
-    sum(iif(o.counted, o.duration_ms, 0))";
+    sum(iif(o.counted, o.duration_ms, 0)), sum(o.counted AND o.cost_usd IS NULL)";
 
 /// Everything, of one run or of all.
 pub(super) fn stats(conn: &Connection, run: Option<&RunId>) -> rusqlite::Result<Stats> {
@@ -16,7 +16,8 @@ pub(super) fn stats(conn: &Connection, run: Option<&RunId>) -> rusqlite::Result<
     Ok(Stats {
         total: conn
             .prepare_cached(&format!(
-                "SELECT {SUMS} FROM iteration_outcomes o WHERE ?1 IS NULL OR o.run_id = ?1"
+                "SELECT {SUMS} FROM iteration_outcomes o
+                 WHERE (?1 IS NULL OR o.run_id = ?1) AND o.model <> 'none'"
             ))?
             .query_row(params![run], |row| sums(row, 0))?,
         models: models(conn, run)?,
@@ -33,13 +34,14 @@ fn sums(row: &Row<'_>, column: usize) -> rusqlite::Result<Sums> {
         done: rows::count(row, column + 1)?,
         cost_usd: row.get(column + 2)?,
         duration_ms: rows::count(row, column + 3)?,
+        without_cost: rows::count(row, column + 4)?,
     })
 }
 
 fn models(conn: &Connection, run: Option<&str>) -> rusqlite::Result<Vec<ModelSums>> {
     conn.prepare_cached(&format!(
         "SELECT o.model, {SUMS} FROM iteration_outcomes o
-         WHERE ?1 IS NULL OR o.run_id = ?1 GROUP BY o.model ORDER BY 2 DESC, 1"
+         WHERE (?1 IS NULL OR o.run_id = ?1) AND o.model <> 'none' GROUP BY o.model ORDER BY 2 DESC, 1"
     ))?
     .query_map(params![run], |row| {
         Ok(ModelSums {
@@ -55,11 +57,11 @@ fn tasks(conn: &Connection, run: Option<&str>) -> rusqlite::Result<Vec<TaskSums>
         "SELECT t.id, t.key, t.title, t.status,
                 (SELECT json_group_array(model) FROM (
                     SELECT m.model FROM iteration_outcomes m
-                    WHERE m.task_id = t.id AND m.counted AND (?1 IS NULL OR m.run_id = ?1)
+                    WHERE m.task_id = t.id AND m.counted AND m.model <> 'none' AND (?1 IS NULL OR m.run_id = ?1)
                     GROUP BY m.model ORDER BY min(m.attempt_number))),
                 {SUMS}
          FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id
-         WHERE ?1 IS NULL OR o.run_id = ?1
+         WHERE (?1 IS NULL OR o.run_id = ?1) AND o.model <> 'none'
          GROUP BY t.id ORDER BY coalesce(sum(o.cost_usd), 0) DESC, sum(o.counted) DESC, t.position"
     ))?
     .query_map(params![run], |row| {
@@ -77,7 +79,9 @@ fn tasks(conn: &Connection, run: Option<&str>) -> rusqlite::Result<Vec<TaskSums>
 
 fn categories(conn: &Connection, run: Option<&str>) -> rusqlite::Result<Vec<CategorySums>> {
     conn.prepare_cached(
-        "SELECT coalesce(r.error_category, 'unknown'), count(*), count(DISTINCT r.task_id)
+        "SELECT CASE WHEN coalesce(r.error_category, 'unknown') <> 'unknown' THEN r.error_category
+                    ELSE coalesce(o.error_type, iif(o.outcome = 'no_sigil', 'no_sigil', 'unknown')) END,
+                count(*), count(DISTINCT r.task_id)
          FROM failure_reports r JOIN iteration_outcomes o
              ON o.task_id = r.task_id AND o.attempt_number = r.attempt_number
          WHERE ?1 IS NULL OR o.run_id = ?1 GROUP BY 1 ORDER BY 2 DESC, 1",
@@ -98,7 +102,7 @@ fn retries(conn: &Connection, run: Option<&str>) -> rusqlite::Result<RetrySums> 
     let mut query = conn.prepare_cached(&format!(
         "SELECT CASE WHEN before IS NULL THEN 'first' WHEN before = model THEN 'same' ELSE 'other' END, {SUMS}
          FROM (SELECT *, lag(model) OVER (PARTITION BY task_id ORDER BY attempt_number) AS before
-               FROM iteration_outcomes WHERE counted) o
+               FROM iteration_outcomes WHERE counted AND model <> 'none') o
          WHERE ?1 IS NULL OR o.run_id = ?1 GROUP BY 1"
     ))?;
     let mut found = query.query(params![run])?;

@@ -4,9 +4,11 @@ use std::process::ExitCode;
 
 use ralph_core::agent::Agent;
 use ralph_core::engine::{Prompter, RunSettings, Templates};
+use ralph_core::model::{Status, TaskId};
 use ralph_core::store::{HistoryStore, PlanStore};
 use serde_json::json;
 
+use super::Args;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::workspace::Workspace;
@@ -16,8 +18,9 @@ pub(super) fn dry_run(
     workspace: &Workspace,
     settings: &RunSettings,
     agent: &dyn Agent,
-    json: bool,
+    args: &Args,
 ) -> CommandResult {
+    let json = args.json;
     if workspace.store.counts()?.total == 0 {
         return Err(
             CommandError::no_plan("there is no plan").hint("`ralph task add TITLE` adds a task")
@@ -33,9 +36,14 @@ pub(super) fn dry_run(
         now: crate::workspace::now(),
     };
     let mut rows = Vec::new();
-    for id in workspace.store.ready(&settings.scope, most)? {
+    for id in candidates(workspace, settings, args, most)? {
         let task = workspace.task(id.as_str())?;
-        let metrics = workspace.store.metrics(&id)?;
+        let mut metrics = workspace.store.metrics(&id)?;
+        if task.status == Status::Blocked {
+            // As after the go-ahead.
+            metrics.consecutive_failures = 0;
+            metrics.next_model = None;
+        }
         let decision = prompter.decision(&task, &metrics)?;
         let choice = &decision.choice;
         if !json {
@@ -61,4 +69,23 @@ pub(super) fn dry_run(
         output::line("nothing can be run now; `ralph status` says who waits for whom");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What could be claimed now, blocked tasks that are named included: naming one is the go-ahead.
+fn candidates(
+    workspace: &Workspace,
+    settings: &RunSettings,
+    args: &Args,
+    most: usize,
+) -> Result<Vec<TaskId>, CommandError> {
+    let mut ids = Vec::new();
+    for name in &args.tasks {
+        let task = workspace.task(name)?;
+        if task.status == Status::Blocked {
+            ids.push(task.id);
+        }
+    }
+    ids.extend(workspace.store.ready(&settings.scope, most)?);
+    ids.truncate(most);
+    Ok(ids)
 }

@@ -16,11 +16,11 @@ use ralph_core::engine::{Engine, RunSettings, Summary};
 use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
-use ralph_core::model::Strategy;
+use ralph_core::model::{Strategy, UnknownStrategy};
 pub use settings::{gate_limits, policy, run_settings};
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::settings::{Settings, build_agent, duration};
+use crate::settings::{Settings, build_agent, duration, keys::nearest};
 use crate::ui;
 use crate::workspace::{Workspace, random};
 use crate::{interrupts, output};
@@ -46,10 +46,10 @@ pub struct Args {
     #[arg(long)]
     model: Option<String>,
     /// How models are chosen: fixed, escalate, cost-optimized, plan-then-execute, adaptive.
-    #[arg(long)]
+    #[arg(long, value_parser = strategy)]
     strategy: Option<Strategy>,
     /// What a done task is worth in dollars: `adaptive` asks a human rather than spend more.
-    #[arg(long, value_name = "USD", value_parser = positive)]
+    #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
     value_usd: Option<f64>,
     /// Make exactly this many attempts, if there is work for them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -83,6 +83,16 @@ pub struct Args {
     json: bool,
 }
 
+fn strategy(text: &str) -> Result<Strategy, String> {
+    text.parse().map_err(|error: UnknownStrategy| {
+        let names = Strategy::ALL.map(Strategy::as_str);
+        match nearest(text, names) {
+            Some(nearest) => format!("{error}; did you mean `{nearest}`?"),
+            None => error.to_string(),
+        }
+    })
+}
+
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(n) if n.is_finite() && n > 0.0 => Ok(n),
@@ -108,13 +118,16 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             "warning: {name} has no effect in this version"
         ));
     }
+    if let Some(model) = args.model.as_deref().or(settings.text("run", "model")) {
+        note_stranger(agent.as_ref(), model);
+    }
     let scope = scope::scope(&workspace, args)?;
     if let Some(code) = scope::unmet(&workspace, &scope)? {
         return Ok(code);
     }
     let run_settings = run_settings(&settings, scope, args)?;
     if args.dry_run {
-        return dry::dry_run(&workspace, &run_settings, agent.as_ref(), args.json);
+        return dry::dry_run(&workspace, &run_settings, agent.as_ref(), args);
     }
     scope::give_go_ahead(&mut workspace, args)?;
     let mut display = ui::display(args.json, args.quiet);
@@ -127,6 +140,18 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     )?;
     drop(display);
     Ok(conclude(&workspace, &summary, args))
+}
+
+/// A model that is no rung of the ladder may be meant, but may be a slip too.
+fn note_stranger(agent: &dyn Agent, model: &str) {
+    let ladder = agent.ladder();
+    if ladder.is_empty() || ladder.iter().any(|rung| rung == model) {
+        return;
+    }
+    let (name, rungs) = (agent.name(), ladder.join(", "));
+    output::note(format_args!(
+        "warning: `{model}` is not among the models of {name} ({rungs}); it is used as given"
+    ));
 }
 
 /// Runs the engine in this process.

@@ -174,7 +174,6 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         report: None,
         mark: None,
         learnings: Vec::new(),
-        difficulty: None,
         metrics: TaskMetrics {
             total_attempts: claimed.tries.counted + 1,
             ..TaskMetrics::default()
