@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::agent::Activity;
+use crate::analysis::Analysis;
 use crate::model::{
     ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, TaskId, Timestamp,
 };
@@ -174,6 +175,27 @@ pub enum EventKind {
         /// Whether it passed.
         passed: bool,
     },
+    /// Too much failed for chance: the circuit breaker opened.
+    BreakerOpened {
+        /// Failures in a row.
+        failures: u64,
+        /// Of how many tasks.
+        tasks: u64,
+        /// What they have in common.
+        analysis: Analysis,
+    },
+    /// The breaker is half open: one attempt, to see.
+    BreakerProbes,
+    /// A person is asked; not in the log.
+    Paused,
+    /// The person answered, or nobody did; not in the log.
+    Resumed,
+    /// A person left a task out.
+    Skipped {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+    },
     /// A task was given to a person instead of being tried.
     HandedOver {
         /// The task.
@@ -281,6 +303,11 @@ impl EventKind {
             Self::AttemptFinished(_) => "attempt_finished",
             Self::Progress { .. } => "progress",
             Self::ParentGate { .. } => "parent_gate",
+            Self::BreakerOpened { .. } => "breaker_opened",
+            Self::BreakerProbes => "breaker_probes",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::Skipped { .. } => "skipped",
             Self::HandedOver { .. } => "handed_over",
             Self::Waiting { .. } => "waiting",
             Self::Warning { .. } => "warning",

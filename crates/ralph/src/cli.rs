@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, context, demo, failures, fingerprint, guard, history, init, learnings,
-    logs, man, replay, run, stats, status, task,
+    analyze, breaker, completions, config, context, demo, failures, fingerprint, guard, history,
+    init, learnings, logs, man, replay, run, stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -43,6 +43,10 @@ pub enum Command {
     Task(task::Command),
     Run(run::Args),
     Status(status::Args),
+    Analyze(analyze::Args),
+    /// Look at the circuit breaker, and close it.
+    #[command(subcommand)]
+    Breaker(breaker::Command),
     Stats(stats::Args),
     Replay(replay::Args),
     History(history::Args),

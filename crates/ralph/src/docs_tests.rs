@@ -137,9 +137,10 @@ fn docs_promises_name_tests_that_exist() {
 }
 
 /// The groups of rules.
-const RULES: [&str; 24] = [
+const RULES: [&str; 28] = [
     "plan", "out", "sig", "rep", "lsg", "dif", "sug", "dia", "cap", "sch", "ctx", "att", "lrn",
-    "loop", "phf", "bud", "life", "str", "fp", "ext", "exit", "cli", "file", "rcp",
+    "loop", "phf", "bud", "life", "str", "fp", "ext", "exit", "cli", "file", "rcp", "brk", "pau",
+    "ana", "agm",
 ];
 
 fn collect(dir: &Path, source: &mut String) {

@@ -32,12 +32,11 @@ pub fn listen() -> Result<Interrupt, CommandError> {
     let raised = interrupt.clone();
     thread::spawn(move || {
         for signal in &mut signals {
-            // A closed terminal ends a run the way TERM does.
-            raised.raise(if signal == SIGINT {
-                Signal::Interrupt
-            } else {
-                Signal::Terminate
-            });
+            match signal {
+                SIGINT => raised.raise(Signal::Interrupt),
+                SIGHUP => raised.hang_up(),
+                _ => raised.raise(Signal::Terminate),
+            }
             if raised.at_once() {
                 end_soon(&raised);
             }

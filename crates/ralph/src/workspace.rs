@@ -69,6 +69,7 @@ impl Workspace {
             host: &ThisHost::new(),
             agent: agent.as_deref(),
             policy: &policy,
+            breaker_threshold: settings.count("breaker", "threshold").unwrap_or(5),
             now: now(),
             random: &mut random,
             own_run: None,

@@ -1,7 +1,7 @@
 //! Being told to stop: once means in order, twice means at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// A signal that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ struct State {
     count: AtomicU32,
     /// 0 none, 1 interrupt, 2 terminate.
     first: AtomicU32,
+    /// The terminal was closed.
+    hung_up: AtomicBool,
 }
 
 impl Interrupt {
@@ -45,6 +47,17 @@ impl Interrupt {
             .first
             .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
         self.0.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The terminal was closed: that ends a run the way TERM does, but answers a question too.
+    pub fn hang_up(&self) {
+        self.0.hung_up.store(true, Ordering::SeqCst);
+        self.raise(Signal::Terminate);
+    }
+
+    /// Whether the terminal was closed.
+    pub fn hung_up(&self) -> bool {
+        self.0.hung_up.load(Ordering::SeqCst)
     }
 
     /// The first signal that arrived.

@@ -1,5 +1,6 @@
 //! What an attempt leaves behind: the report of a failure, what was learnt. Pure; the store writes it.
 
+mod actions;
 mod error_line;
 mod mark;
 mod report;

@@ -1,7 +1,8 @@
 //! The report of a failed attempt: the agent's own, else one from the best evidence there is.
 
+use super::actions::last_actions;
 use super::error_line;
-use crate::agent::{AgentReport, Ending};
+use crate::agent::Ending;
 use crate::evidence::{Evidence, GateView, Verdict};
 use crate::model::{ErrorType, GateRecord, NewLearning, ReportRow};
 use crate::signals::{LearningSignal, Signals};
@@ -100,7 +101,7 @@ fn of_agent(signals: &Signals) -> Option<ReportRow> {
 fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
     let report = evidence.report;
     let mut row = ReportRow {
-        what_was_tried: last_actions(report),
+        what_was_tried: last_actions(&report.actions),
         excerpt: excerpt(&report.result_text),
         error_category: Some("unknown".into()),
         auto: true,
@@ -141,10 +142,14 @@ fn structured_error(evidence: &Evidence<'_>, verdict: &Verdict) -> Option<String
 
 fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
     let said = verdict.message.as_deref().unwrap_or("the gate failed");
-    match error_line(&gate.output_tail).or_else(|| gate.output_tail.lines().last()) {
+    match error_line(&gate.output_tail).or_else(|| last_line(&gate.output_tail)) {
         Some(line) => cut(&format!("{} ({said})", line.trim())),
         None => format!("{said} and printed nothing"),
     }
+}
+
+fn last_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 
 /// The end of an output, from a line's beginning.
@@ -155,21 +160,6 @@ fn telling_end(output: &str) -> String {
         Some((_, rest)) if skip > 0 && !rest.trim().is_empty() => rest.trim().to_owned(),
         _ => end.trim().to_owned(),
     }
-}
-
-/// Two or three sentences from what the agent did last; empty where it is not known.
-fn last_actions(report: &AgentReport) -> String {
-    let Some((last, before)) = report.actions.split_last() else {
-        return String::new();
-    };
-    let skip = before.len().saturating_sub(4);
-    if before.is_empty() {
-        return format!("The agent's only action was: {last}.");
-    }
-    format!(
-        "The agent did, among others: {}. Its last action was: {last}.",
-        before[skip..].join("; ")
-    )
 }
 
 fn excerpt(text: &str) -> Option<String> {

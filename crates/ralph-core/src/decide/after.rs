@@ -38,6 +38,8 @@ pub struct AfterAttempt {
     pub metrics: TaskMetrics,
     /// What becomes of it.
     pub next: TaskNext,
+    /// It goes to a person because it failed too often.
+    pub gave_up: bool,
 }
 
 /// What an attempt brought besides its verdict.
@@ -75,6 +77,7 @@ pub fn after_attempt(
         return AfterAttempt {
             metrics,
             next: TaskNext::Pending,
+            gave_up: false,
         };
     }
     metrics.next_model = said.next_model.map(str::to_owned);
@@ -94,7 +97,13 @@ pub fn after_attempt(
             }
         }
     };
-    AfterAttempt { metrics, next }
+    let failed = verdict.outcome != Outcome::Done;
+    let gave_up = failed && metrics.consecutive_failures >= policy.max_attempts;
+    AfterAttempt {
+        metrics,
+        next,
+        gave_up,
+    }
 }
 
 /// Follows from finding a try whose process died: uncounted, but every third in a row counts, so that a task that
@@ -119,7 +128,13 @@ pub fn after_lost(before: &TaskMetrics, policy: &Policy) -> (AfterAttempt, bool)
     } else {
         TaskNext::Pending
     };
-    (AfterAttempt { metrics, next }, counts)
+    let gave_up = matches!(next, TaskNext::Blocked { .. });
+    let after = AfterAttempt {
+        metrics,
+        next,
+        gave_up,
+    };
+    (after, counts)
 }
 
 fn count(metrics: &mut TaskMetrics, outcome: Outcome, stuck: bool, policy: &Policy) {

@@ -11,9 +11,9 @@ use crate::capture;
 use crate::decide::verdict;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Evidence;
-use crate::model::{Outcome, Task, Token};
+use crate::model::{Outcome, Task, TaskMetrics, Token};
 use crate::signals::{self, Completion, Signals};
-use crate::store::{AttemptStart, Claimed, UnfinishedAttempt};
+use crate::store::{AttemptStart, BreakerState, Claimed, UnfinishedAttempt};
 
 impl Run<'_, '_> {
     /// Makes one attempt on a claimed task.
@@ -77,8 +77,21 @@ impl Run<'_, '_> {
             tries: prompt.tries,
             own_work: false,
         };
-        self.store_finding(&claimed, &token, finding)?;
-        self.next_step(&verdict, culprit, resets_at)
+        let metrics = self.store_finding(&claimed, &token, finding)?;
+        self.refresh_state()?;
+        match self.next_step(&verdict, culprit, resets_at)? {
+            Step::Continue if failed => self.after_failure(&claimed.task, &metrics),
+            step => Ok(step),
+        }
+    }
+
+    /// A counted failure: the breaker may have opened, and a person may want to be asked.
+    fn after_failure(&mut self, task: &Task, metrics: &TaskMetrics) -> Result<Step, EngineError> {
+        let stop = match self.engine.store.breaker()?.state {
+            BreakerState::Open => self.mind_breaker(Some(task))?,
+            BreakerState::Closed | BreakerState::HalfOpen => self.mind_failure(task, metrics)?,
+        };
+        Ok(stop.map_or(Step::Continue, Step::Stop))
     }
 
     fn context(&mut self, claimed: &Claimed) -> Result<Prompt, EngineError> {

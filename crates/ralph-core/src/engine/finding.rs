@@ -11,7 +11,7 @@ use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
 use crate::model::{
     Difficulty, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource, ModelChoice,
-    NewLearning, Outcome, ReportRow, Status, Timestamp, Token,
+    NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp, Token,
 };
 use crate::signals::Signals;
 use crate::store::{Capture, Claimed, Lesson, TaskNext, UnfinishedAttempt};
@@ -83,7 +83,7 @@ impl Run<'_, '_> {
         claimed: &Claimed,
         token: &Token,
         finding: Finding,
-    ) -> Result<(), EngineError> {
+    ) -> Result<TaskMetrics, EngineError> {
         let verdict = finding.verdict.clone();
         let message = verdict.message.clone();
         let (agent, signals) = (&finding.agent, &finding.signals);
@@ -166,6 +166,8 @@ impl Run<'_, '_> {
             lesson,
             metrics: after.metrics,
             next: after.next,
+            gave_up: after.gave_up,
+            breaker_threshold: self.engine.settings.breaker.threshold,
             own_work: finding.own_work,
             start: finding.start,
             events: vec![event.clone()],
@@ -176,7 +178,8 @@ impl Run<'_, '_> {
             self.attempts += 1;
         }
         self.engine.observer.event(&event);
-        self.show_progress()
+        self.show_progress()?;
+        Ok(capture.metrics)
     }
 
     /// What the agent said it cost, else what its tokens cost by the settings' prices, else unknown.

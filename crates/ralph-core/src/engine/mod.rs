@@ -1,6 +1,7 @@
 //! The loop: it wires the stages in order and knows none of their insides.
 
 mod attempt;
+mod breaker;
 mod experience;
 mod finding;
 mod judge;
@@ -12,13 +13,15 @@ mod recover;
 mod run;
 mod session;
 mod settings;
+mod state;
 mod tree;
 mod upkeep;
 mod wait;
 
+pub use breaker::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
 pub use prompt::{Prompt, PromptError, Prompter, Templates};
 pub use recall::{Recalled, recall};
 pub use recover::{Recovered, Recovery};
 pub use run::{Engine, EngineError, Summary};
-pub use settings::{GateSettings, RunSettings};
+pub use settings::{BreakerSettings, GateSettings, OnOpen, PauseOn, RunSettings};
 pub use upkeep::{Upkeep, merge_all, stale};

@@ -79,6 +79,7 @@ impl Run<'_, '_> {
         };
         let finding =
             Finding::of_parent_gate(choice, started_at, gate, GitRecord::default(), verdict);
-        self.store_finding(claimed, token, finding)
+        self.store_finding(claimed, token, finding)?;
+        Ok(())
     }
 }

@@ -28,6 +28,8 @@ pub struct Recovery<'a> {
     pub agent: Option<&'a dyn Agent>,
     /// What a lost try does to its task.
     pub policy: &'a Policy,
+    /// Failures in a row, over all tasks, that may open the breaker.
+    pub breaker_threshold: u32,
     /// Now.
     pub now: Timestamp,
     /// Randomness.
@@ -151,6 +153,8 @@ impl Recovery<'_> {
             lesson: None,
             metrics: after.metrics,
             next: after.next,
+            gave_up: after.gave_up,
+            breaker_threshold: self.breaker_threshold,
             own_work: false,
             start: claim.attempt.clone(),
             events: event.clone().into_iter().collect(),
@@ -200,6 +204,7 @@ impl Run<'_, '_> {
             host: self.engine.host,
             agent: Some(self.engine.agent),
             policy: &self.engine.settings.policy,
+            breaker_threshold: self.engine.settings.breaker.threshold,
             now,
             random: self.engine.random,
             own_run: Some(&id),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use super::breaker::Attendant;
 use super::next::Step;
 use super::{PromptError, RunSettings, Templates};
 use crate::agent::{Agent, Guard, Interrupt};
@@ -99,6 +100,8 @@ pub struct Engine<'a> {
     pub host: &'a dyn Host,
     /// Who looks on.
     pub observer: &'a mut dyn Observer,
+    /// Who can be asked.
+    pub attendant: &'a mut dyn Attendant,
     /// Whether to stop.
     pub interrupt: Interrupt,
     /// How a guard is started, that ends the run's agents should this process die; none for no guard.
@@ -125,6 +128,11 @@ pub(super) struct Run<'e, 'a> {
     pub templates: Templates,
     pub guard: Option<Guard>,
     pub seq: u64,
+    /// When STATE.md was written last.
+    pub state_written: Option<Timestamp>,
+    pub state_fault_told: bool,
+    /// The lines of the last analysis.
+    pub analysis: Option<Vec<String>>,
 }
 
 impl Engine<'_> {
@@ -178,6 +186,9 @@ impl<'e, 'a> Run<'e, 'a> {
             templates,
             guard: None,
             seq: 0,
+            state_written: None,
+            state_fault_told: false,
+            analysis: None,
         };
         let event = run.event(EventKind::RunStarted {
             agent: run.engine.agent.name().to_owned(),
@@ -215,9 +226,14 @@ impl<'e, 'a> Run<'e, 'a> {
     /// The loop: claim, attempt, decide, again.
     fn go(&mut self) -> Result<StopRun, EngineError> {
         self.recover_lost()?;
+        self.probe()?;
+        self.write_state(None)?;
         loop {
             self.settle_parents()?;
             if let Some(stop) = self.must_stop()? {
+                return Ok(stop);
+            }
+            if let Some(stop) = self.mind_breaker(None)? {
                 return Ok(stop);
             }
             if let Some(stop) = self.wait_for_agent()? {
@@ -381,6 +397,7 @@ impl<'e, 'a> Run<'e, 'a> {
             exit_code: i32::from(stop.exit.code()),
         };
         self.engine.store.end_run(&end, &event)?;
+        self.write_state_as(&stop.reason, None)?;
         self.engine.observer.event(&event);
         if let Some(guard) = self.guard.take() {
             guard.dismiss();

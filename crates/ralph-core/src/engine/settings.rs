@@ -31,6 +31,12 @@ pub struct RunSettings {
     pub model: Option<String>,
     /// What a done task is worth, for the strategy that asks.
     pub value_usd: f64,
+    /// The circuit breaker.
+    pub breaker: BreakerSettings,
+    /// When a person at a terminal is asked.
+    pub pause_on: PauseOn,
+    /// How long such a question waits for an answer.
+    pub pause_timeout: Duration,
     /// How long an attempt may take.
     pub attempt_timeout: Duration,
     /// How long an agent may be silent.
@@ -49,6 +55,50 @@ pub struct RunSettings {
     pub memory: Limits,
     /// How long a claim is believed without a sign of life; for other hosts.
     pub lease: Duration,
+}
+
+/// When the circuit breaker opens, and what follows.
+#[derive(Clone, Copy, Debug)]
+pub struct BreakerSettings {
+    /// Failures in a row, over all tasks, that may open it.
+    pub threshold: u32,
+    /// What an open one does to a run that nobody attends.
+    pub on_open: OnOpen,
+    /// How long a run waits before it probes.
+    pub cooldown: Duration,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self {
+            threshold: 5,
+            on_open: OnOpen::Exit,
+            cooldown: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// What an open breaker does to a run that nobody attends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnOpen {
+    /// It ends.
+    Exit,
+    /// It cools down and probes.
+    Wait,
+}
+
+/// When a person at a terminal is asked what to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PauseOn {
+    /// Never.
+    Never,
+    /// When the breaker opens.
+    #[default]
+    Breaker,
+    /// Also when a task is stuck.
+    Stuck,
+    /// Also after every counted failure.
+    Failure,
 }
 
 /// How gates are run.
@@ -78,6 +128,9 @@ impl Default for RunSettings {
             forced_model: None,
             model: None,
             value_usd: DEFAULT_VALUE_USD,
+            breaker: BreakerSettings::default(),
+            pause_on: PauseOn::default(),
+            pause_timeout: Duration::from_secs(10 * 60),
             attempt_timeout: Duration::from_secs(30 * 60),
             idle_timeout: Some(Duration::from_secs(10 * 60)),
             grace: Duration::from_secs(5),

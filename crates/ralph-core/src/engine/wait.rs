@@ -8,6 +8,7 @@ use crate::decide::backoff;
 use crate::event::EventKind;
 use crate::exit::RunExit;
 use crate::model::{ErrorType, Timestamp};
+use crate::store::BreakerState;
 
 /// How long a wait goes on without looking for signals.
 const NAP: Duration = Duration::from_millis(100);
@@ -42,11 +43,16 @@ impl Run<'_, '_> {
             if outlook.is_finished() {
                 return Ok(Some(StopRun::new(RunExit::Finished, "every task is done")));
             }
-            let scope = &self.engine.settings.scope;
-            if !self.engine.store.ready(scope, 1)?.is_empty() {
+            let breaker = self.engine.store.breaker()?;
+            if breaker.state == BreakerState::Open {
                 return Ok(None);
             }
-            if outlook.under_way.is_empty() {
+            let probing = breaker.state == BreakerState::HalfOpen && breaker.probing;
+            let scope = &self.engine.settings.scope;
+            if !probing && !self.engine.store.ready(scope, 1)?.is_empty() {
+                return Ok(None);
+            }
+            if outlook.under_way.is_empty() && !probing {
                 // Another run may have finished a last child and left.
                 if self.settle_parents()? > 0 || self.engine.interrupt.first().is_some() {
                     continue;
@@ -113,7 +119,7 @@ impl Run<'_, '_> {
     }
 
     /// Waits by the wall clock, so that a machine that slept does not wait longer.
-    fn wait_until(
+    pub(super) fn wait_until(
         &mut self,
         until: Timestamp,
         reason: String,

@@ -13,6 +13,7 @@ pub use learnings::*;
 pub use records::*;
 pub use sqlite::SqliteStore;
 
+use crate::analysis::Fact;
 use crate::event::RunEvent;
 use crate::model::{
     Attempt, LearningId, LearningState, NewTask, RunId, Stats, Status, Task, TaskEdit, TaskId,
@@ -214,6 +215,10 @@ pub trait RunStore {
         event: &RunEvent,
         now: Timestamp,
     ) -> Result<()>;
+    /// An open breaker lets one attempt through from now on. `false` if it was not open.
+    fn half_open_breaker(&mut self) -> Result<bool>;
+    /// Closes the breaker and forgives the failures that opened it.
+    fn close_breaker(&mut self, now: Timestamp) -> Result<()>;
     /// Writes events that belong to no other transaction.
     fn append_events(&mut self, events: &[RunEvent]) -> Result<()>;
     /// Until when an agent is limited, if it is.
@@ -232,6 +237,12 @@ pub trait HistoryStore {
     fn failures(&self, task: &TaskId) -> Result<Vec<PastFailure>>;
     /// Reports of counted failures, oldest first.
     fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>>;
+    /// The last attempts, newest first.
+    fn newest_attempts(&self, most: u32) -> Result<Vec<Attempt>>;
+    /// The last counted failures, newest first, as an analysis sees them.
+    fn newest_failures(&self, most: u64) -> Result<Vec<Fact>>;
+    /// Tries of the last run that do not count, by kind.
+    fn recent_faults(&self) -> Result<Vec<(String, u32)>>;
     /// Sums over attempts, of one run or of all.
     fn stats(&self, run: Option<&RunId>) -> Result<Stats>;
     /// The kept counters of a task.

@@ -400,6 +400,10 @@ pub struct Capture {
     pub metrics: TaskMetrics,
     /// What becomes of the task.
     pub next: TaskNext,
+    /// It goes to a human because it failed too often.
+    pub gave_up: bool,
+    /// Failures in a row, over all tasks, that may open the breaker.
+    pub breaker_threshold: u32,
     /// A parent's own gate failed: it is now to be worked on itself.
     pub own_work: bool,
     /// Events of this stage.
@@ -490,6 +494,10 @@ pub struct Breaker {
     pub failures: u64,
     /// When it opened.
     pub opened_at: Option<Timestamp>,
+    /// Of how many tasks those failures are.
+    pub tasks: u64,
+    /// Whether the attempt that probes is under way.
+    pub probing: bool,
 }
 
 /// Whether the circuit breaker lets attempts through.

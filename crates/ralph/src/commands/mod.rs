@@ -1,5 +1,7 @@
 //! One file per command.
 
+pub mod analyze;
+pub mod breaker;
 pub mod completions;
 pub mod config;
 pub mod context;
@@ -30,6 +32,8 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::DemoAgent(args) => demo::agent::run(&args),
         Command::Task(command) => task::run(dir, command),
         Command::Replay(args) => replay::run(dir, &args),
+        Command::Analyze(args) => analyze::run(dir, &args),
+        Command::Breaker(command) => breaker::run(dir, &command),
         Command::Run(args) => run::run(dir, &args),
         Command::Stats(args) => stats::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),

@@ -201,14 +201,14 @@ pub const KEYS: &[Key] = &[
         "5m",
         "The longest such wait.",
     ),
-    later(
+    key(
         "run",
         "pause_on",
         Kind::Choice(&["never", "breaker", "stuck", "failure"]),
         "breaker",
         "When a person at a terminal is asked.",
     ),
-    later(
+    key(
         "run",
         "pause_timeout",
         Kind::Duration,
@@ -236,21 +236,21 @@ pub const KEYS: &[Key] = &[
         "true",
         "Whether AGENTS.md is kept, or where.",
     ),
-    later(
+    key(
         "breaker",
         "threshold",
         Kind::Count,
         "5",
         "Failures in a row, over all tasks, that open the breaker.",
     ),
-    later(
+    key(
         "breaker",
         "on_open",
         Kind::Choice(&["exit", "wait"]),
         "exit",
         "What an open breaker does to a run.",
     ),
-    later(
+    key(
         "breaker",
         "cooldown",
         Kind::Duration,

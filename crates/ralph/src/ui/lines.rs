@@ -28,6 +28,26 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 ),
             ))
         }
+        EventKind::BreakerOpened {
+            failures,
+            tasks,
+            analysis,
+        } => Some(format!(
+            "{}\n{}",
+            paint(
+                YELLOW,
+                format_args!(
+                    "! Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks"
+                )
+            ),
+            analysis.lines().join("\n")
+        )),
+        EventKind::BreakerProbes => Some(paint(
+            YELLOW,
+            "~ the circuit breaker is open: one attempt, to see",
+        )),
+        EventKind::Paused | EventKind::Resumed => None,
+        EventKind::Skipped { task } => Some(format!("- {} {} skipped", task.name(), task.title)),
         EventKind::HandedOver { task, reason } => Some(paint(
             YELLOW,
             format_args!("! {} waits for a human: {reason}", task.name()),

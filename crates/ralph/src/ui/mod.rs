@@ -1,5 +1,6 @@
 //! What people see: a live display in a terminal, plain lines elsewhere, JSON lines for programs.
 
+pub mod attendant;
 pub mod format;
 mod lines;
 mod plain;

@@ -103,6 +103,15 @@ impl Terminal {
 impl Observer for Terminal {
     fn event(&mut self, event: &RunEvent) {
         match &event.kind {
+            EventKind::Paused => {
+                self.doing.set_message("");
+                let _ = self.screen.clear();
+                self.screen.set_draw_target(ProgressDrawTarget::hidden());
+            }
+            EventKind::Resumed => self
+                .screen
+                .set_draw_target(ProgressDrawTarget::stdout_with_hz(10)),
+            // In a terminal the question shows the analysis, or the end of the run does.
             EventKind::RunStarted { tasks, .. } => {
                 self.show_plan(tasks, 0.0);
                 self.plan.enable_steady_tick(Duration::from_millis(250));

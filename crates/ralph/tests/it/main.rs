@@ -5,6 +5,7 @@ mod memory;
 mod model_server;
 mod support;
 
+mod breaker;
 mod claude;
 mod cli;
 mod course;
@@ -14,6 +15,7 @@ mod display;
 mod failures;
 mod gates;
 mod learnings;
+mod pause;
 mod plan;
 mod processes;
 mod replay;

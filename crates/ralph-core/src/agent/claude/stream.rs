@@ -13,7 +13,7 @@ use super::events::{
 };
 use crate::text::one_line;
 
-const ACTIONS: usize = 8;
+const ACTIONS: usize = 36;
 const DENIALS: usize = 32;
 
 /// The reader of one session's stream; what it keeps is bounded, whatever is printed.

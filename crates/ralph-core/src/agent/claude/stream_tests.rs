@@ -357,7 +357,7 @@ fn what_is_kept_is_bounded() {
         report.result_text.len()
     );
     assert!(report.result_text.len() > 255 * 1024);
-    assert_eq!(report.actions.len(), 8);
+    assert_eq!(report.actions.len(), 36);
     assert_eq!(
         report.actions.last().map(String::as_str),
         Some("Bash step 39")

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Refusal, claims, experience, learnings, rows, runs, status};
+use super::{Refusal, breaker, claims, experience, learnings, rows, runs, status};
 use crate::model::{Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
 
@@ -40,8 +40,8 @@ pub(super) fn store(
     }
     metrics(tx, capture)?;
     run_totals(tx, capture)?;
-    breaker(tx, capture)?;
     task_status(tx, capture)?;
+    breaker::after(tx, capture)?;
     claims::give_up(tx, &capture.task_id, &capture.token)?;
     status::settle(tx, capture.ended_at)?;
     for event in &capture.events {
@@ -188,17 +188,6 @@ fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
         capture.outcome == Outcome::Done,
         capture.cost_usd.unwrap_or(0.0),
     ])?;
-    Ok(())
-}
-
-/// Counted failures in a row over all tasks.
-fn breaker(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
-    let sql = match (capture.counted, capture.outcome) {
-        (true, Outcome::Done) => "UPDATE breaker SET failures = 0",
-        (true, _) => "UPDATE breaker SET failures = failures + 1",
-        (false, _) => return Ok(()),
-    };
-    tx.prepare_cached(sql)?.execute([])?;
     Ok(())
 }
 

@@ -40,7 +40,11 @@ impl SqliteStore {
 /// The claim: one statement finds the first candidate and takes it. A trigger sets the task's status.
 fn take(tx: &Connection, request: &ClaimRequest) -> rusqlite::Result<Option<TaskId>> {
     let wanted = match request.purpose {
-        Purpose::Attempt => "ready = 1",
+        // An open breaker lets nothing through, a half-open one a single attempt.
+        Purpose::Attempt => {
+            "ready = 1 AND (SELECT state = 'closed' OR state = 'half_open'
+                 AND NOT EXISTS (SELECT 1 FROM claims WHERE probe = 1) FROM breaker)"
+        }
         Purpose::ParentGate => "gate_due = 1 AND verify IS NOT NULL",
     };
     let (prefix, within) = match &request.scope {
@@ -53,8 +57,9 @@ fn take(tx: &Connection, request: &ClaimRequest) -> rusqlite::Result<Option<Task
     };
     let sql = format!(
         "{prefix} INSERT INTO claims (task_id, run_id, worker, host, pid, pid_started, token, claimed_at,
-                                      heartbeat_at, expires_at, purpose)
-         SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10 FROM tasks
+                                      heartbeat_at, expires_at, purpose, probe)
+         SELECT id, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10,
+                ?10 = 'attempt' AND (SELECT state = 'half_open' FROM breaker) FROM tasks
          WHERE {wanted}{within} AND ?1 IS ?1 ORDER BY priority, position LIMIT 1
          RETURNING task_id"
     );

@@ -2,14 +2,14 @@
 
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
-use super::{SqliteStore, claims, rows, stats};
+use super::{SqliteStore, breaker, claims, rows, stats};
+use crate::analysis::Fact;
 use crate::model::{
-    Attempt, AttemptDetail, ErrorType, FailureMark, GateOutcome, Key, MarkSource, Outcome,
+    Attempt, AttemptDetail, ErrorType, FailureMark, GateOutcome, Key, MarkSource, Outcome, Phase,
     ReportRow, RunId, Stats, TaskId, TaskMetrics,
 };
 use crate::store::{
-    Breaker, BreakerState, FailureFilter, FailureRow, HistoryStore, PastFailure, Result, Totals,
-    Tries,
+    Breaker, FailureFilter, FailureRow, HistoryStore, PastFailure, Result, Totals, Tries,
 };
 use crate::text;
 
@@ -46,6 +46,45 @@ impl HistoryStore for SqliteStore {
                 "{ATTEMPT} WHERE o.run_id = ?1 ORDER BY o.started_at, o.rowid"
             ))?
             .query_map([run.as_str()], attempt)?
+            .collect()
+        })
+    }
+
+    fn newest_attempts(&self, most: u32) -> Result<Vec<Attempt>> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!(
+                "{ATTEMPT} ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?1"
+            ))?
+            .query_map([most], attempt)?
+            .collect()
+        })
+    }
+
+    fn newest_failures(&self, most: u64) -> Result<Vec<Fact>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT t.id, t.key, t.phase, o.model, o.error_type, o.outcome, o.fingerprint_coarse,
+                        r.why_it_failed, r.relevant_files, o.gate_outcome, t.verify, o.failing_tests
+                 FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id
+                 LEFT JOIN failure_reports r
+                     ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number
+                 WHERE o.counted = 1 AND o.outcome <> 'done'
+                 ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?1",
+            )?
+            .query_map([most], fact)?
+            .collect()
+        })
+    }
+
+    fn recent_faults(&self) -> Result<Vec<(String, u32)>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT error_type, count(*) FROM iteration_outcomes
+                 WHERE run_id = (SELECT id FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1)
+                     AND counted = 0 AND error_type IS NOT NULL
+                 GROUP BY 1 ORDER BY 2 DESC, 1",
+            )?
+            .query_map([], |row| Ok((rows::text(row, 0)?, row.get(1)?)))?
             .collect()
         })
     }
@@ -142,16 +181,7 @@ impl HistoryStore for SqliteStore {
     }
 
     fn breaker(&self) -> Result<Breaker> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT state, failures, opened_at FROM breaker")?
-                .query_row([], |row| {
-                    Ok(Breaker {
-                        state: BreakerState::from_stored(&row.get::<_, String>(0)?),
-                        failures: row.get(1)?,
-                        opened_at: rows::optional_time(row, 2)?,
-                    })
-                })
-        })
+        self.read(breaker::read)
     }
 
     fn events(&self, run: &RunId, after: u64) -> Result<Vec<String>> {
@@ -219,6 +249,26 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
             failing_tests: list(row, 36)?.unwrap_or_default(),
         },
         files_changed,
+    })
+}
+
+fn fact(row: &Row<'_>) -> rusqlite::Result<Fact> {
+    let id = rows::text(row, 0)?;
+    let key = rows::optional_text(row, 1)?;
+    let gate_failed = rows::optional_text(row, 9)?.is_some_and(|said| said != "passed");
+    let phase: Option<f64> = row.get(2)?;
+    Ok(Fact {
+        task: key.clone().unwrap_or(id),
+        key,
+        phase: phase.map(|phase| Phase::from_stored(phase).to_string()),
+        model: rows::text(row, 3)?,
+        error_type: rows::optional_text(row, 4)?,
+        outcome: rows::text(row, 5)?,
+        coarse: rows::optional_text(row, 6)?,
+        message: rows::text(row, 7)?,
+        files: list(row, 8)?.unwrap_or_default(),
+        gate: rows::optional_text(row, 10)?.filter(|_| gate_failed),
+        failing: list(row, 11)?.unwrap_or_default(),
     })
 }
 

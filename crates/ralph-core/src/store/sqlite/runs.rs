@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Durability, SqliteStore, claims, rows, status};
+use super::{Durability, SqliteStore, breaker, claims, rows, status};
 use crate::event::RunEvent;
 use crate::model::{RunId, Status, TaskId, Timestamp, Token};
 use crate::store::{
@@ -194,6 +194,14 @@ impl RunStore for SqliteStore {
             claims::give_up(tx, task, token)?;
             Ok(append(tx, event)?)
         })
+    }
+
+    fn half_open_breaker(&mut self) -> Result<bool> {
+        self.write(Durability::Process, |tx| Ok(breaker::half_open(tx)?))
+    }
+
+    fn close_breaker(&mut self, now: Timestamp) -> Result<()> {
+        self.write(Durability::Power, |tx| Ok(breaker::close(tx, now)?))
     }
 
     fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {

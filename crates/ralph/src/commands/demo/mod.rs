@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 use crate::{output, ui};
 
 use git::GitUse;
-use project::{Pace, Scratch};
+use project::{Health, Pace, Scratch};
 
 /// Show a complete run in a scratch project with a built-in agent; no account, no network.
 ///
@@ -36,6 +36,9 @@ pub struct Args {
     // Stands in for the option of the same name that all other commands have.
     #[arg(id = "dir", short = 'C', long = "dir", value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Break the project's environment: see the circuit breaker open and say why. Exits 6.
+    #[arg(long)]
+    broken: bool,
     /// Let the agent work without pauses.
     #[arg(long)]
     fast: bool,
@@ -50,7 +53,12 @@ pub struct Args {
 /// Makes the project, runs its plan, says what happened.
 pub fn run(args: &Args) -> CommandResult {
     let pace = if args.fast { Pace::Fast } else { Pace::Human };
-    let scratch = project::make(args.dir.as_deref(), pace)?;
+    let health = if args.broken {
+        Health::Broken
+    } else {
+        Health::Sound
+    };
+    let scratch = project::make(args.dir.as_deref(), pace, health)?;
     introduce(args, &scratch);
     let mut workspace = Workspace::of(Project::at(&scratch.root))?;
     let summary = run_plan(&mut workspace, args)?;
@@ -65,7 +73,10 @@ fn introduce(args: &Args, scratch: &Scratch) {
     } else if args.json {
         output::note(format_args!("scratch project: {root}"));
     } else {
-        output::text(ui::table::wrap_all(&tour::introduction(scratch)));
+        output::text(ui::table::wrap_all(&tour::introduction(
+            scratch,
+            args.broken,
+        )));
     }
     if let GitUse::Without { why } = &scratch.git {
         output::note(format_args!(
@@ -87,6 +98,7 @@ fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandEr
         &run_settings,
         &settings,
         display.as_mut(),
+        false,
     )
 }
 
@@ -96,6 +108,8 @@ fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &
         output::text(ui::summary::render(workspace, summary));
         let last_words = if finished {
             tour::farewell(workspace, scratch)
+        } else if summary.exit == RunExit::BreakerOpen {
+            tour::broken(scratch)
         } else {
             tour::unfinished(scratch)
         };

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ralph_core::model::{Key, NewTask, Phase, TaskId};
 use ralph_core::store::PlanStore;
 
+use super::project::Health;
 use crate::command_error::CommandError;
 use crate::workspace::{Workspace, now, random};
 
@@ -70,8 +71,8 @@ const TASKS: [Planned; 5] = [
     },
 ];
 
-/// Adds the plan to a project.
-pub fn add(workspace: &mut Workspace) -> Result<(), CommandError> {
+/// Adds the plan to a project. In a broken one no task waits for another: the cause is to be seen, not the order.
+pub fn add(workspace: &mut Workspace, health: Health) -> Result<(), CommandError> {
     let mut ids: HashMap<&str, TaskId> = HashMap::new();
     for task in &TASKS {
         let new = NewTask {
@@ -82,6 +83,7 @@ pub fn add(workspace: &mut Workspace) -> Result<(), CommandError> {
             after: task
                 .after
                 .iter()
+                .filter(|_| health == Health::Sound)
                 .filter_map(|key| ids.get(key).cloned())
                 .collect(),
             verify: Some(task.verify.to_owned()),

@@ -41,6 +41,18 @@ pub enum Pace {
     Fast,
 }
 
+/// Whether the project can be worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It can.
+    Sound,
+    /// Its tests need a program that is not there.
+    Broken,
+}
+
+/// What a broken project's tests begin with.
+const MISSING: &str = "\ntodo-check --version || exit 1\n";
+
 /// A scratch project that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Scratch {
@@ -51,7 +63,7 @@ pub struct Scratch {
 }
 
 /// Makes the project in a directory that is new or empty, else in a fresh one that stays.
-pub fn make(dir: Option<&Path>, pace: Pace) -> Result<Scratch, CommandError> {
+pub fn make(dir: Option<&Path>, pace: Pace, health: Health) -> Result<Scratch, CommandError> {
     let Some(dir) = dir else {
         let fresh = tempfile::Builder::new()
             .prefix("ralph-demo-")
@@ -60,14 +72,14 @@ pub fn make(dir: Option<&Path>, pace: Pace) -> Result<Scratch, CommandError> {
                 let place = env::temp_dir();
                 failed(&place, &error).hint("name another place with --dir DIR")
             })?;
-        let scratch = fill(fresh.path(), pace)?;
+        let scratch = fill(fresh.path(), pace, health)?;
         // Only now: what could not be made leaves nothing behind.
         let _ = fresh.keep();
         return Ok(scratch);
     };
     claim(dir)?;
     let root = dir.canonicalize().map_err(|error| failed(dir, &error))?;
-    fill(&root, pace)
+    fill(&root, pace, health)
 }
 
 /// Makes the directory the user named; one with something in it is refused.
@@ -90,14 +102,17 @@ fn claim(dir: &Path) -> Result<(), CommandError> {
     }
 }
 
-fn fill(root: &Path, pace: Pace) -> Result<Scratch, CommandError> {
+fn fill(root: &Path, pace: Pace, health: Health) -> Result<Scratch, CommandError> {
     for (path, text) in FILES {
-        write(&root.join(path), text).map_err(|error| failed(root, &error))?;
+        let broken = health == Health::Broken && path == "tests/lib.sh";
+        let missing = if broken { MISSING } else { "" };
+        let text = format!("{text}{missing}");
+        write(&root.join(path), &text).map_err(|error| failed(root, &error))?;
     }
     init::create(root)?;
     let project = Project::at(root);
     configure(&project.config(), pace)?;
-    plan::add(&mut Workspace::of(project)?)?;
+    plan::add(&mut Workspace::of(project)?, health)?;
     Ok(Scratch {
         root: root.to_owned(),
         git: git::start(root, "Start a to-do list"),

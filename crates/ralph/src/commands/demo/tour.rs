@@ -17,7 +17,17 @@ use crate::workspace::Workspace;
 const COLUMNS: usize = 80;
 
 /// What is going to happen.
-pub fn introduction(scratch: &Scratch) -> String {
+pub fn introduction(scratch: &Scratch, broken: bool) -> String {
+    if broken {
+        return format!(
+            "{} Five tasks, and an environment in which none of their gates can pass.\n\
+             Watch Ralph notice that it is not the tasks, stop, and say why.\n\
+             {} {}\n\n",
+            paint(BOLD, "Ralph demo, broken."),
+            paint(BOLD, "Scratch project:"),
+            scratch.root.display()
+        );
+    }
     format!(
         "{} Five tasks, each with a gate: a test that Ralph runs itself.\n\
          The agent is scripted (no account, no network), all the rest is real.\n\
@@ -59,6 +69,29 @@ pub fn farewell(workspace: &Workspace, scratch: &Scratch) -> String {
     ] {
         text.push_str(&format!("  {}\n", paint(CYAN, command)));
     }
+    text
+}
+
+/// How to mend what the broken demo broke.
+pub fn broken(scratch: &Scratch) -> String {
+    let dir = shell_word(&scratch.root);
+    let ralph = off_path().unwrap_or_else(|| "ralph".to_owned());
+    let mut text = format!(
+        "\n{}\n  Every gate asks for a program that is not installed. No model mends that.\n\n{}\n",
+        paint(BOLD, "What you have seen"),
+        paint(BOLD, "Mend it and go on")
+    );
+    for command in [
+        format!("cd {dir}"),
+        format!("{ralph} analyze"),
+        "sed -i.bak /todo-check/d tests/lib.sh".to_owned(),
+        format!("{ralph} run"),
+    ] {
+        text.push_str(&format!("  {}\n", paint(CYAN, command)));
+    }
+    text.push_str(
+        "  The run probes with one attempt; when it succeeds the breaker closes and all goes on.\n",
+    );
     text
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
-use ralph_core::engine::{Engine, RunSettings, Summary};
+use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};
 use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
@@ -22,6 +22,7 @@ pub use settings::{gate_limits, policy, run_settings};
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::{Settings, build_agent, duration, keys::nearest};
 use crate::ui;
+use crate::ui::attendant::AtTerminal;
 use crate::workspace::{Workspace, random};
 use crate::{interrupts, output};
 
@@ -75,6 +76,9 @@ pub struct Args {
     /// Show what would be attempted next, and change nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Never ask a person, also in a terminal.
+    #[arg(long)]
+    no_input: bool,
     /// Show nothing but errors.
     #[arg(short, long)]
     quiet: bool,
@@ -137,6 +141,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         &run_settings,
         &settings,
         display.as_mut(),
+        !args.no_input && !args.json && !args.quiet,
     )?;
     drop(display);
     Ok(conclude(&workspace, &summary, args))
@@ -161,9 +166,16 @@ pub fn execute(
     run_settings: &RunSettings,
     settings: &Settings,
     observer: &mut dyn Observer,
+    attended: bool,
 ) -> Result<Summary, CommandError> {
     let interrupt = interrupts::listen()?;
     adopt_orphans();
+    let mut nobody = NoAttendant;
+    let mut somebody = attended.then(|| AtTerminal::find(&interrupt)).flatten();
+    let attendant: &mut dyn Attendant = match &mut somebody {
+        Some(somebody) => somebody,
+        None => &mut nobody,
+    };
     let project = workspace.project.clone();
     let mut engine = Engine {
         work_tree: project.root(),
@@ -176,6 +188,7 @@ pub fn execute(
         random: &mut random,
         host: &ThisHost::new(),
         observer,
+        attendant,
         interrupt,
         guard_command: guard_command(run_settings.grace),
     };
@@ -207,7 +220,7 @@ fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
     }
     let is_error = matches!(
         summary.exit,
-        RunExit::Error | RunExit::NoPlan | RunExit::Aborted
+        RunExit::Error | RunExit::NoPlan | RunExit::Aborted | RunExit::BreakerOpen
     );
     if is_error || (args.quiet && summary.exit != RunExit::Finished) {
         output::note(format_args!("ralph: {}", summary.reason));

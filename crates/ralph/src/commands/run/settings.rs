@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::context::Limits;
 use ralph_core::decide::Policy;
-use ralph_core::engine::{GateSettings, RunSettings};
+use ralph_core::engine::{BreakerSettings, GateSettings, OnOpen, PauseOn, RunSettings};
 use ralph_core::store::Scope;
 use serde_json::json;
 
@@ -72,6 +72,27 @@ pub fn run_settings(
         value_usd: settings
             .number("run", "value_usd")
             .unwrap_or(defaults.value_usd),
+        breaker: BreakerSettings {
+            threshold: settings
+                .count("breaker", "threshold")
+                .unwrap_or(defaults.breaker.threshold),
+            on_open: match settings.text("breaker", "on_open") {
+                Some("wait") => OnOpen::Wait,
+                _ => OnOpen::Exit,
+            },
+            cooldown: settings
+                .duration("breaker", "cooldown")
+                .unwrap_or(defaults.breaker.cooldown),
+        },
+        pause_on: match settings.text("run", "pause_on") {
+            Some("never") => PauseOn::Never,
+            Some("stuck") => PauseOn::Stuck,
+            Some("failure") => PauseOn::Failure,
+            _ => PauseOn::Breaker,
+        },
+        pause_timeout: settings
+            .duration("run", "pause_timeout")
+            .unwrap_or(defaults.pause_timeout),
         attempt_timeout: settings
             .duration("run", "attempt_timeout")
             .unwrap_or(defaults.attempt_timeout),

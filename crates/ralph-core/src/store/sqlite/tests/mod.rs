@@ -146,6 +146,8 @@ fn event(run: &str, seq: u64) -> RunEvent {
 fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -> Capture {
     Capture {
         lesson: None,
+        gave_up: false,
+        breaker_threshold: 5,
         task_id: claimed.task.id.clone(),
         token: token.clone(),
         start: UnfinishedAttempt {

@@ -1,0 +1,96 @@
+//! The circuit breaker's rule: when failures of several tasks together mean that something systemic is wrong.
+//!
+//! ```text
+//!            a row of failures that is systemic            next run, or after the cool-down
+//!   closed ───────────────────────────────────────► open ───────────────────────────────────► half open
+//!     ▲                                              ▲ │ a person resumes or skips                │  │
+//!     │                                              │ └───────────────► closed                   │  │
+//!     │                                              └──────────── the probe fails ───────────────┘  │
+//!     └───────────────────────────────────────────────────── any attempt succeeds ───────────────────┘
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Failures in a row that are looked at; older ones change nothing.
+pub const MOST_LINKS: u32 = 200;
+/// So many different tasks are too many for chance.
+const TASKS: usize = 3;
+/// So many, where they fail for the same cause.
+const TASKS_OF_ONE_CAUSE: usize = 2;
+
+/// A counted failure in the row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The task; for a fix task, the task it mends.
+    pub root: String,
+    /// What kind of failure it was; equal means the same cause.
+    pub coarse: Option<String>,
+}
+
+/// Whether a row of counted failures, with no success between, means that something systemic is wrong. One hard task
+/// among many never does.
+#[must_use]
+pub fn is_systemic(links: &[Link], failures: u64, threshold: u32) -> bool {
+    if failures < u64::from(threshold.max(1)) {
+        return false;
+    }
+    let tasks: BTreeSet<&str> = links.iter().map(|link| link.root.as_str()).collect();
+    if tasks.len() >= TASKS {
+        return true;
+    }
+    let mut causes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for link in links {
+        if let Some(coarse) = &link.coarse {
+            causes.entry(coarse).or_default().insert(&link.root);
+        }
+    }
+    causes
+        .values()
+        .any(|tasks| tasks.len() >= TASKS_OF_ONE_CAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(links: &[(&str, Option<&str>)]) -> Vec<Link> {
+        let link = |(root, coarse): &(&str, Option<&str>)| Link {
+            root: (*root).into(),
+            coarse: coarse.map(str::to_owned),
+        };
+        links.iter().map(link).collect()
+    }
+
+    fn opens(links: &[(&str, Option<&str>)]) -> bool {
+        is_systemic(&row(links), links.len() as u64, 5)
+    }
+
+    #[test]
+    fn brk_01_02_one_task_alone_never_opens_it() {
+        assert!(!opens(&[("a", Some("x")); 50]));
+    }
+
+    #[test]
+    fn brk_02_three_tasks_or_two_with_one_cause() {
+        let (a, b, c) = (("a", Some("x")), ("b", Some("y")), ("c", Some("z")));
+        assert!(!opens(&[a, a, b, c]), "four are too few");
+        assert!(opens(&[a, a, a, b, c]));
+        assert!(!opens(&[a, a, a, a, b]), "two tasks, two causes");
+        assert!(opens(&[a, a, a, a, ("b", Some("x"))]));
+        assert!(!opens(&[
+            ("a", None),
+            ("a", None),
+            ("a", None),
+            ("b", None),
+            ("b", None)
+        ]));
+        let older = row(&[a, b]);
+        assert!(!is_systemic(&older, 4, 5) && !is_systemic(&older, 5, 5));
+    }
+
+    #[test]
+    fn brk_07_the_threshold_is_a_setting() {
+        let links = row(&[("a", Some("x")), ("b", Some("x"))]);
+        assert!(is_systemic(&links, 2, 2) && !is_systemic(&links, 2, 3));
+    }
+}

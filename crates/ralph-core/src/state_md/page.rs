@@ -1,0 +1,132 @@
+//! The page as a whole.
+
+use super::bar::bar;
+use super::history::table;
+use super::inline::{at_start, inline};
+use super::view::{Counts, RunView, StateView};
+
+/// How long names and texts may get.
+const NAME_CHARS: usize = 80;
+const TEXT_CHARS: usize = 200;
+/// The lines of an analysis are bounded already; this holds for whatever else comes.
+const ANALYSIS_CHARS: usize = 300;
+const ANALYSIS_LINES: usize = 10;
+
+/// How many waiting tasks are named.
+const WAITING: usize = 20;
+
+const NOTE: &str = "_Ralph writes this file and overwrites it: changes made here are lost. \
+                    `ralph history` has every attempt._";
+
+/// The text of the file.
+#[must_use]
+pub fn render(view: &StateView) -> String {
+    let mut lines: Vec<String> = ["# Ralph state", "", NOTE, ""].map(String::from).into();
+    lines.extend(standing(view));
+    lines.extend(progress(&view.counts));
+    lines.extend(waiting(&view.waiting));
+    lines.extend(["", "## History", ""].map(String::from));
+    lines.extend(table(&view.history));
+    lines.extend(analysis(view.analysis.as_deref().unwrap_or_default()));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn standing(view: &StateView) -> Vec<String> {
+    let run = view.run.as_ref().map_or_else(|| "none yet".to_owned(), run);
+    vec![
+        format!("- **Project:** {}", inline(&view.project, NAME_CHARS)),
+        format!("- **Updated:** {}", inline(&view.updated_at, NAME_CHARS)),
+        format!("- **Run:** {run}"),
+        format!(
+            "- **Circuit breaker:** {}",
+            inline(&view.breaker, NAME_CHARS)
+        ),
+        format!("- **Next task:** {}", next(view)),
+    ]
+}
+
+fn run(run: &RunView) -> String {
+    let RunView { iteration, .. } = run;
+    let limit = run
+        .limit
+        .map_or_else(String::new, |limit| format!(" of {limit}"));
+    let cost = match run.cost_usd {
+        Some(cost) if cost.is_finite() => format!(", ${cost:.2}"),
+        Some(_) | None => String::new(),
+    };
+    format!(
+        "{}: {}, started {}, iteration {iteration}{limit}{cost}",
+        inline(&run.id, NAME_CHARS),
+        inline(&run.status, TEXT_CHARS),
+        inline(&run.started_at, NAME_CHARS),
+    )
+}
+
+fn next(view: &StateView) -> String {
+    match &view.next {
+        Some(task) if task.title.trim().is_empty() => inline(&task.name, NAME_CHARS),
+        Some(task) => {
+            let name = inline(&task.name, NAME_CHARS);
+            format!("{name}: {}", inline(&task.title, TEXT_CHARS))
+        }
+        None if view.counts.total == 0 => "none: there are no tasks yet".to_owned(),
+        None if view.counts.finished() >= view.counts.total => "none: all are finished".to_owned(),
+        None => "none is ready".to_owned(),
+    }
+}
+
+fn progress(counts: &Counts) -> Vec<String> {
+    let by_status = [
+        (counts.done, "done"),
+        (counts.skipped, "skipped"),
+        (counts.in_progress, "in progress"),
+        (counts.pending, "pending"),
+        (counts.blocked, "blocked"),
+        (counts.failed, "failed"),
+    ];
+    let parts: Vec<String> = by_status
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, status)| format!("{count} {status}"))
+        .collect();
+    let mut lines: Vec<String> = ["", "## Progress", ""].map(String::from).into();
+    lines.push(bar(counts.finished(), counts.total));
+    if !parts.is_empty() {
+        lines.push(String::new());
+        lines.push(parts.join(", "));
+    }
+    lines
+}
+
+fn waiting(waiting: &[(String, String)]) -> Vec<String> {
+    if waiting.is_empty() {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = ["", "## Waiting for a human", ""].map(String::from).into();
+    lines.extend(waiting.iter().take(WAITING).map(|(name, why)| {
+        let name = inline(name, NAME_CHARS);
+        format!("- **{name}**: {}", inline(why, TEXT_CHARS))
+    }));
+    let more = waiting.len().saturating_sub(WAITING);
+    if more > 0 {
+        lines.push(format!("- and {more} more"));
+    }
+    lines
+}
+
+/// The analysis as a list: indented lines would run together where Markdown is shown.
+fn analysis(analysis: &[String]) -> Vec<String> {
+    let found: Vec<String> = analysis
+        .iter()
+        .map(|line| at_start(line, ANALYSIS_CHARS))
+        .filter(|line| !line.is_empty() && line != "Failure Analysis:")
+        .take(ANALYSIS_LINES)
+        .map(|line| format!("- {line}"))
+        .collect();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let heading = ["", "## Failure Analysis", ""].map(String::from);
+    heading.into_iter().chain(found).collect()
+}

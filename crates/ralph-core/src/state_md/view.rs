@@ -1,0 +1,91 @@
+//! What the page shows.
+
+/// Where everything stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StateView {
+    /// When the page is written: `YYYY-MM-DD HH:MM:SS UTC`, shown as it is.
+    pub updated_at: String,
+    /// The project's name.
+    pub project: String,
+    /// The newest run.
+    pub run: Option<RunView>,
+    /// The tasks by status.
+    pub counts: Counts,
+    /// The task that is next.
+    pub next: Option<TaskView>,
+    /// `closed`, `open` or `half_open`.
+    pub breaker: String,
+    /// Tasks that wait for a human, and why.
+    pub waiting: Vec<(String, String)>,
+    /// Attempts, newest first.
+    pub history: Vec<HistoryRow>,
+    /// The lines of the failure analysis, with or without its heading.
+    pub analysis: Option<Vec<String>>,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunView {
+    /// Its id.
+    pub id: String,
+    /// `running`, or how it ended.
+    pub status: String,
+    /// When it started.
+    pub started_at: String,
+    /// Attempts so far.
+    pub iteration: u32,
+    /// Attempts it may make.
+    pub limit: Option<u32>,
+    /// What it cost so far.
+    pub cost_usd: Option<f64>,
+}
+
+/// How many tasks there are, by status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All of them.
+    pub total: u64,
+    /// Done.
+    pub done: u64,
+    /// Skipped on purpose.
+    pub skipped: u64,
+    /// Waiting for a human.
+    pub blocked: u64,
+    /// Given up by a human.
+    pub failed: u64,
+    /// Yet to be done.
+    pub pending: u64,
+    /// Being worked on.
+    pub in_progress: u64,
+}
+
+/// A task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskView {
+    /// Its key or id.
+    pub name: String,
+    /// What is to be done.
+    pub title: String,
+}
+
+/// An attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryRow {
+    /// Its number in the run.
+    pub iteration: u32,
+    /// When it ended.
+    pub time: String,
+    /// `done`, `failed`, `no_sigil`, `error`, or the word to show.
+    pub outcome: String,
+    /// The task's name.
+    pub task: String,
+    /// What was done or why it failed.
+    pub details: String,
+}
+
+impl Counts {
+    /// Tasks with which nothing more is to be done: a skipped one satisfies like a done one.
+    pub(super) fn finished(&self) -> u64 {
+        self.done.saturating_add(self.skipped)
+    }
+}

@@ -1,0 +1,231 @@
+//! The pause: a person at the terminal is shown what fails and asked what to do.
+
+use std::io::{IsTerminal, Write, stdin, stdout};
+use std::time::{Duration, Instant};
+
+use ralph_core::agent::Interrupt;
+use ralph_core::engine::{Answer, Attendant, PauseReason, Question};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use super::style::{BOLD, YELLOW, paint};
+use super::{table, width};
+
+/// How long input is waited for without looking for signals.
+const NAP: Duration = Duration::from_millis(100);
+/// Ctrl-D.
+const END_OF_INPUT: u8 = 4;
+
+/// Whoever sits at the terminal that Ralph was started from.
+pub struct AtTerminal {
+    interrupt: Interrupt,
+}
+
+impl AtTerminal {
+    /// Somebody, where both standard input and output are terminals.
+    pub fn find(interrupt: &Interrupt) -> Option<Self> {
+        (stdin().is_terminal() && stdout().is_terminal()).then(|| Self {
+            interrupt: interrupt.clone(),
+        })
+    }
+}
+
+impl Attendant for AtTerminal {
+    fn ask(&mut self, question: &Question<'_>) -> Answer {
+        print(&opening(question));
+        let keys = SingleKeys::set();
+        let answer = self.listen(question.timeout);
+        drop(keys);
+        let said = match answer {
+            Answer::Resume => "resume",
+            Answer::Skip => "skip",
+            Answer::Abort => "abort",
+            Answer::Nobody => "no answer; going on as if nobody were here",
+        };
+        print(&format!(" {said}\n"));
+        answer
+    }
+}
+
+/// What stands above the prompt, and the prompt.
+fn opening(question: &Question<'_>) -> String {
+    let (title, meaning) = match &question.reason {
+        PauseReason::Breaker { failures } => (
+            format!("CIRCUIT BREAKER: {failures} consecutive failures"),
+            "Multiple tasks are failing - systemic issue suspected".to_owned(),
+        ),
+        PauseReason::Stuck { task, failures } => (
+            format!("STUCK: {task} has failed {failures} times in a row"),
+            "More of the same may not help".to_owned(),
+        ),
+        PauseReason::Failure { task } => (
+            format!("FAILURE: an attempt on {task} failed"),
+            "Asked after every failure, as pause_on says".to_owned(),
+        ),
+    };
+    let mut text = format!(
+        "\n{}\n{}\n\n",
+        paint(YELLOW.bold(), title),
+        paint(YELLOW, meaning)
+    );
+    for line in question.analysis.lines() {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push_str(&format!(
+        "\nresume execution, skip the current task and continue, or abort the run\n{} ",
+        paint(BOLD, "[r]esume / [s]kip / [a]bort:")
+    ));
+    text
+}
+
+fn print(text: &str) {
+    let mut out = anstream::stdout().lock();
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| table::wrap(line, width()))
+        .collect();
+    let _ = write!(out, "{}", lines.join("\n"));
+    let _ = out.flush();
+}
+
+impl AtTerminal {
+    /// Reads until an answer, the end of input, a signal or the end of the time.
+    fn listen(&self, timeout: Duration) -> Answer {
+        let until = Instant::now() + timeout;
+        let mut line_open = false;
+        loop {
+            if self.interrupt.first().is_some() {
+                // A closed terminal and Ctrl-C arrive here; the run itself says which it was.
+                return Answer::Abort;
+            }
+            if Instant::now() >= until {
+                return Answer::Nobody;
+            }
+            match read_some() {
+                Input::Nothing => {}
+                Input::Ended => return Answer::Abort,
+                Input::Bytes(bytes) => match understand(&bytes, &mut line_open) {
+                    Understood::Answer(answer) => return answer,
+                    Understood::Silence => {}
+                    Understood::Wrong => {
+                        print("\nInvalid choice. Enter r, s, or a.\n[r]esume / [s]kip / [a]bort: ");
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// What arrived.
+enum Input {
+    Nothing,
+    Ended,
+    Bytes(Vec<u8>),
+}
+
+fn read_some() -> Input {
+    let input = stdin();
+    let mut fds = [PollFd::new(&input, PollFlags::IN)];
+    let nap = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(NAP.subsec_nanos()),
+    };
+    match poll(&mut fds, Some(&nap)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Input::Nothing,
+        Err(_) => return Input::Ended,
+        Ok(_) => {}
+    }
+    let mut buffer = [0_u8; 256];
+    match rustix::io::read(&input, &mut buffer) {
+        Ok(0) => Input::Ended,
+        Ok(length) => Input::Bytes(buffer.get(..length).unwrap_or_default().to_vec()),
+        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Input::Nothing,
+        Err(_) => Input::Ended,
+    }
+}
+
+/// What input means.
+#[derive(Debug, PartialEq, Eq)]
+enum Understood {
+    Answer(Answer),
+    /// The end of a line whose letter was heard already.
+    Silence,
+    Wrong,
+}
+
+/// A letter alone, with or without a line end, in either case; the word will do too. `line_open` says that the last letter
+/// was heard before its line ended.
+fn understand(bytes: &[u8], line_open: &mut bool) -> Understood {
+    if bytes.contains(&END_OF_INPUT) {
+        return Understood::Answer(Answer::Abort);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let ended = text.ends_with(['\n', '\r']);
+    let was_open = std::mem::replace(line_open, !ended);
+    match text.trim().to_lowercase().as_str() {
+        "" if was_open => Understood::Silence,
+        "r" | "resume" => Understood::Answer(Answer::Resume),
+        "s" | "skip" => Understood::Answer(Answer::Skip),
+        "a" | "abort" => Understood::Answer(Answer::Abort),
+        _ => Understood::Wrong,
+    }
+}
+
+/// The terminal gives every key at once until this is dropped; signals work as ever.
+struct SingleKeys {
+    before: Option<Termios>,
+}
+
+impl SingleKeys {
+    fn set() -> Self {
+        let before = tcgetattr(stdin()).ok();
+        if let Some(before) = &before {
+            let mut keys = before.clone();
+            keys.local_modes.remove(LocalModes::ICANON);
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &keys);
+        }
+        Self { before }
+    }
+}
+
+impl Drop for SingleKeys {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // Flush: the rest of a line whose letter was the answer is no command for anybody.
+            let _ = tcsetattr(stdin(), OptionalActions::Flush, before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pau_02_letters_in_either_case_and_nothing_else() {
+        for (input, answer) in [
+            ("r", Answer::Resume),
+            ("R\n", Answer::Resume),
+            ("s\r\n", Answer::Skip),
+            ("S", Answer::Skip),
+            ("a", Answer::Abort),
+            ("ABORT\n", Answer::Abort),
+            ("\u{4}", Answer::Abort),
+        ] {
+            let understood = understand(input.as_bytes(), &mut false);
+            assert_eq!(understood, Understood::Answer(answer), "{input:?}");
+        }
+        for wrong in ["x", "rs\n", "\n", "yes\n", "\u{1b}[A", "é"] {
+            assert_eq!(understand(wrong.as_bytes(), &mut false), Understood::Wrong);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_line_that_was_heard_is_no_second_answer() {
+        let mut open = false;
+        assert_eq!(understand(b"x", &mut open), Understood::Wrong);
+        assert_eq!(understand(b"\n", &mut open), Understood::Silence);
+        assert_eq!(understand(b"\n", &mut open), Understood::Wrong);
+    }
+}

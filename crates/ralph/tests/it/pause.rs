@@ -1,0 +1,236 @@
+//! The pause, driven through a real pseudo-terminal.
+
+use std::process::Command;
+use std::time::Duration;
+
+use expectrl::process::Process;
+use expectrl::process::unix::{UnixProcess, WaitStatus};
+use expectrl::session::OsSession;
+use expectrl::{Eof, Expect};
+
+use crate::support::Project;
+
+const QUESTION: &str = "[r]esume / [s]kip / [a]bort:";
+
+/// Two tasks whose gates fail the same way while `broken` is there; two failures open the breaker.
+fn project() -> Project {
+    let mut project = Project::new();
+    project.set_env("TERM", "xterm-256color");
+    project.set_env("RALPH_SET_BREAKER_THRESHOLD", "2");
+    project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "1");
+    project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.write(
+        "gate.sh",
+        "[ -f broken ] || exit 0\necho \"sh: 1: frobnicate: not found\"\nexit 127",
+    );
+    project.write("broken", "");
+    for key in ["a", "b", "c"] {
+        project.add(&[
+            &format!("Thing {key}"),
+            "--key",
+            key,
+            "--verify",
+            "sh gate.sh",
+        ]);
+    }
+    project
+}
+
+/// A run in a terminal that somebody sits at.
+struct Seat {
+    session: OsSession,
+}
+
+impl Seat {
+    fn take(project: &Project, args: &[&str]) -> Self {
+        let mut command = Command::new("sh");
+        command
+            .args([
+                "-c",
+                "stty cols 100 rows 30; exec \"$0\" \"$@\"",
+                env!("CARGO_BIN_EXE_ralph"),
+            ])
+            .args(args);
+        command.current_dir(project.root());
+        project.clean(&mut command);
+        let mut process = UnixProcess::spawn_command(command).unwrap();
+        let stream = process.open_stream().unwrap();
+        let mut session = OsSession::new(process, stream).unwrap();
+        session.set_expect_timeout(Some(Duration::from_secs(30)));
+        Self { session }
+    }
+
+    /// Waits for a text; returns what came before it.
+    #[track_caller]
+    fn wait_for(&mut self, text: &str) -> String {
+        let found = self
+            .session
+            .expect(text)
+            .unwrap_or_else(|e| panic!("{text}: {e}"));
+        String::from_utf8_lossy(found.before()).into_owned()
+    }
+
+    fn type_in(&mut self, keys: &str) {
+        self.session.send(keys).unwrap();
+    }
+
+    /// Waits for the end; returns the rest of the screen and the exit code.
+    #[track_caller]
+    fn end(mut self) -> (String, i32) {
+        let rest = self.session.expect(Eof).unwrap();
+        let rest = String::from_utf8_lossy(rest.as_bytes()).into_owned();
+        match self.session.get_process().wait().unwrap() {
+            WaitStatus::Exited(_, code) => (rest, code),
+            other => panic!("{other:?}\n{rest}"),
+        }
+    }
+}
+
+#[test]
+fn pau_01_03_resume_resets_and_the_next_failure_does_not_ask_again() {
+    let project = project();
+    let mut seat = Seat::take(&project, &["run"]);
+    let screen = seat.wait_for(QUESTION);
+    assert!(
+        screen.contains("CIRCUIT BREAKER: 2 consecutive failures"),
+        "{screen}"
+    );
+    assert!(screen.contains("Multiple tasks are failing - systemic issue suspected"));
+    assert!(screen.contains("Failure Analysis:") && screen.contains("frobnicate"));
+    assert!(
+        screen.contains("\u{1b}[1m\u{1b}[33mCIRCUIT") || screen.contains("[33m"),
+        "yellow"
+    );
+    seat.type_in("r");
+    // a and b are forgiven and fail again: the first of them does not ask, the second does.
+    seat.wait_for(QUESTION);
+    assert_eq!(project.history().len(), 4);
+    std::fs::remove_file(project.path("broken")).unwrap();
+    seat.type_in("R\n");
+    let (rest, code) = seat.end();
+    assert_eq!(code, 0, "{rest}");
+}
+
+#[test]
+fn pau_02_a_wrong_key_asks_again() {
+    let project = project();
+    let mut seat = Seat::take(&project, &["run"]);
+    seat.wait_for(QUESTION);
+    seat.type_in("x\n");
+    seat.wait_for("Invalid choice. Enter r, s, or a.");
+    seat.wait_for("[r]esume / [s]kip / [a]bort:");
+    seat.type_in("a");
+    let (rest, code) = seat.end();
+    assert_eq!(code, 7, "{rest}");
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["breaker"]["state"], "open", "abort leaves it open");
+}
+
+#[test]
+fn pau_04_skip_goes_on_with_another_task_and_never_the_same() {
+    let project = project();
+    let mut seat = Seat::take(&project, &["run"]);
+    seat.wait_for(QUESTION);
+    std::fs::remove_file(project.path("broken")).unwrap();
+    seat.type_in("s");
+    let (rest, code) = seat.end();
+    assert_eq!(code, 0, "{rest}");
+    assert_eq!(project.status_of("b"), "skipped", "the last to fail");
+    let tried: Vec<String> = project
+        .history()
+        .iter()
+        .map(|a| a["key"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(tried, ["a", "b", "a", "c"]);
+    assert!(!project.read(".ralph/STATE.md").contains("Next: b"));
+}
+
+#[test]
+fn pau_05_ctrl_c_and_a_closed_terminal_end_the_run() {
+    let project = project();
+    let mut seat = Seat::take(&project, &["run"]);
+    seat.wait_for(QUESTION);
+    seat.type_in("\u{3}");
+    assert_eq!(seat.end().1, 130);
+    let project = self::project();
+    let mut seat = Seat::take(&project, &["run"]);
+    seat.wait_for(QUESTION);
+    seat.type_in("\u{4}");
+    assert_eq!(seat.end().1, 7, "end of input");
+    let project = self::project();
+    let mut seat = Seat::take(&project, &["run"]);
+    seat.wait_for(QUESTION);
+    drop(seat);
+    // The terminal is gone: nothing of the run stays.
+    for _ in 0..100 {
+        if project.json(&["status", "--json"])["run"]["ended_at"].is_string() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let run = &project.json(&["status", "--json"])["run"];
+    assert_eq!(run["outcome"], "aborted", "{run}");
+    assert_eq!(run["exit_code"], 7);
+}
+
+#[test]
+fn pau_06_pause_on_says_when_and_nobody_means_unattended() {
+    for (name, value, args, code) in [
+        ("RALPH_SET_RUN_PAUSE_ON", "never", vec!["run"], 6),
+        ("RALPH_SET_RUN_PAUSE_TIMEOUT", "1", vec!["run"], 6),
+        (
+            "RALPH_SET_RUN_PAUSE_ON",
+            "breaker",
+            vec!["run", "--no-input"],
+            6,
+        ),
+    ] {
+        let mut project = project();
+        project.set_env(name, value);
+        let (rest, ended) = Seat::take(&project, &args).end();
+        assert_eq!(ended, code, "{rest}");
+    }
+    let mut project = project();
+    project.set_env("RALPH_SET_RUN_PAUSE_ON", "failure");
+    let mut seat = Seat::take(&project, &["run"]);
+    let screen = seat.wait_for(QUESTION);
+    assert!(
+        screen.contains("FAILURE: an attempt on a failed"),
+        "{screen}"
+    );
+    seat.type_in("s");
+    let screen = seat.wait_for(QUESTION);
+    assert!(screen.contains("CIRCUIT BREAKER"), "{screen}");
+    seat.type_in("a");
+    assert_eq!(seat.end().1, 7);
+    assert_eq!(project.status_of("a"), "skipped");
+}
+
+#[test]
+fn pau_06_a_stuck_task_asks_where_that_is_wanted() {
+    let mut project = project();
+    project.set_env("RALPH_SET_RUN_PAUSE_ON", "stuck");
+    project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "5");
+    project.set_env("RALPH_SET_BREAKER_THRESHOLD", "50");
+    let mut seat = Seat::take(&project, &["run"]);
+    let screen = seat.wait_for(QUESTION);
+    assert!(
+        screen.contains("STUCK: a has failed 3 times in a row"),
+        "{screen}"
+    );
+    seat.type_in("a");
+    assert_eq!(seat.end().1, 7);
+    assert_eq!(project.history().len(), 3);
+}
+
+#[test]
+fn pau_01_no_color_means_no_escape_codes_in_the_warning() {
+    let mut project = project();
+    project.set_env("NO_COLOR", "1");
+    let mut seat = Seat::take(&project, &["run"]);
+    let screen = seat.wait_for(QUESTION);
+    let warning = screen.split("CIRCUIT BREAKER").nth(1).unwrap();
+    assert!(!warning.contains("\u{1b}["), "{warning:?}");
+    seat.type_in("a");
+    assert_eq!(seat.end().1, 7);
+}
