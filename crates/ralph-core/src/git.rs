@@ -42,6 +42,18 @@ pub struct Git {
     dir: PathBuf,
     /// That directory below the repository's root, with a slash at the end; empty at the root.
     prefix: String,
+    /// A further file of Ralph's own, below that directory.
+    own: Option<String>,
+}
+
+fn head_of(git_dir: &Path) -> Option<String> {
+    let head = std::fs::read_to_string(git_dir.join("HEAD")).ok()?;
+    let head = head.trim();
+    Some(
+        head.strip_prefix("ref: refs/heads/")
+            .unwrap_or(head)
+            .to_owned(),
+    )
 }
 
 /// The state of a work tree at one moment.
@@ -80,7 +92,33 @@ impl Git {
         Some(Self {
             dir: dir.to_owned(),
             prefix,
+            own: None,
         })
+    }
+
+    /// Leaves a further file out of what attempts changed: Ralph writes it too.
+    #[must_use]
+    pub fn without(mut self, own: Option<&str>) -> Self {
+        self.own = own.map(str::to_owned);
+        self
+    }
+
+    /// The branch, or the commit where there is none; read from git's own file, for a process would take longer than all the
+    /// rest.
+    pub fn branch(&self) -> Option<String> {
+        let mut dir = Some(self.dir.as_path());
+        while let Some(at) = dir {
+            let git = at.join(".git");
+            if git.is_dir() {
+                return head_of(&git);
+            }
+            if let Ok(text) = std::fs::read_to_string(&git) {
+                let elsewhere = text.strip_prefix("gitdir:")?.trim();
+                return head_of(&at.join(elsewhere));
+            }
+            dir = at.parent();
+        }
+        None
     }
 
     /// HEAD and everything that differs from it: one process.
@@ -139,7 +177,7 @@ impl Git {
     /// A path as the project sees it; `None` outside the project and for Ralph's own files.
     fn own_path(&self, path: &str) -> Option<String> {
         let path = path.strip_prefix(&self.prefix)?;
-        let own = OWN.iter().any(|own| path.starts_with(own));
+        let own = OWN.iter().any(|own| path.starts_with(own)) || self.own.as_deref() == Some(path);
         (!own).then(|| path.to_owned())
     }
 

@@ -21,6 +21,7 @@
 
 pub mod adaptive;
 pub mod agent;
+pub mod agents_md;
 pub mod alike;
 pub mod analysis;
 pub mod breaker;

@@ -1,5 +1,6 @@
 //! One attempt: context, agent, signals, gate, capture, decide.
 
+use super::agents_md::Moment;
 use super::finding::{Finding, told};
 use super::judge::{Judged, Precheck};
 use super::next::{Culprit, Step};
@@ -18,6 +19,7 @@ use crate::store::{AttemptStart, BreakerState, Claimed, UnfinishedAttempt};
 impl Run<'_, '_> {
     /// Makes one attempt on a claimed task.
     pub(super) fn attempt(&mut self, claimed: Claimed, token: Token) -> Result<Step, EngineError> {
+        self.sync_agents_md(Moment::Before)?;
         let prompt = self.context(&claimed)?;
         if let Some(reason) = &prompt.ask_human {
             return self.hand_over(&claimed, &token, reason);
@@ -60,6 +62,7 @@ impl Run<'_, '_> {
         let gate = gate.into_record();
         let verdict = told(verdict, gate.as_ref());
         let learnings = capture::learnings(&signals.learnings);
+        let learnt = !learnings.is_empty();
         let resets_at = resets_at(&session.report);
         let finding = Finding {
             started_at: start.started_at.unwrap_or_else(|| self.engine.clock.now()),
@@ -78,6 +81,7 @@ impl Run<'_, '_> {
             own_work: false,
         };
         let metrics = self.store_finding(&claimed, &token, finding)?;
+        self.sync_after(failed, learnt)?;
         self.refresh_state()?;
         match self.next_step(&verdict, culprit, resets_at)? {
             Step::Continue if failed => self.after_failure(&claimed.task, &metrics),

@@ -1,5 +1,6 @@
 //! The loop: it wires the stages in order and knows none of their insides.
 
+mod agents_md;
 mod attempt;
 mod breaker;
 mod experience;

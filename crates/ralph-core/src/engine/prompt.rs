@@ -103,6 +103,9 @@ fn template(
     }
 }
 
+/// Failures of other tasks of the phase that a prompt may show.
+const MOST_PHASE_FAILURES: u32 = 100;
+
 /// Makes prompts from what is stored.
 pub struct Prompter<'a> {
     /// The texts.
@@ -170,8 +173,8 @@ impl Prompter<'_> {
                 stuck: metrics.stuck || course.stuck,
                 further_lines,
             },
-            phase_failures: Vec::new(),
-            agents_md: None,
+            phase_failures: self.store.phase_failures(&task.id, MOST_PHASE_FAILURES)?,
+            agents_md: self.settings.agents_md.clone(),
         };
         let rendered = render_memory(&memory, &self.settings.memory);
         let template = &self.templates.task;

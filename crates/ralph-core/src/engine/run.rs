@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use super::agents_md::Moment;
 use super::breaker::Attendant;
 use super::next::Step;
 use super::{PromptError, RunSettings, Templates};
@@ -131,6 +132,9 @@ pub(super) struct Run<'e, 'a> {
     /// When STATE.md was written last.
     pub state_written: Option<Timestamp>,
     pub state_fault_told: bool,
+    /// How AGENTS.md looked after it was last brought up to date.
+    pub agents_md_seen: Option<super::agents_md::Stamp>,
+    pub agents_md_fault_told: bool,
     /// The lines of the last analysis.
     pub analysis: Option<Vec<String>>,
 }
@@ -169,7 +173,8 @@ impl<'e, 'a> Run<'e, 'a> {
         let now = engine.clock.now();
         let id = RunId::from_random((engine.random)() as u32);
         let owner = engine.host.owner();
-        let git = Git::discover(engine.work_tree);
+        let own = engine.settings.agents_md.as_deref();
+        let git = Git::discover(engine.work_tree).map(|git| git.without(own));
         let templates = Templates::load(engine.project)?;
         let mut run = Self {
             engine,
@@ -188,6 +193,8 @@ impl<'e, 'a> Run<'e, 'a> {
             seq: 0,
             state_written: None,
             state_fault_told: false,
+            agents_md_seen: None,
+            agents_md_fault_told: false,
             analysis: None,
         };
         let event = run.event(EventKind::RunStarted {
@@ -228,6 +235,7 @@ impl<'e, 'a> Run<'e, 'a> {
         self.recover_lost()?;
         self.probe()?;
         self.write_state(None)?;
+        self.sync_agents_md(Moment::Before)?;
         loop {
             self.settle_parents()?;
             if let Some(stop) = self.must_stop()? {
@@ -377,6 +385,7 @@ impl<'e, 'a> Run<'e, 'a> {
         // Whoever interrupts a run wants it to end.
         if !matches!(stop.exit, RunExit::Interrupted(_)) {
             self.tidy_learnings()?;
+            self.sync_agents_md(Moment::After)?;
         }
         let now = self.engine.clock.now();
         let rates = self.engine.store.run_rates(&self.id)?;

@@ -53,6 +53,8 @@ pub struct RunSettings {
     pub backoff_cap: Duration,
     /// The memory part of the prompt.
     pub memory: Limits,
+    /// AGENTS.md below the work tree; none where it is not to be kept.
+    pub agents_md: Option<String>,
     /// How long a claim is believed without a sign of life; for other hosts.
     pub lease: Duration,
 }
@@ -145,6 +147,7 @@ impl Default for RunSettings {
             backoff: Duration::from_secs(2),
             backoff_cap: Duration::from_secs(5 * 60),
             memory: Limits::default(),
+            agents_md: Some("AGENTS.md".into()),
             lease: Duration::from_secs(60),
         }
     }

@@ -113,6 +113,11 @@ impl ErrorLines {
         }
     }
 
+    /// A line that reports nothing by itself.
+    pub(super) fn aside(&mut self, line: &str) {
+        self.any.push(line);
+    }
+
     /// A line of pytest's explanation: the one with the exception speaks for all.
     fn mark(&mut self, text: &str) {
         if !self.in_marks

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::normal::{Quotes, normal};
+use super::runners;
 use super::shape;
+use super::summary::Summary;
+use super::xml::{Failure, Report};
 
 /// How much of a message counts: its end often holds data.
 const MESSAGE_CHARS: usize = 80;
@@ -12,7 +15,7 @@ const MESSAGE_CHARS: usize = 80;
 const EXCEPTIONS: usize = 50;
 
 /// What may stand before an exception's name.
-const LEADS: [&str; 7] = [
+const LEADS: [&str; 8] = [
     "[ERROR] ",
     "Caused by: ",
     "Uncaught ",
@@ -20,6 +23,7 @@ const LEADS: [&str; 7] = [
     "Unhandled exception: ",
     "error: ",
     "→ ",
+    "=> ",
 ];
 
 /// The exceptions seen so far.
@@ -31,15 +35,23 @@ pub(super) struct Exceptions {
     last: Option<String>,
     /// Whether the explanation that is being read has been taken up.
     explained: bool,
-    /// From pytest's summary, which repeats them shortened: for when there is nothing else.
-    summary: BTreeSet<String>,
+    summary: Summary,
+    report: Report,
     after_panic: bool,
 }
 
 impl Exceptions {
     pub(super) fn line(&mut self, line: &str) {
+        if let Some(failure) = self.report.line(line) {
+            let (name, message) = reported(&failure);
+            self.add(&name, &message);
+            return;
+        }
         if let Some(text) = shape::marked(line) {
-            self.explanation(text);
+            // A report repeats it with XML's escapes.
+            if !self.report.in_test() {
+                self.explanation(text);
+            }
             return;
         }
         self.explained = false;
@@ -60,13 +72,8 @@ impl Exceptions {
             }
         } else if let Some(message) = text.strip_prefix("panic: ") {
             self.add("panic", message);
-        } else if text.starts_with("FAILED ") || text.starts_with("ERROR ") {
-            if let Some((name, message)) = text
-                .rsplit_once(" - ")
-                .and_then(|(_, end)| shape::exception(end))
-            {
-                bounded(&mut self.summary, entry(name, message));
-            }
+        } else if let Some((_, message)) = runners::summary(text) {
+            self.summary.add(text, message);
         } else if let Some((name, message)) = thrown(text) {
             self.add(name, message);
         }
@@ -74,12 +81,7 @@ impl Exceptions {
 
     /// pytest's explanation of a failure: its first exception counts, the rest is data.
     fn explanation(&mut self, text: &str) {
-        let found = if text.starts_with("assert ") {
-            Some(("AssertionError", text))
-        } else {
-            shape::exception(text)
-        };
-        if let Some((name, message)) = found.filter(|_| !self.explained) {
+        if let Some((name, message)) = explained(text).filter(|_| !self.explained) {
             self.explained = true;
             let entry = entry(name, message);
             self.last = Some(entry.clone());
@@ -95,17 +97,57 @@ impl Exceptions {
 
     /// All of them, sorted: tests fail in any order.
     pub(super) fn all(self) -> Vec<String> {
-        let chosen = [self.marked, self.seen, self.summary]
-            .into_iter()
-            .find(|set| !set.is_empty())
-            .unwrap_or_default();
-        chosen.into_iter().collect()
+        let shown = if self.marked.is_empty() {
+            self.seen
+        } else {
+            self.marked
+        };
+        let all = self.summary.complete(shown);
+        all.into_iter().take(EXCEPTIONS).collect()
     }
 
     /// The last one, which ended the program.
     pub(super) fn last(self) -> Option<String> {
         self.last
     }
+}
+
+/// The exception that pytest's explanation of a failure names; an assertion need not name its own.
+pub(super) fn explained(text: &str) -> Option<(&str, &str)> {
+    if text.starts_with("assert ") {
+        Some(("AssertionError", text))
+    } else {
+        shape::exception(text)
+    }
+}
+
+/// The exception of a test in a report, whose message may name it once more.
+fn reported(failure: &Failure) -> (String, String) {
+    let kind = failure.kind.as_str();
+    let message = failure.message.trim_start();
+    if kind.is_empty() || kind.contains(' ') {
+        let (name, message) = explained(message).unwrap_or(("failure", message));
+        return (name.to_owned(), message.to_owned());
+    }
+    let name = kind.rsplit(['.', '$', ':']).next().unwrap_or(kind);
+    let again = message
+        .strip_prefix(kind)
+        .filter(|rest| rest.is_empty() || rest.starts_with(':'));
+    let message = again.map_or(message, |rest| rest.trim_start_matches([':', ' ']));
+    (name.to_owned(), message.to_owned())
+}
+
+/// Gradle's `com.foo.BarException at BarTest.java:10`.
+fn placed(text: &str) -> Option<&str> {
+    let (path, place) = text.split_once(" at ")?;
+    let (file, line) = place.split_once(':')?;
+    let source = [".java", ".kt", ".groovy", ".scala"];
+    let name = path.rsplit(['.', '$']).next()?;
+    (source.iter().any(|end| file.ends_with(end))
+        && line.parse::<u32>().is_ok()
+        && name.starts_with(char::is_uppercase)
+        && !path.contains([' ', ':']))
+    .then_some(name)
 }
 
 /// The exception that a line reports.
@@ -126,10 +168,12 @@ fn thrown(text: &str) -> Option<(&str, &str)> {
     {
         return Some(("go", message.trim()));
     }
-    shape::exception(text)
+    placed(text)
+        .map(|name| (name, ""))
+        .or_else(|| shape::exception(text))
 }
 
-fn entry(name: &str, message: &str) -> String {
+pub(super) fn entry(name: &str, message: &str) -> String {
     // The values that an assertion compares are data, quoted or not.
     let quotes = if message.starts_with("assert ") {
         Quotes::Drop
@@ -146,7 +190,7 @@ fn entry(name: &str, message: &str) -> String {
 }
 
 /// Keeps the first in order, so that the order in which they came does not matter.
-fn bounded(set: &mut BTreeSet<String>, entry: String) {
+pub(super) fn bounded(set: &mut BTreeSet<String>, entry: String) {
     set.insert(entry);
     if set.len() > EXCEPTIONS {
         set.pop_last();
@@ -191,6 +235,12 @@ mod tests {
         finds("    a_test.go:12: got 3", &["go: got #"]);
         finds("FAILED a.py::t - ValueError: x", &["ValueError: x"]);
         finds("E  OSError: y\nFAILED a.py::t - OSE...", &["OSError: y"]);
+        finds(
+            "=> org.opentest4j.AssertionFailedError: expected: <1>",
+            &["AssertionFailedError: expected: <#>"],
+        );
+        finds("    a.b.Oops at BTest.kt:10", &["Oops"]);
+        finds("look at a.java:10\nfoo at bar:3", &[]);
         finds("all is well", &[]);
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::shape;
+use super::xml;
 
 /// No test name or message begins later in its line than this.
 const LINE_BYTES: usize = 2000;
@@ -14,10 +15,13 @@ const QUIET_LEVELS: [&str; 7] = [
 
 /// The lines of `output`, cleaned and cut to a bounded length.
 pub(super) fn lines(output: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    output.split('\n').map(|line| match visible(line) {
-        Cow::Borrowed(line) => Cow::Borrowed(without_clock(line)),
-        Cow::Owned(line) => Cow::Owned(without_clock(&line).to_owned()),
-    })
+    output
+        .split('\n')
+        .flat_map(xml::parts)
+        .map(|line| match visible(line) {
+            Cow::Borrowed(line) => Cow::Borrowed(without_clock(line)),
+            Cow::Owned(line) => Cow::Owned(without_clock(&line).to_owned()),
+        })
 }
 
 /// What is left on the screen of a line: after the last carriage return, without escapes.

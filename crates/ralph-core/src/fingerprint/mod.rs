@@ -11,6 +11,7 @@ mod compiler;
 mod diagnostic;
 mod error_lines;
 mod exception;
+mod go_event;
 mod hash;
 mod lines;
 mod names;
@@ -19,6 +20,8 @@ mod quotes;
 mod relation;
 mod runners;
 mod shape;
+mod summary;
+mod xml;
 
 pub use error_lines::reports_error;
 pub use relation::{Relation, relation};
@@ -26,6 +29,7 @@ pub use relation::{Relation, relation};
 use compiler::Compiler;
 use error_lines::ErrorLines;
 use exception::Exceptions;
+use go_event::Event;
 use hash::Hash;
 use runners::Runners;
 
@@ -102,6 +106,8 @@ pub enum Tool {
     Surefire,
     /// Gradle's test task.
     Gradle,
+    /// `JUnit`'s console launcher, or a report in its XML.
+    Junit,
     /// C++'s `GoogleTest`.
     GoogleTest,
     /// CMake's test runner.
@@ -145,6 +151,7 @@ impl Tool {
             Self::GoTest => "go test",
             Self::Surefire => "surefire",
             Self::Gradle => "gradle",
+            Self::Junit => "junit",
             Self::GoogleTest => "googletest",
             Self::Ctest => "ctest",
             Self::Rspec => "rspec",
@@ -170,10 +177,25 @@ pub fn fingerprint(output: &str) -> Option<Fingerprint> {
     let mut exceptions = Exceptions::default();
     let mut error_lines = ErrorLines::default();
     for line in lines::lines(output) {
-        runners.line(&line);
-        compiler.line(&line);
-        exceptions.line(&line);
-        error_lines.line(&line);
+        let event = Event::read(&line);
+        match &event {
+            Some(event) => runners.event(event),
+            None => runners.line(&line),
+        }
+        let mut read = |line: &str| {
+            compiler.line(line);
+            exceptions.line(line);
+            error_lines.line(line);
+        };
+        let Some(event) = event else {
+            read(&line);
+            continue;
+        };
+        if lines::lines(event.output()).all(|line| line.trim().is_empty()) {
+            error_lines.aside(&line);
+        } else {
+            lines::lines(event.output()).for_each(|line| read(&line));
+        }
     }
     let (names, runner) = runners.finish();
     let (errors, messages, builder) = compiler.finish();

@@ -128,7 +128,7 @@ pub(super) fn untimed(name: &str) -> &str {
 }
 
 /// `5 ms`, `0.01s`, `1.2 s`.
-fn is_duration(text: &str) -> bool {
+pub(super) fn is_duration(text: &str) -> bool {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
     let number = text.len() - unit.len();
     let unit = unit.trim();

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Pieces of what the parsers look for, in orders that no program writes.
-const PIECES: [&str; 44] = [
+const PIECES: [&str; 58] = [
     "FAILED ",
     "ERROR ",
     "a.py::t[",
@@ -49,6 +49,20 @@ const PIECES: [&str; 44] = [
     "12:03:04 ",
     "symbol: ",
     "é",
+    "<testcase name=\"a\" ",
+    "<failure message='",
+    "<error",
+    "/>",
+    "</testcase>",
+    "&#x1F600;&lt",
+    "Failures (1):\n",
+    "  JUnit Jupiter:A:b():[1]\n",
+    "MethodSource [className = '",
+    "=> ",
+    "...\n",
+    "FAIL\tp\t0.1s\n",
+    "{\"Action\":\"fail\",\"Package\":\"p\",\"Test\":\"T\"}\n",
+    "\n{\"Action\":\"output\",\"Package\":\"p\",\"Output\":\"",
 ];
 
 fn mixture() -> impl Strategy<Value = String> {

@@ -1,6 +1,7 @@
 //! The one place that knows how things are kept. The rest of the program speaks in domain types, so that a
 //! second engine can stand beside SQLite: it implements these traits and passes the same tests.
 
+mod agents_md;
 mod experience;
 mod learnings;
 mod records;
@@ -8,6 +9,7 @@ mod sqlite;
 
 use std::path::PathBuf;
 
+pub use agents_md::*;
 pub use experience::*;
 pub use learnings::*;
 pub use records::*;
@@ -261,11 +263,11 @@ pub trait HistoryStore {
 
 /// Everything a store can do.
 pub trait Store:
-    PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + Send
+    PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + AgentsMdStore + Send
 {
 }
 
 impl<T> Store for T where
-    T: PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + Send
+    T: PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + AgentsMdStore + Send
 {
 }

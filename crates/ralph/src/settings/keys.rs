@@ -229,7 +229,7 @@ pub const KEYS: &[Key] = &[
         "5",
         "Learnings shown in one prompt.",
     ),
-    later(
+    key(
         "memory",
         "agents_md",
         Kind::FlagOrPath,

@@ -5,6 +5,7 @@ mod memory;
 mod model_server;
 mod support;
 
+mod agents_md;
 mod breaker;
 mod claude;
 mod cli;

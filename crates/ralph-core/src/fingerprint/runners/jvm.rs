@@ -2,6 +2,7 @@
 
 use super::super::Tool;
 use super::super::names::Names;
+use super::junit::without_parentheses;
 
 /// What the runners of the JVM named.
 #[derive(Default)]
@@ -59,7 +60,7 @@ impl Jvm {
             Some((test, class)) if class.contains('.') && !test.contains('.') => {
                 self.marked.add(&format!("{class}.{test}"));
             }
-            _ => self.marked.add(name),
+            _ => self.marked.add(&without_parentheses(name)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod go;
 mod javascript;
+mod junit;
 mod jvm;
 mod other;
 mod pytest;
@@ -9,7 +10,10 @@ mod rust;
 mod tap;
 mod unittest;
 
+pub(super) use pytest::summary;
+
 use super::Tool;
+use super::go_event::Event;
 use super::names::Names;
 
 /// All runners, each reading every line: an output may hold several.
@@ -22,6 +26,7 @@ pub(super) struct Runners {
     tap: tap::Tap,
     go: go::Go,
     jvm: jvm::Jvm,
+    junit: junit::Junit,
     other: other::Other,
 }
 
@@ -34,7 +39,13 @@ impl Runners {
         self.tap.line(line);
         self.go.line(line);
         self.jvm.line(line);
+        self.junit.line(line);
         self.other.line(line);
+    }
+
+    /// An event of `go test -json`.
+    pub(super) fn event(&mut self, event: &Event) {
+        self.go.event(event);
     }
 
     /// All names, and the runner that named most.
@@ -52,6 +63,7 @@ impl Runners {
             self.rust.finish(),
             self.javascript.finish(),
             self.jvm.finish(),
+            self.junit.finish(),
         ])
         .chain(self.other.finish());
         for (tool, names) in found {

@@ -4,6 +4,9 @@ use super::super::Tool;
 use super::super::names::Names;
 use super::super::shape;
 
+/// What the summary says of a test that failed.
+const STATUSES: [&str; 4] = ["FAILED ", "ERROR ", "SUBFAIL ", "SUBFAILED "];
+
 /// What pytest named, by how well: the best source that has anything counts.
 #[derive(Default)]
 pub(super) struct Pytest {
@@ -83,17 +86,27 @@ fn banner(line: &str, fill: char) -> Option<&str> {
     (title.contains(|c: char| c.is_alphanumeric())).then_some(title)
 }
 
+/// What the short summary says of a test: `FAILED path::test - message`.
+pub(in super::super) fn summary(line: &str) -> Option<(&str, &str)> {
+    let rest = STATUSES.iter().find_map(|word| line.strip_prefix(word))?;
+    let rest = rest.trim_start();
+    let id = without_message(rest);
+    let path = id.split("::").next().unwrap_or_default();
+    let file = path.ends_with(".py") || (id.contains("::") && path.contains('.'));
+    let message = rest.get(id.len()..).unwrap_or_default().trim_start();
+    let message = message.strip_prefix("- ").unwrap_or_default();
+    (file && !path.contains(' ')).then_some((id, message))
+}
+
+fn is_summary(line: &str) -> bool {
+    STATUSES.iter().any(|word| line.starts_with(word))
+}
+
 /// The test that a line of the summary or of the progress says has failed.
 fn id(line: &str) -> Option<&str> {
     let line = without_worker(line);
-    if let Some(rest) = ["FAILED ", "ERROR ", "SUBFAIL ", "SUBFAILED "]
-        .iter()
-        .find_map(|status| line.strip_prefix(status))
-    {
-        let id = without_message(rest.trim_start());
-        let path = id.split("::").next().unwrap_or_default();
-        let file = path.ends_with(".py") || (id.contains("::") && path.contains('.'));
-        return (file && !path.contains(' ')).then_some(id);
+    if is_summary(line) {
+        return summary(line).map(|(id, _)| id);
     }
     // `path::test FAILED   [ 50%]`
     let line = line.trim_end();

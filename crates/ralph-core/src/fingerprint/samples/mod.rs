@@ -1,6 +1,8 @@
 //! Outputs of real programs: the same failure twice, another one, and one of two mended.
 
+mod go;
 mod javascript;
+mod jvm;
 mod native;
 mod plain;
 mod python;

@@ -76,6 +76,52 @@ fn fp_04_pytest_another_exception_or_message_is_progress() {
 }
 
 #[test]
+fn fp_04_pytest_the_exception_of_every_failing_test_counts() {
+    let one = |shown: &str, summary: &str| {
+        format!(
+            "==== FAILURES ====\n{}==== short test summary info ====\nFAILED tests/test_a.py::test_add - {shown}\n\
+             FAILED tests/test_a.py::test_sub - {summary}\n==== 2 failed in 0.1s ====\n",
+            failure("test_add", 3, "ValueError: no such user at all")
+        )
+    };
+    let whole = "ValueError: no such user at all";
+    progress(&one(whole, "KeyError: 'b'"), &one(whole, "TypeError: no"));
+    progress(&one(whole, "KeyError: 'b'"), &one(whole, "KeyError: 'c'"));
+    progress(&one(whole, "assert 3 == 4"), &one(whole, "KeyError: 'c'"));
+    progress(
+        &one(whole, "KeyError: a - b"),
+        &one(whole, "OSError: a - b"),
+    );
+    // What repeats the explanation of a test, cut to the terminal's width, adds nothing.
+    let cut = |value: &str| one("ValueError: no such us...", &format!("assert {value}..."));
+    assert_eq!(
+        print(&cut("12 =")).evidence,
+        print(&one(whole, "assert 3 ...")).evidence
+    );
+    same(&cut("3 == "), &cut("12 ="), Kind::Tests, Some(Tool::Pytest));
+    progress(
+        &cut("3 == "),
+        &one("ValueError: no such us...", "KeyErro..."),
+    );
+    // Nor does a line that the terminal wrapped.
+    let wrapped = "ValueError: no such us";
+    let deep = |summary: &str| {
+        one(summary, "KeyError: 'b'").replace("FAILED ", &format!("FAILED {}/", "deep/".repeat(9)))
+    };
+    assert_eq!(print(&deep(wrapped)).evidence, print(&deep(whole)).evidence);
+    let (b, c) = (deep(whole), deep(whole).replace("'b'", "'c'"));
+    progress(&b, &c);
+    // Tracebacks of Python's own form count as the explanation.
+    let native = |summary: &str| {
+        format!(
+            "____ test_add ____\nTraceback (most recent call last):\n  File \"a.py\", line 3, in f\nKeyError: 'a'\n\
+             FAILED a.py::test_add - KeyError: 'a'\nFAILED a.py::test_sub - {summary}\n"
+        )
+    };
+    progress(&native("KeyError: 'b'"), &native("TypeError: no"));
+}
+
+#[test]
 fn fp_01_pytest_other_forms_name_the_same_tests() {
     let verbose = "tests/test_a.py::test_add FAILED                    [ 50%]\n\
         tests/test_a.py::test_fine PASSED                   [ 75%]\n\

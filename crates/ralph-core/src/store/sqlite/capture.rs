@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Refusal, breaker, claims, experience, learnings, rows, runs, status};
+use super::{Refusal, agents_md, breaker, claims, experience, learnings, rows, runs, status};
 use crate::model::{Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
 
@@ -40,6 +40,7 @@ pub(super) fn store(
     }
     metrics(tx, capture)?;
     run_totals(tx, capture)?;
+    agents_md::note(tx, capture, attempt_number)?;
     task_status(tx, capture)?;
     breaker::after(tx, capture)?;
     claims::give_up(tx, &capture.task_id, &capture.token)?;

@@ -1,5 +1,6 @@
 //! The SQLite store: one file, WAL, foreign keys on. The only opener of the database.
 
+mod agents_md;
 mod breaker;
 mod capture;
 mod change;

@@ -115,8 +115,21 @@ pub fn run_settings(
             .duration("run", "backoff_cap")
             .unwrap_or(defaults.backoff_cap),
         memory,
+        agents_md: agents_md(settings),
         lease: defaults.lease,
     })
+}
+
+/// Where AGENTS.md is, below the project's root; none where it is not wanted.
+fn agents_md(settings: &Settings) -> Option<String> {
+    match settings.get("memory", "agents_md") {
+        Some(Value::Flag(false)) => None,
+        Some(Value::Text(text)) if text == "false" => None,
+        Some(Value::Text(path)) if path != "true" && !path.trim().is_empty() => {
+            Some(path.trim().trim_start_matches("./").to_owned())
+        }
+        _ => RunSettings::default().agents_md,
+    }
 }
 
 /// How long a gate may take, and how long processes have after TERM.

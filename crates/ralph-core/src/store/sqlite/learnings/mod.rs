@@ -31,6 +31,27 @@ const LEARNING: &str =
     l.expected, l.pruned_at, l.superseded_by, l.restored_at, l.repeats
     FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
 
+/// Adds learnings that come from no attempt, and indexes them.
+pub(super) fn add_all(
+    tx: &Connection,
+    learnings: &[NewLearning],
+    source: Source,
+    now: Timestamp,
+    random: Random<'_>,
+) -> std::result::Result<Vec<LearningId>, super::Refusal> {
+    let origin = change::Origin {
+        task: None,
+        source,
+        created_at: now,
+    };
+    let mut ids = Vec::new();
+    for learning in learnings {
+        ids.push(change::insert(tx, learning, &origin, random)?);
+    }
+    index::sync(tx)?;
+    Ok(ids)
+}
+
 impl LearningStore for SqliteStore {
     fn learning(&self, id: &str) -> Result<Learning> {
         self.read(|conn| find(conn, id))?
@@ -186,20 +207,13 @@ impl LearningStore for SqliteStore {
         now: Timestamp,
         random: Random<'_>,
     ) -> Result<LearningId> {
-        self.write(Durability::Power, |tx| {
-            let id = change::insert(
-                tx,
-                new,
-                &change::Origin {
-                    task: None,
-                    source,
-                    created_at: now,
-                },
-                random,
-            )?;
-            index::sync(tx)?;
-            Ok(id)
-        })
+        let ids = self.write(Durability::Power, |tx| {
+            add_all(tx, std::slice::from_ref(new), source, now, random)
+        })?;
+        // One in, one out.
+        ids.into_iter()
+            .next()
+            .ok_or_else(|| StoreError::UnknownLearning(String::new()))
     }
 
     fn import_learnings(

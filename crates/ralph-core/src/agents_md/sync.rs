@@ -1,0 +1,324 @@
+//! What a file and the learnings mean for each other: who added what, what was deleted, what is to be written.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Bullet, Found, Place, Section, bullet_text};
+use crate::model::{LearningId, Phase};
+
+/// A learning, as far as the file is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its id.
+    pub id: LearningId,
+    /// Its text as it reads back from the file.
+    pub text: String,
+    /// Where it belongs.
+    pub place: Place,
+    /// Whether it is in use.
+    pub active: bool,
+}
+
+impl Known {
+    /// A learning with this category, these tags and this content.
+    #[must_use]
+    pub fn new(
+        id: LearningId,
+        category: &str,
+        tags: &[String],
+        content: &str,
+        active: bool,
+    ) -> Self {
+        Self {
+            id,
+            text: bullet_text(content),
+            place: place(category, tags),
+            active,
+        }
+    }
+}
+
+/// Pitfalls and ways to find errors are error fixes, what is given for a phase is phase-specific, the rest are patterns.
+#[must_use]
+pub fn place(category: &str, tags: &[String]) -> Place {
+    let plain = |section| Place {
+        section,
+        phase: None,
+    };
+    if matches!(category, "pitfall" | "debugging_technique") {
+        return plain(Section::ErrorFixes);
+    }
+    let phase = tags.iter().find_map(|tag| phase_tag(tag));
+    if phase.is_some() || category == PHASE_SPECIFIC {
+        return Place {
+            section: Section::PhaseSpecific,
+            phase,
+        };
+    }
+    plain(Section::CodebasePatterns)
+}
+
+/// The category of what a person writes under Phase-Specific.
+const PHASE_SPECIFIC: &str = "phase_specific";
+
+/// The phase that a tag names: `phase 2`, `phase-2.1`, `Phase:05`.
+fn phase_tag(tag: &str) -> Option<String> {
+    let tag = tag.trim().to_lowercase();
+    let number = tag.strip_prefix("phase")?;
+    let number = number.trim_start_matches([' ', '-', ':', '_']);
+    Phase::parse(number).ok().map(|phase| phase.to_string())
+}
+
+/// Category and tags of a bullet that somebody wrote.
+#[must_use]
+pub fn category_and_tags(place: &Place) -> (String, Vec<String>) {
+    let tags = place.phase.iter().map(|phase| format!("phase {phase}"));
+    let category = match place.section {
+        Section::ErrorFixes | Section::FailureContext => "pitfall",
+        Section::CodebasePatterns => "code_structure",
+        Section::PhaseSpecific => PHASE_SPECIFIC,
+    };
+    (category.to_owned(), tags.collect())
+}
+
+/// What the file held when Ralph last wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastWrite {
+    /// The branch it was written on.
+    pub branch: Option<String>,
+    /// The learnings that were in it, and in which section.
+    pub bullets: Vec<(LearningId, Section)>,
+}
+
+/// All that a plan depends on.
+#[derive(Clone, Debug)]
+pub struct Situation<'a> {
+    /// What the file holds; nothing where there is none.
+    pub found: Option<&'a Found>,
+    /// What it held.
+    pub last: Option<&'a LastWrite>,
+    /// The branch now.
+    pub branch: Option<&'a str>,
+    /// Whether the file looks as it did after an earlier write: somebody rolled it back.
+    pub rolled_back: bool,
+    /// Whether an agent has just been at work: what changed is the agent's doing.
+    pub after_attempt: bool,
+    /// The learnings in use, oldest first, and others whose text may stand in the file.
+    pub learnings: &'a [Known],
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncPlan {
+    /// Bullets that are to become learnings.
+    pub add: Vec<Bullet>,
+    /// Learnings that a person deleted from the file.
+    pub prune: Vec<LearningId>,
+    /// Learnings that a person wrote into the file again.
+    pub restore: Vec<LearningId>,
+    /// Bullets of learnings that are no longer in use.
+    pub remove: Vec<Bullet>,
+}
+
+/// Compares the file with what is known.
+#[must_use]
+pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
+    let mut plan = SyncPlan::default();
+    let (Some(found), last) = (situation.found, situation.last) else {
+        return plan;
+    };
+    let by_text = by_text(situation.learnings);
+    let written: HashSet<&LearningId> = last
+        .iter()
+        .flat_map(|last| last.bullets.iter().map(|(id, _)| id))
+        .collect();
+    let same_place = last.is_some_and(|last| last.branch.as_deref() == situation.branch);
+    let mut seen: HashSet<&str> = HashSet::new();
+    for bullet in &found.bullets {
+        if !seen.insert(&bullet.text) {
+            continue;
+        }
+        match by_text.get(bullet.text.as_str()) {
+            None => plan.add.push(bullet.clone()),
+            Some(known) if known.active => {}
+            // It was put away since Ralph wrote it.
+            Some(known) if written.contains(&known.id) => plan.remove.push(bullet.clone()),
+            // It was not there: somebody wants it back. On another branch it may only be old.
+            Some(known) if same_place && !situation.rolled_back && !situation.after_attempt => {
+                plan.restore.push(known.id.clone());
+            }
+            Some(_) => {}
+        }
+    }
+    let deliberate = same_place && !situation.rolled_back && !situation.after_attempt;
+    if deliberate && let Some(last) = last {
+        let active: HashMap<&LearningId, &Known> = situation
+            .learnings
+            .iter()
+            .filter(|known| known.active)
+            .map(|known| (&known.id, known))
+            .collect();
+        for (id, section) in &last.bullets {
+            let Some(known) = active.get(id) else {
+                continue;
+            };
+            let there = seen.contains(known.text.as_str());
+            if !there && found.sections.contains(section) {
+                plan.prune.push(id.clone());
+            }
+        }
+    }
+    plan
+}
+
+/// Of learnings that say the same, one that is in use.
+fn by_text(learnings: &[Known]) -> HashMap<&str, &Known> {
+    let mut all: HashMap<&str, &Known> = HashMap::new();
+    for known in learnings {
+        let place = all.entry(known.text.as_str()).or_insert(known);
+        if !place.active && known.active {
+            *place = known;
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(id: u64, text: &str, active: bool) -> Known {
+        Known::new(LearningId::from_random(id), "pitfall", &[], text, active)
+    }
+
+    fn found(texts: &[&str]) -> Found {
+        let place = Place {
+            section: Section::ErrorFixes,
+            phase: None,
+        };
+        Found {
+            sections: vec![Section::ErrorFixes],
+            bullets: texts
+                .iter()
+                .map(|text| Bullet {
+                    place: place.clone(),
+                    text: (*text).into(),
+                })
+                .collect(),
+            entry_names: Vec::new(),
+        }
+    }
+
+    fn last(known: &[&Known]) -> LastWrite {
+        LastWrite {
+            branch: Some("main".into()),
+            bullets: known
+                .iter()
+                .map(|known| (known.id.clone(), Section::ErrorFixes))
+                .collect(),
+        }
+    }
+
+    fn situation<'a>(
+        found: &'a Found,
+        last: &'a LastWrite,
+        learnings: &'a [Known],
+    ) -> Situation<'a> {
+        Situation {
+            found: Some(found),
+            last: Some(last),
+            branch: Some("main"),
+            rolled_back: false,
+            after_attempt: false,
+            learnings,
+        }
+    }
+
+    #[test]
+    fn agm_15_what_a_person_writes_becomes_a_learning_and_what_is_deleted_is_pruned() {
+        let (a, b) = (known(1, "a", true), known(2, "b", true));
+        let all = [a.clone(), b.clone()];
+        let plan = reconcile(&situation(&found(&["a", "new"]), &last(&[&a, &b]), &all));
+        assert_eq!(plan.prune, [b.id]);
+        assert_eq!(plan.add.len(), 1);
+        assert_eq!(plan.add[0].text, "new");
+    }
+
+    #[test]
+    fn agm_15_a_branch_a_rollback_a_missing_section_and_an_agent_delete_nothing() {
+        let a = known(1, "a", true);
+        let all = [a.clone()];
+        let (empty, wrote) = (found(&[]), last(&[&a]));
+        let base = situation(&empty, &wrote, &all);
+        assert_eq!(reconcile(&base).prune.len(), 1);
+        let elsewhere = Situation {
+            branch: Some("other"),
+            ..base.clone()
+        };
+        let rolled_back = Situation {
+            rolled_back: true,
+            ..base.clone()
+        };
+        let agent = Situation {
+            after_attempt: true,
+            ..base.clone()
+        };
+        let gone = Situation {
+            found: None,
+            ..base.clone()
+        };
+        let bare = Found::default();
+        let no_section = Situation {
+            found: Some(&bare),
+            ..base.clone()
+        };
+        let unknown = Situation { last: None, ..base };
+        for safe in [elsewhere, rolled_back, agent, gone, no_section, unknown] {
+            assert_eq!(reconcile(&safe).prune, []);
+        }
+    }
+
+    #[test]
+    fn what_was_put_away_leaves_the_file_and_comes_back_when_somebody_writes_it_again() {
+        let a = known(1, "a", false);
+        let all = [a.clone()];
+        let there = found(&["a"]);
+        assert_eq!(
+            reconcile(&situation(&there, &last(&[&a]), &all))
+                .remove
+                .len(),
+            1
+        );
+        let again = reconcile(&situation(&there, &last(&[]), &all));
+        assert_eq!((again.restore, again.remove.len()), (vec![a.id], 0));
+    }
+
+    #[test]
+    fn agm_14_a_place_follows_from_the_category() {
+        let section = |category: &str, tags: &[&str]| {
+            let tags: Vec<String> = tags.iter().map(|tag| (*tag).into()).collect();
+            let place = place(category, &tags);
+            (place.section, place.phase)
+        };
+        assert_eq!(
+            section("pitfall", &["phase 2"]),
+            (Section::ErrorFixes, None)
+        );
+        assert_eq!(
+            section("debugging_technique", &[]),
+            (Section::ErrorFixes, None)
+        );
+        let two = Some("2".to_owned());
+        assert_eq!(
+            section("other", &["Phase-02"]),
+            (Section::PhaseSpecific, two)
+        );
+        assert_eq!(
+            section("phase_specific", &[]),
+            (Section::PhaseSpecific, None)
+        );
+        assert_eq!(
+            section("tool_usage", &["phase"]),
+            (Section::CodebasePatterns, None)
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! What AGENTS.md is made from, and what is remembered of it.
+
+use super::{Random, Result};
+use crate::agents_md::{Known, LastWrite, PhaseEntries, Section};
+use crate::context::PhaseFailure;
+use crate::model::{LearningId, NewLearning, Source, TaskId, Timestamp};
+
+/// A write of the file that succeeded.
+#[derive(Clone, Debug)]
+pub struct ConfirmedWrite {
+    /// The branch it was made on.
+    pub branch: Option<String>,
+    /// What the file looks like.
+    pub digest: String,
+    /// The learnings in it.
+    pub bullets: Vec<(LearningId, Section)>,
+}
+
+/// Failures and learnings as the file shows them.
+pub trait AgentsMdStore {
+    /// The failures of phases that are not over, by phase, oldest first and at most `cap` of each. Those of finished phases
+    /// are forgotten, but for tasks that were skipped.
+    fn failure_entries(&mut self, cap: u32) -> Result<Vec<PhaseEntries>>;
+    /// Whether there are any.
+    fn has_failure_entries(&self) -> Result<bool>;
+    /// Failures of other tasks of a task's phase, newest first; none for a task without a phase.
+    fn phase_failures(&self, task: &TaskId, most: u32) -> Result<Vec<PhaseFailure>>;
+    /// Whether a task has this id or key.
+    fn is_task(&self, name: &str) -> Result<bool>;
+    /// The learnings in use, oldest first.
+    fn known_learnings(&self) -> Result<Vec<Known>>;
+    /// Those that are not in use.
+    fn put_away_learnings(&self) -> Result<Vec<Known>>;
+    /// What the file held when it was last written, and whether it ever looked like this.
+    fn last_write(&self, path: &str, digest: &str) -> Result<(Option<LastWrite>, bool)>;
+    /// Remembers a write.
+    fn confirm_write(&mut self, path: &str, write: &ConfirmedWrite) -> Result<()>;
+    /// Adds learnings that somebody wrote into the file.
+    fn add_bullets(
+        &mut self,
+        bullets: &[NewLearning],
+        source: Source,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<Vec<LearningId>>;
+}
