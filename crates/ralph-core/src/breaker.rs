@@ -88,6 +88,74 @@ mod tests {
         assert!(!is_systemic(&older, 4, 5) && !is_systemic(&older, 5, 5));
     }
 
+    /// A cheap, repeatable source of numbers from 0 to 1.
+    struct Luck(u64);
+
+    impl Luck {
+        fn next(&mut self) -> f64 {
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as f64 / (1_u64 << 31) as f64
+        }
+    }
+
+    /// A run in plan order, five attempts per task; after how many attempts the breaker opened, if it did.
+    fn run(tasks: usize, mut attempt: impl FnMut(usize) -> Result<(), String>) -> Option<u32> {
+        let mut links: Vec<Link> = Vec::new();
+        let mut attempts = 0;
+        for task in 0..tasks {
+            for _ in 0..5 {
+                attempts += 1;
+                let Err(cause) = attempt(task) else {
+                    links.clear();
+                    break;
+                };
+                links.push(Link {
+                    root: format!("t{task}"),
+                    coarse: Some(cause),
+                });
+                if is_systemic(&links, links.len() as u64, 5) {
+                    return Some(attempts);
+                }
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn brk_02_ordinary_bad_luck_and_one_hopeless_task_hardly_ever_open_it() {
+        let mut luck = Luck(1);
+        let mut opened = 0;
+        for _ in 0..10_000 {
+            let hopeless = (luck.next() * 10.0) as usize;
+            let mut number = 0;
+            let ended = run(10, |task| {
+                number += 1;
+                if task != hopeless && luck.next() < 0.74 {
+                    Ok(())
+                } else {
+                    Err(format!("cause {number} of {task}"))
+                }
+            });
+            opened += u32::from(ended.is_some());
+        }
+        assert!(opened <= 100, "{opened} of 10,000");
+    }
+
+    #[test]
+    fn brk_02_when_everything_fails_for_one_cause_it_opens_at_once() {
+        for tasks in 2..20 {
+            let ended = run(tasks, |_| Err("the same".into()));
+            assert_eq!(
+                ended,
+                Some(6),
+                "{tasks} tasks: five attempts on the first, one on the next"
+            );
+        }
+    }
+
     #[test]
     fn brk_07_the_threshold_is_a_setting() {
         let links = row(&[("a", Some("x")), ("b", Some("x"))]);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    analyze, breaker, completions, config, context, demo, failures, fingerprint, guard, history,
-    init, learnings, logs, man, replay, run, stats, status, task,
+    analyze, breaker, completions, config, context, demo, doctor, failures, fingerprint, guard,
+    history, init, learnings, logs, man, replay, run, stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -59,6 +59,7 @@ pub enum Command {
     Logs(logs::Args),
     Context(context::Args),
     Fingerprint(fingerprint::Args),
+    Doctor(doctor::Args),
     /// Show the settings in force and where each comes from.
     #[command(subcommand)]
     Config(config::Command),

@@ -38,6 +38,11 @@ pub fn unwritten(error: &io::Error) -> CommandError {
 pub type CommandResult = Result<ExitCode, CommandError>;
 
 impl CommandError {
+    /// What went wrong, without hints.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The user asked for something that cannot be.
     pub fn usage(message: impl Display) -> Self {
         Self {

@@ -1,12 +1,13 @@
 //! What a failure is recognised by: from the gate's output, else the report's trace, else what the agent said.
 
-use crate::evidence::{Evidence, GateView};
+use crate::evidence::{Evidence, GateView, Verdict};
 use crate::fingerprint::fingerprint;
-use crate::model::{FailureMark, MarkSource, ReportRow};
+use crate::model::{ErrorType, FailureMark, MarkSource, Outcome, ReportRow};
 use crate::text::without_signals;
 
-/// The mark of a counted failure; none where nothing was said.
-pub fn mark(evidence: &Evidence<'_>, report: &ReportRow) -> Option<FailureMark> {
+/// The mark of a counted failure. One that said nothing at all is recognised by how it ended; but not a timeout, which
+/// shows nothing of the cause.
+pub fn mark(evidence: &Evidence<'_>, verdict: &Verdict, report: &ReportRow) -> Option<FailureMark> {
     let gate = match evidence.gate {
         GateView::Ran(gate) => Some(gate.output.as_str()),
         _ => None,
@@ -20,6 +21,16 @@ pub fn mark(evidence: &Evidence<'_>, report: &ReportRow) -> Option<FailureMark> 
     ]
     .into_iter()
     .find_map(|(text, source)| mark_of(text?, source))
+    .or_else(|| silent(verdict))
+}
+
+fn silent(verdict: &Verdict) -> Option<FailureMark> {
+    let how = match (verdict.outcome, &verdict.error_type) {
+        (Outcome::NoSigil, _) => "error: the agent ended without a word",
+        (Outcome::Error, Some(ErrorType::Crash)) => "error: the agent crashed without a word",
+        _ => return None,
+    };
+    mark_of(how, MarkSource::Text)
 }
 
 /// The mark of an output.

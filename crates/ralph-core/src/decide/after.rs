@@ -53,6 +53,8 @@ pub struct Said<'a> {
     pub why: Option<&'a str>,
     /// Whether the course of the task, this failure included, says that it is stuck.
     pub stuck: bool,
+    /// What was tried without a person, for the record of a task that is given up.
+    pub tried: Option<&'a str>,
 }
 
 /// Follows from a verdict.
@@ -93,7 +95,7 @@ pub fn after_attempt(
                     reason: format!("the agent says it is blocked: {why}"),
                 }
             } else {
-                failed(&metrics, why, policy)
+                failed(&metrics, why, said.tried, policy)
             }
         }
     };
@@ -123,6 +125,7 @@ pub fn after_lost(before: &TaskMetrics, policy: &Policy) -> (AfterAttempt, bool)
         failed(
             &metrics,
             "Ralph died during the attempt, again and again",
+            None,
             policy,
         )
     } else {
@@ -148,13 +151,16 @@ fn count(metrics: &mut TaskMetrics, outcome: Outcome, stuck: bool, policy: &Poli
     }
 }
 
-fn failed(metrics: &TaskMetrics, why: &str, policy: &Policy) -> TaskNext {
+fn failed(metrics: &TaskMetrics, why: &str, tried: Option<&str>, policy: &Policy) -> TaskNext {
     if metrics.consecutive_failures < policy.max_attempts {
         return TaskNext::Pending;
     }
     let times = metrics.consecutive_failures;
+    let tried = tried
+        .map(|tried| format!("; tried {tried}"))
+        .unwrap_or_default();
     TaskNext::Blocked {
-        reason: format!("failed {times} times in a row; last: {why}"),
+        reason: format!("failed {times} times in a row{tried}; last: {why}"),
     }
 }
 

@@ -188,6 +188,7 @@ fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
             difficulty: happens.difficulty,
             next_model: happens.hint.as_deref(),
             why: None,
+            tried: None,
             stuck: course(&failed, &world.policy).stuck,
         };
         let after = after_attempt(&metrics, &verdict, &said, &world.policy);

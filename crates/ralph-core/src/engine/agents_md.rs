@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use super::run::{EngineError, Run};
 use crate::agents_md::{
-    Bullet, Found, Known, Place, Section, Situation, SyncPlan, Wanted, category_and_tags, read,
-    reconcile, write,
+    Bullet, Found, Known, LastWrite, Place, Section, Situation, SyncPlan, Wanted,
+    category_and_tags, read, reconcile, write,
 };
 use crate::event::EventKind;
 use crate::files::{Lock, swap};
@@ -37,8 +37,7 @@ pub(super) enum Moment {
 /// What a look at the file found worth doing.
 struct Drawn {
     text: String,
-    bullets: Vec<(LearningId, Section)>,
-    branch: Option<String>,
+    write: ConfirmedWrite,
     /// Whether anything differs from what is known of the last write.
     news: bool,
 }
@@ -116,6 +115,43 @@ impl Run<'_, '_> {
 
     /// The file as it should be, after what is new in it was learnt.
     fn draw(&mut self, text: Option<&str>, moment: Moment) -> Result<Drawn, SyncError> {
+        let counts = self.engine.store.learning_counts()?;
+        let known = text.map(digest).map(|digest| (digest, counts));
+        if known.is_some() && known == self.agents_md_known {
+            return self.draw_failures(text);
+        }
+        let drawn = self.draw_all(text, moment)?;
+        let counts = self.engine.store.learning_counts()?;
+        self.agents_md_known = Some((drawn.write.digest.clone(), counts));
+        Ok(drawn)
+    }
+
+    /// Neither the file nor the learnings have changed since they were last brought together: only failures are new.
+    fn draw_failures(&mut self, text: Option<&str>) -> Result<Drawn, SyncError> {
+        let wanted = Wanted {
+            bullets: Vec::new(),
+            remove: Vec::new(),
+            failures: self.engine.store.failure_entries(MOST_ENTRIES)?,
+        };
+        let store = &*self.engine.store;
+        let drawn = write(text, &wanted, &|name| store.is_task(name).unwrap_or(false));
+        let digest = digest(&drawn);
+        if let Some((known, _)) = &mut self.agents_md_known {
+            known.clone_from(&digest);
+        }
+        Ok(Drawn {
+            news: text != Some(drawn.as_str()),
+            write: ConfirmedWrite {
+                branch: self.git.as_ref().and_then(crate::git::Git::branch),
+                digest,
+                added: Vec::new(),
+                gone: Vec::new(),
+            },
+            text: drawn,
+        })
+    }
+
+    fn draw_all(&mut self, text: Option<&str>, moment: Moment) -> Result<Drawn, SyncError> {
         let key = self.agents_md_key();
         let found = text.map(read);
         let branch = self.git.as_ref().and_then(crate::git::Git::branch);
@@ -159,16 +195,17 @@ impl Run<'_, '_> {
             },
             &|name| store.is_task(name).unwrap_or(false),
         );
-        let bullets: Vec<(LearningId, Section)> = wanted
-            .iter()
-            .map(|known| (known.id.clone(), bullet(known, &standing).place.section))
-            .collect();
-        let known = last.is_some_and(|last| same_bullets(&last.bullets, &bullets));
+        let (added, gone) = differences(last.as_ref(), wanted, &standing);
+        let news = !added.is_empty() || !gone.is_empty() || text != Some(drawn.as_str());
         Ok(Drawn {
-            news: !known || text != Some(drawn.as_str()),
+            news: news || last.is_none(),
+            write: ConfirmedWrite {
+                branch,
+                digest: digest(&drawn),
+                added,
+                gone,
+            },
             text: drawn,
-            bullets,
-            branch,
         })
     }
 
@@ -194,16 +231,10 @@ impl Run<'_, '_> {
     }
 
     fn confirm(&mut self, drawn: Drawn) -> Result<(), SyncError> {
-        if !drawn.news || (drawn.text.is_empty() && drawn.bullets.is_empty()) {
-            return Ok(());
+        if drawn.news && !drawn.text.is_empty() {
+            let key = self.agents_md_key();
+            self.engine.store.confirm_write(&key, &drawn.write)?;
         }
-        let (key, digest) = (self.agents_md_key(), digest(&drawn.text));
-        let write = ConfirmedWrite {
-            branch: drawn.branch,
-            digest,
-            bullets: drawn.bullets,
-        };
-        self.engine.store.confirm_write(&key, &write)?;
         Ok(())
     }
 }
@@ -247,9 +278,25 @@ fn bullet(known: &Known, standing: &HashMap<&str, &Place>) -> Bullet {
     }
 }
 
-fn same_bullets(one: &[(LearningId, Section)], other: &[(LearningId, Section)]) -> bool {
-    let one: HashSet<(&str, Section)> = one.iter().map(|(id, s)| (id.as_str(), *s)).collect();
-    one.len() == other.len() && other.iter().all(|(id, s)| one.contains(&(id.as_str(), *s)))
+/// What is in the file now and was not, and what was and is not.
+fn differences(
+    last: Option<&LastWrite>,
+    wanted: &[&Known],
+    standing: &HashMap<&str, &Place>,
+) -> (Vec<(LearningId, Section)>, Vec<LearningId>) {
+    let mut before: HashMap<&LearningId, Section> = last
+        .iter()
+        .flat_map(|last| last.bullets.iter().map(|(id, section)| (id, *section)))
+        .collect();
+    let mut added = Vec::new();
+    for known in wanted {
+        let place = standing.get(known.text.as_str()).copied();
+        let section = place.unwrap_or(&known.place).section;
+        if before.remove(&known.id) != Some(section) {
+            added.push((known.id.clone(), section));
+        }
+    }
+    (added, before.into_keys().cloned().collect())
 }
 
 /// A bullet that somebody wrote, as a learning. One with a secret in it stays in the file alone.

@@ -54,7 +54,7 @@ impl Run<'_, '_> {
         let report = failed.then(|| capture::report(&evidence, &verdict, files));
         let mark = report
             .as_ref()
-            .and_then(|report| capture::mark(&evidence, report));
+            .and_then(|report| capture::mark(&evidence, &verdict, report));
         let culprit = match gate {
             Judged::Broken(_) => Culprit::Gate,
             _ => Culprit::Agent,

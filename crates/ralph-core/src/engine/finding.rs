@@ -89,13 +89,16 @@ impl Run<'_, '_> {
         let (agent, signals) = (&finding.agent, &finding.signals);
         let policy = &self.engine.settings.policy;
         let why = why_blocked(&finding);
+        let tries = tries_with(&finding);
+        let tried = alternatives(&tries, claimed.metrics.stuck);
         let said = Said {
             difficulty: signals.as_ref().and_then(|signals| signals.difficulty),
             next_model: signals
                 .as_ref()
                 .and_then(|signals| signals.next_model.as_deref()),
             why: why.as_deref(),
-            stuck: course(&tries_with(&finding), policy).stuck,
+            stuck: course(&tries, policy).stuck,
+            tried: tried.as_deref(),
         };
         let after = after_attempt(&claimed.metrics, &verdict, &said, policy);
         let ended_at = self.engine.clock.now();
@@ -229,6 +232,19 @@ impl Run<'_, '_> {
         self.show(EventKind::Progress { tasks, cost_usd });
         Ok(())
     }
+}
+
+/// What was tried before a task is given up: every model in order, and another stance.
+fn alternatives(tries: &[FailedTry], stance: bool) -> Option<String> {
+    let mut models: Vec<&str> = Vec::new();
+    for failed in tries {
+        if !models.contains(&failed.model.as_str()) {
+            models.push(&failed.model);
+        }
+    }
+    let models = models.join(", then ");
+    let stance = if stance { ", with a fresh stance" } else { "" };
+    (!models.is_empty()).then(|| format!("{models}{stance}"))
 }
 
 /// Why the agent cannot go on, in its own words where there are any.

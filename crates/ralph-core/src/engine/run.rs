@@ -18,7 +18,8 @@ use crate::host::Host;
 use crate::model::{RunId, Timestamp, Token};
 use crate::project::Project;
 use crate::store::{
-    ClaimRequest, Claimed, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store, StoreError,
+    ClaimRequest, Claimed, LearningCounts, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope,
+    Store, StoreError,
 };
 
 /// What stops the loop from outside the rules.
@@ -135,6 +136,8 @@ pub(super) struct Run<'e, 'a> {
     /// How AGENTS.md looked after it was last brought up to date.
     pub agents_md_seen: Option<super::agents_md::Stamp>,
     pub agents_md_fault_told: bool,
+    /// How the file and the learnings stood when they were last brought together.
+    pub agents_md_known: Option<(String, LearningCounts)>,
     /// The lines of the last analysis.
     pub analysis: Option<Vec<String>>,
 }
@@ -195,6 +198,7 @@ impl<'e, 'a> Run<'e, 'a> {
             state_fault_told: false,
             agents_md_seen: None,
             agents_md_fault_told: false,
+            agents_md_known: None,
             analysis: None,
         };
         let event = run.event(EventKind::RunStarted {

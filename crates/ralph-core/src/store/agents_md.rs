@@ -12,8 +12,10 @@ pub struct ConfirmedWrite {
     pub branch: Option<String>,
     /// What the file looks like.
     pub digest: String,
-    /// The learnings in it.
-    pub bullets: Vec<(LearningId, Section)>,
+    /// Learnings that are in it now, or in another section than before.
+    pub added: Vec<(LearningId, Section)>,
+    /// Learnings that are no longer in it.
+    pub gone: Vec<LearningId>,
 }
 
 /// Failures and learnings as the file shows them.

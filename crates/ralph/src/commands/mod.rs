@@ -6,6 +6,7 @@ pub mod completions;
 pub mod config;
 pub mod context;
 pub mod demo;
+pub mod doctor;
 pub mod failures;
 pub mod fingerprint;
 pub mod guard;
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
     let dir = cli.dir.as_deref();
     match cli.command {
         Command::Init(args) => init::run(dir, &args),
+        Command::Doctor(args) => doctor::run(dir, &args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoAgent(args) => demo::agent::run(&args),
         Command::Task(command) => task::run(dir, command),

@@ -321,3 +321,26 @@ fn demo_broken_opens_the_breaker_and_names_the_cause() {
     );
     project.ralph(&["-C", dir, "run"]).expect_code(0);
 }
+
+#[test]
+fn brk_08_a_task_that_is_given_up_says_what_was_tried() {
+    let project = project(&["a"]);
+    let toml = project.read(".ralph.toml").replace(
+        "command = [\"sh\", \"agent.sh\"]",
+        "command = [\"sh\", \"agent.sh\"]\nmodels = [\"haiku\", \"sonnet\", \"opus\"]",
+    );
+    project.write(".ralph.toml", &toml);
+    project.ralph(&["run"]).expect_code(5);
+    let task = project.task("a");
+    let reason = task["reason"].as_str().unwrap();
+    let tried = "failed 5 times in a row; tried sonnet, then opus, with a fresh stance; last: ";
+    assert!(reason.starts_with(tried), "{reason}");
+}
+
+#[test]
+fn brk_02_agents_that_end_without_a_word_share_a_cause() {
+    let project = project(&["a", "b"]);
+    project.write("agent.sh", "cat >/dev/null\nexit 3");
+    project.ralph(&["run"]).expect_code(6);
+    assert_eq!(project.history().len(), 6);
+}

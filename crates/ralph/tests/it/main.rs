@@ -13,6 +13,7 @@ mod course;
 mod crash;
 mod demo;
 mod display;
+mod doctor;
 mod failures;
 mod gates;
 mod learnings;

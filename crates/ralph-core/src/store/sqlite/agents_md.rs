@@ -170,30 +170,17 @@ fn confirm(tx: &Connection, path: &str, write: &ConfirmedWrite) -> rusqlite::Res
              SELECT max(place) FROM agents_md_writes WHERE path = ?1) - ?2",
     )?
     .execute(params![path, MOST_WRITES])?;
-    let known: Vec<(String, String)> = tx
-        .prepare_cached("SELECT learning_id, section FROM agents_md_bullets WHERE path = ?1")?
-        .query_map([path], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    let known: std::collections::HashMap<&str, &str> = known
-        .iter()
-        .map(|(id, section)| (id.as_str(), section.as_str()))
-        .collect();
     let mut put = tx.prepare_cached(
         "INSERT INTO agents_md_bullets (path, learning_id, section) VALUES (?1, ?2, ?3)
          ON CONFLICT (path, learning_id) DO UPDATE SET section = excluded.section",
     )?;
-    let mut stays = std::collections::HashSet::new();
-    for (id, section) in &write.bullets {
-        stays.insert(id.as_str());
-        // Most were there before.
-        if known.get(id.as_str()) != Some(&section.title()) {
-            put.execute(params![path, id.as_str(), section.title()])?;
-        }
+    for (id, section) in &write.added {
+        put.execute(params![path, id.as_str(), section.title()])?;
     }
     let mut drop =
         tx.prepare_cached("DELETE FROM agents_md_bullets WHERE path = ?1 AND learning_id = ?2")?;
-    for id in known.keys().filter(|id| !stays.contains(**id)) {
-        drop.execute(params![path, id])?;
+    for id in &write.gone {
+        drop.execute(params![path, id.as_str()])?;
     }
     Ok(())
 }
@@ -285,7 +272,13 @@ fn known(conn: &Connection, which: &str, active: bool) -> rusqlite::Result<Vec<K
          ORDER BY created_at, rowid"
     ))?
     .query_map([], |row| {
-        let tags = rows::json_list(&rows::text(row, 2)?);
+        let tags = rows::text(row, 2)?;
+        // Only a phase among them says where a learning belongs; most have none.
+        let tags = if tags.to_ascii_lowercase().contains("phase") {
+            rows::json_list(&tags)
+        } else {
+            Vec::new()
+        };
         let id = LearningId::from_stored(rows::text(row, 0)?);
         let (category, content) = (rows::text(row, 1)?, rows::text(row, 3)?);
         Ok(Known::new(id, &category, &tags, &content, active))

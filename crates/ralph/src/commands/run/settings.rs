@@ -121,7 +121,7 @@ pub fn run_settings(
 }
 
 /// Where AGENTS.md is, below the project's root; none where it is not wanted.
-fn agents_md(settings: &Settings) -> Option<String> {
+pub fn agents_md(settings: &Settings) -> Option<String> {
     match settings.get("memory", "agents_md") {
         Some(Value::Flag(false)) => None,
         Some(Value::Text(text)) if text == "false" => None,

@@ -1,0 +1,84 @@
+//! What keeping AGENTS.md costs when it is large: 1 MB, ten thousand bullets.
+//!
+//! `cargo bench -p ralph --bench agents_md` compares a failing attempt in a project with that file with one in a project
+//! that keeps none but has learnt the same. Nothing here fails a build. Wanted: at most 20 ms more.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints and may panic"
+)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const BULLETS: usize = 10_000;
+const ATTEMPTS: usize = 20;
+
+fn main() {
+    // `cargo test` runs benchmarks too, with this flag; they are not tests.
+    if std::env::args().any(|arg| arg == "--test") {
+        return;
+    }
+    println!("a failing attempt, per attempt   without    with {BULLETS} bullets    more");
+    for _ in 0..3 {
+        let without = measure(false);
+        let with = measure(true);
+        println!(
+            "                                {without:>8.2?}  {with:>18.2?}  {:>8.2?}",
+            with.saturating_sub(without)
+        );
+    }
+}
+
+fn measure(kept: bool) -> Duration {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    ralph(root, &["init"]);
+    let config = |kept: bool| {
+        let text = format!(
+            "[run]\nagent = \"b\"\nmax_attempts = 1000\n[memory]\nagents_md = {kept}\n[breaker]\nthreshold = 1000\n\
+         [agents.b]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]\n"
+        );
+        std::fs::write(root.join(".ralph.toml"), text).unwrap();
+    };
+    config(true);
+    std::fs::write(
+        root.join("agent.sh"),
+        "cat >/dev/null\necho \"FAILURE_REASON: number $RALPH_ATTEMPT\"\necho \"<task-failed>$RALPH_TASK_ID</task-failed>\"\n",
+    )
+    .unwrap();
+    let mut text = String::from("# Project Learnings\n\n## Codebase Patterns\n\n");
+    for n in 0..BULLETS {
+        let words = format!(
+            "bullet{n} about part{} and module{} of this code base, written by hand",
+            n * 7,
+            n * 13
+        );
+        text.push_str(&format!("- {words}, {:04x}.\n", n * 31));
+    }
+    std::fs::write(root.join("AGENTS.md"), text).unwrap();
+    ralph(root, &["task", "add", "One", "--phase", "1"]);
+    // Learns the bullets; both projects have them in their database.
+    ralph(root, &["run", "--once"]);
+    config(kept);
+    let limit = ATTEMPTS.to_string();
+    let started = Instant::now();
+    ralph(root, &["run", "--limit", &limit]);
+    let whole = started.elapsed();
+    let started = Instant::now();
+    ralph(root, &["run", "--once"]);
+    let once = started.elapsed();
+    whole.saturating_sub(once) / (ATTEMPTS as u32 - 1)
+}
+
+fn ralph(root: &Path, args: &[&str]) {
+    Command::new(env!("CARGO_BIN_EXE_ralph"))
+        .args(args)
+        .current_dir(root)
+        .env_remove("RALPH_RUN_ID")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+}
