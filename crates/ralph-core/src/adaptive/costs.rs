@@ -57,9 +57,9 @@ pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: 
         tuning.size_share.powi(2)
     };
     let tail = usual.variance * (1.0 - shown) / 2.0;
-    // Hope is for what trying would show. A retry shows nothing new, nor does an agent that does not tell its costs.
+    // Hope is for what trying would show. An agent that does not tell its costs shows nothing.
     let mute = beliefs.models.get(model).is_some_and(tells_no_costs);
-    let hope = if mute || view.failed(model).0 > 0 {
+    let hope = if mute || !view.failures.is_empty() {
         0.0
     } else {
         tuning.hope * usual.unsure.sqrt() * beliefs.neglect(model)

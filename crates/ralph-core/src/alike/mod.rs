@@ -218,11 +218,8 @@ pub fn neighbours(profile: &Profile, tried: &[Tried], all: &Frequencies) -> Vec<
         })
         .filter(|neighbour| neighbour.likeness >= ALIKE)
         .collect();
-    near.sort_by(|a, b| {
-        b.likeness
-            .total_cmp(&a.likeness)
-            .then_with(|| a.name.cmp(&b.name))
-    });
+    // Of those equally alike the store's first come first: the newest.
+    near.sort_by(|a, b| b.likeness.total_cmp(&a.likeness));
     near.truncate(MOST_NEIGHBOURS);
     near
 }

@@ -181,6 +181,17 @@ fn missing_program(line: &Line) -> Option<Found> {
     {
         return found(last_part(before));
     }
+    // A shell's script: `tests/lib.sh: 29: prog: not found`.
+    if let Some((before, _)) = said(&line.text).split_once(": not found") {
+        let mut parts = before.split(": ");
+        let numbered = |part: &str| {
+            let number = part.strip_prefix("line ").unwrap_or(part);
+            !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+        };
+        if parts.any(numbered) {
+            return found(last_part(before));
+        }
+    }
     if lower.contains("env: ")
         && let Some((before, _)) = around(line, ": no such file or directory")
     {

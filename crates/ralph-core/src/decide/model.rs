@@ -119,9 +119,11 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
         Strategy::Adaptive => return worth::choose(question),
         Strategy::Fixed => (start, "fixed strategy".into()),
         Strategy::Escalate => {
-            let rung = (question.failures as usize).min(top);
+            let climbed = (question.failures as usize).min(top);
+            let rung = climbed.max(hinted_to(question));
             let rationale = match question.failures {
                 0 => "escalate: lowest rung first".into(),
+                _ if rung > climbed => HINT_LED.into(),
                 _ => climbing(question, rung),
             };
             (rung, rationale)
@@ -139,6 +141,9 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
     Decision::try_with(model, rationale)
 }
 
+/// Why a rung is kept that no failure led to.
+const HINT_LED: &str = "stays where the hint led";
+
 /// Starts where experience says, and climbs when the course of the task says so.
 fn cost_optimized(question: &ModelQuestion<'_>, start: usize) -> (usize, String) {
     // Climbing goes on from where the strategy began, whatever it would choose today.
@@ -153,7 +158,7 @@ fn cost_optimized(question: &ModelQuestion<'_>, start: usize) -> (usize, String)
     let climbed = base + question.course.climbed as usize;
     let rung = climbed.max(hinted_to(question)).min(top);
     let rationale = match (first, question.course.climbed, question.failures) {
-        _ if rung > climbed => "stays where the hint led".into(),
+        _ if rung > climbed => HINT_LED.into(),
         (Some(first), 0, _) => first,
         (None, 0, 1) if base == start => "default, cost-optimized strategy".into(),
         (None, 0, 1) => "the same model after one failure".into(),
@@ -190,7 +195,9 @@ fn climbing(question: &ModelQuestion<'_>, rung: usize) -> String {
     let failures = question.failures;
     let last = question.tries.last().map(|last| last.model.as_str());
     let stays = last.is_some() && last == question.ladder.get(rung).map(String::as_str);
+    let top = rung + 1 >= question.ladder.len();
     match (stays, failures) {
+        (true, _) if !top => "the same model once more".into(),
         (true, 1) => "the top of the ladder, after 1 failure".into(),
         (true, _) => format!("the top of the ladder, after {failures} consecutive failures"),
         (false, 1) => "escalated after 1 failure".into(),

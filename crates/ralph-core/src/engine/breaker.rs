@@ -60,6 +60,8 @@ pub enum Answer {
 
 /// Somebody who can be asked; without a terminal there is nobody.
 pub trait Attendant {
+    /// Whether anybody is there at all.
+    fn is_there(&self) -> bool;
     /// Asks, and waits for the answer.
     fn ask(&mut self, question: &Question<'_>) -> Answer;
 }
@@ -69,6 +71,10 @@ pub trait Attendant {
 pub struct NoAttendant;
 
 impl Attendant for NoAttendant {
+    fn is_there(&self) -> bool {
+        false
+    }
+
     fn ask(&mut self, _question: &Question<'_>) -> Answer {
         Answer::Nobody
     }
@@ -100,6 +106,8 @@ impl Run<'_, '_> {
         let around = Surroundings {
             ladder: self.engine.agent.ladder().to_vec(),
             attempt_timeout_minutes: minutes,
+            // There is no such mode yet, so there is nothing to advise.
+            recovery: true,
             ..Surroundings::default()
         };
         Ok(analysis(self.engine.store, around)?)
@@ -115,34 +123,46 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         let analysis = self.analyse()?;
-        self.tell(EventKind::BreakerOpened {
+        let opened = self.event(EventKind::BreakerOpened {
             failures: breaker.failures,
             tasks: breaker.tasks,
             analysis: analysis.clone(),
-        })?;
+        });
+        self.engine
+            .store
+            .append_events(std::slice::from_ref(&opened))?;
         self.write_state(Some(&analysis))?;
-        let reason = PauseReason::Breaker {
-            failures: breaker.failures,
-        };
-        let answer = if self.engine.settings.pause_on == PauseOn::Never {
-            Answer::Nobody
-        } else {
-            self.ask(reason, &analysis)
+        let answer = match self.engine.settings.pause_on {
+            PauseOn::Never => Answer::Nobody,
+            PauseOn::Breaker | PauseOn::Stuck | PauseOn::Failure => {
+                let failures = breaker.failures;
+                self.ask(PauseReason::Breaker { failures }, &analysis)
+            }
         };
         if let Some(stop) = self.stop_after_question() {
             return Ok(Some(stop));
         }
         match answer {
             Answer::Abort => return Ok(Some(aborted())),
-            Answer::Resume | Answer::Skip => {
+            Answer::Resume => {
                 let now = self.engine.clock.now();
                 self.engine.store.close_breaker(now)?;
-                if answer == Answer::Skip {
-                    self.skip(current)?;
-                }
                 return Ok(None);
             }
-            Answer::Nobody => {}
+            Answer::Skip => {
+                self.engine.store.reset_breaker()?;
+                self.skip(current)?;
+                return Ok(None);
+            }
+            // Whoever was asked has seen it; the others see it now.
+            Answer::Nobody => self.engine.observer.event(&opened),
+        }
+        if let Some(stop) = self.must_stop()? {
+            // The limit ends the run, but an open breaker is the better reason.
+            return Ok(Some(match stop.exit {
+                RunExit::Limit => triggered(breaker.failures, breaker.tasks),
+                _ => stop,
+            }));
         }
         match self.engine.settings.breaker.on_open {
             OnOpen::Exit => Ok(Some(triggered(breaker.failures, breaker.tasks))),
@@ -166,8 +186,12 @@ impl Run<'_, '_> {
         metrics: &TaskMetrics,
     ) -> Result<Option<StopRun>, EngineError> {
         let name = task.name().to_owned();
+        let again = self.resumed.get(&task.id).map_or(0, |failures| {
+            failures.saturating_add(self.engine.settings.policy.stuck_after)
+        });
+        let stuck = metrics.stuck && metrics.consecutive_failures >= again;
         let reason = match self.engine.settings.pause_on {
-            PauseOn::Stuck | PauseOn::Failure if metrics.stuck => PauseReason::Stuck {
+            PauseOn::Stuck | PauseOn::Failure if stuck => PauseReason::Stuck {
                 task: name,
                 failures: metrics.consecutive_failures,
             },
@@ -181,13 +205,24 @@ impl Run<'_, '_> {
         }
         match answer {
             Answer::Abort => return Ok(Some(aborted())),
-            Answer::Skip => self.skip(Some(task))?,
-            Answer::Resume | Answer::Nobody => {}
+            Answer::Skip => {
+                self.engine.store.reset_breaker()?;
+                self.skip(Some(task))?;
+            }
+            Answer::Resume => {
+                self.engine.store.reset_breaker()?;
+                let failures = metrics.consecutive_failures;
+                self.resumed.insert(task.id.clone(), failures);
+            }
+            Answer::Nobody => {}
         }
         Ok(None)
     }
 
     fn ask(&mut self, reason: PauseReason, analysis: &Analysis) -> Answer {
+        if !self.engine.attendant.is_there() {
+            return Answer::Nobody;
+        }
         self.show(EventKind::Paused);
         let question = Question {
             reason,

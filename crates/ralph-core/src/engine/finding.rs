@@ -247,6 +247,12 @@ fn alternatives(tries: &[FailedTry], stance: bool) -> Option<String> {
     (!models.is_empty()).then(|| format!("{models}{stance}"))
 }
 
+/// What an answer comes to: the line that says what is wrong, else its last line.
+fn conclusion(said: &str) -> Option<&str> {
+    let plain = |line: &&str| !line.is_empty() && !line.starts_with(['#', '`', '-', '*', '|']);
+    capture::error_line(said).or_else(|| said.lines().map(str::trim).rfind(plain))
+}
+
 /// Why the agent cannot go on, in its own words where there are any.
 fn why_blocked(finding: &Finding) -> Option<String> {
     let report = finding.report.as_ref()?;
@@ -254,16 +260,14 @@ fn why_blocked(finding: &Finding) -> Option<String> {
         .agent
         .as_ref()
         .map(|agent| text::without_signals(&agent.result_text));
-    let said = said
-        .as_deref()
-        .and_then(|said| said.lines().find(|line| !line.trim().is_empty()));
+    let said = said.as_deref().and_then(conclusion);
     let signals = finding.signals.as_ref();
     let reason = signals.and_then(|signals| signals.failure_reason.as_deref());
     let why = match (report.auto, reason, said) {
         (false, _, _) => report.why_it_failed.as_str(),
         (true, Some(reason), _) => reason,
         (true, None, Some(said)) => said,
-        (true, None, None) => report.why_it_failed.as_str(),
+        (true, None, None) => finding.verdict.message.as_deref()?,
     };
     Some(text::one_line(&text::mask_secrets(why), 300))
 }

@@ -73,9 +73,10 @@ impl Run<'_, '_> {
                 "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
                  [agents.{agent}] in .ralph.toml"
             ),
-            ErrorType::Config => {
-                "check the model's name (--model, [run] model, the task's model)".into()
-            }
+            ErrorType::Config => format!(
+                "check the model's name: --model, the task's model, [run] model, or models under \
+                 [agents.{agent}] in .ralph.toml"
+            ),
             _ => "run `ralph history` to see what happened".into(),
         }
     }

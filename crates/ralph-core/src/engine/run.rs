@@ -1,5 +1,6 @@
 //! The loop itself, one line per stage.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::event::{EventKind, Observer, RunEvent, WORKER};
 use crate::exit::RunExit;
 use crate::git::{Git, Snapshot};
 use crate::host::Host;
-use crate::model::{RunId, Timestamp, Token};
+use crate::model::{RunId, TaskId, Timestamp, Token};
 use crate::project::Project;
 use crate::store::{
     ClaimRequest, Claimed, LearningCounts, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope,
@@ -140,6 +141,8 @@ pub(super) struct Run<'e, 'a> {
     pub agents_md_known: Option<(String, LearningCounts)>,
     /// The lines of the last analysis.
     pub analysis: Option<Vec<String>>,
+    /// Tasks that a person resumed when they were stuck, and their failures then.
+    pub resumed: HashMap<TaskId, u32>,
 }
 
 impl Engine<'_> {
@@ -200,6 +203,7 @@ impl<'e, 'a> Run<'e, 'a> {
             agents_md_fault_told: false,
             agents_md_known: None,
             analysis: None,
+            resumed: HashMap::new(),
         };
         let event = run.event(EventKind::RunStarted {
             agent: run.engine.agent.name().to_owned(),

@@ -42,6 +42,11 @@ impl Run<'_, '_> {
         if let Some(analysis) = analysis {
             self.analysis = Some(analysis.lines());
         }
+        let breaker = self.engine.store.breaker()?;
+        if breaker.state == BreakerState::Closed && breaker.failures == 0 {
+            // What it was about is over.
+            self.analysis = None;
+        }
         let text = render(&self.state_view(status)?);
         let path = self.engine.project.ralph_dir().join("STATE.md");
         if let Err(error) = write_whole(&path, text.as_bytes())

@@ -219,6 +219,8 @@ pub trait RunStore {
     ) -> Result<()>;
     /// An open breaker lets one attempt through from now on. `false` if it was not open.
     fn half_open_breaker(&mut self) -> Result<bool>;
+    /// Closes the breaker and sets its count back; no task is forgiven.
+    fn reset_breaker(&mut self) -> Result<()>;
     /// Closes the breaker and forgives the failures that opened it.
     fn close_breaker(&mut self, now: Timestamp) -> Result<()>;
     /// Writes events that belong to no other transaction.

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ralph_core::analysis::Surroundings;
+use ralph_core::analysis::{Analysis, Surroundings};
 use ralph_core::engine::{RunSettings, analysis};
 
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::settings::build_agent;
 use crate::ui::table;
@@ -21,7 +21,17 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let found = found(&Workspace::open(dir)?)?;
+    if args.json {
+        output::json(&found);
+    } else {
+        output::text(table::wrap_all(&format!("{}\n", found.lines().join("\n"))));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the newest failures of a project have in common.
+pub fn found(workspace: &Workspace) -> Result<Analysis, CommandError> {
     let settings = workspace.settings()?;
     let name = settings.text("run", "agent").unwrap_or("claude");
     let ladder = build_agent(name, &settings.agents)
@@ -33,14 +43,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let around = Surroundings {
         ladder,
         attempt_timeout_minutes: timeout.as_secs() / 60,
-        recovery: settings.flag("recovery", "enabled"),
+        // There is no such mode yet, so there is nothing to advise.
+        recovery: true,
         ..Surroundings::default()
     };
-    let found = analysis(&workspace.store, around)?;
-    if args.json {
-        output::json(&found);
-    } else {
-        output::text(table::wrap_all(&format!("{}\n", found.lines().join("\n"))));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(analysis(&workspace.store, around)?)
 }

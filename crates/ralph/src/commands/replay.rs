@@ -100,6 +100,11 @@ fn known_ladder(
         *model = model.trim().to_owned();
     }
     ladder.retain(|model| !model.is_empty());
+    let twice =
+        |(place, model): (usize, &String)| ladder.iter().take(place).any(|one| one == model);
+    if ladder.iter().enumerate().any(twice) {
+        return Err(CommandError::usage("--ladder names a model twice"));
+    }
     if ladder.is_empty() {
         return Err(
             CommandError::usage("which models? give --ladder, cheapest first").hint(there_are),

@@ -31,12 +31,17 @@ impl AtTerminal {
 }
 
 impl Attendant for AtTerminal {
+    fn is_there(&self) -> bool {
+        true
+    }
+
     fn ask(&mut self, question: &Question<'_>) -> Answer {
         print(&opening(question));
         let keys = SingleKeys::set();
         let answer = self.listen(question.timeout);
         drop(keys);
         let said = match answer {
+            Answer::Abort if self.interrupt.first().is_some() => "",
             Answer::Resume => "resume",
             Answer::Skip => "skip",
             Answer::Abort => "abort",

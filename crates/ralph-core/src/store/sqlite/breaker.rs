@@ -34,7 +34,9 @@ pub(super) fn after(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> 
     if capture.outcome == Outcome::Done {
         return match before.state {
             BreakerState::Closed => forget(tx),
-            BreakerState::Open | BreakerState::HalfOpen => close(tx, capture.ended_at),
+            // An attempt that was under way when it opened: not everything is broken, but nothing was mended either.
+            BreakerState::Open => reset(tx),
+            BreakerState::HalfOpen => close(tx, capture.ended_at),
         };
     }
     tx.prepare_cached("UPDATE breaker SET failures = failures + 1")?
@@ -102,6 +104,11 @@ pub(super) fn close(tx: &Connection, now: Timestamp) -> rusqlite::Result<()> {
     for id in blocked {
         status::set(tx, &TaskId::from_stored(id), Status::Pending, None, now)?;
     }
+    reset(tx)
+}
+
+/// Closes it without forgiving anybody.
+pub(super) fn reset(tx: &Connection) -> rusqlite::Result<()> {
     tx.prepare_cached("UPDATE breaker SET state = 'closed', opened_at = NULL")?
         .execute([])?;
     forget(tx)

@@ -200,6 +200,10 @@ impl RunStore for SqliteStore {
         self.write(Durability::Process, |tx| Ok(breaker::half_open(tx)?))
     }
 
+    fn reset_breaker(&mut self) -> Result<()> {
+        self.write(Durability::Power, |tx| Ok(breaker::reset(tx)?))
+    }
+
     fn close_breaker(&mut self, now: Timestamp) -> Result<()> {
         self.write(Durability::Power, |tx| Ok(breaker::close(tx, now)?))
     }

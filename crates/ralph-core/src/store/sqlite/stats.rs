@@ -84,7 +84,7 @@ fn categories(conn: &Connection, run: Option<&str>) -> rusqlite::Result<Vec<Cate
                 count(*), count(DISTINCT r.task_id)
          FROM failure_reports r JOIN iteration_outcomes o
              ON o.task_id = r.task_id AND o.attempt_number = r.attempt_number
-         WHERE ?1 IS NULL OR o.run_id = ?1 GROUP BY 1 ORDER BY 2 DESC, 1",
+         WHERE (?1 IS NULL OR o.run_id = ?1) AND o.model <> 'none' GROUP BY 1 ORDER BY 2 DESC, 1",
     )?
     .query_map(params![run], |row| {
         Ok(CategorySums {

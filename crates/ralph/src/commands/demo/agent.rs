@@ -9,6 +9,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use ralph_core::capture::error_line;
+
 use super::git;
 use super::project::{self, FAST};
 use super::script::{self, Step};
@@ -121,6 +123,11 @@ fn check(test: &str) -> Result<(), String> {
         output::line(format_args!("sh {test} passes."));
         return Ok(());
     }
-    output::text(String::from_utf8_lossy(&output.stdout));
-    Err(format!("sh {test} fails"))
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    output::text(&said);
+    Err(match error_line(&said) {
+        Some(line) => format!("{line} (sh {test})"),
+        None => format!("sh {test} fails"),
+    })
 }

@@ -141,7 +141,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         &run_settings,
         &settings,
         display.as_mut(),
-        !args.no_input && !args.json && !args.quiet,
+        !args.no_input && !args.json,
     )?;
     drop(display);
     Ok(conclude(&workspace, &summary, args))
@@ -220,9 +220,13 @@ fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
     }
     let is_error = matches!(
         summary.exit,
-        RunExit::Error | RunExit::NoPlan | RunExit::Aborted | RunExit::BreakerOpen
+        RunExit::Error | RunExit::NoPlan | RunExit::Aborted
     );
-    if is_error || (args.quiet && summary.exit != RunExit::Finished) {
+    let unseen = (args.json || args.quiet) && summary.exit == RunExit::BreakerOpen;
+    if unseen && let Ok(found) = super::analyze::found(workspace) {
+        output::note(found.lines().join("\n"));
+    }
+    if is_error || unseen || (args.quiet && summary.exit != RunExit::Finished) {
         output::note(format_args!("ralph: {}", summary.reason));
         if let Some(hint) = &summary.hint {
             output::note(format_args!(" hint: {hint}"));
