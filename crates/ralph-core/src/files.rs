@@ -3,8 +3,12 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+
+/// Between two looks at a lock.
+const NAP: Duration = Duration::from_millis(2);
 
 /// Replaces a file by a temporary one beside it, which is on the disk before it takes the name.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -67,19 +71,22 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits until nobody else holds it.
-    pub fn wait(path: &Path) -> io::Result<Self> {
+    /// Waits until nobody else holds it, but no longer than this.
+    pub fn within(path: &Path, most: Duration) -> io::Result<Self> {
         let file = File::options()
             .create(true)
             .truncate(false)
             .write(true)
             .open(path)?;
+        let mut waited = Duration::ZERO;
         loop {
-            match flock(&file, FlockOperation::LockExclusive) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Self { _file: file }),
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) if waited < most => {}
+                Err(error) => return Err(error.into()),
             }
+            std::thread::sleep(NAP);
+            waited += NAP;
         }
     }
 }
@@ -116,7 +123,8 @@ mod tests {
     fn a_lock_keeps_others_out_until_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        let lock = Lock::wait(&path).unwrap();
+        let lock = Lock::within(&path, Duration::ZERO).unwrap();
+        assert!(Lock::within(&path, Duration::ZERO).is_err());
         let file = File::options().write(true).open(&path).unwrap();
         assert!(flock(&file, FlockOperation::NonBlockingLockExclusive).is_err());
         drop(lock);

@@ -25,9 +25,16 @@ CREATE TABLE agents_md_bullets (
     PRIMARY KEY (path, learning_id)
 ) WITHOUT ROWID;
 CREATE INDEX idx_agents_md_bullets_learning_id ON agents_md_bullets (learning_id);
+-- Under which names Ralph wrote failures: entries of other names are somebody else's.
+CREATE TABLE agents_md_names (
+    path TEXT NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (path, name)
+) WITHOUT ROWID;
 CREATE TABLE agents_md_writes (
     place  INTEGER PRIMARY KEY AUTOINCREMENT,
     path   TEXT NOT NULL,
     branch TEXT,
     digest TEXT NOT NULL
 );
+CREATE INDEX idx_agents_md_writes_path ON agents_md_writes (path, digest);

@@ -85,6 +85,8 @@ pub fn category_and_tags(place: &Place) -> (String, Vec<String>) {
 pub struct LastWrite {
     /// The branch it was written on.
     pub branch: Option<String>,
+    /// What it looked like.
+    pub digest: String,
     /// The learnings that were in it, and in which section.
     pub bullets: Vec<(LearningId, Section)>,
 }
@@ -211,6 +213,7 @@ mod tests {
     fn last(known: &[&Known]) -> LastWrite {
         LastWrite {
             branch: Some("main".into()),
+            digest: String::new(),
             bullets: known
                 .iter()
                 .map(|known| (known.id.clone(), Section::ErrorFixes))

@@ -3,8 +3,10 @@
 mod actions;
 mod error_line;
 mod mark;
+mod named_files;
 mod report;
 
 pub use error_line::error_line;
 pub use mark::{mark, mark_of};
+pub(crate) use report::NOTHING_KNOWN;
 pub use report::{learnings, lost_report, parent_gate_report, report};

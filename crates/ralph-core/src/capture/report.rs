@@ -2,6 +2,7 @@
 
 use super::actions::last_actions;
 use super::error_line;
+use super::named_files::named_files;
 use crate::agent::Ending;
 use crate::evidence::{Evidence, GateView, Verdict};
 use crate::model::{ErrorType, GateRecord, NewLearning, ReportRow};
@@ -13,7 +14,7 @@ const ERROR_CHARS: usize = 500;
 /// How much of the result text a report of Ralph's own shows.
 const EXCERPT_CHARS: usize = 200;
 /// What is said when nothing is known.
-const NOTHING_KNOWN: &str = "Task failed (no structured report)";
+pub(crate) const NOTHING_KNOWN: &str = "Task failed (no structured report)";
 
 /// Makes the report of a counted failure. Secrets are masked.
 pub fn report(evidence: &Evidence<'_>, verdict: &Verdict, files_changed: &[String]) -> ReportRow {
@@ -25,8 +26,26 @@ pub fn report(evidence: &Evidence<'_>, verdict: &Verdict, files_changed: &[Strin
             row.relevant_files.push(file.clone());
         }
     }
+    if row.auto && row.what_was_tried.is_empty() {
+        row.what_was_tried = changed(files_changed);
+    }
     row.retry_suggestion = signals.retry_suggestion.clone();
     masked(row)
+}
+
+/// What is known of an attempt whose agent tells nothing of itself.
+fn changed(files: &[String]) -> String {
+    const NAMED: usize = 3;
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    let named = named.join(", ");
+    format!("Changed {named}{more}. The agent did not say what else it did.")
 }
 
 /// The report of a counted try that was lost.
@@ -118,11 +137,13 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
             row.error_category = Some("timeout".into());
         }
     } else if let GateView::Ran(gate) = evidence.gate {
+        row.relevant_files = named_files(&gate.output_tail);
         row.why_it_failed = gate_error(gate, verdict);
         row.error_category = Some("test_failure".into());
         row.stack_trace_snippet =
             Some(telling_end(&gate.output_tail)).filter(|text| !text.is_empty());
     } else if let Some(line) = error_line(&without_signals(&report.result_text)) {
+        row.relevant_files = named_files(&report.result_text);
         row.why_it_failed = cut(line);
     } else {
         row.why_it_failed = NOTHING_KNOWN.into();

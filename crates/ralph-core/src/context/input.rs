@@ -131,6 +131,6 @@ pub struct Memory {
     pub status: LoopStatus,
     /// Failures of other tasks of the phase, newest first.
     pub phase_failures: Vec<PhaseFailure>,
-    /// The file that has the phase's failures in full; `AGENTS.md` if not given.
+    /// The file that has the phase's failures in full; `AGENTS.md` if not given, none if empty.
     pub agents_md: Option<String>,
 }

@@ -29,12 +29,14 @@ struct Entry {
 
 impl PhaseFailures {
     pub(super) fn new(failures: &[PhaseFailure], agents_md: Option<&str>) -> Self {
-        let file = agents_md.map(inert_line).filter(|file| !file.is_empty());
-        let file = file.as_deref().unwrap_or("AGENTS.md");
+        let file = agents_md.map(inert_line);
+        let full = match file.as_deref() {
+            Some("") => String::new(),
+            Some(file) => format!(" ({file} has them in full)"),
+            None => " (AGENTS.md has them in full)".to_owned(),
+        };
         Self {
-            head: format!(
-                "\n### {TITLE}\n\nOther tasks of this phase failed ({file} has them in full):\n\n"
-            ),
+            head: format!("\n### {TITLE}\n\nOther tasks of this phase failed{full}:\n\n"),
             entries: failures.iter().map(Entry::new).collect(),
         }
     }

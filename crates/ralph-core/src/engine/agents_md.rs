@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::exchange::{Missed, Picture, exchange};
 use super::run::{EngineError, Run};
 use crate::agents_md::{
     Bullet, Found, Known, LastWrite, Place, Section, Situation, SyncPlan, Wanted,
@@ -22,8 +23,10 @@ const MOST_ENTRIES: u32 = 100;
 const MOST_BULLETS: usize = 10_000;
 /// A file that was written less than this ago may not be whole yet.
 const SETTLES: Duration = Duration::from_millis(20);
-/// How often a file that others keep writing is tried again.
-const MOST_TRIES: u32 = 20;
+/// How often a file that others are writing is looked at.
+const LOOKS: u32 = 40;
+/// How long another run's turn is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// When the file is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +45,26 @@ struct Drawn {
     news: bool,
 }
 
+impl Picture for Drawn {
+    fn text(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
 impl Run<'_, '_> {
     /// Where the file is; none where the settings say that there is to be none.
     fn agents_md(&self) -> Option<PathBuf> {
         let path = self.engine.settings.agents_md.as_ref()?;
         Some(self.engine.work_tree.join(path))
+    }
+
+    fn agents_may_have_written(&mut self) -> Result<bool, EngineError> {
+        let lost = std::mem::take(&mut self.lost_found);
+        let claims = self.engine.store.claims()?;
+        let others = claims.iter().any(|claim| {
+            claim.run_id != self.id && claim.purpose == crate::store::Purpose::Attempt
+        });
+        Ok(lost || others)
     }
 
     /// What the file is remembered by, wherever the project is moved.
@@ -73,6 +91,12 @@ impl Run<'_, '_> {
         if moment == Moment::Before && self.agents_md_seen == Some(stamp) {
             return Ok(());
         }
+        // While another agent is at work, or where one was when its run died, nobody can tell a person's hand.
+        let moment = if self.agents_may_have_written()? {
+            Moment::After
+        } else {
+            moment
+        };
         match self.sync_file(&path, moment) {
             Ok(()) => {}
             Err(SyncError::Engine(error)) => return Err(error),
@@ -89,40 +113,44 @@ impl Run<'_, '_> {
     }
 
     fn sync_file(&mut self, path: &Path, moment: Moment) -> Result<(), SyncError> {
-        let _lock = Lock::wait(&self.engine.project.ralph_dir().join("agents_md.lock"))?;
-        let mut text = settled(path)?;
-        for _ in 0..MOST_TRIES {
-            let drawn = self.draw(text.as_deref(), moment)?;
-            if text.as_deref() == Some(drawn.text.as_str())
-                || (text.is_none() && drawn.text.is_empty())
-            {
-                return self.confirm(drawn);
-            }
-            if let Some(dir) = path.parent() {
-                std::fs::create_dir_all(dir)?;
-            }
-            let was = swap(path, drawn.text.as_bytes())?.map(utf8).transpose()?;
-            if was == text {
-                return self.confirm(drawn);
-            }
-            // Somebody wrote it in between: their text is what the next round begins with.
-            text = was;
+        // What a link leads to is the file, not the link.
+        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let lock = self.engine.project.ralph_dir().join("agents_md.lock");
+        let _lock = Lock::within(&lock, PATIENCE)?;
+        if let Some(dir) = path.parent() {
+            std::fs::create_dir_all(dir)?;
         }
-        Err(SyncError::File(std::io::Error::other(
-            "others keep writing it",
-        )))
+        let first = settled(path)?;
+        let drawn = exchange(
+            first,
+            |text| {
+                let text = text.map(std::str::from_utf8).transpose();
+                let text = text.map_err(|_| SyncError::File(not_text()))?;
+                self.draw(text, moment)
+            },
+            |text| Ok(swap(path, text)?),
+        );
+        match drawn {
+            Ok(drawn) => self.confirm(drawn),
+            Err(Missed::Failed(error)) => Err(error),
+            Err(Missed::Busy) => Err(SyncError::File(std::io::Error::other(
+                "others keep writing it",
+            ))),
+        }
     }
 
     /// The file as it should be, after what is new in it was learnt.
     fn draw(&mut self, text: Option<&str>, moment: Moment) -> Result<Drawn, SyncError> {
         let counts = self.engine.store.learning_counts()?;
-        let known = text.map(digest).map(|digest| (digest, counts));
+        let branch = self.branch();
+        let known = text.map(digest).map(|digest| (digest, counts, branch));
         if known.is_some() && known == self.agents_md_known {
             return self.draw_failures(text);
         }
         let drawn = self.draw_all(text, moment)?;
         let counts = self.engine.store.learning_counts()?;
-        self.agents_md_known = Some((drawn.write.digest.clone(), counts));
+        let write = &drawn.write;
+        self.agents_md_known = Some((write.digest.clone(), counts, write.branch.clone()));
         Ok(drawn)
     }
 
@@ -133,19 +161,21 @@ impl Run<'_, '_> {
             remove: Vec::new(),
             failures: self.engine.store.failure_entries(MOST_ENTRIES)?,
         };
-        let store = &*self.engine.store;
-        let drawn = write(text, &wanted, &|name| store.is_task(name).unwrap_or(false));
+        let names = names(&wanted);
+        let ours = self.engine.store.written_names(&self.agents_md_key())?;
+        let drawn = write(text, &wanted, &|name| ours.contains(name));
         let digest = digest(&drawn);
-        if let Some((known, _)) = &mut self.agents_md_known {
+        if let Some((known, ..)) = &mut self.agents_md_known {
             known.clone_from(&digest);
         }
         Ok(Drawn {
             news: text != Some(drawn.as_str()),
             write: ConfirmedWrite {
-                branch: self.git.as_ref().and_then(crate::git::Git::branch),
+                branch: self.branch(),
                 digest,
                 added: Vec::new(),
                 gone: Vec::new(),
+                names,
             },
             text: drawn,
         })
@@ -154,7 +184,7 @@ impl Run<'_, '_> {
     fn draw_all(&mut self, text: Option<&str>, moment: Moment) -> Result<Drawn, SyncError> {
         let key = self.agents_md_key();
         let found = text.map(read);
-        let branch = self.git.as_ref().and_then(crate::git::Git::branch);
+        let branch = self.branch();
         let (last, rolled_back) = self
             .engine
             .store
@@ -181,32 +211,36 @@ impl Run<'_, '_> {
         let skip = wanted.len().saturating_sub(MOST_BULLETS);
         let wanted = wanted.get(skip..).unwrap_or_default();
         let failures = self.engine.store.failure_entries(MOST_ENTRIES)?;
-        let store = &*self.engine.store;
+        let ours = self.engine.store.written_names(&key)?;
         let standing = found.as_ref().map(standing).unwrap_or_default();
-        let drawn = write(
-            text,
-            &Wanted {
-                bullets: wanted
-                    .iter()
-                    .map(|known| bullet(known, &standing))
-                    .collect(),
-                remove: plan.remove,
-                failures,
-            },
-            &|name| store.is_task(name).unwrap_or(false),
-        );
+        let request = Wanted {
+            bullets: wanted
+                .iter()
+                .map(|known| bullet(known, &standing))
+                .collect(),
+            remove: plan.remove,
+            failures,
+        };
+        let drawn = write(text, &request, &|name| ours.contains(name));
         let (added, gone) = differences(last.as_ref(), wanted, &standing);
-        let news = !added.is_empty() || !gone.is_empty() || text != Some(drawn.as_str());
+        let digest = digest(&drawn);
+        let same = |last: &LastWrite| last.branch == branch && last.digest == digest;
+        let news = !added.is_empty() || !gone.is_empty() || !last.as_ref().is_some_and(same);
         Ok(Drawn {
-            news: news || last.is_none(),
+            news,
             write: ConfirmedWrite {
                 branch,
-                digest: digest(&drawn),
+                digest,
                 added,
                 gone,
+                names: names(&request),
             },
             text: drawn,
         })
+    }
+
+    fn branch(&self) -> Option<String> {
+        self.git.as_ref().and_then(crate::git::Git::branch)
     }
 
     /// What people and agents wrote becomes learnings, what people deleted is put away. Whether anything changed.
@@ -278,6 +312,12 @@ fn bullet(known: &Known, standing: &HashMap<&str, &Place>) -> Bullet {
     }
 }
 
+/// The tasks whose failures are shown.
+fn names(wanted: &Wanted) -> Vec<String> {
+    let entries = wanted.failures.iter().flat_map(|phase| &phase.entries);
+    entries.map(|entry| entry.name.clone()).collect()
+}
+
 /// What is in the file now and was not, and what was and is not.
 fn differences(
     last: Option<&LastWrite>,
@@ -313,31 +353,29 @@ fn learning(bullet: &Bullet) -> Option<NewLearning> {
     })
 }
 
-/// The file's text once nobody is in the middle of writing it; none where there is no file.
-fn settled(path: &Path) -> Result<Option<String>, SyncError> {
-    for _ in 0..MOST_TRIES {
-        let Ok(meta) = std::fs::metadata(path) else {
-            return Ok(None);
+/// What the file holds once nobody is in the middle of writing it; none where there is no file.
+fn settled(path: &Path) -> Result<Option<Vec<u8>>, SyncError> {
+    for _ in 0..LOOKS {
+        let age = match std::fs::metadata(path) {
+            Ok(meta) => meta
+                .modified()
+                .ok()
+                .and_then(|at| SystemTime::now().duration_since(at).ok()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
-        let age = meta
-            .modified()
-            .ok()
-            .and_then(|at| SystemTime::now().duration_since(at).ok());
         if age.is_none_or(|age| age >= SETTLES) {
-            break;
+            return Ok(Some(std::fs::read(path)?));
         }
         std::thread::sleep(SETTLES / 4);
     }
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(utf8(bytes)?)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Err(SyncError::File(std::io::Error::other(
+        "others are writing it",
+    )))
 }
 
-fn utf8(bytes: Vec<u8>) -> Result<String, std::io::Error> {
-    String::from_utf8(bytes)
-        .map_err(|_| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8"))
+fn not_text() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8")
 }
 
 /// Enough to see that a file is another one.

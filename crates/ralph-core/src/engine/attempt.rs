@@ -60,7 +60,7 @@ impl Run<'_, '_> {
             _ => Culprit::Agent,
         };
         let gate = gate.into_record();
-        let verdict = told(verdict, gate.as_ref());
+        let verdict = told(verdict, gate.as_ref(), report.as_ref());
         let learnings = capture::learnings(&signals.learnings);
         let learnt = !learnings.is_empty();
         let resets_at = resets_at(&session.report);

@@ -198,7 +198,11 @@ impl Run<'_, '_> {
             PauseOn::Failure => PauseReason::Failure { task: name },
             PauseOn::Never | PauseOn::Breaker | PauseOn::Stuck => return Ok(None),
         };
+        if !self.engine.attendant.is_there() {
+            return Ok(None);
+        }
         let analysis = self.analyse()?;
+        self.write_state(Some(&analysis))?;
         let answer = self.ask(reason, &analysis);
         if let Some(stop) = self.stop_after_question() {
             return Ok(Some(stop));

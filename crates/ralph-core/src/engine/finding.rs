@@ -52,7 +52,7 @@ impl Finding {
         let mark = gate
             .as_ref()
             .and_then(|gate| capture::mark_of(&gate.output, MarkSource::Gate));
-        let verdict = told(verdict, gate.as_ref());
+        let verdict = told(verdict, gate.as_ref(), report.as_ref());
         Self {
             start: UnfinishedAttempt {
                 model: Some(choice.model),
@@ -292,15 +292,26 @@ fn tries_with(finding: &Finding) -> Vec<FailedTry> {
 }
 
 /// The verdict with its message made fit for people: one masked line, and a failed gate told by what it said.
-pub(super) fn told(verdict: Verdict, gate: Option<&GateRecord>) -> Verdict {
+pub(super) fn told(
+    verdict: Verdict,
+    gate: Option<&GateRecord>,
+    report: Option<&ReportRow>,
+) -> Verdict {
     let said = gate
         .filter(|gate| gate.outcome != GateOutcome::Passed)
         .and_then(|gate| {
             capture::error_line(&gate.output_tail).or(gate.output_tail.lines().last())
         });
+    // The agent's own reason says more than that it gave up.
+    let gave_up = matches!(verdict.outcome, Outcome::Failed | Outcome::NoSigil);
+    let reason = report
+        .filter(|report| gave_up && report.why_it_failed != capture::NOTHING_KNOWN)
+        .map(|report| report.why_it_failed.as_str());
+    let said = said.or(reason);
     let message = verdict.message.map(|message| {
         let whole = match said {
-            Some(said) => format!("{said} ({message})"),
+            Some(said) if !said.contains(&message) => format!("{said} ({message})"),
+            Some(said) => said.to_owned(),
             None => message,
         };
         text::one_line(&text::mask_secrets(&whole), 300)

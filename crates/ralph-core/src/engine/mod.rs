@@ -3,6 +3,7 @@
 mod agents_md;
 mod attempt;
 mod breaker;
+mod exchange;
 mod experience;
 mod finding;
 mod judge;

@@ -174,7 +174,7 @@ impl Prompter<'_> {
                 further_lines,
             },
             phase_failures: self.store.phase_failures(&task.id, MOST_PHASE_FAILURES)?,
-            agents_md: self.settings.agents_md.clone(),
+            agents_md: Some(self.settings.agents_md.clone().unwrap_or_default()),
         };
         let rendered = render_memory(&memory, &self.settings.memory);
         let template = &self.templates.task;

@@ -216,6 +216,7 @@ impl Run<'_, '_> {
         // Also when it failed half-way: what was stored has used its numbers up.
         self.seq = seq.get();
         let recovered = recovered?;
+        self.lost_found |= !recovered.events.is_empty();
         for event in &recovered.events {
             self.engine.observer.event(event);
         }

@@ -138,7 +138,9 @@ pub(super) struct Run<'e, 'a> {
     pub agents_md_seen: Option<super::agents_md::Stamp>,
     pub agents_md_fault_told: bool,
     /// How the file and the learnings stood when they were last brought together.
-    pub agents_md_known: Option<(String, LearningCounts)>,
+    pub agents_md_known: Option<(String, LearningCounts, Option<String>)>,
+    /// Tries of dead runs were found, whose agents may have written anything.
+    pub lost_found: bool,
     /// The lines of the last analysis.
     pub analysis: Option<Vec<String>>,
     /// Tasks that a person resumed when they were stuck, and their failures then.
@@ -202,6 +204,7 @@ impl<'e, 'a> Run<'e, 'a> {
             agents_md_seen: None,
             agents_md_fault_told: false,
             agents_md_known: None,
+            lost_found: false,
             analysis: None,
             resumed: HashMap::new(),
         };

@@ -5,15 +5,15 @@ use std::time::Duration;
 use super::run::{EngineError, Run};
 use crate::analysis::Analysis;
 use crate::event::EventKind;
-use crate::files::write_whole;
+use crate::files::{Lock, write_whole};
 use crate::model::{Outcome, Timestamp};
 use crate::state_md::{Counts, HistoryRow, RunView, StateView, TaskView, render};
 use crate::store::{BreakerState, Scope};
 
 /// Rows of the history table.
 const ROWS: u32 = 15;
-/// Tasks that wait for a human, named on the page.
-const HELD: usize = 21;
+/// How long another run's turn is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Written no more often than this while attempts go on; pauses and the end are always written.
 const BETWEEN: Duration = Duration::from_secs(1);
 
@@ -47,9 +47,11 @@ impl Run<'_, '_> {
             // What it was about is over.
             self.analysis = None;
         }
+        let dir = self.engine.project.ralph_dir();
+        let lock = Lock::within(&dir.join("state_md.lock"), PATIENCE);
         let text = render(&self.state_view(status)?);
-        let path = self.engine.project.ralph_dir().join("STATE.md");
-        if let Err(error) = write_whole(&path, text.as_bytes())
+        let written = lock.and_then(|_lock| write_whole(&dir.join("STATE.md"), text.as_bytes()));
+        if let Err(error) = written
             && !self.state_fault_told
         {
             self.state_fault_told = true;
@@ -95,7 +97,7 @@ impl Run<'_, '_> {
                 details: details.unwrap_or_default(),
             }
         });
-        let waiting = store.held(HELD)?.into_iter();
+        let waiting = store.held(usize::MAX)?.into_iter();
         let root = self.engine.project.root();
         Ok(StateView {
             updated_at: format!("{} UTC", second(self.engine.clock.now())),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::groups::{Saying, groups};
 use super::record::record;
 use super::weights::Weights;
-use crate::model::{Learning, LearningState, Timestamp};
+use crate::model::{Learning, LearningState, Source, Timestamp};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -130,6 +130,8 @@ pub fn is_stale(learning: &Learning, now: Timestamp, policy: &UpkeepPolicy) -> b
         .fold(learning.created_at, Timestamp::max);
     learning.state == LearningState::Active
         && !learning.pinned
+        // A bullet in a file that a person keeps: the person takes it out.
+        && learning.source != Source::AgentsMd
         && now.since(learning.created_at) > policy.prune_age
         && now.since(last_use) > policy.prune_unused
 }
@@ -137,7 +139,7 @@ pub fn is_stale(learning: &Learning, now: Timestamp, policy: &UpkeepPolicy) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{LearningId, Record, Source};
+    use crate::model::{LearningId, Record};
 
     const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 

@@ -1,5 +1,7 @@
 //! What AGENTS.md is made from, and what is remembered of it.
 
+use std::collections::HashSet;
+
 use super::{Random, Result};
 use crate::agents_md::{Known, LastWrite, PhaseEntries, Section};
 use crate::context::PhaseFailure;
@@ -16,6 +18,8 @@ pub struct ConfirmedWrite {
     pub added: Vec<(LearningId, Section)>,
     /// Learnings that are no longer in it.
     pub gone: Vec<LearningId>,
+    /// Tasks whose failures are in it.
+    pub names: Vec<String>,
 }
 
 /// Failures and learnings as the file shows them.
@@ -27,8 +31,8 @@ pub trait AgentsMdStore {
     fn has_failure_entries(&self) -> Result<bool>;
     /// Failures of other tasks of a task's phase, newest first; none for a task without a phase.
     fn phase_failures(&self, task: &TaskId, most: u32) -> Result<Vec<PhaseFailure>>;
-    /// Whether a task has this id or key.
-    fn is_task(&self, name: &str) -> Result<bool>;
+    /// Names under which Ralph ever wrote failures into the file: those entries are its own.
+    fn written_names(&self, path: &str) -> Result<HashSet<String>>;
     /// The learnings in use, oldest first.
     fn known_learnings(&self) -> Result<Vec<Known>>;
     /// Those that are not in use.

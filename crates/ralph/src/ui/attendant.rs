@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ralph_core::agent::Interrupt;
 use ralph_core::engine::{Answer, Attendant, PauseReason, Question};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 use super::style::{BOLD, YELLOW, paint};
 use super::{table, width};
@@ -31,8 +31,9 @@ impl AtTerminal {
 }
 
 impl Attendant for AtTerminal {
+    /// In the background nobody is: touching the terminal there would stop the run for ever.
     fn is_there(&self) -> bool {
-        true
+        tcgetpgrp(stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
     }
 
     fn ask(&mut self, question: &Question<'_>) -> Answer {
@@ -97,14 +98,14 @@ fn print(text: &str) {
 impl AtTerminal {
     /// Reads until an answer, the end of input, a signal or the end of the time.
     fn listen(&self, timeout: Duration) -> Answer {
-        let until = Instant::now() + timeout;
+        let until = Instant::now().checked_add(timeout);
         let mut line_open = false;
         loop {
             if self.interrupt.first().is_some() {
                 // A closed terminal and Ctrl-C arrive here; the run itself says which it was.
                 return Answer::Abort;
             }
-            if Instant::now() >= until {
+            if until.is_some_and(|until| Instant::now() >= until) {
                 return Answer::Nobody;
             }
             match read_some() {
@@ -188,7 +189,8 @@ impl SingleKeys {
         if let Some(before) = &before {
             let mut keys = before.clone();
             keys.local_modes.remove(LocalModes::ICANON);
-            let _ = tcsetattr(stdin(), OptionalActions::Now, &keys);
+            // Flush: what was typed before the question was asked is no answer to it.
+            let _ = tcsetattr(stdin(), OptionalActions::Flush, &keys);
         }
         Self { before }
     }

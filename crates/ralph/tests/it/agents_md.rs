@@ -378,6 +378,7 @@ fn agm_16_two_runs_and_a_hand_at_once_lose_nothing() {
         if n % 2 == 0 {
             let text = std::fs::read_to_string(project.path("AGENTS.md")).unwrap();
             let text = text.replacen("- First.\n", &format!("- First.\n- By hand {n}.\n"), 1);
+            let text = text.replacen("# Mine\n", &format!("# Mine\nNote {n}.\n"), 1);
             project.write("mine.new", &text);
             std::fs::rename(project.path("mine.new"), project.path("AGENTS.md")).unwrap();
         } else {
@@ -405,6 +406,103 @@ fn agm_16_two_runs_and_a_hand_at_once_lose_nothing() {
     for n in 0..15 {
         let word = if n % 2 == 0 { "By hand" } else { "Appended" };
         assert!(file.contains(&format!("- {word} {n}.")), "{n}: {file}");
+        assert!(
+            n % 2 == 1 || file.contains(&format!("\nNote {n}.\n")),
+            "{n}: {file}"
+        );
     }
     assert!(file.starts_with("# Mine\n"));
+}
+
+#[test]
+fn agm_15_a_rollback_on_the_same_branch_is_no_deletion() {
+    let project = Project::with_git();
+    project.agent("cat learnt\necho \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    let learn = |n: u32, what: &str| {
+        project.write(
+            "learnt",
+            &format!("<learning category=\"pitfall\" tags=\"a\">{what}</learning>\n"),
+        );
+        project.add(&[&format!("Task {n}"), "--key", &format!("k{n}")]);
+        project.ok(&["run"]);
+    };
+    learn(1, "Never link twice.");
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-qm", "one"]);
+    learn(2, "Close sockets before files.");
+    project.git(&["checkout", "-q", "AGENTS.md"]);
+    learn(3, "Dates without a zone are local.");
+    let file = project.read("AGENTS.md");
+    for what in [
+        "Never link twice.",
+        "Close sockets before files.",
+        "Dates without a zone are local.",
+    ] {
+        assert!(file.contains(&format!("- {what}\n")), "{what}: {file}");
+    }
+    assert_eq!(
+        project
+            .json(&["learnings", "list", "--json"])
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+}
+
+#[test]
+fn agm_13_a_link_stays_a_link() {
+    let project = project();
+    project.write("CLAUDE.md", "Be kind.\n");
+    std::os::unix::fs::symlink("CLAUDE.md", project.path("AGENTS.md")).unwrap();
+    project.write("why", "broken");
+    project.add(&["One", "--key", "1"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert!(project.path("AGENTS.md").is_symlink());
+    let file = project.read("CLAUDE.md");
+    assert!(
+        file.starts_with("Be kind.\n") && file.contains("**Error:** broken"),
+        "{file}"
+    );
+}
+
+#[test]
+fn agm_10_failures_of_deleted_and_renamed_tasks_go() {
+    let project = project();
+    project.write("why", "broken");
+    for key in ["a", "b"] {
+        project.add(&[key, "--key", key, "--phase", "1"]);
+        project.ralph(&["run", key, "--once"]).expect_code(4);
+    }
+    project.ok(&["task", "delete", "a", "--yes"]);
+    project.ok(&["task", "edit", "b", "--key", "c"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    let file = project.read("AGENTS.md");
+    assert!(
+        !file.contains("- [a |") && !file.contains("- [b |"),
+        "{file}"
+    );
+    assert!(file.contains("- [c |"), "{file}");
+}
+
+#[test]
+fn a_file_that_is_not_text_is_left_as_it_is() {
+    let project = project();
+    std::fs::write(project.path("AGENTS.md"), b"caf\xe9\n").unwrap();
+    project.write("why", "broken");
+    project.add(&["One", "--key", "1"]);
+    let output = project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    assert_eq!(
+        std::fs::read(project.path("AGENTS.md")).unwrap(),
+        b"caf\xe9\n"
+    );
+    assert_eq!(
+        output
+            .stdout
+            .matches("is left as it is: it is not UTF-8")
+            .count(),
+        1,
+        "{}",
+        output.stdout
+    );
 }

@@ -1,5 +1,7 @@
 //! What AGENTS.md is made from.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Durability, SqliteStore, learnings, rows};
@@ -9,8 +11,10 @@ use crate::model::{LearningId, NewLearning, Outcome, Phase, Source, TaskId, Time
 use crate::store::{AgentsMdStore, Capture, ConfirmedWrite, Random, Result};
 use crate::text::cut_words;
 
-/// How a file looked is remembered for so many writes.
-const MOST_WRITES: u32 = 50;
+/// How a file looked is remembered for so many writes: years of them.
+const MOST_WRITES: u32 = 100_000;
+/// Failures kept of one phase.
+const MOST_OF_A_PHASE: u32 = 100;
 /// The longest error of an entry.
 const ERROR_CHARS: usize = 500;
 /// What an entry without a fingerprint is recognised by.
@@ -49,6 +53,14 @@ pub(super) fn note(
         attempt_number,
         capture.ended_at.to_string(),
     ])?;
+    // No more are ever shown.
+    tx.prepare_cached(
+        "DELETE FROM failure_entries WHERE (task_id, cause) IN (
+             SELECT e.task_id, e.cause FROM failure_entries e JOIN tasks t ON t.id = e.task_id
+             WHERE t.whole_phase IS (SELECT whole_phase FROM tasks WHERE id = ?1)
+             ORDER BY e.at DESC, e.task_id LIMIT -1 OFFSET ?2)",
+    )?
+    .execute(params![capture.task_id.as_str(), MOST_OF_A_PHASE])?;
     Ok(())
 }
 
@@ -89,10 +101,11 @@ impl AgentsMdStore for SqliteStore {
         })
     }
 
-    fn is_task(&self, name: &str) -> Result<bool> {
+    fn written_names(&self, path: &str) -> Result<HashSet<String>> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1 OR key = ?1")?
-                .exists([name])
+            conn.prepare_cached("SELECT name FROM agents_md_names WHERE path = ?1")?
+                .query_map([path], |row| rows::text(row, 0))?
+                .collect()
         })
     }
 
@@ -112,14 +125,14 @@ impl AgentsMdStore for SqliteStore {
 
     fn last_write(&self, path: &str, digest: &str) -> Result<(Option<LastWrite>, bool)> {
         self.read_once(|conn| {
-            let last: Option<(i64, Option<String>)> = conn
+            let last: Option<(i64, Option<String>, String)> = conn
                 .prepare_cached(
-                    "SELECT place, branch FROM agents_md_writes WHERE path = ?1
+                    "SELECT place, branch, digest FROM agents_md_writes WHERE path = ?1
                      ORDER BY place DESC LIMIT 1",
                 )?
-                .query_row([path], |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row([path], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
                 .optional()?;
-            let Some((place, branch)) = last else {
+            let Some((place, branch, written)) = last else {
                 return Ok((None, false));
             };
             let before = conn
@@ -141,7 +154,12 @@ impl AgentsMdStore for SqliteStore {
                 .into_iter()
                 .filter_map(|(id, section)| Some((id, section?)))
                 .collect();
-            Ok((Some(LastWrite { branch, bullets }), before))
+            let last = LastWrite {
+                branch,
+                digest: written,
+                bullets,
+            };
+            Ok((Some(last), before))
         })
     }
 
@@ -181,6 +199,12 @@ fn confirm(tx: &Connection, path: &str, write: &ConfirmedWrite) -> rusqlite::Res
         tx.prepare_cached("DELETE FROM agents_md_bullets WHERE path = ?1 AND learning_id = ?2")?;
     for id in &write.gone {
         drop.execute(params![path, id.as_str()])?;
+    }
+    let mut own = tx.prepare_cached(
+        "INSERT INTO agents_md_names (path, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+    )?;
+    for name in &write.names {
+        own.execute(params![path, name])?;
     }
     Ok(())
 }

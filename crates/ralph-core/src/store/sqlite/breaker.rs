@@ -56,7 +56,8 @@ pub(super) fn after(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> 
     .execute([MOST_LINKS])?;
     let opens = match before.state {
         BreakerState::Open => false,
-        BreakerState::HalfOpen => true,
+        // Only the probe decides; others were under way before.
+        BreakerState::HalfOpen => is_probe(tx, capture)?,
         BreakerState::Closed => {
             is_systemic(&links(tx)?, before.failures + 1, capture.breaker_threshold)
         }
@@ -66,6 +67,11 @@ pub(super) fn after(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> 
             .execute([capture.ended_at.to_string()])?;
     }
     Ok(())
+}
+
+fn is_probe(tx: &Connection, capture: &Capture) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT 1 FROM claims WHERE task_id = ?1 AND token = ?2 AND probe = 1")?
+        .exists([capture.task_id.as_str(), capture.token.as_str()])
 }
 
 fn links(conn: &Connection) -> rusqlite::Result<Vec<Link>> {

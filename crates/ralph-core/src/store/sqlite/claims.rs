@@ -45,7 +45,9 @@ fn take(tx: &Connection, request: &ClaimRequest) -> rusqlite::Result<Option<Task
             "ready = 1 AND (SELECT state = 'closed' OR state = 'half_open'
                  AND NOT EXISTS (SELECT 1 FROM claims WHERE probe = 1) FROM breaker)"
         }
-        Purpose::ParentGate => "gate_due = 1 AND verify IS NOT NULL",
+        Purpose::ParentGate => {
+            "gate_due = 1 AND verify IS NOT NULL AND (SELECT state = 'closed' FROM breaker)"
+        }
     };
     let (prefix, within) = match &request.scope {
         Scope::All => ("", ""),

@@ -63,7 +63,7 @@ impl HistoryStore for SqliteStore {
     fn newest_failures(&self, most: u64) -> Result<Vec<Fact>> {
         self.read(|conn| {
             conn.prepare_cached(
-                "SELECT t.id, t.key, t.phase, o.model, o.error_type, o.outcome, o.fingerprint_coarse,
+                "SELECT t.id, t.key, t.whole_phase, o.model, o.error_type, o.outcome, o.fingerprint_coarse,
                         r.why_it_failed, r.relevant_files, o.gate_outcome, t.verify, o.failing_tests
                  FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id
                  LEFT JOIN failure_reports r
