@@ -12,27 +12,28 @@ const NAP: Duration = Duration::from_millis(2);
 
 /// Replaces a file by a temporary one beside it, which is on the disk before it takes the name.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = beside(path, bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A temporary file with this in it, on the disk, with the permissions of the one it is to replace.
+fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(".ralph-")
-        .permissions(permissions(path))
         .tempfile_in(dir)?;
     file.write_all(bytes)?;
+    // Set, not asked for: what is asked for goes through the mask.
+    file.as_file().set_permissions(permissions(path))?;
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(file)
 }
 
 /// Replaces a file and gives what was in it at that very moment, nothing if there was none. Whoever wrote it since it was
 /// read is not overwritten unseen.
 pub fn swap(path: &Path, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".ralph-")
-        .permissions(permissions(path))
-        .tempfile_in(dir)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
+    let file = beside(path, bytes)?;
     match renameat_with(CWD, file.path(), CWD, path, RenameFlags::EXCHANGE) {
         // The temporary name now holds what was there, and goes with it.
         Ok(()) => std::fs::read(file.path()).map(Some),
@@ -101,11 +102,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("STATE.md");
         write_whole(&path, b"one").unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o664)).unwrap();
         write_whole(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(mode & 0o777, 0o664);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

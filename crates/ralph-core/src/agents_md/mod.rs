@@ -30,7 +30,9 @@ use layout::Layout;
 use plan::Plan;
 
 pub use model::{Bullet, Entry, Found, PhaseEntries, Place, Section, Wanted};
-pub use sync::{Known, LastWrite, Situation, SyncPlan, category_and_tags, place, reconcile};
+pub use sync::{
+    Known, LastWrite, Situation, SyncPlan, category_and_tags, collapsed, place, reconcile,
+};
 pub use text::bullet_text;
 
 /// Finds the owned sections of a file, their bullets and whose failure entries they hold.

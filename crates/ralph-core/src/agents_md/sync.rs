@@ -12,6 +12,8 @@ pub struct Known {
     pub id: LearningId,
     /// Its text as it reads back from the file.
     pub text: String,
+    /// The same without regard to where lines are broken: what it is recognised by.
+    pub key: String,
     /// Where it belongs.
     pub place: Place,
     /// Whether it is in use.
@@ -28,13 +30,28 @@ impl Known {
         content: &str,
         active: bool,
     ) -> Self {
+        let text = bullet_text(content);
         Self {
             id,
-            text: bullet_text(content),
+            key: collapsed(&text),
+            text,
             place: place(category, tags),
             active,
         }
     }
+}
+
+/// A text without regard to where its lines are broken: formatters wrap them.
+#[must_use]
+pub fn collapsed(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !all.is_empty() {
+            all.push(' ');
+        }
+        all.push_str(word);
+    }
+    all
 }
 
 /// Pitfalls and ways to find errors are error fixes, what is given for a phase is phase-specific, the rest are patterns.
@@ -134,12 +151,14 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
         .flat_map(|last| last.bullets.iter().map(|(id, _)| id))
         .collect();
     let same_place = last.is_some_and(|last| last.branch.as_deref() == situation.branch);
-    let mut seen: HashSet<&str> = HashSet::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for bullet in &found.bullets {
-        if !seen.insert(&bullet.text) {
+        let key = collapsed(&bullet.text);
+        let known = by_text.get(key.as_str());
+        if !seen.insert(key) {
             continue;
         }
-        match by_text.get(bullet.text.as_str()) {
+        match known {
             None => plan.add.push(bullet.clone()),
             Some(known) if known.active => {}
             // It was put away since Ralph wrote it.
@@ -163,7 +182,7 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
             let Some(known) = active.get(id) else {
                 continue;
             };
-            let there = seen.contains(known.text.as_str());
+            let there = seen.contains(&known.key);
             if !there && found.sections.contains(section) {
                 plan.prune.push(id.clone());
             }
@@ -176,7 +195,7 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
 fn by_text(learnings: &[Known]) -> HashMap<&str, &Known> {
     let mut all: HashMap<&str, &Known> = HashMap::new();
     for known in learnings {
-        let place = all.entry(known.text.as_str()).or_insert(known);
+        let place = all.entry(known.key.as_str()).or_insert(known);
         if !place.active && known.active {
             *place = known;
         }
@@ -293,6 +312,15 @@ mod tests {
         );
         let again = reconcile(&situation(&there, &last(&[]), &all));
         assert_eq!((again.restore, again.remove.len()), (vec![a.id], 0));
+    }
+
+    #[test]
+    fn agm_15_wrapped_lines_are_the_same_bullet() {
+        let a = known(1, "never link twice, it breaks", true);
+        let all = [a.clone()];
+        let wrapped = found(&["never link twice,\nit  breaks"]);
+        let plan = reconcile(&situation(&wrapped, &last(&[&a]), &all));
+        assert_eq!(plan, SyncPlan::default());
     }
 
     #[test]

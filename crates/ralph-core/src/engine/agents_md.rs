@@ -1,15 +1,14 @@
 //! AGENTS.md: failures and learnings where people and every agent read them, and what people write there.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::exchange::{Missed, Picture, exchange};
 use super::run::{EngineError, Run};
 use crate::agents_md::{
-    Bullet, Found, Known, LastWrite, Place, Section, Situation, SyncPlan, Wanted,
-    category_and_tags, read, reconcile, write,
+    Bullet, Found, Known, LastWrite, Section, Situation, SyncPlan, Wanted, category_and_tags,
+    collapsed, read, reconcile, write,
 };
 use crate::event::EventKind;
 use crate::files::{Lock, swap};
@@ -121,6 +120,10 @@ impl Run<'_, '_> {
             std::fs::create_dir_all(dir)?;
         }
         let first = settled(path)?;
+        let read_only = std::fs::metadata(path).is_ok_and(|meta| meta.permissions().readonly());
+        if read_only {
+            return Err(SyncError::File(std::io::Error::other("it is read-only")));
+        }
         let drawn = exchange(
             first,
             |text| {
@@ -289,26 +292,28 @@ impl From<crate::store::StoreError> for SyncError {
 }
 
 fn has_strangers(found: &Found, learnings: &[Known]) -> bool {
-    let known: HashSet<&str> = learnings.iter().map(|known| known.text.as_str()).collect();
+    let known: HashSet<&str> = learnings.iter().map(|known| known.key.as_str()).collect();
     found
         .bullets
         .iter()
-        .any(|bullet| !known.contains(bullet.text.as_str()))
+        .any(|bullet| !known.contains(collapsed(&bullet.text).as_str()))
 }
 
-/// Where bullets stand that are there already; a person may have put them elsewhere.
-fn standing(found: &Found) -> HashMap<&str, &Place> {
+/// Bullets that are there already; a person may have put them elsewhere, or wrapped their lines.
+fn standing(found: &Found) -> HashMap<String, &Bullet> {
     let bullets = found.bullets.iter();
     bullets
-        .map(|bullet| (bullet.text.as_str(), &bullet.place))
+        .map(|bullet| (collapsed(&bullet.text), bullet))
         .collect()
 }
 
-fn bullet(known: &Known, standing: &HashMap<&str, &Place>) -> Bullet {
-    let place = standing.get(known.text.as_str()).copied();
-    Bullet {
-        place: place.unwrap_or(&known.place).clone(),
-        text: known.text.clone(),
+fn bullet(known: &Known, standing: &HashMap<String, &Bullet>) -> Bullet {
+    match standing.get(&known.key) {
+        Some(there) => (*there).clone(),
+        None => Bullet {
+            place: known.place.clone(),
+            text: known.text.clone(),
+        },
     }
 }
 
@@ -322,7 +327,7 @@ fn names(wanted: &Wanted) -> Vec<String> {
 fn differences(
     last: Option<&LastWrite>,
     wanted: &[&Known],
-    standing: &HashMap<&str, &Place>,
+    standing: &HashMap<String, &Bullet>,
 ) -> (Vec<(LearningId, Section)>, Vec<LearningId>) {
     let mut before: HashMap<&LearningId, Section> = last
         .iter()
@@ -330,8 +335,8 @@ fn differences(
         .collect();
     let mut added = Vec::new();
     for known in wanted {
-        let place = standing.get(known.text.as_str()).copied();
-        let section = place.unwrap_or(&known.place).section;
+        let there = standing.get(&known.key).map(|bullet| &bullet.place);
+        let section = there.unwrap_or(&known.place).section;
         if before.remove(&known.id) != Some(section) {
             added.push((known.id.clone(), section));
         }
@@ -386,9 +391,11 @@ fn stamp(path: &Path) -> Stamp {
     Some((meta.modified().ok()?, meta.len()))
 }
 
-/// What a text looks like, in a few characters; for comparing with what this same program wrote.
+/// What a text looks like, in a few characters: FNV-1a, for what is stored must mean the same to every build.
 fn digest(text: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(text.as_bytes());
-    format!("{:016x}", hasher.finish())
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
 }

@@ -254,9 +254,19 @@ impl Run<'_, '_> {
         let Some(task) = current else { return Ok(()) };
         let now = self.engine.clock.now();
         let reason = Some("skipped at a pause".to_owned());
-        self.engine
+        match self
+            .engine
             .store
-            .mark(&task.id, &Mark::Skipped { reason }, now)?;
+            .mark(&task.id, &Mark::Skipped { reason }, now)
+        {
+            Ok(()) => {}
+            // Another run took it meanwhile, or somebody deleted it: it is no longer ours to leave out.
+            Err(error @ (StoreError::InProgress { .. } | StoreError::UnknownTask(_))) => {
+                let message = format!("{} is not skipped: {error}", task.name());
+                return self.tell(EventKind::Warning { message });
+            }
+            Err(error) => return Err(error.into()),
+        }
         self.tell(EventKind::Skipped {
             task: TaskRef::from(task),
         })?;
