@@ -1,29 +1,12 @@
 //! What a person sees: the live display in a real pseudo-terminal.
 
-use std::process::Command;
-use std::time::Duration;
-
-use expectrl::process::Process;
-use expectrl::process::unix::UnixProcess;
-use expectrl::session::OsSession;
 use expectrl::{Eof, Expect};
 
 use crate::support::Project;
 
 /// Runs the binary in a terminal of so many columns to its end; returns everything it wrote.
 fn in_terminal(project: &Project, args: &[&str], columns: u16) -> String {
-    // The terminal has its size before the program looks at it.
-    let script = format!("stty cols {columns} rows 24; exec \"$0\" \"$@\"");
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", &script, env!("CARGO_BIN_EXE_ralph")])
-        .args(args);
-    command.current_dir(project.root());
-    project.clean(&mut command);
-    let mut process = UnixProcess::spawn_command(command).unwrap();
-    let stream = process.open_stream().unwrap();
-    let mut session = OsSession::new(process, stream).unwrap();
-    session.set_expect_timeout(Some(Duration::from_secs(30)));
+    let mut session = project.in_terminal(args, columns);
     let captured = session.expect(Eof).unwrap();
     String::from_utf8_lossy(captured.as_bytes()).into_owned()
 }

@@ -1,10 +1,8 @@
 //! The pause, driven through a real pseudo-terminal.
 
-use std::process::Command;
 use std::time::Duration;
 
-use expectrl::process::Process;
-use expectrl::process::unix::{UnixProcess, WaitStatus};
+use expectrl::process::unix::WaitStatus;
 use expectrl::session::OsSession;
 use expectrl::{Eof, Expect};
 
@@ -43,21 +41,9 @@ struct Seat {
 
 impl Seat {
     fn take(project: &Project, args: &[&str]) -> Self {
-        let mut command = Command::new("sh");
-        command
-            .args([
-                "-c",
-                "stty cols 100 rows 30; exec \"$0\" \"$@\"",
-                env!("CARGO_BIN_EXE_ralph"),
-            ])
-            .args(args);
-        command.current_dir(project.root());
-        project.clean(&mut command);
-        let mut process = UnixProcess::spawn_command(command).unwrap();
-        let stream = process.open_stream().unwrap();
-        let mut session = OsSession::new(process, stream).unwrap();
-        session.set_expect_timeout(Some(Duration::from_secs(30)));
-        Self { session }
+        Self {
+            session: project.in_terminal(args, 100),
+        }
     }
 
     /// Waits for a text; returns what came before it.

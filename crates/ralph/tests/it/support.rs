@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use expectrl::process::Process;
+use expectrl::process::unix::UnixProcess;
+use expectrl::session::OsSession;
 use serde_json::Value;
 
 /// A project in a directory of its own.
@@ -226,6 +229,23 @@ impl Project {
             .as_array()
             .unwrap()
             .clone()
+    }
+
+    /// Starts the binary in a terminal of so many columns.
+    pub fn in_terminal(&self, args: &[&str], columns: u16) -> OsSession {
+        // The terminal has its size before the program looks at it.
+        let script = format!("stty cols {columns} rows 30; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &script, env!("CARGO_BIN_EXE_ralph")])
+            .args(args)
+            .current_dir(self.root());
+        self.clean(&mut command);
+        let mut process = UnixProcess::spawn_command(command).unwrap();
+        let stream = process.open_stream().unwrap();
+        let mut session = OsSession::new(process, stream).unwrap();
+        session.set_expect_timeout(Some(Duration::from_secs(30)));
+        session
     }
 
     /// Starts the binary and lets it run.
