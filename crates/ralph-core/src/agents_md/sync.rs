@@ -136,6 +136,9 @@ pub struct SyncPlan {
     pub restore: Vec<LearningId>,
     /// Bullets of learnings that are no longer in use.
     pub remove: Vec<Bullet>,
+    /// Learnings that are not in use but stand in the file of another branch; left there for now, so that they are not
+    /// taken for wanted back the next time.
+    pub old: Vec<(LearningId, Section)>,
 }
 
 /// Compares the file with what is known.
@@ -167,7 +170,7 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
             Some(known) if same_place && !situation.rolled_back && !situation.after_attempt => {
                 plan.restore.push(known.id.clone());
             }
-            Some(_) => {}
+            Some(known) => plan.old.push((known.id.clone(), bullet.place.section)),
         }
     }
     let deliberate = same_place && !situation.rolled_back && !situation.after_attempt;
@@ -312,6 +315,31 @@ mod tests {
         );
         let again = reconcile(&situation(&there, &last(&[]), &all));
         assert_eq!((again.restore, again.remove.len()), (vec![a.id], 0));
+    }
+
+    #[test]
+    fn agm_15_what_was_deleted_does_not_come_back_from_another_branch() {
+        let a = known(1, "a", false);
+        let all = [a.clone()];
+        let there = found(&["a"]);
+        let wrote = last(&[]);
+        let other = Situation {
+            branch: Some("other"),
+            ..situation(&there, &wrote, &all)
+        };
+        let first = reconcile(&other);
+        assert_eq!(first.old, [(a.id.clone(), Section::ErrorFixes)]);
+        assert_eq!((first.restore.len(), first.remove.len()), (0, 0));
+        let remembered = LastWrite {
+            branch: Some("other".into()),
+            bullets: first.old,
+            ..LastWrite::default()
+        };
+        let second = reconcile(&Situation {
+            last: Some(&remembered),
+            ..other
+        });
+        assert_eq!((second.restore.len(), second.remove.len()), (0, 1));
     }
 
     #[test]

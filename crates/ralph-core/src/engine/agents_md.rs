@@ -225,7 +225,7 @@ impl Run<'_, '_> {
             failures,
         };
         let drawn = write(text, &request, &|name| ours.contains(name));
-        let (added, gone) = differences(last.as_ref(), wanted, &standing);
+        let (added, gone) = differences(last.as_ref(), wanted, &plan.old, &standing);
         let digest = digest(&drawn);
         let same = |last: &LastWrite| last.branch == branch && last.digest == digest;
         let news = !added.is_empty() || !gone.is_empty() || !last.as_ref().is_some_and(same);
@@ -327,6 +327,7 @@ fn names(wanted: &Wanted) -> Vec<String> {
 fn differences(
     last: Option<&LastWrite>,
     wanted: &[&Known],
+    old: &[(LearningId, Section)],
     standing: &HashMap<String, &Bullet>,
 ) -> (Vec<(LearningId, Section)>, Vec<LearningId>) {
     let mut before: HashMap<&LearningId, Section> = last
@@ -339,6 +340,11 @@ fn differences(
         let section = there.unwrap_or(&known.place).section;
         if before.remove(&known.id) != Some(section) {
             added.push((known.id.clone(), section));
+        }
+    }
+    for (id, section) in old {
+        if before.remove(id) != Some(*section) {
+            added.push((id.clone(), *section));
         }
     }
     (added, before.into_keys().cloned().collect())

@@ -263,12 +263,16 @@ fn entries(conn: &Connection, cap: u32) -> rusqlite::Result<Vec<PhaseEntries>> {
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let why = rows::text(row, 5)?;
-    let error = cut_words(why.trim(), ERROR_CHARS).into_owned();
+    // What Ralph adds about the gate belongs to the context.
+    let error = why
+        .split_once(" (the gate `")
+        .map_or(why.as_str(), |(error, _)| error);
+    let error = cut_words(error.trim(), ERROR_CHARS).into_owned();
     Ok(Entry {
         name: name(row, 0)?,
         at: second(&rows::text(row, 4)?),
         times: row.get(3)?,
-        // The fuller reason, where the error was cut.
+        // The fuller reason.
         context: why.trim().to_owned(),
         error,
         attempted: rows::text(row, 6)?.trim().to_owned(),
