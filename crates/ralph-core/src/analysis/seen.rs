@@ -1,6 +1,7 @@
 //! A failure made ready for reading: its lines clean and bounded, and what makes it the same as another.
 
 use super::input::Fact;
+use crate::fingerprint::reports_error;
 use crate::text::{clean, one_line};
 
 /// How many lines of a message are read, and how much of each.
@@ -9,23 +10,6 @@ const MAX_LINE_CHARS: usize = 500;
 
 /// Names longer than this are not names.
 const NAME_CHARS: usize = 40;
-
-/// Words of a line that says what went wrong, and of one that hints at it.
-const STRONG: [&str; 5] = ["error", "exception", "panicked", "fatal", "enoent"];
-const WEAK: [&str; 9] = [
-    "failed",
-    "failure",
-    "not found",
-    "cannot",
-    "could not",
-    "denied",
-    "refused",
-    "timed out",
-    "assert",
-];
-
-/// Lines that say that nothing went wrong.
-const HARMLESS: [&str; 3] = ["0 error", "no error", "without error"];
 
 /// A line of a message, and the same in lower case: byte positions agree.
 #[derive(Clone, Debug)]
@@ -147,11 +131,8 @@ fn kind(fact: &Fact) -> String {
 }
 
 fn telling(lines: &[Line]) -> Option<&Line> {
-    let has = |line: &&Line, words: &[&str]| words.iter().any(|word| line.lower.contains(word));
-    let harmful = || lines.iter().filter(|line| !has(line, &HARMLESS));
-    harmful()
-        .find(|line| has(line, &STRONG))
-        .or_else(|| harmful().find(|line| has(line, &WEAK)))
+    let mut all = lines.iter();
+    all.find(|line| reports_error(&line.text))
         .or_else(|| lines.first())
 }
 
