@@ -233,4 +233,6 @@ pub struct TaskMetrics {
     pub next_model: Option<String>,
     /// Lost tries in a row.
     pub lost_in_a_row: u32,
+    /// How often its failures were forgiven.
+    pub forgiven: u32,
 }

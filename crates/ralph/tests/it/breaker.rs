@@ -344,3 +344,24 @@ fn brk_02_agents_that_end_without_a_word_share_a_cause() {
     project.ralph(&["run"]).expect_code(6);
     assert_eq!(project.history().len(), 6);
 }
+
+#[test]
+fn failures_forgiven_during_an_attempt_stay_forgiven() {
+    let mut project = project(&["a"]);
+    project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "3");
+    project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    // The attempt itself is the moment at which somebody closes the breaker.
+    project.write(
+        "agent.sh",
+        &format!(
+            "cat >/dev/null\nenv -u RALPH_RUN_ID {} breaker reset >/dev/null\necho \"<task-done>$RALPH_TASK_ID</task-done>\"",
+            env!("CARGO_BIN_EXE_ralph")
+        ),
+    );
+    project.ralph(&["run", "--once"]).expect_code(4);
+    let task = project.task("a");
+    assert_eq!(
+        (&task["status"], &task["consecutive_failures"]),
+        (&json!("pending"), &json!(1))
+    );
+}

@@ -96,7 +96,7 @@ pub(super) fn half_open(tx: &Connection) -> rusqlite::Result<bool> {
 /// Closes it and forgives the streak: the counts of its tasks go to 0, tasks that it sent to a human are pending again.
 pub(super) fn close(tx: &Connection, now: Timestamp) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "UPDATE strategy_metrics SET consecutive_failures = 0, stuck_flag = 0
+        "UPDATE strategy_metrics SET consecutive_failures = 0, stuck_flag = 0, forgiven = forgiven + 1
          WHERE task_id IN (SELECT task_id FROM breaker_streak)",
     )?
     .execute([])?;

@@ -12,6 +12,14 @@ pub(super) fn store(
     capture: &Capture,
     random: Random<'_>,
 ) -> std::result::Result<(), Refusal> {
+    let forgiven;
+    let capture = match since_forgiven(tx, capture)? {
+        Some(changed) => {
+            forgiven = changed;
+            &forgiven
+        }
+        None => capture,
+    };
     // First of all: whoever lost the claim has nothing to say, and another process may have recorded this try.
     claims::refuse_moved(tx, &capture.task_id, &capture.token)?;
     let tries = claims::tries(tx, &capture.task_id)?;
@@ -49,6 +57,24 @@ pub(super) fn store(
         runs::append(tx, event)?;
     }
     Ok(())
+}
+
+/// Where the task's failures were forgiven while the attempt was under way: the attempt counts from there.
+fn since_forgiven(tx: &Connection, capture: &Capture) -> rusqlite::Result<Option<Capture>> {
+    let now = rows::metrics(tx, &capture.task_id)?;
+    if now.forgiven == capture.metrics.forgiven {
+        return Ok(None);
+    }
+    let mut changed = capture.clone();
+    changed.metrics.forgiven = now.forgiven;
+    let failures = changed.metrics.consecutive_failures.min(1);
+    changed.metrics.consecutive_failures = failures;
+    changed.metrics.stuck = false;
+    if changed.gave_up {
+        changed.gave_up = false;
+        changed.next = TaskNext::Pending;
+    }
+    Ok(Some(changed))
 }
 
 fn outcome(

@@ -106,7 +106,7 @@ pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<f64> {
 pub(super) fn metrics(conn: &rusqlite::Connection, task: &TaskId) -> rusqlite::Result<TaskMetrics> {
     let mut query = conn.prepare_cached(
         "SELECT total_attempts, consecutive_failures, stuck_flag, difficulty_estimate, next_model,
-                lost_in_a_row FROM strategy_metrics WHERE task_id = :task",
+                lost_in_a_row, forgiven FROM strategy_metrics WHERE task_id = :task",
     )?;
     let mut found = query.query(named_params! { ":task": task.as_str() })?;
     let Some(row) = found.next()? else {
@@ -122,6 +122,7 @@ pub(super) fn metrics(conn: &rusqlite::Connection, task: &TaskId) -> rusqlite::R
             .and_then(Difficulty::parse),
         next_model: row.get(4)?,
         lost_in_a_row: row.get(5)?,
+        forgiven: row.get(6)?,
     })
 }
 
