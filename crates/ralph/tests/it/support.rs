@@ -233,8 +233,10 @@ impl Project {
 
     /// Starts the binary in a terminal of so many columns.
     pub fn in_terminal(&self, args: &[&str], columns: u16) -> OsSession {
-        // The terminal has its size before the program looks at it.
-        let script = format!("stty cols {columns} rows 30; exec \"$0\" \"$@\"");
+        // The program starts when the terminal has its size, which is set from outside.
+        let script = format!(
+            "until [ \"$(stty size)\" = \"30 {columns}\" ]; do sleep 0.02; done; exec \"$0\" \"$@\""
+        );
         let mut command = Command::new("sh");
         command
             .args(["-c", &script, env!("CARGO_BIN_EXE_ralph")])
@@ -242,6 +244,7 @@ impl Project {
             .current_dir(self.root());
         self.clean(&mut command);
         let mut process = UnixProcess::spawn_command(command).unwrap();
+        process.set_window_size(columns, 30).unwrap();
         let stream = process.open_stream().unwrap();
         let mut session = OsSession::new(process, stream).unwrap();
         session.set_expect_timeout(Some(Duration::from_secs(30)));
