@@ -17,6 +17,8 @@ pub struct Expectation {
     pub chance: f64,
     /// The cost in dollars.
     pub cost_usd: f64,
+    /// Costs that this rests on; without any it is a guess.
+    pub costs_seen: u32,
 }
 
 /// For every model of a ladder, in its order.
@@ -32,6 +34,7 @@ pub fn expectations(beliefs: &Beliefs, ladder: &[String]) -> Vec<Expectation> {
             model: model.clone(),
             tries: belief.tries,
             chance: grid::dot(&prior, &tries.after(0)),
+            costs_seen: belief.cost_count.saturating_add(belief.cost_zeros),
             cost_usd: costs::expected(beliefs, ladder, rung, &view).mean,
         }
     };

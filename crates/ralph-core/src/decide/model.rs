@@ -111,6 +111,8 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
         None => middle,
         Some(model) => match ladder.iter().position(|rung| rung == model) {
             Some(rung) => rung,
+            // It starts where it is worth most, whatever the settings name.
+            None if question.strategy == Strategy::Adaptive => middle,
             // Not on the ladder: there is no next rung to climb to.
             None => return Decision::try_with(model, "configured model"),
         },
@@ -428,6 +430,17 @@ pub(super) mod tests {
     fn an_agent_without_models_is_its_own_model() {
         for strategy in Strategy::ALL {
             assert_eq!(choice(&question(&[], strategy, 3)).model, "claude");
+        }
+    }
+
+    #[test]
+    fn str_09_a_configured_model_off_the_ladder_stands_except_for_adaptive() {
+        let ladder = ladder();
+        for strategy in Strategy::ALL {
+            let mut q = question(&ladder, strategy, 0);
+            q.configured = Some("elsewhere");
+            let on_ladder = ladder.contains(&choice(&q).model);
+            assert_eq!(on_ladder, strategy == Strategy::Adaptive, "{strategy}");
         }
     }
 

@@ -123,7 +123,7 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
                 one_line(&of.model, 60),
                 of.tries.to_string(),
                 format!("{:.0}%", of.chance * 100.0),
-                format::cost(Some(of.cost_usd)),
+                format!("{}{}", guessed(of), format::cost(Some(of.cost_usd))),
             ]);
         }
         part("What to expect of a new task", &table);
@@ -173,6 +173,11 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
     }
     text.truncate(text.trim_end().len());
     text + "\n"
+}
+
+/// A cost that nobody has seen is a guess, and shown as one.
+fn guessed(of: &Expectation) -> &'static str {
+    if of.costs_seen == 0 { "~" } else { "" }
 }
 
 fn percent(sums: &Sums) -> String {

@@ -214,6 +214,13 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let expected = &project.json(&["stats", "--json"])["expected"];
     assert_eq!(expected[0]["model"], "haiku");
     assert!(expected[0]["chance"].as_f64().unwrap() > 0.6, "{expected}");
+    assert!(
+        expected[0]["costs_seen"].as_u64().unwrap() > 0,
+        "{expected}"
+    );
+    assert_eq!(expected[2]["costs_seen"], 0, "{expected}");
+    let human = project.ok(&["stats"]).stdout;
+    assert!(human.contains("~$"), "a guess is shown as one: {human}");
 }
 
 #[test]
