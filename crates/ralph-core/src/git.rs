@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::files::is_temporary;
 use crate::model::GitRecord;
 
 /// More changed files than this are not listed one by one.
@@ -177,7 +178,9 @@ impl Git {
     /// A path as the project sees it; `None` outside the project and for Ralph's own files.
     fn own_path(&self, path: &str) -> Option<String> {
         let path = path.strip_prefix(&self.prefix)?;
-        let own = OWN.iter().any(|own| path.starts_with(own)) || self.own.as_deref() == Some(path);
+        let own = OWN.iter().any(|own| path.starts_with(own))
+            || self.own.as_deref() == Some(path)
+            || is_temporary(path);
         (!own).then(|| path.to_owned())
     }
 

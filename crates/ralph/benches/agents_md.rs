@@ -20,18 +20,20 @@ fn main() {
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
-    println!("a failing attempt, per attempt   without    with {BULLETS} bullets    more");
+    println!("one attempt                 without    with {BULLETS} bullets    more");
     for _ in 0..3 {
-        let without = measure(false);
-        let with = measure(true);
-        println!(
-            "                                {without:>8.2?}  {with:>18.2?}  {:>8.2?}",
-            with.saturating_sub(without)
-        );
+        for (name, learns) in [("that fails", false), ("that fails and learns", true)] {
+            let without = measure(false, learns);
+            let with = measure(true, learns);
+            println!(
+                "{name:<25} {without:>8.2?}  {with:>18.2?}  {:>8.2?}",
+                with.saturating_sub(without)
+            );
+        }
     }
 }
 
-fn measure(kept: bool) -> Duration {
+fn measure(kept: bool, learns: bool) -> Duration {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
     ralph(root, &["init"]);
@@ -43,11 +45,12 @@ fn measure(kept: bool) -> Duration {
         std::fs::write(root.join(".ralph.toml"), text).unwrap();
     };
     config(true);
-    std::fs::write(
-        root.join("agent.sh"),
-        "cat >/dev/null\necho \"FAILURE_REASON: number $RALPH_ATTEMPT\"\necho \"<task-failed>$RALPH_TASK_ID</task-failed>\"\n",
-    )
-    .unwrap();
+    let learning = "echo \"<learning category='other' tags='t'>Part number$RALPH_ATTEMPT wants wheel$RALPH_ATTEMPT of axle$RALPH_ATTEMPT</learning>\"";
+    let agent = format!(
+        "cat >/dev/null\necho \"FAILURE_REASON: number $RALPH_ATTEMPT\"\n{}\necho \"<task-failed>$RALPH_TASK_ID</task-failed>\"\n",
+        if learns { learning } else { "" }
+    );
+    std::fs::write(root.join("agent.sh"), agent).unwrap();
     let mut text = String::from("# Project Learnings\n\n## Codebase Patterns\n\n");
     for n in 0..BULLETS {
         let words = format!(

@@ -11,9 +11,9 @@ use crate::agents_md::{
     collapsed, read, reconcile, write,
 };
 use crate::event::EventKind;
-use crate::files::{Lock, swap};
+use crate::files::{Lock, Swap, recover};
 use crate::model::{LearningId, NewLearning, Source};
-use crate::store::ConfirmedWrite;
+use crate::store::{ConfirmedWrite, LearningCounts};
 use crate::text::mask_secrets;
 
 /// Failures shown of one phase.
@@ -34,6 +34,14 @@ pub(super) enum Moment {
     Before,
     /// After one: what is new the agent wrote.
     After,
+}
+
+/// How the file and the learnings stood when they were last brought together.
+#[derive(Debug)]
+pub(super) struct Together {
+    digest: String,
+    branch: Option<String>,
+    learnings: LearningCounts,
 }
 
 /// What a look at the file found worth doing.
@@ -75,7 +83,7 @@ impl Run<'_, '_> {
     pub(super) fn sync_after(&mut self, failed: bool, learnt: bool) -> Result<(), EngineError> {
         let same = self.agents_md_seen.is_some()
             && self.agents_md_seen == self.agents_md().map(|path| stamp(&path));
-        if same && !failed && !learnt && !self.engine.store.has_failure_entries()? {
+        if same && !failed && !learnt && !self.engine.store.has_finished_failures()? {
             return Ok(());
         }
         self.sync_agents_md(Moment::After)
@@ -119,11 +127,22 @@ impl Run<'_, '_> {
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir)?;
         }
-        let first = settled(path)?;
+        if self.agents_md_seen.is_none() {
+            for saved in recover(path)? {
+                let saved = saved.display();
+                let message =
+                    format!("what somebody wrote in AGENTS.md before a crash is in {saved}");
+                self.tell(EventKind::Warning { message })?;
+            }
+        }
+        // What Ralph itself wrote is whole, however short a time ago it was.
+        let own = self.agents_md_seen.is_some_and(|seen| seen == stamp(path));
+        let first = if own { whole(path)? } else { settled(path)? };
         let read_only = std::fs::metadata(path).is_ok_and(|meta| meta.permissions().readonly());
         if read_only {
             return Err(SyncError::File(std::io::Error::other("it is read-only")));
         }
+        let mut swap = Swap::new(path);
         let drawn = exchange(
             first,
             |text| {
@@ -131,10 +150,13 @@ impl Run<'_, '_> {
                 let text = text.map_err(|_| SyncError::File(not_text()))?;
                 self.draw(text, moment)
             },
-            |text| Ok(swap(path, text)?),
+            |expected, text| Ok(swap.put(expected, text)?),
         );
         match drawn {
-            Ok(drawn) => self.confirm(drawn),
+            Ok(drawn) => {
+                swap.done()?;
+                self.confirm(drawn)
+            }
             Err(Missed::Failed(error)) => Err(error),
             Err(Missed::Busy) => Err(SyncError::File(std::io::Error::other(
                 "others keep writing it",
@@ -145,40 +167,59 @@ impl Run<'_, '_> {
     /// The file as it should be, after what is new in it was learnt.
     fn draw(&mut self, text: Option<&str>, moment: Moment) -> Result<Drawn, SyncError> {
         let counts = self.engine.store.learning_counts()?;
-        let branch = self.branch();
-        let known = text.map(digest).map(|digest| (digest, counts, branch));
-        if known.is_some() && known == self.agents_md_known {
-            return self.draw_failures(text);
-        }
-        let drawn = self.draw_all(text, moment)?;
-        let counts = self.engine.store.learning_counts()?;
-        let write = &drawn.write;
-        self.agents_md_known = Some((write.digest.clone(), counts, write.branch.clone()));
+        let drawn = match self.only_added(text, counts)? {
+            Some(added) => self.draw_news(text, &added)?,
+            None => self.draw_all(text, moment)?,
+        };
+        self.agents_md_known = Some(Together {
+            digest: drawn.write.digest.clone(),
+            branch: drawn.write.branch.clone(),
+            learnings: self.engine.store.learning_counts()?,
+        });
         Ok(drawn)
     }
 
-    /// Neither the file nor the learnings have changed since they were last brought together: only failures are new.
-    fn draw_failures(&mut self, text: Option<&str>) -> Result<Drawn, SyncError> {
+    /// The learnings that have come since file and learnings were last brought together, where nothing else has changed.
+    fn only_added(
+        &self,
+        text: Option<&str>,
+        counts: LearningCounts,
+    ) -> Result<Option<Vec<Known>>, SyncError> {
+        let (Some(text), Some(before)) = (text, &self.agents_md_known) else {
+            return Ok(None);
+        };
+        if before.branch != self.branch() || before.digest != digest(text) {
+            return Ok(None);
+        }
+        if (before.learnings.active, before.learnings.newest) == (counts.active, counts.newest) {
+            return Ok(Some(Vec::new()));
+        }
+        let new = self.engine.store.learnings_after(before.learnings.newest)?;
+        let none_went = before.learnings.active + new.len() as u64 == counts.active;
+        Ok(none_went.then_some(new))
+    }
+
+    /// The file is as it was left: only failures and these learnings are new.
+    fn draw_news(&mut self, text: Option<&str>, new: &[Known]) -> Result<Drawn, SyncError> {
+        let nowhere = HashMap::new();
         let wanted = Wanted {
-            bullets: Vec::new(),
+            bullets: new.iter().map(|known| bullet(known, &nowhere)).collect(),
             remove: Vec::new(),
             failures: self.engine.store.failure_entries(MOST_ENTRIES)?,
         };
-        let names = names(&wanted);
         let ours = self.engine.store.written_names(&self.agents_md_key())?;
         let drawn = write(text, &wanted, &|name| ours.contains(name));
-        let digest = digest(&drawn);
-        if let Some((known, ..)) = &mut self.agents_md_known {
-            known.clone_from(&digest);
-        }
+        let added = new.iter();
         Ok(Drawn {
             news: text != Some(drawn.as_str()),
             write: ConfirmedWrite {
                 branch: self.branch(),
-                digest,
-                added: Vec::new(),
+                digest: digest(&drawn),
+                added: added
+                    .map(|known| (known.id.clone(), known.place.section))
+                    .collect(),
                 gone: Vec::new(),
-                names,
+                names: names(&wanted),
             },
             text: drawn,
         })
@@ -376,13 +417,22 @@ fn settled(path: &Path) -> Result<Option<Vec<u8>>, SyncError> {
             Err(error) => return Err(error.into()),
         };
         if age.is_none_or(|age| age >= SETTLES) {
-            return Ok(Some(std::fs::read(path)?));
+            return Ok(whole(path)?);
         }
         std::thread::sleep(SETTLES / 4);
     }
     Err(SyncError::File(std::io::Error::other(
         "others are writing it",
     )))
+}
+
+/// What the file holds; none where there is no file.
+fn whole(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn not_text() -> std::io::Error {

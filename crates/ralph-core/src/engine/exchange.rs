@@ -19,11 +19,11 @@ pub(super) enum Missed<E> {
 }
 
 /// Draws the new text from the one that is there and puts it in place. `swap` replaces the file and gives what was in it at
-/// that very moment: where that is not what was expected, somebody wrote it meanwhile, and theirs is drawn from next.
+/// that very moment, told what is expected there: where that is not what was expected, somebody wrote it meanwhile, and theirs is drawn from next.
 pub(super) fn exchange<P: Picture, E>(
     first: Option<Vec<u8>>,
     mut draw: impl FnMut(Option<&[u8]>) -> Result<P, E>,
-    mut swap: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>, E>,
+    mut swap: impl FnMut(Option<&[u8]>, &[u8]) -> Result<Option<Vec<u8>>, E>,
 ) -> Result<P, Missed<E>> {
     let mut expected = first.clone();
     let mut theirs = first;
@@ -33,7 +33,7 @@ pub(super) fn exchange<P: Picture, E>(
             Err(error) => {
                 // What was swapped out is nowhere else.
                 if let Some(text) = theirs.filter(|_| round > 0) {
-                    let _ = swap(&text);
+                    let _ = swap(expected.as_deref(), &text);
                 }
                 return Err(Missed::Failed(error));
             }
@@ -43,15 +43,24 @@ pub(super) fn exchange<P: Picture, E>(
         if nothing_new {
             return Ok(picture);
         }
-        let was = swap(picture.text()).map_err(Missed::Failed)?;
+        let was = swap(expected.as_deref(), picture.text()).map_err(Missed::Failed)?;
         if was == expected {
             return Ok(picture);
         }
-        expected = Some(picture.text().to_vec());
-        theirs = was;
+        // Somebody went on with what an earlier round put there, before this one could: theirs comes after it.
+        let more = match (&was, &expected) {
+            (Some(was), Some(expected)) if round > 0 => was.strip_prefix(&expected[..]),
+            _ => None,
+        };
+        let ours = picture.text().to_vec();
+        theirs = match more {
+            Some(more) => Some([&ours, more].concat()),
+            None => was,
+        };
+        expected = Some(ours);
     }
     if let Some(text) = theirs {
-        swap(&text).map_err(Missed::Failed)?;
+        swap(expected.as_deref(), &text).map_err(Missed::Failed)?;
     }
     Err(Missed::Busy)
 }
@@ -85,7 +94,7 @@ mod tests {
     fn play(before: &[(usize, &[u8])]) -> (Vec<u8>, Result<(), Missed<&'static str>>) {
         let disk = RefCell::new(b"first\n".to_vec());
         let mut number = 0;
-        let ended = exchange(Some(b"first\n".to_vec()), add_own, |text| {
+        let ended = exchange(Some(b"first\n".to_vec()), add_own, |_, text| {
             if let Some((_, more)) = before.iter().find(|(at, _)| *at == number) {
                 disk.borrow_mut().extend_from_slice(more);
             }
@@ -108,7 +117,9 @@ mod tests {
         }
         let (disk, ended) = play(&[(0, b"a\n"), (1, b"b\n"), (2, b"c\n")]);
         let text = String::from_utf8(disk).unwrap();
-        assert!(text.contains("ours\n") && text.contains("c\n"), "{text}");
+        for line in ["first\n", "a\n", "b\n", "c\n", "ours\n"] {
+            assert_eq!(text.matches(line).count(), 1, "{text}");
+        }
         assert_eq!(ended, Ok(()));
     }
 

@@ -19,8 +19,7 @@ use crate::host::Host;
 use crate::model::{RunId, TaskId, Timestamp, Token};
 use crate::project::Project;
 use crate::store::{
-    ClaimRequest, Claimed, LearningCounts, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope,
-    Store, StoreError,
+    ClaimRequest, Claimed, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store, StoreError,
 };
 
 /// What stops the loop from outside the rules.
@@ -138,7 +137,7 @@ pub(super) struct Run<'e, 'a> {
     pub agents_md_seen: Option<super::agents_md::Stamp>,
     pub agents_md_fault_told: bool,
     /// How the file and the learnings stood when they were last brought together.
-    pub agents_md_known: Option<(String, LearningCounts, Option<String>)>,
+    pub agents_md_known: Option<super::agents_md::Together>,
     /// Tries of dead runs were found, whose agents may have written anything.
     pub lost_found: bool,
     /// The lines of the last analysis.

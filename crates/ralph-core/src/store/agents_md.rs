@@ -27,14 +27,16 @@ pub trait AgentsMdStore {
     /// The failures of phases that are not over, by phase, oldest first and at most `cap` of each. Those of finished phases
     /// are forgotten, but for tasks that were skipped.
     fn failure_entries(&mut self, cap: u32) -> Result<Vec<PhaseEntries>>;
-    /// Whether there are any.
-    fn has_failure_entries(&self) -> Result<bool>;
+    /// Whether some of them are of phases that are over, and to be forgotten.
+    fn has_finished_failures(&self) -> Result<bool>;
     /// Failures of other tasks of a task's phase, newest first; none for a task without a phase.
     fn phase_failures(&self, task: &TaskId, most: u32) -> Result<Vec<PhaseFailure>>;
     /// Names under which Ralph ever wrote failures into the file: those entries are its own.
     fn written_names(&self, path: &str) -> Result<HashSet<String>>;
     /// The learnings in use, oldest first.
     fn known_learnings(&self) -> Result<Vec<Known>>;
+    /// Those in use that came after this many, oldest first.
+    fn learnings_after(&self, newest: u64) -> Result<Vec<Known>>;
     /// Those that are not in use.
     fn put_away_learnings(&self) -> Result<Vec<Known>>;
     /// What the file held when it was last written, and whether it ever looked like this.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::{Durability, SqliteStore, learnings, rows};
 use crate::agents_md::{Entry, Known, LastWrite, PhaseEntries, Section};
@@ -75,8 +75,8 @@ impl AgentsMdStore for SqliteStore {
         self.read(|conn| entries(conn, cap))
     }
 
-    fn has_failure_entries(&self) -> Result<bool> {
-        self.read(has_entries)
+    fn has_finished_failures(&self) -> Result<bool> {
+        Ok(self.read(has_entries)? && self.read(has_finished)?)
     }
 
     fn phase_failures(&self, task: &TaskId, most: u32) -> Result<Vec<PhaseFailure>> {
@@ -110,7 +110,19 @@ impl AgentsMdStore for SqliteStore {
     }
 
     fn known_learnings(&self) -> Result<Vec<Known>> {
-        self.read(|conn| known(conn, "pruned_at IS NULL AND superseded_by IS NULL", true))
+        self.read(|conn| {
+            known(
+                conn,
+                "pruned_at IS NULL AND superseded_by IS NULL",
+                [],
+                true,
+            )
+        })
+    }
+
+    fn learnings_after(&self, newest: u64) -> Result<Vec<Known>> {
+        let new = "id IN (SELECT learning_id FROM learning_docs WHERE doc > ?1)";
+        self.read(|conn| known(conn, new, [newest], true))
     }
 
     fn put_away_learnings(&self) -> Result<Vec<Known>> {
@@ -118,6 +130,7 @@ impl AgentsMdStore for SqliteStore {
             known(
                 conn,
                 "pruned_at IS NOT NULL OR superseded_by IS NOT NULL",
+                [],
                 false,
             )
         })
@@ -294,12 +307,17 @@ fn second(time: &str) -> String {
     time.get(..19).unwrap_or(time).replace('T', " ")
 }
 
-fn known(conn: &Connection, which: &str, active: bool) -> rusqlite::Result<Vec<Known>> {
+fn known(
+    conn: &Connection,
+    which: &str,
+    params: impl Params,
+    active: bool,
+) -> rusqlite::Result<Vec<Known>> {
     conn.prepare_cached(&format!(
         "SELECT id, category, relevance_tags, content FROM learnings WHERE {which}
          ORDER BY created_at, rowid"
     ))?
-    .query_map([], |row| {
+    .query_map(params, |row| {
         let tags = rows::text(row, 2)?;
         // Only a phase among them says where a learning belongs; most have none.
         let tags = if tags.to_ascii_lowercase().contains("phase") {

@@ -5,10 +5,24 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::fs::{FlockOperation, flock};
+
+mod swap;
+
+pub use swap::{Swap, recover};
 
 /// Between two looks at a lock.
 const NAP: Duration = Duration::from_millis(2);
+
+/// How the names of files begin that are being written.
+const UNFINISHED: &str = ".ralph-new.";
+
+/// Whether a path is that of a file on its way to take another's place.
+#[must_use]
+pub fn is_temporary(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.starts_with(UNFINISHED) || name.starts_with(swap::WAITING)
+}
 
 /// Replaces a file by a temporary one beside it, which is on the disk before it takes the name.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -21,39 +35,13 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
-        .prefix(".ralph-")
+        .prefix(UNFINISHED)
         .tempfile_in(dir)?;
     file.write_all(bytes)?;
     // Set, not asked for: what is asked for goes through the mask.
     file.as_file().set_permissions(permissions(path))?;
     file.as_file().sync_all()?;
     Ok(file)
-}
-
-/// Replaces a file and gives what was in it at that very moment, nothing if there was none. Whoever wrote it since it was
-/// read is not overwritten unseen.
-pub fn swap(path: &Path, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    let file = beside(path, bytes)?;
-    match renameat_with(CWD, file.path(), CWD, path, RenameFlags::EXCHANGE) {
-        // The temporary name now holds what was there, and goes with it.
-        Ok(()) => std::fs::read(file.path()).map(Some),
-        Err(rustix::io::Errno::NOENT) => match file.persist_noclobber(path) {
-            Ok(_) => Ok(None),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                // Somebody made it a moment ago.
-                drop(error.file);
-                swap(path, bytes)
-            }
-            Err(error) => Err(error.error),
-        },
-        // File systems that cannot exchange names: the window is small.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            let before = std::fs::read(path)?;
-            file.persist(path).map_err(|error| error.error)?;
-            Ok(Some(before))
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Those of the file that is replaced, else what a new file gets.
@@ -107,16 +95,6 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o664);
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn file_01_a_swap_gives_what_was_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("AGENTS.md");
-        assert_eq!(swap(&path, b"one").unwrap(), None);
-        assert_eq!(swap(&path, b"two").unwrap(), Some(b"one".to_vec()));
-        assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

@@ -1,0 +1,313 @@
+//! Replacing a file that others write too: what is in it at that very moment is given back, and a kill loses none of it.
+//!
+//! The new text waits under a name that tells what it is to replace and what it is; names are then exchanged. Whoever finds
+//! such a name left behind can tell from it whether the exchange was made, and whose text it holds.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::{UNFINISHED, beside};
+
+/// How the names of waiting texts begin.
+pub(super) const WAITING: &str = ".ralph-swap.";
+/// A file of Ralph's own is written within moments.
+const ABANDONED: Duration = Duration::from_secs(60);
+/// What a text is called that somebody wrote and that no longer fits anywhere.
+const SAVED: &str = "ralph-saved";
+
+/// Replaces one file, once or several times over. What others wrote in between stays on the disk until `done`.
+#[derive(Debug)]
+pub struct Swap<'a> {
+    path: &'a Path,
+    kept: Vec<PathBuf>,
+}
+
+impl<'a> Swap<'a> {
+    /// For the file at this path.
+    #[must_use]
+    pub fn new(path: &'a Path) -> Self {
+        Self {
+            path,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Replaces the file and gives what was in it at that very moment, nothing if there was none. Whoever wrote it since it
+    /// was read is not overwritten unseen. `expected` is what the caller read.
+    pub fn put(&mut self, expected: Option<&[u8]>, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let file = beside(self.path, bytes)?;
+        let Some(expected) = expected else {
+            return match file.persist_noclobber(self.path) {
+                Ok(_) => Ok(None),
+                // Somebody made it a moment ago.
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                    drop(error.file);
+                    self.put(Some(&[]), bytes)
+                }
+                Err(error) => Err(error.error),
+            };
+        };
+        let waiting = self
+            .path
+            .with_file_name(waiting_name(self.path, expected, bytes));
+        file.persist(&waiting).map_err(|error| error.error)?;
+        match exchange(&waiting, self.path) {
+            Ok(Exchanged::Was(was)) => {
+                if was == expected {
+                    remove(&waiting)?;
+                } else {
+                    self.kept.push(waiting);
+                }
+                Ok(Some(was))
+            }
+            Ok(Exchanged::Gone) => {
+                // The file was deleted a moment ago.
+                std::fs::rename(&waiting, self.path)?;
+                Ok(None)
+            }
+            Err(error) => {
+                remove(&waiting)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// What others wrote is in the file now: the copies can go.
+    pub fn done(self) -> io::Result<()> {
+        self.kept.iter().try_for_each(|kept| remove(kept))
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+enum Exchanged {
+    Was(Vec<u8>),
+    Gone,
+}
+
+fn exchange(waiting: &Path, path: &Path) -> io::Result<Exchanged> {
+    match renameat_with(CWD, waiting, CWD, path, RenameFlags::EXCHANGE) {
+        Ok(()) => std::fs::read(waiting).map(Exchanged::Was),
+        Err(rustix::io::Errno::NOENT) => Ok(Exchanged::Gone),
+        // File systems that cannot exchange names: the window is small.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            let before = std::fs::read(path)?;
+            std::fs::rename(waiting, path)?;
+            std::fs::write(waiting, &before)?;
+            Ok(Exchanged::Was(before))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Puts right what a kill in the middle of a swap left behind: a text of somebody's goes back into the file, or where the
+/// file was written again since, to a file beside it, which is given. To be called where nobody else swaps this file.
+pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut saved = Vec::new();
+    let Some(dir) = path.parent() else {
+        return Ok(saved);
+    };
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(saved),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        if is_abandoned(&entry) {
+            remove(&entry.path())?;
+        }
+        let Some((before, after)) = parse_name(&name, path) else {
+            continue;
+        };
+        let left = dir.join(name);
+        let text = std::fs::read(&left)?;
+        let ours = mark(&text) == after || mark(&text) == before;
+        let now = std::fs::read(path).ok();
+        if ours {
+            std::fs::remove_file(&left)?;
+        } else if now.is_some_and(|now| mark(&now) == after) {
+            std::fs::rename(&left, path)?;
+        } else {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".{SAVED}-{:08x}", mark(&text) as u32));
+            let safe = dir.join(name);
+            std::fs::rename(&left, &safe)?;
+            saved.push(safe);
+        }
+    }
+    Ok(saved)
+}
+
+/// Whether it is a file that nobody goes on writing: its writer was killed.
+fn is_abandoned(entry: &std::fs::DirEntry) -> bool {
+    let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+    let changed = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+    unfinished && changed().is_some_and(|age| age > ABANDONED)
+}
+
+fn waiting_name(path: &Path, before: &[u8], after: &[u8]) -> OsString {
+    let mut name = OsString::from(WAITING);
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{:016x}.{:016x}", mark(before), mark(after)));
+    name
+}
+
+/// What a waiting text of this file is to replace, and what it is.
+fn parse_name(name: &OsStr, path: &Path) -> Option<(u64, u64)> {
+    let rest = name.to_str()?.strip_prefix(WAITING)?;
+    let marks = rest.strip_prefix(path.file_name()?.to_str()?)?;
+    let (before, after) = marks.strip_prefix('.')?.split_once('.')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    Some((number(before)?, number(after)?))
+}
+
+/// Enough to recognise a text by: FNV-1a over words of eight bytes.
+fn mark(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64;
+    for chunk in bytes.chunks(8) {
+        let mut word = [0; 8];
+        for (to, from) in word.iter_mut().zip(chunk) {
+            *to = *from;
+        }
+        hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
+        hash ^= hash >> 29;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Dir(tempfile::TempDir);
+
+    impl Dir {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self) -> PathBuf {
+            self.0.path().join("AGENTS.md")
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = std::fs::read_dir(self.0.path()).unwrap();
+            let mut names: Vec<String> = entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        }
+
+        /// What is on the disk after a kill: the file, and a text that waited to replace `before` by `after`.
+        fn left(&self, file: &[u8], before: &[u8], after: &[u8], waiting: &[u8]) {
+            std::fs::write(self.path(), file).unwrap();
+            let name = waiting_name(&self.path(), before, after);
+            std::fs::write(self.path().with_file_name(name), waiting).unwrap();
+        }
+
+        fn text(&self) -> Vec<u8> {
+            std::fs::read(self.path()).unwrap()
+        }
+    }
+
+    #[test]
+    fn file_01_a_swap_gives_what_was_there() {
+        let dir = Dir::new();
+        let path = dir.path();
+        let mut swap = Swap::new(&path);
+        assert_eq!(swap.put(None, b"one").unwrap(), None);
+        assert_eq!(
+            swap.put(Some(b"one"), b"two").unwrap(),
+            Some(b"one".to_vec())
+        );
+        // Somebody made it, wrote it or deleted it in between.
+        assert_eq!(swap.put(None, b"three").unwrap(), Some(b"two".to_vec()));
+        assert_eq!(
+            swap.put(Some(b"x"), b"four").unwrap(),
+            Some(b"three".to_vec())
+        );
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(swap.put(Some(b"four"), b"five").unwrap(), None);
+        assert_eq!(dir.text(), b"five");
+        assert_eq!(
+            dir.names().len(),
+            3,
+            "what others wrote is kept: {:?}",
+            dir.names()
+        );
+        swap.done().unwrap();
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn agm_16_a_kill_before_the_names_were_exchanged_changes_nothing() {
+        let dir = Dir::new();
+        dir.left(b"old", b"old", b"new", b"new");
+        assert_eq!(recover(&dir.path()).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(dir.text(), b"old");
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn agm_16_a_kill_after_it_leaves_the_new_text() {
+        let dir = Dir::new();
+        dir.left(b"new", b"old", b"new", b"old");
+        recover(&dir.path()).unwrap();
+        assert_eq!(dir.text(), b"new");
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn agm_16_what_somebody_wrote_just_before_a_kill_is_put_back() {
+        let dir = Dir::new();
+        dir.left(b"new", b"old", b"new", b"by hand");
+        recover(&dir.path()).unwrap();
+        assert_eq!(dir.text(), b"by hand");
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn agm_16_two_texts_of_somebodys_are_both_kept() {
+        let dir = Dir::new();
+        dir.left(b"by hand, later", b"old", b"new", b"by hand");
+        let saved = recover(&dir.path()).unwrap();
+        assert_eq!(dir.text(), b"by hand, later");
+        assert_eq!(std::fs::read(&saved[0]).unwrap(), b"by hand");
+        assert_eq!(dir.names().len(), 2);
+        assert!(dir.names()[1].starts_with("AGENTS.md.ralph-saved-"));
+    }
+
+    #[test]
+    fn file_01_what_a_killed_writer_left_unfinished_goes() {
+        let dir = Dir::new();
+        let [old, young] = [".ralph-new.abc", ".ralph-new.def"].map(|n| dir.0.path().join(n));
+        std::fs::write(&young, b"").unwrap();
+        let file = std::fs::File::create(&old).unwrap();
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(600);
+        file.set_modified(long_ago).unwrap();
+        recover(&dir.path()).unwrap();
+        assert_eq!(dir.names(), [".ralph-new.def"]);
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        let dir = Dir::new();
+        dir.left(b"old", b"old", b"new", b"new");
+        assert_eq!(
+            recover(&dir.path().with_file_name("AGENTS")).unwrap().len(),
+            0
+        );
+        assert_eq!(dir.names().len(), 2);
+    }
+}
