@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Bullet, Found, Place, Section, bullet_text};
-use crate::model::{LearningId, Phase};
+use crate::model::{LearningId, Phase, Timestamp};
 
 /// A learning, as far as the file is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Known {
     pub place: Place,
     /// Whether it is in use.
     pub active: bool,
+    /// When it was put away, where that is known.
+    pub put_away_at: Option<Timestamp>,
 }
 
 impl Known {
@@ -37,6 +39,7 @@ impl Known {
             text,
             place: place(category, tags),
             active,
+            put_away_at: None,
         }
     }
 }
@@ -57,6 +60,9 @@ pub fn collapsed(text: &str) -> String {
 /// Pitfalls and ways to find errors are error fixes, what is given for a phase is phase-specific, the rest are patterns.
 #[must_use]
 pub fn place(category: &str, tags: &[String]) -> Place {
+    // As people and headings write it.
+    let category = category.trim().to_lowercase().replace(['-', ' '], "_");
+    let category = category.as_str();
     let plain = |section| Place {
         section,
         phase: None,
@@ -121,6 +127,8 @@ pub struct Situation<'a> {
     pub rolled_back: bool,
     /// Whether an agent has just been at work: what changed is the agent's doing.
     pub after_attempt: bool,
+    /// When the file was last written.
+    pub written_at: Option<Timestamp>,
     /// The learnings in use, oldest first, and others whose text may stand in the file.
     pub learnings: &'a [Known],
 }
@@ -166,6 +174,14 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
             Some(known) if known.active => {}
             // It was put away since Ralph wrote it.
             Some(known) if written.contains(&known.id) => plan.remove.push(bullet.clone()),
+            // It was put away since anybody wrote the file; Ralph was killed before it could note that it was there.
+            Some(known)
+                if known
+                    .put_away_at
+                    .is_some_and(|at| situation.written_at < Some(at)) =>
+            {
+                plan.remove.push(bullet.clone());
+            }
             // It was not there: somebody wants it back. On another branch it may only be old.
             Some(known) if same_place && !situation.rolled_back && !situation.after_attempt => {
                 plan.restore.push(known.id.clone());
@@ -254,6 +270,7 @@ mod tests {
             branch: Some("main"),
             rolled_back: false,
             after_attempt: false,
+            written_at: None,
             learnings,
         }
     }
@@ -318,6 +335,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_put_away_after_the_file_was_written_is_not_wanted_back() {
+        let mut a = known(1, "a", false);
+        a.put_away_at = Some(Timestamp::from_secs(20));
+        let all = [a.clone()];
+        let (there, wrote) = (found(&["a"]), last(&[]));
+        let at = |secs| Situation {
+            written_at: Some(Timestamp::from_secs(secs)),
+            ..situation(&there, &wrote, &all)
+        };
+        assert_eq!(reconcile(&at(10)).remove.len(), 1);
+        assert_eq!(reconcile(&at(30)).restore, [a.id.clone()]);
+    }
+
+    #[test]
     fn agm_15_what_was_deleted_does_not_come_back_from_another_branch() {
         let a = known(1, "a", false);
         let all = [a.clone()];
@@ -372,7 +403,7 @@ mod tests {
             (Section::PhaseSpecific, two)
         );
         assert_eq!(
-            section("phase_specific", &[]),
+            section("Phase-Specific", &[]),
             (Section::PhaseSpecific, None)
         );
         assert_eq!(

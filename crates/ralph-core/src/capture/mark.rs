@@ -13,11 +13,13 @@ pub fn mark(evidence: &Evidence<'_>, verdict: &Verdict, report: &ReportRow) -> O
         _ => None,
     };
     let said = without_signals(&evidence.report.result_text);
+    let reason = Some(report.why_it_failed.as_str()).filter(|_| !report.auto);
     let trace = report.stack_trace_snippet.as_deref();
     [
         (gate, MarkSource::Gate),
         (trace, MarkSource::Trace),
         (Some(said.as_ref()), MarkSource::Text),
+        (reason, MarkSource::Text),
     ]
     .into_iter()
     .find_map(|(text, source)| mark_of(text?, source))

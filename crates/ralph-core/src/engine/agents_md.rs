@@ -12,7 +12,7 @@ use crate::agents_md::{
 };
 use crate::event::EventKind;
 use crate::files::{Lock, Swap, recover};
-use crate::model::{LearningId, NewLearning, Source};
+use crate::model::{LearningId, NewLearning, Source, Timestamp};
 use crate::store::{ConfirmedWrite, LearningCounts};
 use crate::text::mask_secrets;
 
@@ -22,6 +22,8 @@ const MOST_ENTRIES: u32 = 100;
 const MOST_BULLETS: usize = 10_000;
 /// A file that was written less than this ago may not be whole yet.
 const SETTLES: Duration = Duration::from_millis(20);
+/// How long an agent may go on writing after its run died.
+const AGENTS_LAST_WORDS: Duration = Duration::from_millis(2500);
 /// How often a file that others are writing is looked at.
 const LOOKS: u32 = 40;
 /// How long another run's turn is waited for.
@@ -65,8 +67,18 @@ impl Run<'_, '_> {
         Some(self.engine.work_tree.join(path))
     }
 
+    fn agents_md_written_at(&self) -> Option<Timestamp> {
+        let (at, _) = stamp(&self.agents_md()?)?;
+        Some(at.into())
+    }
+
     fn agents_may_have_written(&mut self) -> Result<bool, EngineError> {
-        let lost = std::mem::take(&mut self.lost_found);
+        // A dead run's agent was ended with it: who wrote the file later was somebody else.
+        let written = self.agents_md_written_at();
+        let lost = self
+            .lost_until
+            .take()
+            .is_some_and(|until| written.is_some_and(|at| at <= until.plus(AGENTS_LAST_WORDS)));
         let claims = self.engine.store.claims()?;
         let others = claims.iter().any(|claim| {
             claim.run_id != self.id && claim.purpose == crate::store::Purpose::Attempt
@@ -104,8 +116,9 @@ impl Run<'_, '_> {
         } else {
             moment
         };
+        let mut seen = true;
         match self.sync_file(&path, moment) {
-            Ok(()) => {}
+            Ok(whole) => seen = whole,
             Err(SyncError::Engine(error)) => return Err(error),
             Err(SyncError::File(error)) => {
                 if !self.agents_md_fault_told {
@@ -115,13 +128,22 @@ impl Run<'_, '_> {
                 }
             }
         }
-        self.agents_md_seen = Some(self::stamp(&path));
+        self.agents_md_seen = seen.then(|| self::stamp(&path));
         Ok(())
     }
 
-    fn sync_file(&mut self, path: &Path, moment: Moment) -> Result<(), SyncError> {
+    /// Gives whether all that is in the file was seen.
+    fn sync_file(&mut self, path: &Path, moment: Moment) -> Result<bool, SyncError> {
         // What a link leads to is the file, not the link.
-        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = &match std::fs::canonicalize(path) {
+            Ok(path) => path,
+            Err(_) if path.is_symlink() => {
+                return Err(SyncError::File(std::io::Error::other(
+                    "it is a link to a file that is not there",
+                )));
+            }
+            Err(_) => path.to_owned(),
+        };
         let lock = self.engine.project.ralph_dir().join("agents_md.lock");
         let _lock = Lock::within(&lock, PATIENCE)?;
         if let Some(dir) = path.parent() {
@@ -154,13 +176,17 @@ impl Run<'_, '_> {
         );
         match drawn {
             Ok(drawn) => {
-                swap.done()?;
-                self.confirm(drawn)
+                self.confirm(drawn)?;
+                Ok(!swap.done()?)
             }
             Err(Missed::Failed(error)) => Err(error),
-            Err(Missed::Busy) => Err(SyncError::File(std::io::Error::other(
-                "others keep writing it",
-            ))),
+            Err(Missed::Busy) => {
+                // The file holds what they wrote.
+                swap.done()?;
+                Err(SyncError::File(std::io::Error::other(
+                    "others keep writing it",
+                )))
+            }
         }
     }
 
@@ -208,7 +234,7 @@ impl Run<'_, '_> {
             failures: self.engine.store.failure_entries(MOST_ENTRIES)?,
         };
         let ours = self.engine.store.written_names(&self.agents_md_key())?;
-        let drawn = write(text, &wanted, &|name| ours.contains(name));
+        let drawn = write(text, &wanted, &|name| self.is_ours(name, &ours));
         let added = new.iter();
         Ok(Drawn {
             news: text != Some(drawn.as_str()),
@@ -247,6 +273,7 @@ impl Run<'_, '_> {
             rolled_back,
             after_attempt: moment == Moment::After,
             learnings: &learnings,
+            written_at: self.agents_md_written_at(),
         });
         if self.learn_from_file(&plan, moment)? {
             learnings = self.engine.store.known_learnings()?;
@@ -265,7 +292,7 @@ impl Run<'_, '_> {
             remove: plan.remove,
             failures,
         };
-        let drawn = write(text, &request, &|name| ours.contains(name));
+        let drawn = write(text, &request, &|name| self.is_ours(name, &ours));
         let (added, gone) = differences(last.as_ref(), wanted, &plan.old, &standing);
         let digest = digest(&drawn);
         let same = |last: &LastWrite| last.branch == branch && last.digest == digest;
@@ -283,6 +310,11 @@ impl Run<'_, '_> {
         })
     }
 
+    /// Whether a failure entry is Ralph's own: it wrote one under that name, or would have, had it not been killed.
+    fn is_ours(&self, name: &str, written: &HashSet<String>) -> bool {
+        written.contains(name) || self.engine.store.has_failed(name).unwrap_or(false)
+    }
+
     fn branch(&self) -> Option<String> {
         self.git.as_ref().and_then(crate::git::Git::branch)
     }
@@ -295,12 +327,19 @@ impl Run<'_, '_> {
             Moment::After => Source::Agent,
         };
         let new: Vec<NewLearning> = plan.add.iter().filter_map(learning).collect();
+        if new.len() < plan.add.len() && !self.agents_md_secret_told {
+            self.agents_md_secret_told = true;
+            let message = "a bullet in AGENTS.md holds what looks like a secret; it is not learnt";
+            self.tell(EventKind::Warning {
+                message: message.to_owned(),
+            })?;
+        }
         let store = &mut *self.engine.store;
         if !new.is_empty() {
             store.add_bullets(&new, source, now, self.engine.random)?;
         }
         if !plan.prune.is_empty() {
-            store.prune_learnings(&plan.prune, now)?;
+            store.delete_bullets(&plan.prune, now)?;
         }
         if !plan.restore.is_empty() {
             store.restore_learnings(&plan.restore, now)?;

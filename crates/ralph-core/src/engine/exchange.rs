@@ -1,5 +1,7 @@
 //! Changing a file that others write too: what they wrote in between is never lost.
 
+use crate::files::merge;
+
 /// Something that was drawn from a text.
 pub(super) trait Picture {
     /// What the file should hold.
@@ -47,15 +49,11 @@ pub(super) fn exchange<P: Picture, E>(
         if was == expected {
             return Ok(picture);
         }
-        // Somebody went on with what an earlier round put there, before this one could: theirs comes after it.
-        let more = match (&was, &expected) {
-            (Some(was), Some(expected)) if round > 0 => was.strip_prefix(&expected[..]),
-            _ => None,
-        };
         let ours = picture.text().to_vec();
-        theirs = match more {
-            Some(more) => Some([&ours, more].concat()),
-            None => was,
+        theirs = match (was, &expected) {
+            // Somebody went on with what an earlier round put there, while this one brought in what it had missed.
+            (Some(was), Some(expected)) if round > 0 => Some(merge(expected, &ours, &was)),
+            (was, _) => was,
         };
         expected = Some(ours);
     }

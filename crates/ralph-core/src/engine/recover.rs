@@ -43,8 +43,17 @@ pub struct Recovery<'a> {
 pub struct Recovered {
     /// Tries that were recorded as lost.
     pub events: Vec<RunEvent>,
+    /// When the last of them last gave a sign of life.
+    pub last_sign: Option<Timestamp>,
     /// Processes of dead runs that were still there and were ended.
     pub processes_ended: usize,
+}
+
+/// A try that was found lost.
+#[derive(Default)]
+struct Lost {
+    event: Option<RunEvent>,
+    last_sign: Option<Timestamp>,
 }
 
 impl Recovery<'_> {
@@ -71,11 +80,14 @@ impl Recovery<'_> {
                 Purpose::ParentGate => self
                     .store
                     .release(&claim.task_id, &claim.token)
-                    .map(|()| None),
+                    .map(|()| Lost::default()),
                 Purpose::Attempt => self.capture_lost(&claim, event),
             };
             match recorded {
-                Ok(event) => recovered.events.extend(event),
+                Ok(lost) => {
+                    recovered.last_sign = recovered.last_sign.max(lost.last_sign);
+                    recovered.events.extend(lost.event);
+                }
                 // Another process was quicker.
                 Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
                 Err(error) => return Err(error),
@@ -105,7 +117,7 @@ impl Recovery<'_> {
         &mut self,
         claim: &Claim,
         event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
-    ) -> Result<Option<RunEvent>, StoreError> {
+    ) -> Result<Lost, StoreError> {
         let task = self.store.task(claim.task_id.as_str())?;
         let metrics = self.store.metrics(&claim.task_id)?;
         let (after, counted) = after_lost(&metrics, self.policy);
@@ -160,7 +172,10 @@ impl Recovery<'_> {
             events: event.clone().into_iter().collect(),
         };
         self.store.capture(&capture, self.random)?;
-        Ok(event)
+        Ok(Lost {
+            event,
+            last_sign: Some(capture.ended_at),
+        })
     }
 
     /// What the log of a lost try says, and when it was last written to.
@@ -172,9 +187,7 @@ impl Recovery<'_> {
         let written = std::fs::metadata(&path)
             .and_then(|meta| meta.modified())
             .ok()
-            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
-            .and_then(|since| i64::try_from(since.as_millis()).ok())
-            .map(Timestamp::from_millis);
+            .map(Timestamp::from);
         let agent = self
             .agent
             .filter(|agent| claim.attempt.agent.as_deref() == Some(agent.name()));
@@ -216,7 +229,7 @@ impl Run<'_, '_> {
         // Also when it failed half-way: what was stored has used its numbers up.
         self.seq = seq.get();
         let recovered = recovered?;
-        self.lost_found |= !recovered.events.is_empty();
+        self.lost_until = self.lost_until.max(recovered.last_sign);
         for event in &recovered.events {
             self.engine.observer.event(event);
         }

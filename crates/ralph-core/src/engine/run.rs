@@ -136,10 +136,11 @@ pub(super) struct Run<'e, 'a> {
     /// How AGENTS.md looked after it was last brought up to date.
     pub agents_md_seen: Option<super::agents_md::Stamp>,
     pub agents_md_fault_told: bool,
+    pub agents_md_secret_told: bool,
     /// How the file and the learnings stood when they were last brought together.
     pub agents_md_known: Option<super::agents_md::Together>,
-    /// Tries of dead runs were found, whose agents may have written anything.
-    pub lost_found: bool,
+    /// Tries of dead runs were found; until when their agents may have written anything.
+    pub lost_until: Option<Timestamp>,
     /// The lines of the last analysis.
     pub analysis: Option<Vec<String>>,
     /// Tasks that a person resumed when they were stuck, and their failures then.
@@ -202,8 +203,9 @@ impl<'e, 'a> Run<'e, 'a> {
             state_fault_told: false,
             agents_md_seen: None,
             agents_md_fault_told: false,
+            agents_md_secret_told: false,
             agents_md_known: None,
-            lost_found: false,
+            lost_until: None,
             analysis: None,
             resumed: HashMap::new(),
         };

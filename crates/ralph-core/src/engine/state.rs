@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::run::{EngineError, Run};
 use crate::analysis::Analysis;
 use crate::event::EventKind;
-use crate::files::{Lock, write_whole};
+use crate::files::{Lock, recover, write_whole};
 use crate::model::{Outcome, Timestamp};
 use crate::state_md::{Counts, HistoryRow, RunView, StateView, TaskView, render};
 use crate::store::{BreakerState, Scope};
@@ -38,6 +38,7 @@ impl Run<'_, '_> {
         status: &str,
         analysis: Option<&Analysis>,
     ) -> Result<(), EngineError> {
+        let first = self.state_written.is_none();
         self.state_written = Some(self.engine.clock.now());
         if let Some(analysis) = analysis {
             self.analysis = Some(analysis.lines());
@@ -50,7 +51,13 @@ impl Run<'_, '_> {
         let dir = self.engine.project.ralph_dir();
         let lock = Lock::within(&dir.join("state_md.lock"), PATIENCE);
         let text = render(&self.state_view(status)?);
-        let written = lock.and_then(|_lock| write_whole(&dir.join("STATE.md"), text.as_bytes()));
+        let path = dir.join("STATE.md");
+        let written = lock.and_then(|_lock| {
+            if first {
+                recover(&path)?;
+            }
+            write_whole(&path, text.as_bytes())
+        });
         if let Err(error) = written
             && !self.state_fault_told
         {

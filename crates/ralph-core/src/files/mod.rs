@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
+mod merge;
 mod swap;
 
+pub use merge::merge;
 pub use swap::{Swap, recover};
 
 /// Between two looks at a lock.
@@ -35,7 +37,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
-        .prefix(UNFINISHED)
+        .prefix(&format!("{UNFINISHED}{}.", std::process::id()))
         .tempfile_in(dir)?;
     file.write_all(bytes)?;
     // Set, not asked for: what is asked for goes through the mask.

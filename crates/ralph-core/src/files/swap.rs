@@ -6,16 +6,14 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::process::{Pid, test_kill_process};
 
-use super::{UNFINISHED, beside};
+use super::{UNFINISHED, beside, merge, write_whole};
 
 /// How the names of waiting texts begin.
 pub(super) const WAITING: &str = ".ralph-swap.";
-/// A file of Ralph's own is written within moments.
-const ABANDONED: Duration = Duration::from_secs(60);
 /// What a text is called that somebody wrote and that no longer fits anywhere.
 const SAVED: &str = "ralph-saved";
 
@@ -23,7 +21,8 @@ const SAVED: &str = "ralph-saved";
 #[derive(Debug)]
 pub struct Swap<'a> {
     path: &'a Path,
-    kept: Vec<PathBuf>,
+    /// What was swapped out, and what was in it.
+    kept: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl<'a> Swap<'a> {
@@ -57,11 +56,7 @@ impl<'a> Swap<'a> {
         file.persist(&waiting).map_err(|error| error.error)?;
         match exchange(&waiting, self.path) {
             Ok(Exchanged::Was(was)) => {
-                if was == expected {
-                    remove(&waiting)?;
-                } else {
-                    self.kept.push(waiting);
-                }
+                self.kept.push((waiting, was.clone()));
                 Ok(Some(was))
             }
             Ok(Exchanged::Gone) => {
@@ -76,9 +71,20 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// What others wrote is in the file now: the copies can go.
-    pub fn done(self) -> io::Result<()> {
-        self.kept.iter().try_for_each(|kept| remove(kept))
+    /// What others wrote is in the file now: the copies can go. Whoever had the file open when it was swapped has written
+    /// into a copy, which goes into the file now; gives whether that was so.
+    pub fn done(self) -> io::Result<bool> {
+        let mut late = false;
+        for (copy, known) in self.kept {
+            let copied = std::fs::read(&copy)?;
+            if copied != known {
+                let now = std::fs::read(self.path)?;
+                write_whole(self.path, &merge(&known, &now, &copied))?;
+                late = true;
+            }
+            remove(&copy)?;
+        }
+        Ok(late)
     }
 }
 
@@ -121,10 +127,9 @@ pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
         entries => entries?,
     };
     for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        if is_abandoned(&entry) {
-            remove(&entry.path())?;
+        let name = entry?.file_name();
+        if is_abandoned(&name) {
+            remove(&dir.join(&name))?;
         }
         let Some((before, after)) = parse_name(&name, path) else {
             continue;
@@ -133,7 +138,7 @@ pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
         let text = std::fs::read(&left)?;
         let ours = mark(&text) == after || mark(&text) == before;
         let now = std::fs::read(path).ok();
-        if ours {
+        if ours || now.as_ref() == Some(&text) {
             std::fs::remove_file(&left)?;
         } else if now.is_some_and(|now| mark(&now) == after) {
             std::fs::rename(&left, path)?;
@@ -148,11 +153,14 @@ pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(saved)
 }
 
-/// Whether it is a file that nobody goes on writing: its writer was killed.
-fn is_abandoned(entry: &std::fs::DirEntry) -> bool {
-    let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
-    let changed = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-    unfinished && changed().is_some_and(|age| age > ABANDONED)
+/// Whether it is a file that nobody goes on writing: its writer, whose number is in its name, is dead.
+fn is_abandoned(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let writer = name
+        .strip_prefix(UNFINISHED)
+        .and_then(|rest| rest.split('.').next());
+    let writer = writer.and_then(|pid| Pid::from_raw(pid.parse().ok()?));
+    writer.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
 
 fn waiting_name(path: &Path, before: &[u8], after: &[u8]) -> OsString {
@@ -242,11 +250,26 @@ mod tests {
         assert_eq!(dir.text(), b"five");
         assert_eq!(
             dir.names().len(),
-            3,
-            "what others wrote is kept: {:?}",
+            4,
+            "kept until the end: {:?}",
             dir.names()
         );
         swap.done().unwrap();
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn agm_16_who_had_the_file_open_is_heard_too() {
+        use std::io::Write;
+        let dir = Dir::new();
+        let path = dir.path();
+        std::fs::write(&path, "old\n").unwrap();
+        let mut open = std::fs::File::options().append(true).open(&path).unwrap();
+        let mut swap = Swap::new(&path);
+        swap.put(Some(b"old\n"), b"ours\nold\n").unwrap();
+        open.write_all(b"late\n").unwrap();
+        assert!(swap.done().unwrap());
+        assert_eq!(dir.text(), b"ours\nold\nlate\n");
         assert_eq!(dir.names(), ["AGENTS.md"]);
     }
 
@@ -291,13 +314,15 @@ mod tests {
     #[test]
     fn file_01_what_a_killed_writer_left_unfinished_goes() {
         let dir = Dir::new();
-        let [old, young] = [".ralph-new.abc", ".ralph-new.def"].map(|n| dir.0.path().join(n));
-        std::fs::write(&young, b"").unwrap();
-        let file = std::fs::File::create(&old).unwrap();
-        let long_ago = std::time::SystemTime::now() - Duration::from_secs(600);
-        file.set_modified(long_ago).unwrap();
+        let own = format!(".ralph-new.{}.abc", std::process::id());
+        // No process has this number: it is above the largest there is.
+        for name in [".ralph-new.1999999999.abc", ".ralph-new.x", &own] {
+            std::fs::write(dir.0.path().join(name), b"").unwrap();
+        }
         recover(&dir.path()).unwrap();
-        assert_eq!(dir.names(), [".ralph-new.def"]);
+        let mut left = [own.as_str(), ".ralph-new.x"];
+        left.sort_unstable();
+        assert_eq!(dir.names(), left);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub trait AgentsMdStore {
     fn phase_failures(&self, task: &TaskId, most: u32) -> Result<Vec<PhaseFailure>>;
     /// Names under which Ralph ever wrote failures into the file: those entries are its own.
     fn written_names(&self, path: &str) -> Result<HashSet<String>>;
+    /// Whether a task of this name has ever failed.
+    fn has_failed(&self, name: &str) -> Result<bool>;
     /// The learnings in use, oldest first.
     fn known_learnings(&self) -> Result<Vec<Known>>;
     /// Those in use that came after this many, oldest first.
@@ -43,6 +45,8 @@ pub trait AgentsMdStore {
     fn last_write(&self, path: &str, digest: &str) -> Result<(Option<LastWrite>, bool)>;
     /// Remembers a write.
     fn confirm_write(&mut self, path: &str, write: &ConfirmedWrite) -> Result<()>;
+    /// Puts learnings away that a person deleted from the file; no agent brings them back.
+    fn delete_bullets(&mut self, ids: &[LearningId], now: Timestamp) -> Result<()>;
     /// Adds learnings that somebody wrote into the file.
     fn add_bullets(
         &mut self,

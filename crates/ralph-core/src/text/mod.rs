@@ -10,5 +10,5 @@ mod secrets;
 pub use clean::{clean, clean_bytes};
 pub use cut::{cut_words, one_line};
 pub use elements::{Element, elements};
-pub use prose::{first_sentence, last_paragraph, without_signals};
+pub use prose::{first_sentence, first_sentences, last_paragraph, without_signals};
 pub use secrets::{MASK, mask_secrets};

@@ -89,6 +89,20 @@ pub fn first_sentence(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
+/// The text up to the end of so many sentences.
+#[must_use]
+pub fn first_sentences(text: &str, most: usize) -> &str {
+    let text = text.trim();
+    let mut at = 0;
+    for _ in 0..most {
+        let Some(end) = sentence_end(text, at) else {
+            return text;
+        };
+        at = end;
+    }
+    text.get(..at).unwrap_or(text)
+}
+
 /// The last paragraph of the prose, its lines as they are, or the end of it where it is very long;
 /// empty where there is none.
 #[must_use]
@@ -162,17 +176,16 @@ fn sentence_end(text: &str, from: usize) -> Option<usize> {
                 .trim_start_matches(['"', '\'', ')', '`', '*', '”'])
                 .len();
         let end = at + stop.len_utf8() + closers;
-        let ends = end > from
-            && text
-                .get(end..)?
-                .chars()
-                .next()
-                .is_none_or(char::is_whitespace);
+        let ends = text
+            .get(end..)?
+            .chars()
+            .next()
+            .is_none_or(char::is_whitespace);
         let word = text
             .get(..=at)
             .and_then(|head| head.split_whitespace().next_back());
         let short = stop == '.' && word.is_some_and(is_abbreviation);
-        (ends && !short || stop == '。').then_some(end)
+        (end > from && (ends && !short || stop == '。')).then_some(end)
     })
 }
 
@@ -185,11 +198,23 @@ fn is_abbreviation(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_sentence, last_paragraph, without_signals};
+    use super::{first_sentence, first_sentences, last_paragraph, without_signals};
     use proptest::prelude::*;
 
     fn first(text: &str) -> String {
         first_sentence(text).unwrap_or_default()
+    }
+
+    #[test]
+    fn agm_06_so_many_sentences() {
+        let text = " One e.g. two. Two e.g. this! Three (three).\nFour. Five";
+        assert_eq!(
+            first_sentences(text, 3),
+            "One e.g. two. Two e.g. this! Three (three)."
+        );
+        assert_eq!(first_sentences(text, 9), text.trim());
+        assert_eq!(first_sentences("a。b。c。d。", 2), "a。b。");
+        assert_eq!(first_sentences("", 3), "");
     }
 
     #[test]

@@ -155,9 +155,32 @@ fn agents_md(workspace: &Workspace, settings: &Settings) -> Finding {
     let Some(file) = super::run::agents_md(settings) else {
         return ok(check, "it is switched off");
     };
+    let root = workspace.project.root();
+    let path = root.join(&file);
+    match std::fs::read(&path) {
+        Err(error) if path.is_symlink() || error.kind() != std::io::ErrorKind::NotFound => {
+            let message = format!("{file} cannot be kept: {error}");
+            return bad(
+                check,
+                Level::Warning,
+                message,
+                "make it a file that can be read",
+            );
+        }
+        Ok(bytes) if std::str::from_utf8(&bytes).is_err() => {
+            let message = format!("{file} cannot be kept: it is not UTF-8");
+            return bad(check, Level::Warning, message, "save it as UTF-8");
+        }
+        _ => {}
+    }
     let name = file.rsplit('/').next().unwrap_or(&file).to_owned();
-    match std::fs::read_to_string(workspace.project.root().join("CLAUDE.md")) {
-        Ok(text) if !text.contains(&name) => bad(
+    let claude_md = root.join("CLAUDE.md");
+    let same = match (claude_md.canonicalize(), path.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => file == "CLAUDE.md",
+    };
+    match std::fs::read_to_string(claude_md) {
+        Ok(text) if !same && !text.contains(&name) => bad(
             check,
             Level::Warning,
             format!("CLAUDE.md does not mention {name}: Claude Code does not read what failed"),

@@ -187,7 +187,9 @@ fn from_item(key: &Key, item: &Item) -> Result<Value, String> {
 pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
     let wrong = || format!("`{text}` is not {}", expected(key.kind));
     match key.kind {
-        Kind::Text | Kind::FlagOrPath => Ok(Value::Text(text.to_owned())),
+        Kind::Text => Ok(Value::Text(text.to_owned())),
+        Kind::FlagOrPath if is_no_file(text) => Err(wrong()),
+        Kind::FlagOrPath => Ok(Value::Text(text.to_owned())),
         Kind::Count => {
             let n = text.parse::<u64>().ok().filter(|n| *n > 0);
             n.map(Value::Count).ok_or_else(wrong)
@@ -220,9 +222,23 @@ fn expected(kind: Kind) -> String {
         Kind::Number => "a number above 0".into(),
         Kind::Duration => "a duration such as 90, \"30m\" or \"1h30m\"".into(),
         Kind::Flag => "true or false".into(),
-        Kind::FlagOrPath => "true, false or a path".into(),
+        Kind::FlagOrPath => {
+            "true, false or the path of a file, relative to the project or absolute, and not one of git's or Ralph's own"
+                .into()
+        }
         Kind::Choice(words) => format!("one of {}", words.join(", ")),
     }
+}
+
+/// Whether a path cannot be that of a file for people and agents.
+fn is_no_file(path: &str) -> bool {
+    let path = path.trim().trim_start_matches("./");
+    let parts: Vec<&str> = path.split('/').collect();
+    let own = |part: &&str| [".git", ".ralph", ".ralph.toml"].contains(part);
+    path.starts_with('~')
+        || path.parse::<f64>().is_ok()
+        || parts.iter().any(own)
+        || matches!(parts.last(), Some(&"" | &"." | &"..")) && !path.is_empty()
 }
 
 #[cfg(test)]
@@ -239,6 +255,31 @@ mod tests {
             .iter()
             .map(|(k, v)| (OsString::from(k), OsString::from(v)));
         load(&file, env).map_err(|error| format!("{error:?}"))
+    }
+
+    #[test]
+    fn agm_01_only_a_file_can_be_kept_for_people_and_agents() {
+        for path in [
+            "AGENTS.md",
+            "docs/AGENTS.md",
+            "/srv/a.md",
+            "../shared/A.md",
+            "./x",
+            ".x/a",
+        ] {
+            assert!(!is_no_file(path), "{path}");
+        }
+        for path in [
+            "3",
+            "~/x.md",
+            "docs/",
+            "..",
+            ".git/config",
+            ".ralph.toml",
+            ".ralph/x.md",
+        ] {
+            assert!(is_no_file(path), "{path}");
+        }
     }
 
     #[test]

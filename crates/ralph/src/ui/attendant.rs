@@ -160,7 +160,7 @@ enum Understood {
     Wrong,
 }
 
-/// A letter alone, with or without a line end, in either case; the word will do too. `line_open` says that the last letter
+/// A letter alone, with or without a line end, in either case. `line_open` says that the last letter
 /// was heard before its line ended.
 fn understand(bytes: &[u8], line_open: &mut bool) -> Understood {
     if bytes.contains(&END_OF_INPUT) {
@@ -171,9 +171,9 @@ fn understand(bytes: &[u8], line_open: &mut bool) -> Understood {
     let was_open = std::mem::replace(line_open, !ended);
     match text.trim().to_lowercase().as_str() {
         "" if was_open => Understood::Silence,
-        "r" | "resume" => Understood::Answer(Answer::Resume),
-        "s" | "skip" => Understood::Answer(Answer::Skip),
-        "a" | "abort" => Understood::Answer(Answer::Abort),
+        "r" => Understood::Answer(Answer::Resume),
+        "s" => Understood::Answer(Answer::Skip),
+        "a" => Understood::Answer(Answer::Abort),
         _ => Understood::Wrong,
     }
 }
@@ -217,13 +217,13 @@ mod tests {
             ("s\r\n", Answer::Skip),
             ("S", Answer::Skip),
             ("a", Answer::Abort),
-            ("ABORT\n", Answer::Abort),
+            ("A\n", Answer::Abort),
             ("\u{4}", Answer::Abort),
         ] {
             let understood = understand(input.as_bytes(), &mut false);
             assert_eq!(understood, Understood::Answer(answer), "{input:?}");
         }
-        for wrong in ["x", "rs\n", "\n", "yes\n", "\u{1b}[A", "é"] {
+        for wrong in ["x", "rs\n", "resume\n", "\n", "yes\n", "\u{1b}[A", "é"] {
             assert_eq!(understand(wrong.as_bytes(), &mut false), Understood::Wrong);
         }
     }

@@ -89,8 +89,9 @@ fn totals(workspace: &Workspace, run_id: &RunId) -> String {
     else {
         return String::new();
     };
-    let mut parts = vec![format!("{} of {} done", counts.finished(), counts.total)];
+    let mut parts = vec![format!("{} of {} done", counts.done, counts.total)];
     for (n, status) in [
+        (counts.skipped, Status::Skipped),
         (counts.blocked, Status::Blocked),
         (counts.failed, Status::Failed),
     ] {

@@ -6,6 +6,8 @@ use serde_json::json;
 
 use crate::support::Project;
 
+mod hands;
+
 /// Fails with a report; the reason is in `why`, what it learnt in `learnt`.
 fn project() -> Project {
     let project = Project::new();

@@ -346,6 +346,22 @@ fn brk_02_agents_that_end_without_a_word_share_a_cause() {
 }
 
 #[test]
+fn brk_02_fp_05_reports_that_say_the_same_share_a_cause() {
+    let project = project(&["a", "b"]);
+    project.write(
+        "agent.sh",
+        "cat >/dev/null\necho '<failure-report>'\necho 'what_tried: this'\n\
+         echo \"why_failed: Error: no database after $RALPH_ATTEMPT tries\"\necho '</failure-report>'\n\
+         echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"",
+    );
+    project.ralph(&["run"]).expect_code(6);
+    let history = project.history();
+    assert_eq!(history.len(), 6, "five on a, one on b");
+    let mark = &history[0]["fingerprint_coarse"];
+    assert!(mark.is_string() && history.iter().all(|row| row["fingerprint_coarse"] == *mark));
+}
+
+#[test]
 fn failures_forgiven_during_an_attempt_stay_forgiven() {
     let mut project = project(&["a"]);
     project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "3");

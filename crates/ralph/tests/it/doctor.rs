@@ -57,3 +57,16 @@ fn doctor_says_when_claude_md_does_not_lead_to_agents_md() {
     project.write("CLAUDE.md", "Be kind.\n@AGENTS.md\n");
     assert_eq!(level(), "ok");
 }
+
+#[test]
+fn doctor_sees_that_claude_md_and_agents_md_are_one_file() {
+    let project = Project::new();
+    project.agent("true");
+    let level = || finding(&project.json(&["doctor", "--json"]), "agents_md")["level"].clone();
+    project.write("AGENTS.md", "Be kind.\n");
+    std::os::unix::fs::symlink("AGENTS.md", project.path("CLAUDE.md")).unwrap();
+    assert_eq!(level(), "ok");
+    std::fs::remove_file(project.path("AGENTS.md")).unwrap();
+    std::fs::create_dir(project.path("AGENTS.md")).unwrap();
+    assert_eq!(level(), "warning", "a directory cannot be kept");
+}

@@ -9,7 +9,7 @@ use crate::agents_md::{Entry, Known, LastWrite, PhaseEntries, Section};
 use crate::context::PhaseFailure;
 use crate::model::{LearningId, NewLearning, Outcome, Phase, Source, TaskId, Timestamp};
 use crate::store::{AgentsMdStore, Capture, ConfirmedWrite, Random, Result};
-use crate::text::cut_words;
+use crate::text::{cut_words, first_sentences};
 
 /// How a file looked is remembered for so many writes: years of them.
 const MOST_WRITES: u32 = 100_000;
@@ -17,6 +17,8 @@ const MOST_WRITES: u32 = 100_000;
 const MOST_OF_A_PHASE: u32 = 100;
 /// The longest error of an entry.
 const ERROR_CHARS: usize = 500;
+/// The most sentences on what was attempted.
+const ATTEMPTED_SENTENCES: usize = 3;
 /// What an entry without a fingerprint is recognised by.
 const CAUSE_CHARS: usize = 200;
 
@@ -109,6 +111,16 @@ impl AgentsMdStore for SqliteStore {
         })
     }
 
+    fn has_failed(&self, name: &str) -> Result<bool> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT 1 FROM tasks t JOIN failure_reports r ON r.task_id = t.id
+                 WHERE t.key = ?1 OR t.id = ?1",
+            )?
+            .exists([name])
+        })
+    }
+
     fn known_learnings(&self) -> Result<Vec<Known>> {
         self.read(|conn| {
             known(
@@ -178,6 +190,13 @@ impl AgentsMdStore for SqliteStore {
 
     fn confirm_write(&mut self, path: &str, write: &ConfirmedWrite) -> Result<()> {
         self.write(Durability::Process, |tx| Ok(confirm(tx, path, write)?))
+    }
+
+    fn delete_bullets(&mut self, ids: &[LearningId], now: Timestamp) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            learnings::deleted::note(tx, ids)?;
+            learnings::prune(tx, ids, now)
+        })
     }
 
     fn add_bullets(
@@ -288,7 +307,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         // The fuller reason.
         context: why.trim().to_owned(),
         error,
-        attempted: rows::text(row, 6)?.trim().to_owned(),
+        attempted: first_sentences(&rows::text(row, 6)?, ATTEMPTED_SENTENCES).to_owned(),
         files: rows::json_list(&rows::text(row, 7)?),
         last_good: rows::optional_text(row, 10)?,
     })
@@ -314,7 +333,7 @@ fn known(
     active: bool,
 ) -> rusqlite::Result<Vec<Known>> {
     conn.prepare_cached(&format!(
-        "SELECT id, category, relevance_tags, content FROM learnings WHERE {which}
+        "SELECT id, category, relevance_tags, content, pruned_at FROM learnings WHERE {which}
          ORDER BY created_at, rowid"
     ))?
     .query_map(params, |row| {
@@ -327,7 +346,11 @@ fn known(
         };
         let id = LearningId::from_stored(rows::text(row, 0)?);
         let (category, content) = (rows::text(row, 1)?, rows::text(row, 3)?);
-        Ok(Known::new(id, &category, &tags, &content, active))
+        let put_away = rows::optional_text(row, 4)?;
+        Ok(Known {
+            put_away_at: put_away.and_then(|at| Timestamp::parse(&at)),
+            ..Known::new(id, &category, &tags, &content, active)
+        })
     })?
     .collect()
 }

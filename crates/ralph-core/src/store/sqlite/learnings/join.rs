@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::super::rows;
-use super::change::{Origin, insert, supersede};
-use super::{find, index};
+use super::change::{Origin, insert, put_away, supersede};
+use super::{deleted, find, index};
 use crate::model::{Learning, NewLearning, Source, TaskId, Timestamp};
 use crate::recall::dedupe::{WordSet, probe_tokens};
 use crate::recall::upkeep::Merge;
@@ -27,6 +27,11 @@ pub(in super::super) fn learn(
             source: Source::Agent,
             created_at: now,
         };
+        if deleted::contains(tx, &new.content)? {
+            let id = insert(tx, new, &origin, random)?;
+            put_away(tx, &id, now)?;
+            continue;
+        }
         let like = near_duplicates(tx, &new.category, &new.content)?;
         // The index is needed for the next one's near-duplicates, too.
         store(tx, new, &origin, &like, random)?;

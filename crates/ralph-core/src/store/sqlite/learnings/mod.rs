@@ -2,6 +2,7 @@
 
 mod change;
 mod credit;
+pub(super) mod deleted;
 pub(super) mod index;
 mod join;
 mod restore;
@@ -30,6 +31,19 @@ const LEARNING: &str =
     l.task_id, t.key, l.source, l.pinned, l.shown, l.last_used_at, l.helpful, l.harmful, l.judged,
     l.expected, l.pruned_at, l.superseded_by, l.restored_at, l.repeats
     FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
+
+/// Puts active learnings away.
+pub(super) fn prune(
+    tx: &Connection,
+    ids: &[LearningId],
+    now: Timestamp,
+) -> std::result::Result<(), super::Refusal> {
+    for id in ids {
+        change::active(tx, id)?;
+        change::put_away(tx, id, now)?;
+    }
+    Ok(index::sync(tx)?)
+}
 
 /// Adds learnings that come from no attempt, and indexes them.
 pub(super) fn add_all(
@@ -260,13 +274,7 @@ impl LearningStore for SqliteStore {
     }
 
     fn prune_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<()> {
-        self.write(Durability::Power, |tx| {
-            for id in ids {
-                change::active(tx, id)?;
-                change::put_away(tx, id, now)?;
-            }
-            Ok(index::sync(tx)?)
-        })
+        self.write(Durability::Power, |tx| prune(tx, ids, now))
     }
 
     fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {

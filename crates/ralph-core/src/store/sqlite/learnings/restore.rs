@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use super::super::{Refusal, rows};
 use super::change::{known, put_away};
+use super::deleted;
 use crate::model::{Learning, LearningId, LearningState, Timestamp};
 use crate::store::Restored;
 
@@ -109,6 +110,7 @@ fn bring_back(
          WHERE id = ?1",
     )?
     .execute([id.as_str(), &now.to_string()])?;
+    deleted::forget(tx, id)?;
     if !done.restored.contains(id) {
         done.restored.push(id.clone());
     }
