@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::entry::name_of;
-use super::lines::{Kind, Line, Lines};
 use super::model::Section;
 use super::phase::PhaseLabel;
-use super::syntax::atx_heading;
 use super::text::item_text;
+use crate::markdown::atx_heading;
+use crate::markdown::{Kind, Line, Lines};
 
 /// A file's lines and the owned sections in them.
 #[derive(Debug)]

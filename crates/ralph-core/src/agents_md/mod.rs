@@ -12,14 +12,12 @@
 
 mod entry;
 mod layout;
-mod lines;
 mod model;
 mod phase;
 mod plan;
 mod put_in;
 mod splice;
 mod sync;
-mod syntax;
 mod take_out;
 mod text;
 

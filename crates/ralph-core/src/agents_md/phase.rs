@@ -154,7 +154,7 @@ mod tests {
         fn any_label_reads_back_from_its_heading(text in r"(\PC|[0-9.: \x00-\x1f#]){0,12}") {
             let label = label(&text);
             let heading = label.heading();
-            let (level, words) = crate::agents_md::syntax::atx_heading(&heading).unwrap();
+            let (level, words) = crate::markdown::atx_heading(&heading).unwrap();
             prop_assert_eq!(level, 3);
             prop_assert_eq!(PhaseLabel::of_heading(words), Some(label));
         }

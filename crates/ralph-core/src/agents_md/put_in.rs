@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::layout::{Depth, Layout, OwnedSection, Part};
-use super::lines::Kind;
 use super::model::Section;
 use super::phase::PhaseLabel;
 use super::plan::Plan;
 use super::splice::{Insertion, Spacing, is_indented, next_content, spliced};
+use crate::markdown::Kind;
 
 const TITLE: &str = "# Project Learnings";
 const INTRO: &str = "Failure learnings from current phase - cleared on phase completion.";

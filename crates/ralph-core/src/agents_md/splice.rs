@@ -1,8 +1,8 @@
 //! Putting lines between the lines of a file, with blank lines around them where they are due.
 
 use super::layout::Layout;
-use super::syntax::indent;
 use super::text::item_lines;
+use crate::markdown::indent;
 
 /// Ends a list, so that an indented line after it is no part of its last item.
 const END_OF_LIST: &str = "<!-- -->";

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::layout::{Depth, Layout, OwnedSection, Part};
-use super::lines::Kind;
 use super::model::Section;
 use super::plan::Plan;
+use crate::markdown::Kind;
 
 /// The file without what is to go; `None` if nothing is.
 pub(super) fn take_out(layout: &Layout<'_>, plan: &Plan<'_>, line_end: &str) -> Option<String> {

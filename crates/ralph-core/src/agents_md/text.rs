@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::syntax::{bullet, is_rule};
+use crate::markdown::{bullet, is_rule};
 
 /// A bullet's text as it reads back from a file: `\n` as line end, no control characters but tabs,
 /// no white space around it or at the end of a line.

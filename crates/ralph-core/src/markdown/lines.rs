@@ -8,7 +8,7 @@ use super::syntax::{Closed, atx_heading, bullet, indent, is_rule, numbered, unde
 
 /// What a line is to the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Nothing but white space.
     Blank,
     /// A heading of this level, or the first line of an underlined one.
@@ -27,16 +27,16 @@ pub(super) enum Kind {
 
 /// One line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// The whole line with its line end.
-    pub(super) raw: &'a str,
+    pub(crate) raw: &'a str,
     /// The line without its line end.
-    pub(super) text: &'a str,
-    pub(super) kind: Kind,
+    pub(crate) text: &'a str,
+    pub(crate) kind: Kind,
 }
 
 impl Line<'_> {
-    pub(super) fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         self.kind == Kind::Blank
     }
 }
@@ -44,15 +44,15 @@ impl Line<'_> {
 /// The lines of a file up to a block that is opened and never closed, and that block. Nothing can
 /// be put behind it, for it would be swallowed.
 #[derive(Clone, Debug)]
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     /// The file's byte order mark, where it has one.
-    pub(super) mark: &'a str,
-    pub(super) lines: Vec<Line<'a>>,
-    pub(super) tail: &'a str,
+    pub(crate) mark: &'a str,
+    pub(crate) lines: Vec<Line<'a>>,
+    pub(crate) tail: &'a str,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn of(file: &'a str) -> Self {
+    pub(crate) fn of(file: &'a str) -> Self {
         let mark = if file.starts_with('\u{feff}') { 3 } else { 0 };
         let (mark, file) = file.split_at_checked(mark).unwrap_or(("", file));
         let mut scanner = Scanner::default();
@@ -86,7 +86,7 @@ impl<'a> Lines<'a> {
     }
 
     /// All lines with their line ends, also those of the tail.
-    pub(super) fn raw_lines(&self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn raw_lines(&self) -> impl Iterator<Item = &'a str> {
         let lines = self.lines.iter().map(|line| line.raw);
         lines.chain(self.tail.split_inclusive('\n'))
     }

@@ -1,7 +1,7 @@
 //! What a single line can be in Markdown, as CommonMark has it.
 
 /// Columns of white space a line begins with, and the rest of it.
-pub(super) fn indent(line: &str) -> (usize, &str) {
+pub(crate) fn indent(line: &str) -> (usize, &str) {
     let mut columns = 0;
     for (at, byte) in line.bytes().enumerate() {
         match byte {
@@ -14,13 +14,13 @@ pub(super) fn indent(line: &str) -> (usize, &str) {
 }
 
 /// Whether nothing but spaces and tabs stands in a text.
-pub(super) fn is_blank(text: &str) -> bool {
+pub(crate) fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
 /// A block whose lines are nothing but its own until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(crate) enum Closed {
     /// A fence of this many of this character.
     Fence(u8, usize),
     /// `<!-- … -->`.
@@ -33,7 +33,7 @@ const VERBATIM: [&str; 4] = ["pre", "script", "style", "textarea"];
 
 impl Closed {
     /// The block that a line opens, by what stands after its indent.
-    pub(super) fn opened_by(rest: &str) -> Option<Self> {
+    pub(crate) fn opened_by(rest: &str) -> Option<Self> {
         match rest.bytes().next()? {
             mark @ (b'`' | b'~') => {
                 let length = run(rest, mark);
@@ -51,7 +51,7 @@ impl Closed {
     }
 
     /// Whether a line is the last one of the block. The line that opens a comment may be.
-    pub(super) fn is_closed_by(self, line: &str) -> bool {
+    pub(crate) fn is_closed_by(self, line: &str) -> bool {
         match self {
             Self::Fence(mark, length) => {
                 let (columns, rest) = indent(line);
@@ -71,7 +71,7 @@ impl Closed {
     }
 
     /// Whether the line that opens the block can close it as well.
-    pub(super) fn can_be_one_line(self) -> bool {
+    pub(crate) fn can_be_one_line(self) -> bool {
         !matches!(self, Self::Fence(..))
     }
 }
@@ -84,7 +84,7 @@ fn opens_tag(rest: &str, tag: &str) -> bool {
 }
 
 /// Level and words of a heading such as `## Words ##`.
-pub(super) fn atx_heading(rest: &str) -> Option<(usize, &str)> {
+pub(crate) fn atx_heading(rest: &str) -> Option<(usize, &str)> {
     let level = run(rest, b'#');
     let words = rest.get(level..)?;
     let is_heading = (1..=6).contains(&level) && (words.is_empty() || starts_blank(words));
@@ -105,7 +105,7 @@ fn without_closing_marks(words: &str) -> &str {
 }
 
 /// Level of the heading that a line of `===` or `---` makes of the paragraph above it.
-pub(super) fn underline(rest: &str) -> Option<usize> {
+pub(crate) fn underline(rest: &str) -> Option<usize> {
     let mark = rest.bytes().next()?;
     let level = match mark {
         b'=' => 1,
@@ -116,7 +116,7 @@ pub(super) fn underline(rest: &str) -> Option<usize> {
 }
 
 /// Whether a line is a rule across the page such as `***` or `- - -`.
-pub(super) fn is_rule(rest: &str) -> bool {
+pub(crate) fn is_rule(rest: &str) -> bool {
     let Some(mark @ (b'-' | b'*' | b'_')) = rest.bytes().next() else {
         return false;
     };
@@ -132,13 +132,13 @@ pub(super) fn is_rule(rest: &str) -> bool {
 }
 
 /// What stands after the marker of a bulleted list item.
-pub(super) fn bullet(rest: &str) -> Option<&str> {
+pub(crate) fn bullet(rest: &str) -> Option<&str> {
     let text = rest.strip_prefix(['-', '*', '+'])?;
     (text.is_empty() || starts_blank(text)).then_some(text)
 }
 
 /// Marker (`12.`, `3)`) and text of a numbered list item.
-pub(super) fn numbered(rest: &str) -> Option<(&str, &str)> {
+pub(crate) fn numbered(rest: &str) -> Option<(&str, &str)> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (marker, text) = rest.split_at_checked(digits + 1)?;
     let is_marker = (1..=9).contains(&digits) && marker.ends_with(['.', ')']);
