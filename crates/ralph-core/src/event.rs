@@ -211,6 +211,53 @@ pub enum EventKind {
         /// Until when, where that is known.
         until: Option<Timestamp>,
     },
+    /// A failed task got a fix task.
+    FixCreated {
+        /// The failed task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The fix task's key.
+        fix: String,
+        /// Its title.
+        fix_title: String,
+        /// The failure it is to mend.
+        failure: Box<crate::recovery::Failure>,
+    },
+    /// An agent asked for a change of the plan.
+    PlanChange {
+        /// The task it was at.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// What kind of change; none where it could not be read.
+        kind: Option<String>,
+        /// Why the agent wants it.
+        reasoning: String,
+        /// Keys of the tasks that were added.
+        added: Vec<String>,
+        /// Why it was refused.
+        refusal: Option<String>,
+    },
+    /// A task was given up: what there is to say about it, line by line.
+    GivenUp {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The lines.
+        lines: Vec<String>,
+    },
+    /// A plan's file was read again because somebody changed it.
+    PlanFileRead {
+        /// The file.
+        path: String,
+        /// New tasks.
+        added: usize,
+        /// Tasks whose text changed.
+        updated: usize,
+        /// Tasks that somebody ticked off.
+        finished: usize,
+        /// Tasks that are no longer in it.
+        removed: usize,
+    },
     /// Something a person should know.
     Warning {
         /// What.
@@ -310,6 +357,10 @@ impl EventKind {
             Self::Skipped { .. } => "skipped",
             Self::HandedOver { .. } => "handed_over",
             Self::Waiting { .. } => "waiting",
+            Self::FixCreated { .. } => "fix_created",
+            Self::PlanChange { .. } => "plan_change",
+            Self::GivenUp { .. } => "given_up",
+            Self::PlanFileRead { .. } => "plan_file_read",
             Self::Warning { .. } => "warning",
             Self::LearningsTidied { .. } => "learnings_tidied",
             Self::Interrupted { .. } => "interrupted",

@@ -43,8 +43,8 @@ pub struct Git {
     dir: PathBuf,
     /// That directory below the repository's root, with a slash at the end; empty at the root.
     prefix: String,
-    /// A further file of Ralph's own, below that directory.
-    own: Option<String>,
+    /// Further files of Ralph's own, below that directory.
+    own: Vec<String>,
 }
 
 fn head_of(git_dir: &Path) -> Option<String> {
@@ -93,14 +93,14 @@ impl Git {
         Some(Self {
             dir: dir.to_owned(),
             prefix,
-            own: None,
+            own: Vec::new(),
         })
     }
 
-    /// Leaves a further file out of what attempts changed: Ralph writes it too.
+    /// Leaves further files out of what attempts changed: Ralph writes them too.
     #[must_use]
-    pub fn without(mut self, own: Option<&str>) -> Self {
-        self.own = own.map(str::to_owned);
+    pub fn without(mut self, own: Vec<String>) -> Self {
+        self.own = own;
         self
     }
 
@@ -179,7 +179,7 @@ impl Git {
     fn own_path(&self, path: &str) -> Option<String> {
         let path = path.strip_prefix(&self.prefix)?;
         let own = OWN.iter().any(|own| path.starts_with(own))
-            || self.own.as_deref() == Some(path)
+            || self.own.iter().any(|own| own == path)
             || is_temporary(path);
         (!own).then(|| path.to_owned())
     }

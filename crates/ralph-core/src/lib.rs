@@ -38,6 +38,7 @@ pub mod fingerprint;
 pub mod gate;
 pub mod git;
 pub mod host;
+pub mod import;
 mod markdown;
 pub mod model;
 pub mod modification;

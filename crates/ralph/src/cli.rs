@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    analyze, breaker, completions, config, context, demo, doctor, failures, fingerprint, guard,
-    history, init, learnings, logs, man, replay, run, stats, status, task,
+    analyze, breaker, completions, config, context, demo, doctor, export, failures, fingerprint,
+    guard, history, import, init, learnings, logs, man, replay, run, stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -38,6 +38,8 @@ pub enum Command {
     Demo(demo::Args),
     #[command(hide = true)]
     DemoAgent(demo::agent::Args),
+    Import(import::Args),
+    Export(export::Args),
     /// Look at the plan and change it.
     #[command(subcommand)]
     Task(task::Command),

@@ -137,10 +137,10 @@ fn docs_promises_name_tests_that_exist() {
 }
 
 /// The groups of rules.
-const RULES: [&str; 28] = [
+const RULES: [&str; 37] = [
     "plan", "out", "sig", "rep", "lsg", "dif", "sug", "dia", "cap", "sch", "ctx", "att", "lrn",
     "loop", "phf", "bud", "life", "str", "fp", "ext", "exit", "cli", "file", "rcp", "brk", "pau",
-    "ana", "agm",
+    "ana", "agm", "imp", "rcl", "rcd", "rcg", "rci", "rcs", "rcx", "rch", "mod",
 ];
 
 fn collect(dir: &Path, source: &mut String) {

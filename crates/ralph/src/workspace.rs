@@ -7,12 +7,15 @@ use std::time::Duration;
 use ralph_core::clock::{Clock, SystemClock};
 use ralph_core::engine::Recovery;
 use ralph_core::host::ThisHost;
+use ralph_core::import::{self, STATE_JSON};
 use ralph_core::model::{Task, Timestamp};
+use ralph_core::plan_files::Format;
 use ralph_core::project::Project;
-use ralph_core::store::{PlanStore, SqliteStore};
+use ralph_core::spec::state_json::SpecState;
+use ralph_core::store::{PlanStore, SourceStore, SqliteStore};
 
 use crate::command_error::CommandError;
-use crate::settings::Settings;
+use crate::settings::{Settings, Value};
 
 /// Everything in `.ralph/` is the machine's own, except what people write for agents.
 pub const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
@@ -53,7 +56,16 @@ impl Workspace {
 
     /// The settings in force, flags not included.
     pub fn settings(&self) -> Result<Settings, CommandError> {
-        Settings::load(&self.project.config(), env::vars_os())
+        let mut settings = Settings::load(&self.project.config(), env::vars_os())?;
+        for source in self.store.sources()? {
+            let path = self.project.root().join(&source.path);
+            if source.format == Format::TasksMd.as_str()
+                && let Ok(Some(state)) = import::state(&path)
+            {
+                apply_state(&mut settings, &state, &source.path);
+            }
+        }
+        Ok(settings)
     }
 
     /// Records tries whose process died, so that their tasks can be changed.
@@ -81,6 +93,30 @@ impl Workspace {
     /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
         Ok(self.store.task(name)?)
+    }
+}
+
+/// What a spec's state file says of how it is to be run.
+fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
+    let file = match tasks.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{STATE_JSON}"),
+        None => STATE_JSON.to_owned(),
+    };
+    if state.recovery_mode {
+        settings.set_spec("recovery", "enabled", Value::Flag(true), &file);
+    }
+    for (section, name, number) in [
+        (
+            "recovery",
+            "max_fix_tasks_per_original",
+            state.max_fix_tasks_per_original,
+        ),
+        ("recovery", "max_fix_task_depth", state.max_fix_task_depth),
+        ("run", "max_attempts", state.max_task_iterations),
+    ] {
+        if let Some(number) = number {
+            settings.set_spec(section, name, Value::Count(number as u64), &file);
+        }
     }
 }
 

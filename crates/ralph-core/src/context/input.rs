@@ -1,5 +1,7 @@
 //! What a prompt is made from: plain data, already chosen and ranked by the caller.
 
+use super::further::FurtherPart;
+
 /// The task's own part of the prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskPart {
@@ -9,6 +11,12 @@ pub struct TaskPart {
     pub title: String,
     /// The task's description: the user's text, shown as it is.
     pub description: String,
+    /// When its author calls it done: the user's text.
+    pub done_when: Option<String>,
+    /// The commit message its author wishes.
+    pub commit: Option<String>,
+    /// Further sections, safe to show.
+    pub further: Vec<FurtherPart>,
     /// The task above this one, if any.
     pub parent: Option<ParentPart>,
     /// Dependencies that are done, in plan order.

@@ -14,6 +14,7 @@ mod attempt;
 mod attempts;
 mod budget;
 mod explain;
+mod further;
 mod input;
 mod learnings;
 mod limits;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use budget::{RenderedMemory, render_memory};
 pub use explain::{Explanation, LeftOut, SectionUse};
+pub use further::{FailureToMend, FurtherPart, failure_to_mend, refused_changes};
 pub use input::{
     AttemptReport, LoopStatus, Memory, ParentPart, PastAttempt, PhaseFailure, Prerequisite,
     ShownLearning, TaskPart,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::further::FurtherPart;
 use super::input::TaskPart;
 use super::neutral::{inert_line, one_line};
 use super::templates::{Template, TemplateError};
@@ -12,6 +13,9 @@ struct Data<'a> {
     id: String,
     title: String,
     description: &'a str,
+    done_when: Option<String>,
+    commit: Option<String>,
+    further: &'a [FurtherPart],
     parent: Option<ParentData<'a>>,
     prerequisites: Vec<PrerequisiteData>,
     specs_dir: Option<String>,
@@ -34,7 +38,7 @@ struct PrerequisiteData {
 /// Renders the prompt of an attempt. `memory` is [`RenderedMemory::text`], or empty for none, of
 /// which the prompt then bears no trace. The prompt ends with exactly one line end.
 ///
-/// A template may use `id`, `title`, `description`, `parent.title`, `parent.description`,
+/// A template may use `id`, `title`, `description`, `done_when`, `commit`, `further` (each with `title`, `text`), `parent.title`, `parent.description`,
 /// `prerequisites` (each with `id`, `title`, `summary`), `specs_dir` and `memory`.
 ///
 /// Descriptions are the user's own words and stay as they are, but for line ends behind them.
@@ -58,6 +62,9 @@ pub fn render_task(
         id: one_line(&task.id),
         title: one_line(&task.title),
         description: body(&task.description),
+        done_when: task.done_when.as_deref().and_then(non_blank).map(one_line),
+        commit: task.commit.as_deref().and_then(non_blank).map(one_line),
+        further: &task.further,
         parent: task.parent.as_ref().map(|parent| ParentData {
             title: one_line(&parent.title),
             description: body(&parent.description),

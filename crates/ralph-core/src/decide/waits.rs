@@ -120,18 +120,27 @@ pub fn unmet_outside(plan: &[PlanNode], scope: &Scope) -> Vec<TaskId> {
 struct Index<'a> {
     by_id: HashMap<&'a TaskId, &'a PlanNode>,
     children: HashMap<&'a TaskId, Vec<&'a PlanNode>>,
+    made_for: HashMap<&'a TaskId, Vec<&'a PlanNode>>,
 }
 
 impl<'a> Index<'a> {
     fn of(plan: &'a [PlanNode]) -> Self {
         let by_id = plan.iter().map(|node| (&node.id, node)).collect();
         let mut children: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
+        let mut made_for: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
         for node in plan {
             if let Some(parent) = &node.parent {
                 children.entry(parent).or_default().push(node);
             }
+            if let Some(task) = &node.made_for {
+                made_for.entry(task).or_default().push(node);
+            }
         }
-        Self { by_id, children }
+        Self {
+            by_id,
+            children,
+            made_for,
+        }
     }
 
     /// The tasks of a scope.
@@ -144,13 +153,9 @@ impl<'a> Index<'a> {
         let mut queue: Vec<&TaskId> = roots.iter().collect();
         while let Some(id) = queue.pop() {
             if covered.insert(id) {
-                queue.extend(
-                    self.children
-                        .get(id)
-                        .into_iter()
-                        .flatten()
-                        .map(|node| &node.id),
-                );
+                for nodes in [self.children.get(id), self.made_for.get(id)] {
+                    queue.extend(nodes.into_iter().flatten().map(|node| &node.id));
+                }
             }
         }
         covered
@@ -203,6 +208,7 @@ mod tests {
             parent: parent.map(TaskId::from_stored),
             depends_on: deps.iter().map(|id| TaskId::from_stored(*id)).collect(),
             own_work: false,
+            made_for: None,
         }
     }
 

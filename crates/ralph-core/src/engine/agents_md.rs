@@ -11,7 +11,7 @@ use crate::agents_md::{
     collapsed, read, reconcile, write,
 };
 use crate::event::EventKind;
-use crate::files::{Lock, Swap, recover};
+use crate::files::{Lock, Swap, digest, recover};
 use crate::model::{LearningId, NewLearning, Source, Timestamp};
 use crate::store::{ConfirmedWrite, LearningCounts};
 use crate::text::mask_secrets;
@@ -484,13 +484,4 @@ pub(super) type Stamp = Option<(SystemTime, u64)>;
 fn stamp(path: &Path) -> Stamp {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.modified().ok()?, meta.len()))
-}
-
-/// What a text looks like, in a few characters: FNV-1a, for what is stored must mean the same to every build.
-fn digest(text: &str) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{hash:016x}")
 }

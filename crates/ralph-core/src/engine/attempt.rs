@@ -4,6 +4,7 @@ use super::agents_md::Moment;
 use super::finding::{Finding, told};
 use super::judge::{Judged, Precheck};
 use super::next::{Culprit, Step};
+use super::plan_files::LogNews;
 use super::prompt::{Prompt, Prompter};
 use super::run::{EngineError, Run};
 use super::session::Session;
@@ -32,6 +33,11 @@ impl Run<'_, '_> {
                 return Ok(Step::Continue);
             }
         };
+        let now_at = LogNews {
+            current: Some(format!("{} {}", claimed.task.name(), claimed.task.title)),
+            ..LogNews::default()
+        };
+        self.sync_plan_files(Some(&claimed.task.id), &now_at)?;
         let tree_before = self.look_at_tree()?;
         let (start, log) = self.begin(&claimed, &token, &prompt)?;
         let mut session = self.call_agent(&claimed, &prompt, log)?;
@@ -63,6 +69,17 @@ impl Run<'_, '_> {
         let verdict = told(verdict, gate.as_ref(), report.as_ref());
         let learnings = capture::learnings(&signals.learnings);
         let learnt = !learnings.is_empty();
+        let mut log = LogNews {
+            learnings: learnings.iter().map(|one| one.content.clone()).collect(),
+            ..LogNews::default()
+        };
+        if let Some(report) = &report {
+            log.learnings.push(format!(
+                "Task {} failed: {}",
+                claimed.task.name(),
+                report.why_it_failed
+            ));
+        }
         let resets_at = resets_at(&session.report);
         let finding = Finding {
             started_at: start.started_at.unwrap_or_else(|| self.engine.clock.now()),
@@ -82,6 +99,7 @@ impl Run<'_, '_> {
         };
         let metrics = self.store_finding(&claimed, &token, finding)?;
         self.sync_after(failed, learnt)?;
+        self.sync_plan_files(Some(&claimed.task.id), &log)?;
         self.refresh_state()?;
         match self.next_step(&verdict, culprit, resets_at)? {
             Step::Continue if failed => self.after_failure(&claimed.task, &metrics),

@@ -100,7 +100,8 @@ impl Run<'_, '_> {
             stuck: course(&tries, policy).stuck,
             tried: tried.as_deref(),
         };
-        let after = after_attempt(&claimed.metrics, &verdict, &said, policy);
+        let mut after = after_attempt(&claimed.metrics, &verdict, &said, policy);
+        let mending = self.mending(claimed, &finding, &mut after)?;
         let ended_at = self.engine.clock.now();
         let (status, reason) = match &after.next {
             TaskNext::Done => (Status::Done, None),
@@ -170,17 +171,24 @@ impl Run<'_, '_> {
             metrics: after.metrics,
             next: after.next,
             gave_up: after.gave_up,
+            fix: mending.fix,
+            recovery_end: mending.end,
+            changes: mending.changes,
             breaker_threshold: self.engine.settings.breaker.threshold,
             own_work: finding.own_work,
             start: finding.start,
             events: vec![event.clone()],
         };
         self.engine.store.capture(&capture, self.engine.random)?;
+        self.tell_of_changes(&claimed.task, capture.changes.len())?;
         // A parent's own gate is no attempt of an agent: it uses up no limit.
         if verdict.counted && !capture.own_work {
             self.attempts += 1;
         }
         self.engine.observer.event(&event);
+        for kind in mending.events {
+            self.tell(kind)?;
+        }
         self.show_progress()?;
         Ok(capture.metrics)
     }

@@ -2,11 +2,12 @@
 
 use super::run::{EngineError, Run, millis};
 use super::session::Session;
+use crate::capture;
 use crate::decide::claims_done;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::GateView;
 use crate::gate::{self, Gate, GateProgress, GateResult};
-use crate::model::{GateOutcome, GateRecord, GitRecord};
+use crate::model::{GateOutcome, GateRecord, GitRecord, MarkSource};
 use crate::signals::Signals;
 use crate::store::Claimed;
 
@@ -30,6 +31,7 @@ impl Run<'_, '_> {
             GateResult::Interrupted => Ok(Judged::Interrupted),
             GateResult::Broken(why) => Ok(Judged::Broken(why)),
             GateResult::Ran(record) => {
+                let record = self.mended(claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
                 Ok(Judged::Ran(GateRecord {
                     touched: gate::touched(&command, changed),
@@ -37,6 +39,27 @@ impl Run<'_, '_> {
                 }))
             }
         }
+    }
+
+    /// A fix task has done its work when its original's gate fails in another way than before.
+    fn mended(&self, claimed: &Claimed, record: GateRecord) -> Result<GateRecord, EngineError> {
+        if record.outcome != GateOutcome::Failed {
+            return Ok(record);
+        }
+        let Some(link) = self.engine.store.fix_link(&claimed.task.id)? else {
+            return Ok(record);
+        };
+        let mark = capture::mark_of(&record.output, MarkSource::Gate);
+        if link.coarse == mark.map(|mark| mark.coarse) {
+            return Ok(record);
+        }
+        let note =
+            "\n(Ralph: it fails in another way than the failure to mend, so that one is mended.)";
+        Ok(GateRecord {
+            outcome: GateOutcome::Passed,
+            output_tail: format!("{}{note}", record.output_tail),
+            ..record
+        })
     }
 
     /// The task's gate, else the project's; none when gates are off.

@@ -8,8 +8,9 @@ use super::recall::{Recalled, question, recall};
 use crate::adaptive::TaskView;
 use crate::agent::Agent;
 use crate::context::{
-    AttemptReport, Explanation, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
-    ShownLearning, TaskPart, Template, TemplateError, render_memory, render_task,
+    AttemptReport, Explanation, FailureToMend, FurtherPart, LoopStatus, Memory, ParentPart,
+    PastAttempt, Prerequisite, ShownLearning, TaskPart, Template, TemplateError, failure_to_mend,
+    refused_changes, render_memory, render_task,
 };
 use crate::decide::{
     Course, Decision, FailedTry, ModelQuestion, Worth, choose_model, course, is_planning,
@@ -19,6 +20,7 @@ use crate::model::{
     ChosenBy, FailureMark, LearningId, MarkSource, ModelChoice, NO_MODEL, Recent, Status, Task,
     TaskMetrics, Timestamp,
 };
+use crate::modification;
 use crate::project::Project;
 use crate::recall::{Candidate, RecallPolicy};
 use crate::store::{PastFailure, RunRates, Store, StoreError};
@@ -103,6 +105,10 @@ fn template(
     }
 }
 
+/// What a stuck task's agent may do besides trying again.
+const SPLIT_HINT: &str = "If the task is too large or something must be done first, ask for a change of the plan: \
+    TASK_MODIFICATION_REQUEST with SPLIT_TASK or ADD_PREREQUISITE, as the rules say.";
+
 /// Failures of other tasks of the phase that a prompt may show.
 const MOST_PHASE_FAILURES: u32 = 100;
 
@@ -130,6 +136,8 @@ struct RulesData<'a> {
     models: &'a [String],
     verify: Option<&'a str>,
     files: &'a [String],
+    recovery: bool,
+    changes: Option<&'static str>,
 }
 
 impl Prompter<'_> {
@@ -147,12 +155,16 @@ impl Prompter<'_> {
         let asked = agents_attempts(&failures, metrics);
         let (decision, view) = self.decide(task, metrics, asked, &tries, &course)?;
         let choice = decision.choice;
-        let further_lines = stance(
+        let mut further_lines = stance(
             &course,
             approaches(in_a_row(&failures, metrics))
                 .iter()
                 .map(String::as_str),
         );
+        let stuck = metrics.stuck || course.stuck;
+        if stuck {
+            further_lines.push(SPLIT_HINT.to_owned());
+        }
         let task_data = self.task_part(task)?;
         let recalled = self.recall(task, &task_data, failures.last())?;
         let memory = Memory {
@@ -170,7 +182,7 @@ impl Prompter<'_> {
                 run_total: rates.counted,
                 model: choice.model.clone(),
                 rationale: choice.rationale.clone(),
-                stuck: metrics.stuck || course.stuck,
+                stuck,
                 further_lines,
             },
             phase_failures: self.store.phase_failures(&task.id, MOST_PHASE_FAILURES)?,
@@ -179,7 +191,7 @@ impl Prompter<'_> {
         let rendered = render_memory(&memory, &self.settings.memory);
         let template = &self.templates.task;
         let task_part = render_task(&task_data, &rendered.text, template)?;
-        let rules = self.rules(task)?;
+        let rules = self.rules(task, stuck)?;
         Ok(Prompt {
             choice,
             ask_human: decision.ask_human,
@@ -276,7 +288,7 @@ impl Prompter<'_> {
         Ok((choose_model(&question), task_view(&question)))
     }
 
-    fn rules(&self, task: &Task) -> Result<String, PromptError> {
+    fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {
         let gate = &self.settings.gate;
         let verify = task
             .verify
@@ -289,6 +301,8 @@ impl Prompter<'_> {
             models: self.agent.ladder(),
             verify,
             files: &task.files,
+            recovery: self.settings.recovery.enabled,
+            changes: may_change.then(modification::instructions),
         })?)
     }
 
@@ -325,10 +339,43 @@ impl Prompter<'_> {
             id: task.id.to_string(),
             title: task.title.clone(),
             description: task.description.clone(),
+            done_when: task.done_when.clone(),
+            commit: task.commit.clone(),
+            further: self.further(task)?,
             parent,
             prerequisites,
             specs_dir: self.project.specs(),
         })
+    }
+}
+
+impl Prompter<'_> {
+    /// The failure a fix task is to mend, and changes of the plan that were asked for in vain.
+    fn further(&self, task: &Task) -> Result<Vec<FurtherPart>, PromptError> {
+        let mut parts = Vec::new();
+        if let Some(link) = self.store.fix_link(&task.id)?
+            && let Some(original) = &link.original
+        {
+            let original = self.store.task(original.as_str())?;
+            let failure = self.store.failures(&original.id)?.pop();
+            let gate_output = self.store.last_gate_output(&original.id)?;
+            let report = failure.and_then(|failure| past_attempt(failure).report);
+            parts.push(failure_to_mend(&FailureToMend {
+                name: original.name(),
+                title: &original.title,
+                report: report.as_ref(),
+                gate_output: gate_output.as_deref(),
+            }));
+        }
+        let changes = self.store.plan_changes(&task.id)?;
+        let last = changes.last().map(|change| change.attempt_number);
+        let refused: Vec<_> = changes
+            .into_iter()
+            .filter(|change| Some(change.attempt_number) == last)
+            .filter_map(|change| Some((change.kind, change.refusal?)))
+            .collect();
+        parts.extend(refused_changes(&refused));
+        Ok(parts)
     }
 }
 

@@ -16,7 +16,9 @@ use crate::event::{EventKind, Observer, RunEvent, WORKER};
 use crate::exit::RunExit;
 use crate::git::{Git, Snapshot};
 use crate::host::Host;
+use crate::import::{PROGRESS_MD, STATE_JSON};
 use crate::model::{RunId, TaskId, Timestamp, Token};
+use crate::plan_files::Format;
 use crate::project::Project;
 use crate::store::{
     ClaimRequest, Claimed, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store, StoreError,
@@ -141,6 +143,8 @@ pub(super) struct Run<'e, 'a> {
     pub agents_md_known: Option<super::agents_md::Together>,
     /// Tries of dead runs were found; until when their agents may have written anything.
     pub lost_until: Option<Timestamp>,
+    /// The files of imported specs.
+    pub plan_files: super::plan_files::PlanFiles,
     /// The lines of the last analysis.
     pub analysis: Option<Vec<String>>,
     /// Tasks that a person resumed when they were stuck, and their failures then.
@@ -181,7 +185,16 @@ impl<'e, 'a> Run<'e, 'a> {
         let now = engine.clock.now();
         let id = RunId::from_random((engine.random)() as u32);
         let owner = engine.host.owner();
-        let own = engine.settings.agents_md.as_deref();
+        let mut own: Vec<String> = engine.settings.agents_md.iter().cloned().collect();
+        for source in engine.store.sources()? {
+            let beside = |name: &str| match source.path.rsplit_once('/') {
+                Some((folder, _)) => format!("{folder}/{name}"),
+                None => name.to_owned(),
+            };
+            if source.format == Format::TasksMd.as_str() {
+                own.extend([beside(PROGRESS_MD), beside(STATE_JSON), source.path.clone()]);
+            }
+        }
         let git = Git::discover(engine.work_tree).map(|git| git.without(own));
         let templates = Templates::load(engine.project)?;
         let mut run = Self {
@@ -206,6 +219,7 @@ impl<'e, 'a> Run<'e, 'a> {
             agents_md_secret_told: false,
             agents_md_known: None,
             lost_until: None,
+            plan_files: super::plan_files::PlanFiles::default(),
             analysis: None,
             resumed: HashMap::new(),
         };
@@ -245,6 +259,7 @@ impl<'e, 'a> Run<'e, 'a> {
     /// The loop: claim, attempt, decide, again.
     fn go(&mut self) -> Result<StopRun, EngineError> {
         self.recover_lost()?;
+        self.open_plan_files()?;
         self.probe()?;
         self.write_state(None)?;
         self.sync_agents_md(Moment::Before)?;
@@ -397,6 +412,7 @@ impl<'e, 'a> Run<'e, 'a> {
         // Whoever interrupts a run wants it to end.
         if !matches!(stop.exit, RunExit::Interrupted(_)) {
             self.tidy_learnings()?;
+            self.sync_plan_files(None, &super::plan_files::LogNews::default())?;
             self.sync_agents_md(Moment::After)?;
         }
         let now = self.engine.clock.now();

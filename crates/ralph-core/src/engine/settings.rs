@@ -51,12 +51,23 @@ pub struct RunSettings {
     pub backoff: Duration,
     /// The longest such wait.
     pub backoff_cap: Duration,
+    /// Fix tasks for failed ones.
+    pub recovery: RecoverySettings,
     /// The memory part of the prompt.
     pub memory: Limits,
     /// AGENTS.md below the work tree; none where it is not to be kept.
     pub agents_md: Option<String>,
     /// How long a claim is believed without a sign of life; for other hosts.
     pub lease: Duration,
+}
+
+/// Whether and how far failed tasks get fix tasks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoverySettings {
+    /// Whether they do.
+    pub enabled: bool,
+    /// How many.
+    pub limits: crate::recovery::Limits,
 }
 
 /// When the circuit breaker opens, and what follows.
@@ -146,6 +157,7 @@ impl Default for RunSettings {
             service_retries: 4,
             backoff: Duration::from_secs(2),
             backoff_cap: Duration::from_secs(5 * 60),
+            recovery: RecoverySettings::default(),
             memory: Limits::default(),
             agents_md: Some("AGENTS.md".into()),
             lease: Duration::from_secs(60),

@@ -55,6 +55,22 @@ fn permissions(path: &Path) -> std::fs::Permissions {
     )
 }
 
+/// What a text looks like, in a few characters: FNV-1a, for what is stored must mean the same to every build.
+#[must_use]
+pub fn digest(text: &str) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
+}
+
+/// The same for large texts: eight bytes at a time.
+#[must_use]
+pub fn quick_digest(text: &str) -> String {
+    format!("{:016x}", swap::mark(text.as_bytes()))
+}
+
 /// A lock between processes, held until it is dropped; also when its holder dies.
 #[derive(Debug)]
 pub struct Lock {

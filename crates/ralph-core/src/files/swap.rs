@@ -180,7 +180,7 @@ fn parse_name(name: &OsStr, path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Enough to recognise a text by: FNV-1a over words of eight bytes.
-fn mark(bytes: &[u8]) -> u64 {
+pub(super) fn mark(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64;
     for chunk in bytes.chunks(8) {
         let mut word = [0; 8];

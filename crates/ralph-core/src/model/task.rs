@@ -100,6 +100,12 @@ pub struct Task {
     pub verify: Option<String>,
     /// Files it is about.
     pub files: Vec<String>,
+    /// When its author calls it done.
+    pub done_when: Option<String>,
+    /// The commit message its author wishes.
+    pub commit: Option<String>,
+    /// What its author marked it with: `P`, `VERIFY`, `FIX 1.3`.
+    pub markers: Vec<String>,
     /// The model it asks for.
     pub model: Option<String>,
     /// Counted attempts so far.
@@ -146,6 +152,12 @@ pub struct NewTask {
     pub priority: i64,
     /// The model it asks for.
     pub model: Option<String>,
+    /// When its author calls it done.
+    pub done_when: Option<String>,
+    /// The commit message its author wishes.
+    pub commit: Option<String>,
+    /// What its author marked it with.
+    pub markers: Vec<String>,
 }
 
 /// A change to a task; `None` leaves a field, an inner `None` clears it.
@@ -169,6 +181,12 @@ pub struct TaskEdit {
     pub priority: Option<i64>,
     /// New model, or none.
     pub model: Option<Option<String>>,
+    /// New condition, or none.
+    pub done_when: Option<Option<String>>,
+    /// New commit message, or none.
+    pub commit: Option<Option<String>>,
+    /// New markers.
+    pub markers: Option<Vec<String>>,
 }
 
 impl TaskEdit {

@@ -18,6 +18,20 @@ pub enum Format {
     Lines,
 }
 
+impl Format {
+    /// Its name, as it is stored and shown.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TasksMd => "tasks_md",
+            Self::Checklist => "checklist",
+            Self::Prd => "prd",
+            Self::Gsd => "gsd",
+            Self::Lines => "jsonl",
+        }
+    }
+}
+
 /// Tells the format of a file by its name and text. Whether the text is a tasks.md is for the
 /// reader of those to say.
 #[must_use]

@@ -38,8 +38,12 @@ pub struct DraftTask {
     pub markers: Vec<String>,
     /// Lower numbers first.
     pub priority: i64,
+    /// The model it asks for.
+    pub model: Option<String>,
     /// Whether the file calls it done.
     pub done: bool,
+    /// Whether it calls it left out.
+    pub skipped: bool,
     /// The task this one is to mend.
     pub fix_of: Option<String>,
     /// Where it begins, counted from 1.

@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! name and text ─► detect ─┬─► checklist   any Markdown list with checkboxes
+//!                          ├─► tasks_md    specs, which are also edited
+//!                          ├─► lines       what `ralph export` wrote
 //!                          ├─► prd         prd.json and its user stories      ─► Draft
 //!                          └─► gsd         .planning/ of get-shit-done
 //! ```
@@ -18,9 +20,11 @@ mod detect;
 mod draft;
 pub mod gsd;
 mod key;
+pub mod lines;
 mod markdown;
 mod phase;
 pub mod prd;
+pub mod tasks_md;
 mod text;
 
 pub use detect::{Format, detect};

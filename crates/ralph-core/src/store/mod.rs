@@ -5,6 +5,8 @@ mod agents_md;
 mod experience;
 mod learnings;
 mod records;
+mod recovery;
+mod sources;
 mod sqlite;
 
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ pub use agents_md::*;
 pub use experience::*;
 pub use learnings::*;
 pub use records::*;
+pub use recovery::*;
+pub use sources::*;
 pub use sqlite::SqliteStore;
 
 use crate::analysis::Fact;
@@ -265,11 +269,27 @@ pub trait HistoryStore {
 
 /// Everything a store can do.
 pub trait Store:
-    PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + AgentsMdStore + Send
+    PlanStore
+    + RunStore
+    + HistoryStore
+    + LearningStore
+    + ExperienceStore
+    + AgentsMdStore
+    + SourceStore
+    + RecoveryStore
+    + Send
 {
 }
 
 impl<T> Store for T where
-    T: PlanStore + RunStore + HistoryStore + LearningStore + ExperienceStore + AgentsMdStore + Send
+    T: PlanStore
+        + RunStore
+        + HistoryStore
+        + LearningStore
+        + ExperienceStore
+        + AgentsMdStore
+        + SourceStore
+        + RecoveryStore
+        + Send
 {
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Lesson;
+use super::{Lesson, NewFix, PlanChange, RecoveryEnd};
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
@@ -34,6 +34,24 @@ pub struct PlanCounts {
 }
 
 impl PlanCounts {
+    /// One task went from a status to another.
+    pub fn moved(&mut self, from: Status, to: Status) {
+        let count = self.of(from);
+        *count = count.saturating_sub(1);
+        *self.of(to) += 1;
+    }
+
+    fn of(&mut self, status: Status) -> &mut u64 {
+        match status {
+            Status::Pending => &mut self.pending,
+            Status::InProgress => &mut self.in_progress,
+            Status::Done => &mut self.done,
+            Status::Failed => &mut self.failed,
+            Status::Blocked => &mut self.blocked,
+            Status::Skipped => &mut self.skipped,
+        }
+    }
+
     /// Tasks that need no more work.
     pub fn finished(&self) -> u64 {
         self.done + self.skipped
@@ -55,6 +73,8 @@ pub struct PlanNode {
     pub depends_on: Vec<TaskId>,
     /// Its own gate failed after its children were done.
     pub own_work: bool,
+    /// The task that Ralph made it for, to mend it or on its agent's wish.
+    pub made_for: Option<TaskId>,
 }
 
 impl PlanNode {
@@ -402,6 +422,12 @@ pub struct Capture {
     pub next: TaskNext,
     /// It goes to a human because it failed too often.
     pub gave_up: bool,
+    /// The fix task that the failure asks for.
+    pub fix: Option<NewFix>,
+    /// A recovery that ends with it, without success.
+    pub recovery_end: Option<RecoveryEnd>,
+    /// Changes of the plan that the agent asked for.
+    pub changes: Vec<PlanChange>,
     /// Failures in a row, over all tasks, that may open the breaker.
     pub breaker_threshold: u32,
     /// A parent's own gate failed: it is now to be worked on itself.

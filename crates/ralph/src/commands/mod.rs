@@ -7,10 +7,12 @@ pub mod config;
 pub mod context;
 pub mod demo;
 pub mod doctor;
+pub mod export;
 pub mod failures;
 pub mod fingerprint;
 pub mod guard;
 pub mod history;
+pub mod import;
 pub mod init;
 pub mod learnings;
 pub mod logs;
@@ -29,6 +31,8 @@ pub fn dispatch(cli: Cli) -> CommandResult {
     let dir = cli.dir.as_deref();
     match cli.command {
         Command::Init(args) => init::run(dir, &args),
+        Command::Import(args) => import::run(dir, &args),
+        Command::Export(args) => export::run(dir, &args),
         Command::Doctor(args) => doctor::run(dir, &args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoAgent(args) => demo::agent::run(&args),

@@ -257,21 +257,21 @@ pub const KEYS: &[Key] = &[
         "15m",
         "How long `wait` waits before it probes.",
     ),
-    later(
+    key(
         "recovery",
         "enabled",
         Kind::Flag,
         "false",
         "Whether a failed task gets a fix task.",
     ),
-    later(
+    key(
         "recovery",
         "max_fix_tasks_per_original",
         Kind::Count,
         "3",
         "Fix tasks one task may get.",
     ),
-    later(
+    key(
         "recovery",
         "max_fix_task_depth",
         Kind::Count,

@@ -1,4 +1,5 @@
-//! Settings in layers: flags win over the environment, that over `.ralph.toml`, that over defaults.
+//! Settings in layers: flags win over the environment, that over an imported spec's state file, that over
+//! `.ralph.toml`, that over defaults.
 
 mod agents;
 pub mod duration;
@@ -22,6 +23,8 @@ pub enum Source {
     Default,
     /// `.ralph.toml`.
     File,
+    /// The state file of an imported spec.
+    Spec(String),
     /// An environment variable.
     Environment(String),
     /// The command line.
@@ -33,7 +36,7 @@ impl std::fmt::Display for Source {
         match self {
             Self::Default => f.write_str("default"),
             Self::File => f.write_str(".ralph.toml"),
-            Self::Environment(name) => f.write_str(name),
+            Self::Spec(path) | Self::Environment(path) => f.write_str(path),
             Self::Flag => f.write_str("command line"),
         }
     }
@@ -97,6 +100,26 @@ impl Settings {
         self.values
             .get(&(section, name))
             .and_then(|setting| setting.value.as_ref())
+    }
+
+    /// Puts what a spec's state file says above `.ralph.toml` and below the rest.
+    pub fn set_spec(
+        &mut self,
+        section: &'static str,
+        name: &'static str,
+        value: Value,
+        path: &str,
+    ) {
+        let above = self
+            .values
+            .get(&(section, name))
+            .is_some_and(|known| matches!(known.source, Source::Environment(_) | Source::Flag));
+        if !above {
+            let source = Source::Spec(path.to_owned());
+            let value = Some(value);
+            self.values
+                .insert((section, name), Setting { value, source });
+        }
     }
 
     /// Puts a flag's value above everything.

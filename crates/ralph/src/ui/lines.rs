@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::agent::Activity;
-use ralph_core::event::{AttemptFinished, EventKind, RunEvent};
+use ralph_core::event::{AttemptFinished, EventKind, RunEvent, TaskRef};
 use ralph_core::model::{GateOutcome, LearningId, Outcome, Status};
 use ralph_core::store::Merged;
 
@@ -89,6 +89,41 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 .unwrap_or_default();
             Some(paint(YELLOW, format_args!("… waiting for {reason}{until}")))
         }
+        EventKind::FixCreated {
+            task,
+            fix,
+            fix_title,
+            ..
+        } => Some(format!(
+            "{} {fix} {fix_title}  (first, then {} again)",
+            paint(YELLOW, "+"),
+            task.name()
+        )),
+        EventKind::PlanChange {
+            task,
+            kind,
+            added,
+            refusal,
+            ..
+        } => Some(plan_change(
+            task,
+            kind.as_deref(),
+            added,
+            refusal.as_deref(),
+        )),
+        EventKind::GivenUp { lines, .. } => Some(given_up(lines)),
+        EventKind::PlanFileRead {
+            path,
+            added,
+            updated,
+            finished,
+            removed,
+        } => Some(paint(
+            DIM,
+            format_args!(
+                "{path} was changed: {added} added, {updated} updated, {finished} ticked off, {removed} no longer in it"
+            ),
+        )),
         EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::LearningsTidied { merged, pruned } => Some(paint(DIM, tidied(merged, pruned))),
         EventKind::Interrupted { signal } => {
@@ -102,6 +137,42 @@ pub fn line(event: &RunEvent) -> Option<String> {
         | EventKind::Progress { .. }
         | EventKind::RunFinished { .. } => None,
     }
+}
+
+fn plan_change(
+    task: &TaskRef,
+    kind: Option<&str>,
+    added: &[String],
+    refusal: Option<&str>,
+) -> String {
+    let kind = kind.unwrap_or("a change of the plan");
+    match refusal {
+        Some(why) => paint(
+            YELLOW,
+            format_args!("! {} asked for {kind}; refused: {why}", task.name()),
+        ),
+        None => format!(
+            "{} {kind} at {}: {}",
+            paint(YELLOW, "+"),
+            task.name(),
+            added.join(", ")
+        ),
+    }
+}
+
+fn given_up(lines: &[String]) -> String {
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        text.push_str(&if at == 0 {
+            paint(RED, line)
+        } else {
+            line.clone()
+        });
+    }
+    text
 }
 
 /// How many learnings a prompt shows, after a separator; nothing where it shows none.

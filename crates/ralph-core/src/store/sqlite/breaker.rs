@@ -42,7 +42,7 @@ pub(super) fn after(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> 
     tx.prepare_cached("UPDATE breaker SET failures = failures + 1")?
         .execute([])?;
     tx.prepare_cached(
-        "INSERT INTO breaker_streak (task_id, root_id, coarse, gave_up) VALUES (?1, ?1, ?2, ?3)",
+        "INSERT INTO breaker_streak (task_id, root_id, coarse, gave_up) VALUES (?1, coalesce((SELECT root_id FROM fixes WHERE task_id = ?1), ?1), ?2, ?3)",
     )?
     .execute(params![
         capture.task_id.as_str(),

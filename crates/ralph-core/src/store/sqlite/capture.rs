@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Refusal, agents_md, breaker, claims, experience, learnings, rows, runs, status};
+use super::{
+    Refusal, agents_md, breaker, claims, experience, fixes, learnings, plan_changes, rows, runs,
+    status,
+};
 use crate::model::{Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
 
@@ -50,6 +53,8 @@ pub(super) fn store(
     run_totals(tx, capture)?;
     agents_md::note(tx, capture, attempt_number)?;
     task_status(tx, capture)?;
+    plan_changes::after(tx, capture, attempt_number, random)?;
+    fixes::after(tx, capture, attempt_number, random)?;
     breaker::after(tx, capture)?;
     claims::give_up(tx, &capture.task_id, &capture.token)?;
     status::settle(tx, capture.ended_at)?;

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::plan::find;
-use super::{Refusal, graph, rows, status};
+use super::{Refusal, fixes, graph, rows, status};
 use crate::model::{Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::{Random, StoreError};
 
@@ -27,9 +27,10 @@ pub(super) fn add(
     let id = unused_id(tx, random)?;
     tx.prepare_cached(
         "INSERT INTO tasks (id, position, key, parent_id, title, description, phase, priority, verify,
-                            files, model, failed_ancestors, created_at, updated_at)
+                            files, model, failed_ancestors, created_at, updated_at, done_when,
+                            commit_message, markers)
          VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM tasks), ?2, ?3, ?4, ?5, ?6, ?7, ?8,
-                 ?9, ?10, ?11, ?12, ?12)",
+                 ?9, ?10, ?11, ?12, ?12, ?13, ?14, ?15)",
     )?
     .execute(params![
         id.as_str(),
@@ -44,6 +45,9 @@ pub(super) fn add(
         new.model,
         failed_ancestors,
         now.to_string(),
+        new.done_when,
+        new.commit,
+        rows::to_json(&new.markers),
     ])?;
     for blocker in &new.after {
         known(tx, blocker)?;
@@ -103,9 +107,19 @@ pub(super) fn change(
     if let Some(model) = edit.model {
         task.model = model;
     }
+    if let Some(done_when) = edit.done_when {
+        task.done_when = done_when;
+    }
+    if let Some(commit) = edit.commit {
+        task.commit = commit;
+    }
+    if let Some(markers) = edit.markers {
+        task.markers = markers;
+    }
     tx.prepare_cached(
         "UPDATE tasks SET title = ?2, description = ?3, key = ?4, phase = ?5, verify = ?6, files = ?7,
-                          priority = ?8, model = ?9, updated_at = ?10 WHERE id = ?1",
+                          priority = ?8, model = ?9, updated_at = ?10, done_when = ?11, commit_message = ?12,
+                          markers = ?13 WHERE id = ?1",
     )?
     .execute(params![
         id.as_str(),
@@ -118,6 +132,9 @@ pub(super) fn change(
         task.priority,
         task.model,
         now.to_string(),
+        task.done_when,
+        task.commit,
+        rows::to_json(&task.markers),
     ])?;
     Ok(())
 }
@@ -167,6 +184,7 @@ pub(super) fn finish(
 ) -> std::result::Result<(), Refusal> {
     skip(tx, id, Some("its parent was marked done"), now)?;
     status::set(tx, id, Status::Done, None, now)?;
+    fixes::skip_needless(tx, id, now)?;
     Ok(())
 }
 
@@ -183,6 +201,7 @@ pub(super) fn skip(
         }
     }
     status::set(tx, id, Status::Skipped, reason, now)?;
+    fixes::skip_needless(tx, id, now)?;
     Ok(())
 }
 
@@ -206,6 +225,7 @@ pub(super) fn reset(
     for id in &open {
         refuse_claimed(tx, id)?;
         status::set(tx, id, Status::Pending, None, now)?;
+        fixes::take_back(tx, id, now)?;
         tx.prepare_cached("UPDATE tasks SET own_work = 0 WHERE id = ?1")?
             .execute([id.as_str()])?;
         tx.prepare_cached(
@@ -230,6 +250,11 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> rusqlite::Result<Vec<TaskI
     // Explicitly, while the task is there to be asked for its status: the counters depend on it.
     tx.execute(
         "DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1",
+        [id.as_str()],
+    )?;
+    tx.execute(
+        "INSERT OR IGNORE INTO source_gone (source_id, name)
+         SELECT source_id, name FROM task_sources WHERE task_id = ?1",
         [id.as_str()],
     )?;
     tx.execute("DELETE FROM tasks WHERE id = ?1", [id.as_str()])?;

@@ -9,10 +9,14 @@ use crate::store::{
     UnfinishedAttempt,
 };
 
-/// Opens a statement with the tasks below `?1`, a JSON array of ids, as `scope`.
+/// Opens a statement with the tasks below `?1`, a JSON array of ids, as `scope`: their children, what mends them, and what
+/// agents added to the plan for them.
 pub(super) const SCOPE: &str = "WITH RECURSIVE scope (id) AS (
     SELECT value FROM json_each(?1)
-    UNION SELECT t.id FROM tasks t JOIN scope s ON t.parent_id = s.id) ";
+    UNION SELECT t.id FROM tasks t JOIN scope s ON t.parent_id = s.id
+    UNION SELECT f.task_id FROM fixes f JOIN scope s ON f.original_id = s.id
+    UNION SELECT i.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
+        JOIN scope s ON c.task_id = s.id) ";
 
 const COLUMNS: &str = "task_id, run_id, worker, host, pid, pid_started, token, expires_at, claimed_at,
     purpose, attempt_number, iteration, agent, model, rationale, started_at, commit_before, log_path,

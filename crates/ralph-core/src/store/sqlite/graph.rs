@@ -4,7 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use rusqlite::Connection;
 
+use super::Refusal;
 use crate::model::TaskId;
+use crate::store::StoreError;
 
 /// The shortest circle through `start`, if there is one. A task waits for its dependencies, a parent for its
 /// children; both kinds of waiting mix.
@@ -30,6 +32,49 @@ pub(super) fn circle(conn: &Connection, start: &TaskId) -> rusqlite::Result<Opti
         }
     }
     Ok(None)
+}
+
+/// Refuses a plan in which tasks wait for each other, whoever they are.
+pub(super) fn refuse_any_circle(conn: &Connection) -> Result<(), Refusal> {
+    let mut waits: HashMap<String, Vec<String>> = HashMap::new();
+    let mut open: HashMap<String, usize> = HashMap::new();
+    let mut query = conn.prepare_cached(
+        "SELECT blocked_id, blocker_id FROM dependencies
+         UNION ALL SELECT parent_id, id FROM tasks WHERE parent_id IS NOT NULL",
+    )?;
+    let mut found = query.query([])?;
+    while let Some(row) = found.next()? {
+        let (waiter, awaited): (String, String) = (row.get(0)?, row.get(1)?);
+        *open.entry(waiter.clone()).or_default() += 1;
+        open.entry(awaited.clone()).or_default();
+        waits.entry(awaited).or_default().push(waiter);
+    }
+    let mut free: Vec<String> = open
+        .iter()
+        .filter(|(_, open)| **open == 0)
+        .map(|(id, _)| id.clone())
+        .collect();
+    while let Some(id) = free.pop() {
+        open.remove(&id);
+        for waiter in waits.remove(&id).unwrap_or_default() {
+            let Some(left) = open.get_mut(&waiter) else {
+                continue;
+            };
+            *left -= 1;
+            if *left == 0 {
+                free.push(waiter);
+            }
+        }
+    }
+    // What is left is in a circle or waits for one.
+    let mut left: Vec<String> = open.into_keys().collect();
+    left.sort();
+    for id in left {
+        if let Some(circle) = circle(conn, &TaskId::from_stored(id))? {
+            return Err(StoreError::Cycle(circle).into());
+        }
+    }
+    Ok(())
 }
 
 /// Ids from `start` around the circle and back to it.

@@ -6,13 +6,16 @@ mod capture;
 mod change;
 mod claims;
 mod experience;
+mod fixes;
 mod graph;
 mod history;
 mod learnings;
 mod migrate;
 mod plan;
+mod plan_changes;
 mod rows;
 mod runs;
+mod sources;
 mod stats;
 mod status;
 

@@ -121,7 +121,10 @@ impl PlanStore for SqliteStore {
             conn.prepare_cached(
                 "SELECT t.id, t.key, t.status, t.parent_id, t.own_work,
                         (SELECT json_group_array(d.blocker_id) FROM dependencies d
-                         WHERE d.blocked_id = t.id)
+                         WHERE d.blocked_id = t.id),
+                        coalesce((SELECT f.original_id FROM fixes f WHERE f.task_id = t.id),
+                                 (SELECT c.task_id FROM changed_in i JOIN plan_changes c
+                                      ON c.id = i.change_id WHERE i.task_id = t.id))
                  FROM tasks t ORDER BY t.priority, t.position",
             )?
             .query_map([], |row| {
@@ -135,6 +138,7 @@ impl PlanStore for SqliteStore {
                         .into_iter()
                         .map(TaskId::from_stored)
                         .collect(),
+                    made_for: row.get::<_, Option<String>>(6)?.map(TaskId::from_stored),
                 })
             })?
             .collect()
@@ -194,6 +198,7 @@ impl PlanStore for SqliteStore {
             let mut freed = Vec::new();
             for id in &doomed {
                 refuse_claimed(tx, id)?;
+                super::fixes::skip_needless(tx, id, now)?;
                 freed.extend(remove(tx, id)?);
             }
             freed.retain(|id| !doomed.contains(id));

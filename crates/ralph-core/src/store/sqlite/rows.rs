@@ -12,7 +12,8 @@ pub(super) const TASK: &str = "t.id, t.key, t.title, t.description, t.status, t.
     coalesce(m.total_attempts, 0), coalesce(m.consecutive_failures, 0), \
     (SELECT json_group_array(blocker_id) FROM (SELECT d.blocker_id FROM dependencies d \
         LEFT JOIN tasks b ON b.id = d.blocker_id \
-        WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id))";
+        WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)), \
+    t.done_when, t.commit_message, t.markers";
 
 /// Where [`TASK`]'s columns come from.
 pub(super) const FROM_TASKS: &str = "tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
@@ -43,6 +44,9 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
             .into_iter()
             .map(TaskId::from_stored)
             .collect(),
+        done_when: row.get(18)?,
+        commit: row.get(19)?,
+        markers: json_list(&row.get::<_, String>(20)?),
     })
 }
 

@@ -174,6 +174,9 @@ impl RunStore for SqliteStore {
             let open = super::capture::has_open_children(tx, task)?;
             let after = if open { Status::Pending } else { Status::Done };
             status::set(tx, task, after, None, now)?;
+            if after == Status::Done {
+                super::fixes::skip_needless(tx, task, now)?;
+            }
             claims::give_up(tx, task, token)?;
             status::settle(tx, now)?;
             Ok(append(tx, event)?)

@@ -70,6 +70,12 @@ pub struct Args {
     /// How long the agent may be silent; 0 for ever.
     #[arg(long, value_name = "TIME", value_parser = time)]
     idle_timeout: Option<Duration>,
+    /// Give every failed task a fix task that comes before it is tried again.
+    #[arg(long, visible_alias = "recovery-mode", overrides_with = "no_recovery")]
+    recovery: bool,
+    /// No fix tasks, whatever the settings say.
+    #[arg(long, overrides_with = "recovery")]
+    no_recovery: bool,
     /// Run no gates: the agent's word is enough.
     #[arg(long)]
     no_gate: bool,

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use ralph_core::context::Limits;
 use ralph_core::decide::Policy;
-use ralph_core::engine::{BreakerSettings, GateSettings, OnOpen, PauseOn, RunSettings};
+use ralph_core::engine::{
+    BreakerSettings, GateSettings, OnOpen, PauseOn, RecoverySettings, RunSettings,
+};
+use ralph_core::recovery;
 use ralph_core::store::Scope;
 use serde_json::json;
 
@@ -35,6 +38,12 @@ pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
         "attempt_timeout",
         args.attempt_timeout.map(Value::Duration),
     );
+    let recovery = match (args.recovery, args.no_recovery) {
+        (true, _) => Some(Value::Flag(true)),
+        (_, true) => Some(Value::Flag(false)),
+        _ => None,
+    };
+    settings.set_flag("recovery", "enabled", recovery);
     settings.set_flag(
         "run",
         "idle_timeout",
@@ -114,10 +123,27 @@ pub fn run_settings(
         backoff_cap: settings
             .duration("run", "backoff_cap")
             .unwrap_or(defaults.backoff_cap),
+        recovery: recovery(settings),
         memory,
         agents_md: agents_md(settings),
         lease: defaults.lease,
     })
+}
+
+fn recovery(settings: &Settings) -> RecoverySettings {
+    let limits = recovery::Limits::default();
+    let count = |name, or: usize| {
+        let count = settings.count("recovery", name);
+        count.map_or(or, |n| n as usize)
+    };
+    RecoverySettings {
+        enabled: settings.flag("recovery", "enabled"),
+        limits: recovery::Limits {
+            per_task: count("max_fix_tasks_per_original", limits.per_task),
+            depth: count("max_fix_task_depth", limits.depth),
+            per_root: limits.per_root,
+        },
+    }
 }
 
 /// Where AGENTS.md is, below the project's root; none where it is not wanted.

@@ -77,6 +77,7 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         files: args.files.as_deref().map(super::files).unwrap_or_default(),
         priority: args.priority,
         model: args.model.and_then(super::cleared),
+        ..NewTask::default()
     };
     let id = workspace.store.add_task(&new, now(), &mut random)?;
     output::line(id);

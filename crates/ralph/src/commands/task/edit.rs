@@ -69,6 +69,7 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         files: args.files.as_deref().map(super::files),
         priority: args.priority,
         model: args.model.map(super::cleared),
+        ..TaskEdit::default()
     };
     if edit.is_empty() {
         return Err(CommandError::usage("nothing to change was given")

@@ -147,6 +147,9 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
     Capture {
         lesson: None,
         gave_up: false,
+        fix: None,
+        recovery_end: None,
+        changes: Vec::new(),
         breaker_threshold: u32::MAX,
         task_id: claimed.task.id.clone(),
         token: token.clone(),

@@ -1,0 +1,550 @@
+//! The files of imported specs, kept true while Ralph runs: `tasks.md`, `.progress.md`, `.ralph-state.json`.
+//!
+//! What a file should show follows from the database alone, so that whatever a kill left undone is done by the next look. A
+//! person's edit wins: a file is read again before it is written, and what somebody changed in it is taken in first.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::exchange::{Missed, Picture, exchange};
+use super::run::{EngineError, Run};
+use crate::event::EventKind;
+use crate::files::{Lock, Swap, quick_digest, recover};
+use crate::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
+use crate::model::{Status, Task, TaskId};
+use crate::plan_files::{DraftTask, Format, tasks_md};
+use crate::recovery::{Evidence, Failure, FailureBlock, FixHistory, FixKey, FixTask, Original};
+use crate::spec::progress_md::{self, Completed, News};
+use crate::spec::state_json::{self, FixEntry, StateNews};
+use crate::store::{
+    FiledTask, FixRecord, ImportRequest, PlanCounts, Side, SourceFile, StoreError, UnfiledTask,
+};
+use crate::text::{mask_secrets, one_line};
+
+/// How long another run's turn is waited for.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// How much of a line is kept.
+const LINE_CHARS: usize = 300;
+
+/// What is known of the files between two looks.
+#[derive(Debug, Default)]
+pub(super) struct PlanFiles {
+    /// The files, read once; new imports are seen by the next run.
+    sources: Vec<KnownFile>,
+    /// Faults that were told already.
+    told: Vec<String>,
+}
+
+/// A file with its tasks as they were at the last look.
+#[derive(Clone, Debug)]
+struct KnownFile {
+    source: SourceFile,
+    tasks: Vec<FiledTask>,
+    /// Where each task stands in that list.
+    places: HashMap<TaskId, usize>,
+    /// The whole plan's counts then: where they moved by more than one's own task, somebody else was at work.
+    counts: PlanCounts,
+}
+
+impl KnownFile {
+    fn new(source: SourceFile) -> Self {
+        Self {
+            source,
+            tasks: Vec::new(),
+            places: HashMap::new(),
+            counts: PlanCounts::default(),
+        }
+    }
+
+    /// One of the tasks, or all of them.
+    fn only(&self, task: Option<&TaskId>) -> &[FiledTask] {
+        match task {
+            None => &self.tasks,
+            Some(id) => match self.places.get(id) {
+                Some(at) => self.tasks.get(*at..=*at).unwrap_or_default(),
+                None => &[],
+            },
+        }
+    }
+
+    fn take(&mut self, tasks: Vec<FiledTask>, counts: PlanCounts) {
+        self.places = tasks
+            .iter()
+            .enumerate()
+            .map(|(at, task)| (task.id.clone(), at))
+            .collect();
+        self.tasks = tasks;
+        self.counts = counts;
+    }
+}
+
+/// A text to be put into a file.
+struct Text(String);
+
+impl Picture for Text {
+    fn text(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// What an attempt adds to the log of a spec.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogNews {
+    /// The task under way.
+    pub current: Option<String>,
+    /// What was learnt.
+    pub learnings: Vec<String>,
+}
+
+impl Run<'_, '_> {
+    /// At the start: what killed runs left is put right, what people changed is taken in, and all of it is shown.
+    pub(super) fn open_plan_files(&mut self) -> Result<(), EngineError> {
+        let sources = self.engine.store.sources()?;
+        let sources = sources
+            .into_iter()
+            .filter(|source| source.format == Format::TasksMd.as_str())
+            // Whatever was remembered: at the start every file is read.
+            .map(|source| {
+                KnownFile::new(SourceFile {
+                    digest: None,
+                    ..source
+                })
+            });
+        self.plan_files.sources = sources.collect();
+        for at in 0..self.plan_files.sources.len() {
+            let Some(known) = self.plan_files.sources.get(at) else {
+                break;
+            };
+            let path = self.source_path(&known.source);
+            let beside = [STATE_JSON, PROGRESS_MD].map(|name| path.with_file_name(name));
+            for file in [path].into_iter().chain(beside) {
+                for saved in recover(&file).unwrap_or_default() {
+                    let message = format!(
+                        "what somebody wrote before a crash is in {}",
+                        saved.display()
+                    );
+                    self.tell(EventKind::Warning { message })?;
+                }
+            }
+        }
+        self.sync_plan_files(None, &LogNews::default())
+    }
+
+    fn source_path(&self, source: &SourceFile) -> PathBuf {
+        self.engine.project.root().join(&source.path)
+    }
+
+    /// Brings files and database together. With a task only that one's box is looked at, as long as nobody changed the
+    /// file.
+    pub(super) fn sync_plan_files(
+        &mut self,
+        task: Option<&TaskId>,
+        news: &LogNews,
+    ) -> Result<(), EngineError> {
+        for mut known in std::mem::take(&mut self.plan_files.sources) {
+            let path = known.source.path.clone();
+            let synced = self.sync_source(&mut known, task, news);
+            self.plan_files.sources.push(known);
+            match synced {
+                Ok(()) => {}
+                Err(FileFault::Engine(error)) => return Err(error),
+                Err(FileFault::File(why)) => self.tell_fault(&path, &why)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_fault(&mut self, path: &str, why: &str) -> Result<(), EngineError> {
+        let message = format!("{path} is left as it is: {why}");
+        if !self.plan_files.told.contains(&message) {
+            self.plan_files.told.push(message.clone());
+            self.tell(EventKind::Warning { message })?;
+        }
+        Ok(())
+    }
+
+    fn sync_source(
+        &mut self,
+        known: &mut KnownFile,
+        task: Option<&TaskId>,
+        news: &LogNews,
+    ) -> Result<(), FileFault> {
+        let path = &self.source_path(&known.source);
+        // What a link leads to is the file, not the link.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.clone());
+        let lock = self.engine.project.ralph_dir().join("plan_files.lock");
+        let _lock = Lock::within(&lock, PATIENCE)?;
+        let first = std::fs::read(path)?;
+        let mut shown = Shown::default();
+        let mut whole = !self.is_only(known, task)?;
+        let mut swap = Swap::new(path);
+        let put = exchange(
+            Some(first),
+            |text| {
+                let text = std::str::from_utf8(text.unwrap_or_default())
+                    .map_err(|_| FileFault::File("it is not UTF-8".into()))?;
+                let look = quick_digest(text);
+                if known.source.digest.as_deref() != Some(&look) {
+                    self.read_again(path, &known.source)?;
+                    known.source.digest = Some(look);
+                    whole = true;
+                }
+                if whole {
+                    self.look_again(known)?;
+                }
+                let (text, now) = self.drawn(known, text, task.filter(|_| !whole))?;
+                shown = now;
+                Ok(Text(text))
+            },
+            |expected, text| Ok::<_, FileFault>(swap.put(expected, text)?),
+        );
+        let text = match put {
+            Ok(text) => text.0,
+            Err(Missed::Failed(error)) => return Err(error),
+            Err(Missed::Busy) => {
+                swap.done()?;
+                return Err(FileFault::File("others keep writing it".into()));
+            }
+        };
+        let digest = quick_digest(&text);
+        let store = &mut *self.engine.store;
+        store
+            .note_filed(known.source.id, &digest, &shown.ticked, &shown.filed)
+            .map_err(EngineError::from)?;
+        known.source.digest = Some(digest);
+        for (id, ticked) in &shown.ticked {
+            if let Some(task) = known.places.get(id).and_then(|at| known.tasks.get_mut(*at)) {
+                task.ticked = *ticked;
+            }
+        }
+        swap.done()?;
+        if !shown.filed.is_empty() {
+            self.look_again(known)?;
+        }
+        self.write_log_and_state(path, known, task.filter(|_| !whole), news)
+    }
+
+    /// Whether nothing but this task can have changed since the last look; it is looked at again.
+    fn is_only(&self, known: &mut KnownFile, task: Option<&TaskId>) -> Result<bool, EngineError> {
+        let store = &*self.engine.store;
+        let counts = store.counts()?;
+        let Some(id) = task.filter(|_| !known.tasks.is_empty()) else {
+            return Ok(false);
+        };
+        let mut expected = known.counts;
+        if let (Some(at), Some(now)) = (known.places.get(id), store.filed_task(id)?) {
+            let Some(before) = known.tasks.get_mut(*at) else {
+                return Ok(false);
+            };
+            expected.moved(before.status, now.status);
+            *before = now;
+        }
+        let same = expected == counts;
+        known.counts = counts;
+        Ok(same)
+    }
+
+    fn look_again(&self, known: &mut KnownFile) -> Result<(), FileFault> {
+        let store = &*self.engine.store;
+        let tasks = store
+            .filed_tasks(known.source.id)
+            .map_err(EngineError::from)?;
+        known.take(tasks, store.counts().map_err(EngineError::from)?);
+        Ok(())
+    }
+
+    /// Takes in what somebody changed. A file that cannot be read as a plan changes nothing.
+    fn read_again(&mut self, path: &Path, source: &SourceFile) -> Result<(), FileFault> {
+        let root = self.engine.project.root();
+        let found = match import::open(root, path, Some(Format::TasksMd)) {
+            Ok(found) => found,
+            Err(error) => {
+                let why = one_line(&error.to_string(), LINE_CHARS);
+                self.tell_fault(&source.path, &format!("it is no plan just now: {why}"))?;
+                return Ok(());
+            }
+        };
+        let now = self.engine.clock.now();
+        let request = ImportRequest {
+            path: &source.path,
+            format: &source.format,
+            digest: &found.digest,
+            draft: &found.draft,
+            fixes: &[],
+            asked_for: false,
+            dry_run: false,
+        };
+        let imported = self
+            .engine
+            .store
+            .import_plan(&request, now, self.engine.random);
+        match imported {
+            Ok(report) => {
+                if !report.is_empty() {
+                    self.tell(EventKind::PlanFileRead {
+                        path: source.path.clone(),
+                        added: report.added.len(),
+                        updated: report.updated.len(),
+                        finished: report.finished.len(),
+                        removed: report.removed.len(),
+                    })?;
+                }
+                Ok(())
+            }
+            Err(error @ (StoreError::DuplicateKey { .. } | StoreError::Cycle(_))) => {
+                Ok(self.tell_fault(&source.path, &error.to_string())?)
+            }
+            Err(error) => Err(EngineError::from(error).into()),
+        }
+    }
+
+    /// The file as it should be.
+    fn drawn(
+        &self,
+        known: &KnownFile,
+        text: &str,
+        only: Option<&TaskId>,
+    ) -> Result<(String, Shown), FileFault> {
+        let store = &*self.engine.store;
+        let source = &known.source;
+        let mut shown = Shown::default();
+        let mut marks: Vec<(&str, bool)> = Vec::new();
+        for task in known.only(only) {
+            let done = task.status == Status::Done;
+            if done != task.ticked && (done || task.status != Status::Skipped) {
+                marks.push((&task.name, done));
+                shown.ticked.push((task.id.clone(), done));
+            }
+        }
+        let mut text = if marks.is_empty() {
+            text.to_owned()
+        } else {
+            tasks_md::mark(text, &marks).text
+        };
+        let folder = source.path.rsplit_once('/').map(|(folder, _)| folder);
+        for unfiled in store.unfiled_tasks(source.id).map_err(EngineError::from)? {
+            let name = unfiled.task.name().to_owned();
+            let there = tasks_md::find(&text, &name).is_some();
+            if !there {
+                let block = block_of(&unfiled, &text, folder);
+                let put = match unfiled.side {
+                    Side::After => tasks_md::insert_after(&text, &unfiled.beside, &block),
+                    Side::Before => tasks_md::insert_before(&text, &unfiled.beside, &block),
+                };
+                let Some(put) = put else { continue };
+                text = put;
+                if unfiled.task.status == Status::Done {
+                    text = tasks_md::mark(&text, &[(&name, true)]).text;
+                }
+            }
+            shown
+                .ticked
+                .push((unfiled.task.id.clone(), unfiled.task.status == Status::Done));
+            shown.filed.push((unfiled.task.id.clone(), name));
+        }
+        Ok((text, shown))
+    }
+
+    fn write_log_and_state(
+        &mut self,
+        path: &Path,
+        known: &KnownFile,
+        only: Option<&TaskId>,
+        news: &LogNews,
+    ) -> Result<(), FileFault> {
+        let made = path.file_name().is_some_and(|name| name == TASKS_MD);
+        let records = self.engine.store.fix_records().map_err(EngineError::from)?;
+        let records: Vec<&FixRecord> = records
+            .iter()
+            .filter(|(id, _)| known.places.contains_key(id))
+            .map(|(_, record)| record)
+            .collect();
+        let log = log_of(known.only(only), &known.tasks, &records, news);
+        let state = state_of(&known.tasks, &records);
+        let progress = path.with_file_name(PROGRESS_MD);
+        if made || progress.exists() {
+            change_file(&progress, |text| {
+                let mut log = log.clone();
+                // A line with a commit that Ralph knows nothing of is better than one without.
+                let there = progress_md::read(text).completed;
+                log.completed.retain(|task| {
+                    task.commit.is_some() || !there.iter().any(|line| line.key == task.key)
+                });
+                Ok(progress_md::update(text, &log))
+            })?;
+        }
+        let json = path.with_file_name(STATE_JSON);
+        if made || json.exists() {
+            change_file(&json, |text| {
+                state_json::update(text, &state)
+                    .map_err(|problem| FileFault::File(format!("{STATE_JSON}: {problem}")))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What a file shows after it was drawn.
+#[derive(Default)]
+struct Shown {
+    ticked: Vec<(TaskId, bool)>,
+    filed: Vec<(TaskId, String)>,
+}
+
+/// Changes a file that others may write too; one that is not there is made where there is something to say.
+fn change_file(
+    path: &Path,
+    mut change: impl FnMut(&str) -> Result<String, FileFault>,
+) -> Result<(), FileFault> {
+    let first = match std::fs::read(path) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    let mut swap = Swap::new(path);
+    let put = exchange(
+        first,
+        |text| {
+            let text = std::str::from_utf8(text.unwrap_or_default())
+                .map_err(|_| FileFault::File(format!("{} is not UTF-8", path.display())))?;
+            Ok(Text(change(text)?))
+        },
+        |expected, text| Ok::<_, FileFault>(swap.put(expected, text)?),
+    );
+    match put {
+        Ok(_) | Err(Missed::Busy) => {
+            swap.done()?;
+            Ok(())
+        }
+        Err(Missed::Failed(error)) => Err(error),
+    }
+}
+
+/// The block of a task that the file does not have.
+fn block_of(unfiled: &UnfiledTask, text: &str, folder: Option<&str>) -> String {
+    let task = &unfiled.task;
+    let Some(fix) = &unfiled.fix else {
+        return tasks_md::render(&draft_of(task), tasks_md::VerifyAs::Code);
+    };
+    let failure = Failure::of(Evidence {
+        key: fix.original.clone(),
+        failed_block: Some(FailureBlock {
+            error: Some(fix.error.clone()),
+            attempted_fix: fix.attempted.clone(),
+            status: None,
+        }),
+        ..Evidence::default()
+    });
+    let as_code = |command: &String| match command.contains(['`', '\n']) {
+        true => command.clone(),
+        false => format!("`{command}`"),
+    };
+    let raw = tasks_md::verify_field(text, &fix.original);
+    let verify = raw.or_else(|| task.verify.as_ref().map(as_code));
+    let own: Vec<String> = task.files.clone();
+    FixTask::new(
+        FixKey(task.name().to_owned()),
+        &failure,
+        &Original {
+            files: &own,
+            verify: verify.as_deref(),
+            spec_folder: folder,
+            error_category: fix.category.as_deref(),
+        },
+    )
+    .block()
+}
+
+fn draft_of(task: &Task) -> DraftTask {
+    DraftTask {
+        name: task.name().to_owned(),
+        named_by_author: true,
+        title: task.title.clone(),
+        description: task.description.clone(),
+        verify: task.verify.clone(),
+        files: task.files.clone(),
+        done_when: task.done_when.clone(),
+        commit: task.commit.clone(),
+        markers: task.markers.clone(),
+        ..DraftTask::default()
+    }
+}
+
+fn log_of(
+    looked_at: &[FiledTask],
+    tasks: &[FiledTask],
+    records: &[&FixRecord],
+    news: &LogNews,
+) -> News {
+    let done = looked_at.iter().filter(|task| task.status == Status::Done);
+    let short = |hash: &String| hash.chars().take(7).collect::<String>();
+    News {
+        completed: done
+            .map(|task| Completed {
+                key: task.name.clone(),
+                title: task.title.clone(),
+                commit: task.commit.as_ref().map(short),
+            })
+            .collect(),
+        current: news.current.clone().or_else(|| {
+            let open = tasks.iter().all(|task| task.status.satisfies());
+            open.then(|| "None: every task is done".to_owned())
+        }),
+        fix_history: records
+            .iter()
+            .filter_map(|record| {
+                let line = format!(
+                    "Task {}: x (y) - Final: {}",
+                    record.name,
+                    record.end.as_ref()?
+                );
+                Some(FixHistory {
+                    key: record.name.clone(),
+                    fixes: record.fixes.clone(),
+                    end: FixHistory::read(&line)?.end,
+                })
+            })
+            .collect(),
+        learnings: news
+            .learnings
+            .iter()
+            .map(|line| one_line(&mask_secrets(line), LINE_CHARS))
+            .collect(),
+    }
+}
+
+/// Where the spec stands. The index stays at a task while its fixes are at work.
+fn state_of(tasks: &[FiledTask], records: &[&FixRecord]) -> StateNews {
+    let open = |task: &FiledTask| !task.is_fix && !task.status.satisfies();
+    StateNews {
+        phase: None,
+        task_index: Some(tasks.iter().position(open).unwrap_or(tasks.len())),
+        total_tasks: Some(tasks.len()),
+        task_iteration: None,
+        fix_task_map: records
+            .iter()
+            .map(|record| {
+                let entry = FixEntry::new(record.fixes.clone(), record.last_error.clone());
+                (record.name.clone(), entry)
+            })
+            .collect(),
+    }
+}
+
+/// Why a file was not brought up to date.
+enum FileFault {
+    Engine(EngineError),
+    File(String),
+}
+
+impl From<EngineError> for FileFault {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<std::io::Error> for FileFault {
+    fn from(error: std::io::Error) -> Self {
+        Self::File(error.to_string())
+    }
+}

@@ -1,0 +1,409 @@
+//! Recovery: what a counted failure means for the plan. A fix task, or the end of the chain; and changes that agents ask for.
+
+use super::finding::Finding;
+use super::run::{EngineError, Run};
+use crate::decide::AfterAttempt;
+use crate::event::{EventKind, TaskRef};
+use crate::evidence::Verdict;
+use crate::model::{Key, NewTask, Outcome, Phase, Task};
+use crate::modification::{
+    self, Change, Dependency, Found, Known, Limits, Place, PlannedTask, Standing, plan_change,
+};
+use crate::plan_files::tasks_md::is_command;
+use crate::recovery::{
+    Evidence, FailReason, Failure, FailureBlock, FinalState, FixTask, LimitReached, Original,
+    next_fix,
+};
+use crate::store::{
+    Claimed, FixFamily, FixText, Needed, NewFix, NewTasks, PlanChange, RecoveryEnd, Side, TaskNext,
+};
+use crate::text::{self, mask_secrets};
+
+/// The longest output that goes with a failure object.
+const RAW_CHARS: usize = 10_000;
+/// What a report says that knows nothing.
+const NOTHING_KNOWN: &str = "Task failed (no structured report)";
+
+/// What follows from a failure.
+pub(super) enum Repair {
+    /// Nothing: the task is simply tried again.
+    None,
+    /// A fix task comes first.
+    Fix {
+        fix: Box<NewFix>,
+        failure: Box<Failure>,
+    },
+    /// A limit was reached.
+    End(RecoveryEnd, LimitReached),
+}
+
+/// All that an attempt means for the plan.
+#[derive(Default)]
+pub(super) struct Mending {
+    pub fix: Option<NewFix>,
+    pub end: Option<RecoveryEnd>,
+    pub changes: Vec<PlanChange>,
+    /// What is told after the attempt.
+    pub events: Vec<EventKind>,
+}
+
+impl Run<'_, '_> {
+    /// What an attempt means for the plan; may change what becomes of its task.
+    pub(super) fn mending(
+        &self,
+        claimed: &Claimed,
+        finding: &Finding,
+        after: &mut AfterAttempt,
+    ) -> Result<Mending, EngineError> {
+        let said = finding
+            .agent
+            .as_ref()
+            .map_or("", |agent| agent.result_text.as_str());
+        let mut mending = Mending {
+            changes: self.changes(claimed, &finding.verdict, said)?,
+            ..Mending::default()
+        };
+        let task = TaskRef::from(&claimed.task);
+        let opens = |change: &PlanChange| {
+            let kind = change.kind.as_deref().and_then(modification::Kind::parse);
+            change.outcome.is_ok() && kind.is_some_and(modification::Kind::leaves_original_open)
+        };
+        if mending.changes.iter().any(opens) {
+            // Its agent found another way; whether that works is yet to be seen.
+            after.gave_up = false;
+            after.next = TaskNext::Pending;
+            return Ok(mending);
+        }
+        if let TaskNext::Blocked { reason } = &after.next {
+            let family = self.engine.store.fix_family(&claimed.task.id)?;
+            if after.gave_up && !self.engine.settings.recovery.enabled {
+                let lines = out_of_retries(&claimed.task, after, finding);
+                mending.events.push(EventKind::GivenUp { task, lines });
+            }
+            if !family.lineage.above.is_empty() {
+                mending.end = Some(RecoveryEnd {
+                    root: family.chain.last().unwrap_or(&claimed.task.id).clone(),
+                    chain: family.chain,
+                    reason: reason.clone(),
+                    end: FinalState::Fail(FailReason::Unknown).to_string(),
+                });
+            }
+            return Ok(mending);
+        }
+        match self.repair(claimed, finding)? {
+            Repair::None => {}
+            Repair::Fix { fix, failure } => {
+                let key = fix.task.key.as_ref();
+                mending.events.push(EventKind::FixCreated {
+                    task,
+                    fix: key.map(ToString::to_string).unwrap_or_default(),
+                    fix_title: fix.task.title.clone(),
+                    failure,
+                });
+                mending.fix = Some(*fix);
+            }
+            Repair::End(end, limit) => {
+                let mut lines = vec![limit.to_string()];
+                lines.extend(limit.lines());
+                after.next = TaskNext::Blocked {
+                    reason: end.reason.clone(),
+                };
+                mending.events.push(EventKind::GivenUp { task, lines });
+                mending.end = Some(end);
+            }
+        }
+        Ok(mending)
+    }
+
+    /// What became of the changes that the last attempt asked for.
+    pub(super) fn tell_of_changes(&mut self, task: &Task, asked: usize) -> Result<(), EngineError> {
+        if asked == 0 {
+            return Ok(());
+        }
+        let changes = self.engine.store.plan_changes(&task.id)?;
+        let skip = changes.len().saturating_sub(asked);
+        for change in changes.into_iter().skip(skip) {
+            self.tell(EventKind::PlanChange {
+                task: TaskRef::from(task),
+                kind: change.kind,
+                reasoning: change.reasoning,
+                added: change.tasks,
+                refusal: change.refusal,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What a counted failure in recovery mode asks for.
+    pub(super) fn repair(
+        &self,
+        claimed: &Claimed,
+        finding: &Finding,
+    ) -> Result<Repair, EngineError> {
+        let settings = self.engine.settings.recovery;
+        let verdict = &finding.verdict;
+        if !settings.enabled || !verdict.counted || verdict.outcome == Outcome::Done {
+            return Ok(Repair::None);
+        }
+        let store = &*self.engine.store;
+        let family = store.fix_family(&claimed.task.id)?;
+        let taken = |key: &str| store.task(key).is_ok();
+        match next_fix(&family.lineage, &settings.limits, &taken) {
+            Err(limit) => Ok(Repair::End(end_of(&family, &limit), limit)),
+            Ok(key) => {
+                let failure = failure(&family.lineage.failed, finding);
+                let category = finding
+                    .report
+                    .as_ref()
+                    .and_then(|report| report.error_category.clone());
+                let folder = self.spec_folder(&claimed.task)?;
+                let fix = FixTask::new(
+                    key,
+                    &failure,
+                    &Original {
+                        files: &claimed.task.files,
+                        verify: claimed.task.verify.as_deref(),
+                        spec_folder: folder.as_deref(),
+                        error_category: category.as_deref(),
+                    },
+                );
+                let new = NewFix {
+                    task: task_of(&fix, &claimed.task),
+                    text: FixText {
+                        original: failure.task_id.clone(),
+                        error: failure.error.clone(),
+                        attempted: failure.known_attempt().map(str::to_owned),
+                        category,
+                    },
+                    coarse: finding.mark.as_ref().map(|mark| mark.coarse.clone()),
+                };
+                Ok(Repair::Fix {
+                    fix: Box::new(new),
+                    failure: Box::new(failure),
+                })
+            }
+        }
+    }
+
+    /// The folder of the spec a task belongs to, by itself or by the task it mends.
+    fn spec_folder(&self, task: &Task) -> Result<Option<String>, EngineError> {
+        let store = &*self.engine.store;
+        let root = store.fix_link(&task.id)?.and_then(|link| link.root);
+        let root = root.unwrap_or_else(|| task.id.clone());
+        let path = store.source_path(&root)?;
+        Ok(path.and_then(|path| Some(path.rsplit_once('/')?.0.to_owned())))
+    }
+
+    /// The changes of the plan that an answer asks for, each looked into.
+    pub(super) fn changes(
+        &self,
+        claimed: &Claimed,
+        verdict: &Verdict,
+        result_text: &str,
+    ) -> Result<Vec<PlanChange>, EngineError> {
+        let found = modification::parse(result_text);
+        if found.is_empty() || (!verdict.counted && verdict.outcome != Outcome::Done) {
+            return Ok(Vec::new());
+        }
+        let store = &*self.engine.store;
+        let task = &claimed.task;
+        let before = store.change_standing(&task.id)?;
+        let family = store.fix_family(&task.id)?;
+        let open_children = store
+            .children(&task.id)?
+            .iter()
+            .any(|child| !child.status.satisfies());
+        let mut made = before.made;
+        let mut changes = Vec::new();
+        for request in found {
+            let request = match request {
+                Found::Request(request) => request,
+                Found::Broken { reason } => {
+                    changes.push(PlanChange {
+                        kind: None,
+                        reasoning: String::new(),
+                        outcome: Err(reason.to_string()),
+                    });
+                    continue;
+                }
+            };
+            let standing = Standing {
+                id: task.id.as_str(),
+                key: task.key.as_ref().map(Key::as_str),
+                parent: None,
+                has_gate: task.verify.is_some(),
+                phase: task.phase.map(Phase::number),
+                modifications: made,
+                depth: before.depth,
+                has_open_children: open_children,
+                plan: &|name| {
+                    let (name, waits_for) = store.waits_for(name).ok()??;
+                    Some(Known { name, waits_for })
+                },
+                can_run: &|command| {
+                    let root = self.engine.project.root();
+                    is_command(command, &|word| crate::import::can_run(root, word))
+                },
+            };
+            let done = verdict.outcome == Outcome::Done;
+            let outcome = if done && request.kind.leaves_original_open() {
+                Err("the task was done: ask for a follow-up instead".to_owned())
+            } else if !family.lineage.above.is_empty()
+                && request.kind == modification::Kind::SplitTask
+            {
+                Err("a fix task is not split: mend the one failure it is for, or fail".to_owned())
+            } else {
+                plan_change(&request, &standing, &Limits::default())
+                    .map(|change| new_tasks(&change, task))
+                    .map_err(|refusal| refusal.to_string())
+            };
+            made += u32::from(outcome.is_ok());
+            changes.push(PlanChange {
+                kind: Some(request.kind.as_str().to_owned()),
+                reasoning: mask_secrets(&request.reasoning).into_owned(),
+                outcome,
+            });
+        }
+        Ok(changes)
+    }
+}
+
+/// A task that was retried to its limit: what there is to say.
+fn out_of_retries(task: &Task, after: &AfterAttempt, finding: &Finding) -> Vec<String> {
+    let attempts = after.metrics.consecutive_failures;
+    let why = finding
+        .report
+        .as_ref()
+        .map(|report| report.why_it_failed.as_str());
+    let why = why
+        .or(finding.verdict.message.as_deref())
+        .unwrap_or(NOTHING_KNOWN);
+    vec![
+        format!(
+            "ERROR: Max retries reached for task {} after {attempts} attempts",
+            task.name()
+        ),
+        format!("Last failure: {}", text::one_line(why, 500)),
+        "Review .progress.md Learnings section for failure details".to_owned(),
+        format!(
+            "Fix the issue manually, then `ralph run {}` to resume",
+            task.name()
+        ),
+    ]
+}
+
+fn end_of(family: &FixFamily, limit: &LimitReached) -> RecoveryEnd {
+    let mut lines = vec![limit.to_string()];
+    lines.extend(limit.lines());
+    let root = family.chain.last().or_else(|| family.chain.first());
+    RecoveryEnd {
+        chain: family.chain.clone(),
+        root: root
+            .cloned()
+            .unwrap_or_else(|| crate::model::TaskId::from_stored("")),
+        reason: lines.join("; "),
+        end: limit.final_state().to_string(),
+    }
+}
+
+/// The failure object: the agent's own block, else the report.
+fn failure(key: &str, finding: &Finding) -> Failure {
+    let block = finding
+        .signals
+        .as_ref()
+        .and_then(|signals| signals.failed_block.as_ref());
+    let report = finding.report.as_ref();
+    let masked = |text: &str| mask_secrets(text).into_owned();
+    let error = report.map(|report| {
+        // What Ralph adds about the gate is no part of the error.
+        let why = report.why_it_failed.as_str();
+        why.split_once(" (the gate `")
+            .map_or(why, |(error, _)| error)
+    });
+    let attempt = report.filter(|report| !report.auto);
+    let raw = finding
+        .agent
+        .as_ref()
+        .map_or("", |agent| agent.result_text.as_str());
+    Failure::of(Evidence {
+        key: key.to_owned(),
+        failed_block: block.map(|block| FailureBlock {
+            error: block.error.as_deref().map(masked),
+            attempted_fix: block.attempted_fix.as_deref().map(masked),
+            status: block.status.as_deref().map(masked),
+        }),
+        best_error: error.filter(|error| *error != NOTHING_KNOWN).map(masked),
+        best_attempt: attempt.map(|report| masked(&report.what_was_tried)),
+        raw_output: masked(text::cut_words(raw, RAW_CHARS).as_ref()),
+    })
+}
+
+fn task_of(fix: &FixTask, original: &Task) -> NewTask {
+    NewTask {
+        title: fix.title.clone(),
+        description: fix.description.clone(),
+        key: Key::parse(&fix.key).ok(),
+        phase: original.phase,
+        parent: original.parent_id.clone(),
+        after: Vec::new(),
+        verify: original.verify.clone(),
+        files: fix.files.clone(),
+        priority: original.priority,
+        model: None,
+        done_when: Some(fix.done_when.clone()),
+        commit: Some(fix.commit.clone()),
+        markers: fix.markers(),
+    }
+}
+
+fn new_tasks(change: &Change, original: &Task) -> NewTasks {
+    let below = change.place == Place::BelowOriginal;
+    let parent = if below {
+        Some(original.id.clone())
+    } else {
+        original.parent_id.clone()
+    };
+    let task = |planned: &PlannedTask| {
+        let masked = |text: &str| mask_secrets(text).into_owned();
+        let new = NewTask {
+            title: masked(&planned.title),
+            description: masked(&planned.description),
+            key: Key::parse(&planned.key).ok(),
+            phase: original.phase,
+            parent: parent.clone(),
+            after: Vec::new(),
+            verify: planned.verify.clone(),
+            files: planned.files.clone(),
+            priority: original.priority,
+            model: None,
+            done_when: planned.done_when.as_deref().map(masked),
+            commit: planned.commit.as_deref().map(masked),
+            markers: Vec::new(),
+        };
+        (new, planned.depends.iter().map(needed).collect())
+    };
+    NewTasks {
+        tasks: change.tasks.iter().map(task).collect(),
+        original_needs: change
+            .original_depends
+            .iter()
+            .filter_map(|key| Key::parse(key).ok())
+            .map(Needed::New)
+            .collect(),
+        side: match change.place {
+            Place::BeforeOriginal => Side::Before,
+            Place::BelowOriginal | Place::AfterOriginal => Side::After,
+        },
+        depth: change.depth,
+    }
+}
+
+fn needed(dependency: &Dependency) -> Needed {
+    match dependency {
+        Dependency::New(key) => match Key::parse(key) {
+            Ok(key) => Needed::New(key),
+            Err(_) => Needed::Known(key.clone()),
+        },
+        Dependency::Existing(name) => Needed::Known(name.clone()),
+    }
+}

@@ -1,0 +1,301 @@
+//! Opening a plan that lives in files: which format it has, what stands in it, and where it stood.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::quick_digest;
+use crate::model::{Key, Phase};
+use crate::plan_files::{self, Draft, Format, Note, Problem, checklist, gsd, lines, prd, tasks_md};
+use crate::spec::state_json::{self, SpecState};
+use crate::store::KeptFixes;
+
+/// The largest file that is taken for a plan.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The file in which a spec folder keeps its tasks.
+pub const TASKS_MD: &str = "tasks.md";
+/// The file in which a spec folder keeps where it stands.
+pub const STATE_JSON: &str = ".ralph-state.json";
+/// The log of a spec folder.
+pub const PROGRESS_MD: &str = ".progress.md";
+
+/// A plan as it was found.
+#[derive(Clone, Debug)]
+pub struct FoundPlan {
+    /// Where, relative to the project where it is in it.
+    pub path: String,
+    /// In which format.
+    pub format: Format,
+    /// What stands in it.
+    pub draft: Draft,
+    /// What the file looks like.
+    pub digest: String,
+    /// Fix tasks that tasks had before, by the spec's own account.
+    pub fixes: Vec<KeptFixes>,
+}
+
+/// Why a plan cannot be taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It cannot be read.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's reason, or Ralph's.
+        why: String,
+    },
+    /// Something in it is wrong.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Content(Vec<PlaceProblem>),
+}
+
+/// What is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}:{line}: {expected}")]
+pub struct PlaceProblem {
+    /// The file.
+    pub path: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// What was expected there.
+    pub expected: String,
+}
+
+/// Opens the plan at a path: a file, a spec folder, or a folder with a `.planning` in it.
+pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPlan, ImportError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if path.is_dir() {
+        return open_folder(root, &path, format);
+    }
+    let text = read_text(root, &path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let format =
+        format.unwrap_or_else(|| plan_files::detect(&name, &text, tasks_md::looks_like(&text)));
+    if format == Format::Gsd {
+        let plans = vec![path.clone()];
+        return open_gsd(root, &path, &plans, None, &[]);
+    }
+    let shown = shown(root, &path);
+    let draft = match format {
+        Format::TasksMd => tasks_md::read(&text, &|word| can_run(root, word)),
+        Format::Checklist => checklist::read(&text),
+        Format::Prd => prd::read(&text),
+        Format::Lines | Format::Gsd => lines::read(&text),
+    };
+    let draft = draft.and_then(checked);
+    let draft = draft.map_err(|problems| at(&shown, problems))?;
+    let mut fixes = Vec::new();
+    let mut draft = draft;
+    if format == Format::TasksMd {
+        match state(&path) {
+            Ok(Some(state)) => {
+                let entries = state.fix_task_map.into_iter();
+                fixes = entries.map(|(name, entry)| kept(name, entry)).collect();
+                let notes = state.notes.into_iter();
+                draft.notes.extend(notes.map(|note| Note {
+                    line: 0,
+                    text: format!("{STATE_JSON}: {note}"),
+                }));
+            }
+            Ok(None) => {}
+            Err(problem) => {
+                let beside = path.with_file_name(STATE_JSON);
+                return Err(ImportError::Content(vec![PlaceProblem {
+                    path: self::shown(root, &beside),
+                    line: problem.line,
+                    expected: problem.expected,
+                }]));
+            }
+        }
+    }
+    Ok(FoundPlan {
+        path: shown,
+        format,
+        draft,
+        digest: quick_digest(&text),
+        fixes,
+    })
+}
+
+fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
+    let mut keys = entry.fix_task_ids;
+    while keys.len() < entry.attempts.min(1000) {
+        keys.push(format!("{name}.{}", keys.len() + 1));
+    }
+    KeptFixes {
+        name,
+        keys,
+        last_error: entry.last_error,
+    }
+}
+
+/// What the state file beside a tasks.md says; none where there is none.
+pub fn state(tasks_md: &Path) -> Result<Option<SpecState>, state_json::StateProblem> {
+    match std::fs::read_to_string(tasks_md.with_file_name(STATE_JSON)) {
+        Ok(text) => state_json::read(&text).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+fn open_folder(
+    root: &Path,
+    folder: &Path,
+    format: Option<Format>,
+) -> Result<FoundPlan, ImportError> {
+    let tasks = folder.join(TASKS_MD);
+    if format != Some(Format::Gsd) && tasks.is_file() {
+        return open(root, &tasks, format);
+    }
+    let planning = [folder.join(".planning"), folder.to_owned()]
+        .into_iter()
+        .find(|dir| dir.join("phases").is_dir());
+    let Some(planning) = planning else {
+        return Err(ImportError::File {
+            path: shown(root, folder),
+            why: format!(
+                "no plan is in this folder: expected {TASKS_MD}, or .planning/phases with NN-MM-PLAN.md files"
+            ),
+        });
+    };
+    let mut plans = Vec::new();
+    let mut finished = Vec::new();
+    let fault = |path: &Path, error: &std::io::Error| ImportError::File {
+        path: shown(root, path),
+        why: error.to_string(),
+    };
+    for phase in sorted(&planning.join("phases")).map_err(|error| fault(&planning, &error))? {
+        if !phase.is_dir() {
+            continue;
+        }
+        for file in sorted(&phase).map_err(|error| fault(&phase, &error))? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if name.ends_with("PLAN.md") {
+                plans.push(file.clone());
+            } else if let Some(id) = name.strip_suffix("-SUMMARY.md") {
+                finished.push(id.to_owned());
+            }
+        }
+    }
+    let roadmap = planning.join("ROADMAP.md");
+    let roadmap = Some(roadmap).filter(|path| path.is_file());
+    open_gsd(root, &planning, &plans, roadmap.as_deref(), &finished)
+}
+
+fn open_gsd(
+    root: &Path,
+    path: &Path,
+    plans: &[PathBuf],
+    roadmap: Option<&Path>,
+    finished: &[String],
+) -> Result<FoundPlan, ImportError> {
+    let mut texts = String::new();
+    let mut read = |path: &PathBuf| {
+        let text = read_text(root, path)?;
+        texts.push_str(&text);
+        Ok((shown(root, path), text))
+    };
+    let files = gsd::GsdFiles {
+        plans: plans
+            .iter()
+            .map(&mut read)
+            .collect::<Result<_, ImportError>>()?,
+        roadmap: roadmap.map(|path| read(&path.to_owned())).transpose()?,
+        finished: finished.to_vec(),
+    };
+    let draft = gsd::read(&files, &|word| can_run(root, word)).map_err(|problems| {
+        let problems = problems.into_iter().map(|problem| PlaceProblem {
+            path: problem.path,
+            line: problem.line,
+            expected: problem.expected,
+        });
+        ImportError::Content(problems.collect())
+    })?;
+    let shown = shown(root, path);
+    let draft = checked(draft).map_err(|problems| at(&shown, problems))?;
+    Ok(FoundPlan {
+        path: shown,
+        format: Format::Gsd,
+        draft,
+        digest: quick_digest(&texts),
+        fixes: Vec::new(),
+    })
+}
+
+fn sorted(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = std::fs::read_dir(dir)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// A draft whose keys and phases are such.
+fn checked(draft: Draft) -> Result<Draft, Vec<Problem>> {
+    let mut problems = Vec::new();
+    for task in &draft.tasks {
+        if task.named_by_author
+            && let Err(error) = Key::parse(&task.name)
+        {
+            problems.push(Problem {
+                line: task.line,
+                expected: error.to_string(),
+            });
+        }
+        if let Some(Err(error)) = task.phase.as_deref().map(Phase::parse) {
+            problems.push(Problem {
+                line: task.line,
+                expected: error.to_string(),
+            });
+        }
+    }
+    if problems.is_empty() {
+        Ok(draft)
+    } else {
+        Err(problems)
+    }
+}
+
+fn at(path: &str, problems: Vec<Problem>) -> ImportError {
+    let problems = problems.into_iter().map(|problem| PlaceProblem {
+        path: path.to_owned(),
+        line: problem.line,
+        expected: problem.expected,
+    });
+    ImportError::Content(problems.collect())
+}
+
+fn read_text(root: &Path, path: &Path) -> Result<String, ImportError> {
+    let fault = |why: String| ImportError::File {
+        path: shown(root, path),
+        why,
+    };
+    let meta = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
+    if meta.len() > MOST_BYTES {
+        return Err(fault("it is too large for a plan (over 64 MB)".into()));
+    }
+    let bytes = std::fs::read(path).map_err(|error| fault(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let line = before.map_or(1, |text| {
+            text.iter().filter(|byte| **byte == b'\n').count() + 1
+        });
+        fault(format!("line {line}: expected UTF-8 text"))
+    })
+}
+
+/// The path as the project sees it.
+fn shown(root: &Path, path: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (root, path) = (real(root), real(path));
+    let inside = path.strip_prefix(&root).unwrap_or(&path);
+    inside.display().to_string()
+}
+
+/// Whether a word names a program: on PATH, or a file below the project.
+pub fn can_run(root: &Path, word: &str) -> bool {
+    if word.contains('/') {
+        return root.join(word).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    !word.is_empty() && std::env::split_paths(&path).any(|dir| dir.join(word).is_file())
+}

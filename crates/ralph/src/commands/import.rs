@@ -1,0 +1,186 @@
+//! `ralph import`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ralph_core::import::{self, ImportError};
+use ralph_core::plan_files::Format;
+use ralph_core::store::{ImportReport, ImportRequest, ImportedTask, SourceStore, StoreError};
+use serde_json::json;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::output;
+use crate::ui::format::counted;
+use crate::ui::progress::waiting;
+use crate::workspace::{Workspace, now, random, start_dir};
+
+/// How many tasks of a kind are listed.
+const LISTED: usize = 20;
+
+/// Take in a plan that lives in a file, and keep the file true from then on.
+///
+/// The path is a file, a spec folder with tasks.md in it, or a folder with .planning in it. A second import of the same
+/// file updates what changed and adds what is new; tasks that are no longer in it are named and stay, and nothing that is
+/// done is opened again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    ralph import specs/auth               a spec: tasks.md, .progress.md, .ralph-state.json\n  \
+    ralph import TODO.md --dry-run        a checklist, only to see what would happen\n  \
+    ralph import plan.jsonl               what `ralph export` wrote elsewhere")]
+pub struct Args {
+    /// The file or folder.
+    path: PathBuf,
+    /// Its format, where that cannot be seen.
+    #[arg(long, value_enum, default_value_t = Chosen::Auto)]
+    format: Chosen,
+    /// Only show what would change.
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Chosen {
+    /// By name and content.
+    Auto,
+    /// Tasks with ids below phases, kept true while Ralph runs.
+    #[value(alias = "tasks_md", alias = "tasks.md", alias = "spec")]
+    TasksMd,
+    /// Any Markdown list with checkboxes.
+    Checklist,
+    /// A prd.json with user stories.
+    Prd,
+    /// Plans below .planning/phases.
+    Gsd,
+    /// JSON lines as `ralph export` writes them.
+    #[value(alias = "lines", alias = "json-lines")]
+    Jsonl,
+}
+
+impl Chosen {
+    fn format(self) -> Option<Format> {
+        match self {
+            Self::Auto => None,
+            Self::TasksMd => Some(Format::TasksMd),
+            Self::Checklist => Some(Format::Checklist),
+            Self::Prd => Some(Format::Prd),
+            Self::Gsd => Some(Format::Gsd),
+            Self::Jsonl => Some(Format::Lines),
+        }
+    }
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    let path = start_dir(dir)?.join(&args.path);
+    let found = import::open(workspace.project.root(), &path, args.format.format())
+        .map_err(|error| refused(&error))?;
+    let request = ImportRequest {
+        path: &found.path,
+        format: found.format.as_str(),
+        digest: &found.digest,
+        draft: &found.draft,
+        fixes: &found.fixes,
+        asked_for: true,
+        dry_run: args.dry_run,
+    };
+    let store = &mut workspace.store;
+    let count = found.draft.tasks.len() as u64;
+    let what = format!("importing {}", counted(count, "task"));
+    let report = waiting(&what, || store.import_plan(&request, now(), &mut random))
+        .map_err(|error| clash(error, &found.path))?;
+    if args.json {
+        output::json(&json!({
+            "path": found.path,
+            "format": found.format.as_str(),
+            "dry_run": args.dry_run,
+            "added": report.added,
+            "updated": report.updated,
+            "finished": report.finished,
+            "removed": report.removed,
+            "unchanged": report.unchanged,
+            "notes": found.draft.notes.iter().map(|note| json!({"line": note.line, "text": note.text})).collect::<Vec<_>>(),
+        }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for note in &found.draft.notes {
+        output::note(format_args!("{}:{}: {}", found.path, note.line, note.text));
+    }
+    show(args, &found.path, &report);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(args: &Args, path: &str, report: &ImportReport) {
+    let would = if args.dry_run { "would be " } else { "" };
+    list('+', &report.added);
+    list('~', &report.updated);
+    list('✓', &report.finished);
+    list('-', &report.removed);
+    let mut parts = vec![format!(
+        "{} {would}added",
+        counted(report.added.len() as u64, "task")
+    )];
+    for (n, word) in [
+        (report.updated.len(), "updated"),
+        (report.finished.len(), "ticked off in the file"),
+        (report.unchanged, "unchanged"),
+    ] {
+        if n > 0 {
+            parts.push(format!("{n} {word}"));
+        }
+    }
+    output::line(format_args!("{path}: {}", parts.join(", ")));
+    if !report.removed.is_empty() {
+        output::line(format_args!(
+            "{} no longer in the file and kept in the plan; `ralph task delete` removes what is not wanted",
+            counted(report.removed.len() as u64, "task")
+                + if report.removed.len() == 1 {
+                    " is"
+                } else {
+                    " are"
+                }
+        ));
+    }
+    if args.dry_run {
+        output::line("nothing was changed; without --dry-run it will be");
+    }
+}
+
+fn list(mark: char, tasks: &[ImportedTask]) {
+    for task in tasks.iter().take(LISTED) {
+        output::line(format_args!(
+            "{mark} {}  {}  ({})",
+            task.name,
+            ralph_core::text::one_line(&task.title, 80),
+            task.status
+        ));
+    }
+    if tasks.len() > LISTED {
+        output::line(format_args!("{mark} … and {} more", tasks.len() - LISTED));
+    }
+}
+
+fn refused(error: &ImportError) -> CommandError {
+    let hint = match error {
+        ImportError::File { .. } => {
+            "give a file, a spec folder with tasks.md, or a folder with .planning"
+        }
+        ImportError::Content(_) => "nothing was imported; mend these lines and import again",
+    };
+    CommandError::usage(error).hint(hint)
+}
+
+fn clash(error: StoreError, path: &str) -> CommandError {
+    match &error {
+        StoreError::DuplicateKey { key, holder, .. } => CommandError::usage(format_args!(
+            "{path}: the key `{key}` belongs to {holder}, which came from another file"
+        ))
+        .hint(format!(
+            "rename one of them, or `ralph task edit {holder} --key …`; nothing was imported"
+        )),
+        StoreError::Cycle(_) => CommandError::from(error).hint("nothing was imported"),
+        _ => error.into(),
+    }
+}

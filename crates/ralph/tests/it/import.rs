@@ -1,0 +1,237 @@
+//! Plans that live in files: taken in, taken in again, and kept true.
+
+use serde_json::json;
+
+use crate::support::Project;
+
+const SPEC: &str = "# Tasks\n\n## Phase 1: First\n\n- [x] 1.1 One\n  - **Do**: Begin\n- [ ] 1.2 [P] Two\n- [ ] 1.3 [P] Three\n\n\
+    ## Phase 2: Second\n\n- [ ] V1 [VERIFY] Check: `true`\n- [ ] 2.1 Four\n";
+
+fn keys(project: &Project) -> Vec<String> {
+    let tasks = project.json(&["task", "list", "--json"]);
+    let tasks = tasks.as_array().unwrap().iter();
+    tasks
+        .map(|task| task["key"].as_str().unwrap_or("-").to_owned())
+        .collect()
+}
+
+#[test]
+fn imp_05_a_second_import_updates_and_neither_doubles_nor_deletes_nor_reopens() {
+    let project = Project::new();
+    project.write("tasks.md", SPEC);
+    let dry = project.json(&["import", "tasks.md", "--dry-run", "--json"]);
+    assert_eq!(
+        (&dry["dry_run"], dry["added"].as_array().unwrap().len()),
+        (&json!(true), 5)
+    );
+    assert_eq!(keys(&project).len(), 0, "a dry run changes nothing");
+    let first = project.json(&["import", "tasks.md", "--json"]);
+    assert_eq!(
+        (&first["format"], first["added"].as_array().unwrap().len()),
+        (&json!("tasks_md"), 5)
+    );
+    let id = project.task("1.3")["id"].clone();
+    let second = project.json(&["import", "tasks.md", "--json"]);
+    assert_eq!(
+        (&second["added"], &second["updated"], &second["unchanged"]),
+        (&json!([]), &json!([]), &json!(5))
+    );
+    project.ok(&["task", "done", "1.2"]);
+    // A task is renamed, one goes, one comes in between, one box is ticked, one unticked.
+    let changed = SPEC
+        .replace("1.3 [P] Three", "1.3 [P] Three and a half")
+        .replace("- [ ] 2.1 Four\n", "")
+        .replace("- [x] 1.1", "- [ ] 1.1")
+        .replace("## Phase 2", "- [x] 1.4 Between\n\n## Phase 2");
+    project.write("tasks.md", &changed);
+    let third = project.json(&["import", "tasks.md", "--json"]);
+    let names = |list: &str| {
+        let list = third[list].as_array().unwrap().iter();
+        list.map(|task| task["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("added"), ["1.4"]);
+    assert_eq!(names("removed"), ["2.1"]);
+    assert!(names("updated").contains(&"1.3".to_owned()));
+    assert_eq!(
+        keys(&project)
+            .into_iter()
+            .filter(|key| key != "2.1")
+            .collect::<Vec<_>>(),
+        ["1.1", "1.2", "1.3", "1.4", "V1"],
+        "the file's order"
+    );
+    assert_eq!(project.task("1.3")["id"], id);
+    assert_eq!(project.task("1.3")["title"], "Three and a half");
+    for (key, status) in [
+        ("1.1", "done"),
+        ("1.2", "done"),
+        ("1.4", "done"),
+        ("2.1", "pending"),
+    ] {
+        assert_eq!(project.status_of(key), status, "{key}");
+    }
+}
+
+#[test]
+fn imp_04_order_and_groups_give_dependencies() {
+    let project = Project::new();
+    project.write("tasks.md", SPEC);
+    project.ok(&["import", "tasks.md"]);
+    let after = |key: &str| {
+        let ids = project.task(key)["depends_on"].clone();
+        let names = ids.as_array().unwrap().iter();
+        names
+            .map(|id| {
+                project.task(id.as_str().unwrap())["key"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(after("1.2"), ["1.1"]);
+    assert_eq!(after("1.3"), ["1.1"]);
+    assert_eq!(after("V1"), ["1.2", "1.3"]);
+    assert_eq!(after("2.1"), ["V1"]);
+    assert_eq!(
+        (&project.task("1.3")["phase"], &project.task("2.1")["phase"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(project.task("V1")["verify"], "true");
+}
+
+#[test]
+fn imp_07_bad_input_is_named_and_nothing_of_it_is_imported() {
+    let project = Project::new();
+    for (name, text, place) in [
+        (
+            "tasks.md",
+            "- [ ] 1.1 One\n- [ ] 1.1 Again\n",
+            "tasks.md:2:",
+        ),
+        (
+            "prd.json",
+            "{\"userStories\": [\n {\"id\": \"A\", \"title\": \"a\"},\n {\"id\": \"B\"}\n]}",
+            "prd.json:3:",
+        ),
+        ("prd2.json", "{\"userStories\": [\n", "prd2.json:2:"),
+        (
+            "plan.jsonl",
+            "{\"type\":\"task\",\"key\":\"a\",\"title\":\"A\"}\nnonsense\n",
+            "plan.jsonl:2:",
+        ),
+        ("notes.md", "# Nothing to do\n", "notes.md:1:"),
+    ] {
+        project.write(name, text);
+        let output = project.ralph(&["import", name]).expect_code(2);
+        assert!(output.stderr.contains(place), "{name}: {}", output.stderr);
+        assert_eq!(keys(&project).len(), 0, "{name}");
+    }
+    project.ralph(&["import", "nowhere.md"]).expect_code(2);
+}
+
+#[test]
+fn other_formats_are_read() {
+    let project = Project::new();
+    project.write(
+        "TODO.md",
+        "# Things\n\n- [ ] Parent\n  - [x] First part\n  - [ ] Second part\n- [ ] Alone\n",
+    );
+    let report = project.json(&["import", "TODO.md", "--json"]);
+    assert_eq!(
+        (&report["format"], report["added"].as_array().unwrap().len()),
+        (&json!("checklist"), 4)
+    );
+    assert_eq!(
+        project.json(&["import", "TODO.md", "--json"])["unchanged"],
+        4
+    );
+    project.write(
+        "prd.json",
+        "{\"userStories\": [{\"id\": \"US-1\", \"title\": \"A\", \"acceptanceCriteria\": [\"x\"], \"priority\": 2, \"passes\": true},\
+         {\"id\": \"US-2\", \"title\": \"B\", \"priority\": 1, \"passes\": false, \"dependsOn\": [\"US-1\"]}]}",
+    );
+    project.ok(&["import", "prd.json"]);
+    assert_eq!(
+        (project.status_of("US-1"), project.status_of("US-2")),
+        ("done".into(), "pending".into())
+    );
+    project.write(
+        ".planning/ROADMAP.md",
+        "# Roadmap\n\n- [ ] **Phase 1: Base**\n",
+    );
+    project.write(
+        ".planning/phases/01-base/01-01-PLAN.md",
+        "---\nphase: 01-base\nplan: 01\nwave: 1\ndepends_on: []\n---\n<objective>\nMake the base.\n</objective>\n<tasks>\n\
+         <task type=\"auto\">\n<name>Task 1: Write it</name>\n<files>a.txt</files>\n<action>Write a.</action>\n\
+         <verify>test -f a.txt</verify>\n<done>It is there</done>\n</task>\n</tasks>\n",
+    );
+    project.ok(&["import", ".planning"]);
+    assert_eq!(project.task("01-01/1")["verify"], "test -f a.txt");
+}
+
+#[test]
+fn an_export_is_imported_elsewhere_and_here() {
+    let project = Project::new();
+    project.write("tasks.md", SPEC);
+    project.ok(&["import", "tasks.md"]);
+    project.add(&[
+        "By hand", "--key", "hand", "--after", "2.1", "--verify", "true",
+    ]);
+    project.ok(&["task", "skip", "1.3"]);
+    project.ok(&["export", "--output", "plan.jsonl"]);
+    let text = project.read("plan.jsonl");
+    assert_eq!(
+        project.ok(&["export"]).stdout.lines().count(),
+        text.lines().count()
+    );
+    let other = Project::new();
+    other.write("plan.jsonl", &text);
+    other.ok(&["import", "plan.jsonl"]);
+    assert_eq!(keys(&other), keys(&project));
+    let brief = |project: &Project, key: &str| {
+        let task = project.task(key);
+        let after = task["depends_on"].as_array().unwrap().len();
+        (
+            task["title"].clone(),
+            task["status"].clone(),
+            task["verify"].clone(),
+            task["phase"].clone(),
+            after,
+        )
+    };
+    for key in ["1.1", "1.2", "1.3", "V1", "2.1", "hand"] {
+        assert_eq!(brief(&other, key), brief(&project, key), "{key}");
+    }
+    assert_eq!(
+        other.json(&["import", "plan.jsonl", "--json"])["unchanged"],
+        6
+    );
+}
+
+#[test]
+fn imp_08_a_persons_edit_during_a_run_wins_and_takes_effect() {
+    let project = Project::new();
+    // The agent at 1.2 stands in for the person: the file changes while it works.
+    project.agent(
+        "echo \"$RALPH_TASK_KEY\" >> order.txt\n\
+         if [ \"$RALPH_TASK_KEY\" = 1.2 ]; then\n\
+         sed -i 's/^- \\[ \\] 2.1 Four/- [x] 2.1 Four by hand/; s/^# Tasks/# My tasks/' tasks.md\n\
+         printf '%s\\n' '- [ ] 2.2 Five' '' 'A last word.' >> tasks.md\nfi\n\
+         echo TASK_COMPLETE",
+    );
+    project.write("tasks.md", SPEC);
+    project.ok(&["import", "tasks.md"]);
+    project.ok(&["run"]);
+    assert_eq!(project.read("order.txt"), "1.2\n1.3\nV1\n2.2\n");
+    let expected = SPEC
+        .replace(
+            "- [ ] 2.1 Four\n",
+            "- [x] 2.1 Four by hand\n- [ ] 2.2 Five\n\nA last word.\n",
+        )
+        .replace("# Tasks", "# My tasks")
+        .replace("- [ ]", "- [x]");
+    assert_eq!(project.read("tasks.md"), expected);
+    assert_eq!(project.task("2.1")["title"], "Four by hand");
+}

@@ -1,0 +1,429 @@
+//! Recovery mode: a failed task gets a fix task, the fix is done, the task is tried again.
+
+use serde_json::{Value, json};
+
+use crate::support::{Output, Project};
+
+const SPEC: &str = "# Tasks: auth\n\n## Phase 1: Make It Work\n\n\
+    - [x] 1.1 Setup\n  - **Do**: Set up\n\
+    - [x] 1.2 Base\n  - **Do**: Base\n\n\
+    - [ ] 1.3 Add failure parser\n  - **Do**: Add parsing logic\n  - **Files**: implement.md\n  \
+    - **Verify**: grep -q parser parser.txt\n  - **Commit**: feat: add parser\n\n\
+    - [ ] 1.4 Next task\n  - **Do**: Go on\n";
+
+/// An agent that does what a file named `KEY.N` says in its Nth attempt at KEY, else reports done.
+fn project(spec: &str) -> Project {
+    let project = Project::new();
+    project.agent(
+        "n=$(cat \"count.$RALPH_TASK_KEY\" 2>/dev/null || echo 0); n=$((n + 1))\n\
+         echo $n > \"count.$RALPH_TASK_KEY\"\n\
+         echo \"$RALPH_TASK_KEY\" >> order.txt\n\
+         cp .ralph/last-prompt \"prompt.$RALPH_TASK_KEY.$n\"\n\
+         if [ -f \"does.$RALPH_TASK_KEY.$n\" ]; then . \"./does.$RALPH_TASK_KEY.$n\"\n\
+         elif [ -f \"does.$RALPH_TASK_KEY.all\" ]; then . \"./does.$RALPH_TASK_KEY.all\"\n\
+         else echo parser >> parser.txt; echo TASK_COMPLETE; fi",
+    );
+    project.write("specs/auth/tasks.md", spec);
+    project
+}
+
+fn fails(project: &Project, key: &str, attempt: &str, error: &str) {
+    project.write(
+        &format!("does.{key}.{attempt}"),
+        &format!(
+            "cat <<'END'\nTask {key}: Add failure parser FAILED\n- Error: {error}\n\
+             - Attempted fix: Checked alternate paths\n- Status: Blocked, needs manual intervention\nEND\n"
+        ),
+    );
+}
+
+fn order(project: &Project) -> Vec<String> {
+    let text = project.read("order.txt");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn state(project: &Project) -> Value {
+    serde_json::from_str(&project.read("specs/auth/.ralph-state.json")).unwrap()
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", output.stdout, output.stderr)
+}
+
+const BLOCK: &str = "- [ ] 1.3.1 [FIX 1.3] Fix: File not found: src/parser.ts\n  \
+    - **Do**: Address the error: File not found: src/parser.ts\n    \
+    1. Analyze the failure: Checked alternate paths\n    \
+    2. Review related code in Files list\n    \
+    3. Implement fix for: File not found: src/parser.ts\n  \
+    - **Files**: implement.md\n  \
+    - **Done when**: Error \"File not found: src/parser.ts\" no longer occurs\n  \
+    - **Verify**: grep -q parser parser.txt\n  \
+    - **Commit**: `fix(auth): address missing file from task 1.3`\n";
+
+#[test]
+fn rcx_01_rcg_06_rci_02_03_rcs_01_02_03_a_failure_gets_a_fix_that_comes_first() {
+    let project = project(SPEC);
+    project.write(
+        "specs/auth/.ralph-state.json",
+        "{\n  \"phase\": \"execution\",\n  \"taskIndex\": 2,\n  \"totalTasks\": 4,\n  \"mine\": [1.50, null],\n  \"fixTaskMap\": {}\n}\n",
+    );
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "1", "File not found: src/parser.ts");
+    project
+        .ralph(&["run", "--recovery", "--limit", "1"])
+        .expect_code(4);
+    let expected = SPEC.replace("\n- [ ] 1.4", &format!("\n{BLOCK}\n- [ ] 1.4"));
+    assert_eq!(project.read("specs/auth/tasks.md"), expected);
+    assert_eq!(
+        state(&project),
+        json!({
+            "phase": "execution", "taskIndex": 2, "totalTasks": 5, "mine": [1.50, null],
+            "fixTaskMap": {"1.3": {"attempts": 1, "fixTaskIds": ["1.3.1"], "lastError": "File not found: src/parser.ts"}},
+        })
+    );
+    assert!(
+        project
+            .read("specs/auth/.ralph-state.json")
+            .contains("\"mine\": [1.50, null]")
+    );
+    let fix = project.task("1.3.1");
+    assert_eq!(fix["markers"], json!(["FIX 1.3"]));
+    assert_eq!(
+        project.task("1.3")["depends_on"].as_array().unwrap().len(),
+        2
+    );
+    // The same once more changes nothing; then all of it is done.
+    project.ok(&["import", "specs/auth"]);
+    assert_eq!(state(&project)["totalTasks"], 5);
+    project.ok(&["run", "--recovery"]);
+    assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.4"]);
+    assert_eq!(
+        project.read("specs/auth/tasks.md"),
+        expected.replace("- [ ]", "- [x]")
+    );
+    assert_eq!(
+        (
+            &state(&project)["taskIndex"],
+            &state(&project)["totalTasks"]
+        ),
+        (&json!(5), &json!(5))
+    );
+}
+
+#[test]
+fn rcx_02_rch_01_03_04_fixes_of_fixes_run_in_order_and_are_logged_once() {
+    let project = project(SPEC);
+    project.write(
+        "specs/auth/.progress.md",
+        "# Progress\n\n## Completed Tasks\n- [x] 1.1 Setup - abc1234\n\n## Learnings\n- Mine\n",
+    );
+    project.ok(&["import", "specs/auth/tasks.md"]);
+    fails(&project, "1.3", "1", "syntax error in parser.ts");
+    fails(&project, "1.3.1", "1", "the fix broke");
+    project.ok(&["run", "--recovery"]);
+    assert_eq!(
+        order(&project),
+        ["1.3", "1.3.1", "1.3.1.1", "1.3.1", "1.3", "1.4"]
+    );
+    let log = project.read("specs/auth/.progress.md");
+    assert!(log.contains("- [x] 1.1 Setup - abc1234\n"), "{log}");
+    assert!(log.contains("- [x] 1.3 Add failure parser"), "{log}");
+    assert!(
+        log.contains("- Task 1.3: 1 fix attempted (1.3.1) - Final: PASS\n"),
+        "{log}"
+    );
+    assert_eq!(log.matches("- Task 1.3: ").count(), 1, "{log}");
+    assert!(!log.contains("Task 1.4:"), "{log}");
+    let at = |text: &str| log.find(text).unwrap();
+    assert!(
+        at("## Fix Task History") < at("## Learnings") && at("## Learnings") < at("- Mine"),
+        "{log}"
+    );
+    assert!(
+        project
+            .read("specs/auth/tasks.md")
+            .contains("address syntax from task 1.3`")
+    );
+}
+
+#[test]
+fn rcl_03_05_rch_02_three_fixes_and_then_a_human() {
+    let project = project(&SPEC.replace("- [ ] 1.4 Next", "- [ ] 1.4 [P] Next"));
+    project.ok(&["import", "specs/auth"]);
+    project.add(&["Elsewhere", "--key", "free"]);
+    fails(&project, "1.3", "all", "it will not work");
+    let run = project.ralph(&["run", "--recovery"]).expect_code(5);
+    let said = said(&run);
+    assert!(
+        said.contains("ERROR: Max fix attempts (3) reached for task 1.3"),
+        "{said}"
+    );
+    assert!(said.contains("Fix attempts: 1.3.1, 1.3.2, 1.3.3"), "{said}");
+    assert!(!said.contains("ALL_TASKS_COMPLETE"));
+    assert_eq!(
+        order(&project),
+        [
+            "1.3", "1.3.1", "1.3", "1.3.2", "1.3", "1.3.3", "1.3", "free"
+        ]
+    );
+    assert_eq!(project.status_of("1.3"), "blocked");
+    assert_eq!(project.status_of("free"), "done", "the loop goes on");
+    assert_eq!(project.task("1.3")["needs_human"], true);
+    let log = project.read("specs/auth/.progress.md");
+    let line = "- Task 1.3: 3 fixes attempted (1.3.1, 1.3.2, 1.3.3) - Final: FAIL (max limit)\n";
+    assert!(log.contains(line), "{log}");
+    // A person mends it: a later pass replaces the line.
+    std::fs::remove_file(project.path("does.1.3.all")).unwrap();
+    project.ok(&["run", "1.3", "--recovery"]);
+    let log = project.read("specs/auth/.progress.md");
+    assert!(
+        log.contains("- Task 1.3: 3 fixes attempted (1.3.1, 1.3.2, 1.3.3) - Final: PASS\n"),
+        "{log}"
+    );
+    assert!(!log.contains("FAIL"), "{log}");
+}
+
+#[test]
+fn rcd_01_02_rcl_04_a_chain_ends_at_its_depth_and_waits_whole() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    for key in ["1.3", "1.3.1", "1.3.1.1", "1.3.1.1.1"] {
+        fails(&project, key, "all", &format!("broken at {key}"));
+    }
+    let run = project.ralph(&["run", "--recovery"]).expect_code(5);
+    let said = said(&run);
+    assert!(
+        said.contains("ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1"),
+        "{said}"
+    );
+    assert!(
+        said.contains("Fix task chain: 1.3 -> 1.3.1 -> 1.3.1.1 -> 1.3.1.1.1"),
+        "{said}"
+    );
+    assert!(
+        said.contains("The fix chain has become too deep. Manual intervention required."),
+        "{said}"
+    );
+    for key in ["1.3", "1.3.1", "1.3.1.1", "1.3.1.1.1"] {
+        assert_eq!(project.status_of(key), "blocked", "{key}");
+    }
+    let reason = project.task("1.3")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("Fix task chain"), "{reason}");
+    let log = project.read("specs/auth/.progress.md");
+    assert!(
+        log.contains("- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL"),
+        "{log}"
+    );
+}
+
+#[test]
+fn rcl_01_recovery_is_off_unless_it_is_asked_for() {
+    for (state, recovers) in [
+        ("{\"recoveryMode\": true}", true),
+        ("{\"recoveryMode\": false}", false),
+        ("{\"recoveryMode\": \"true\"}", false),
+        ("{\"recoveryMode\": null}", false),
+        ("{}", false),
+    ] {
+        let project = project(SPEC);
+        project.write("specs/auth/.ralph-state.json", state);
+        project.ok(&["import", "specs/auth"]);
+        fails(&project, "1.3", "1", "broken");
+        project.ralph(&["run", "--once"]).expect_code(4);
+        let made = project.ralph(&["task", "show", "1.3.1"]).code == 0;
+        assert_eq!(made, recovers, "{state}");
+    }
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "1", "broken");
+    let toml = project.read(".ralph.toml");
+    project.write(
+        ".ralph.toml",
+        &toml.replace("# enabled = false", "enabled = true"),
+    );
+    let set = project.ok(&["config", "show"]).stdout;
+    if !set.contains("enabled") {
+        project.configure("[recovery]\nenabled = true");
+    }
+    project
+        .ralph(&["run", "--once", "--no-recovery"])
+        .expect_code(4);
+    assert_eq!(
+        project.ralph(&["task", "show", "1.3.1"]).code,
+        2,
+        "the flag wins"
+    );
+}
+
+#[test]
+fn rcl_02_without_recovery_a_task_is_retried_to_its_limit_and_that_is_said() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "all", "it will not work");
+    let run = project
+        .ralph(&["run", "--max-attempts", "2"])
+        .expect_code(5);
+    let said = said(&run);
+    for line in [
+        "ERROR: Max retries reached for task 1.3 after 2 attempts",
+        "it will not work",
+        "Review .progress.md Learnings section for failure details",
+        "`ralph run 1.3`",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert_eq!(order(&project), ["1.3", "1.3"]);
+    let log = project.read("specs/auth/.progress.md");
+    assert!(
+        log.contains("- Task 1.3 failed: it will not work\n"),
+        "{log}"
+    );
+}
+
+#[test]
+fn rcx_03_a_fix_reads_the_report_and_passes_when_the_gate_fails_otherwise() {
+    let project = project(&SPEC.replace("grep -q parser parser.txt", "`sh ./gate.sh`"));
+    project.write(
+        "gate.sh",
+        "if [ -f mended ]; then [ -f whole ] || { echo 'error[E0433]: cannot find b'; echo ' --> src/b.rs:1:1'; exit 1; }\n\
+         else echo 'error[E0432]: unresolved a'; echo ' --> src/a.rs:2:2'; exit 1; fi\n",
+    );
+    project.ok(&["import", "specs/auth"]);
+    project.write("does.1.3.1.1", "touch mended; echo TASK_COMPLETE");
+    project.write("does.1.3.2", "touch whole; echo TASK_COMPLETE");
+    project.ok(&["run", "--recovery"]);
+    assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.4"]);
+    let prompt = project.read("prompt.1.3.1.1");
+    assert!(prompt.contains("### Failure To Mend"), "{prompt}");
+    assert!(
+        prompt.contains("task 1.3 (Add failure parser)") && prompt.contains("E0432"),
+        "{prompt}"
+    );
+    assert!(prompt.contains("Task KEY: NAME FAILED"), "{prompt}");
+}
+
+#[test]
+fn rcx_04_a_fix_that_is_done_does_not_finish_the_original() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "1", "broken");
+    project
+        .ralph(&["run", "--recovery", "--limit", "2"])
+        .expect_code(4);
+    assert_eq!(project.status_of("1.3.1"), "done");
+    assert_eq!(project.status_of("1.3"), "pending");
+    let file = project.read("specs/auth/tasks.md");
+    assert!(
+        file.contains("- [ ] 1.3 Add") && file.contains("- [x] 1.3.1 [FIX"),
+        "{file}"
+    );
+}
+
+#[test]
+fn rcx_05_a_fix_that_nobody_needs_is_skipped() {
+    for way in [
+        &["task", "done", "1.3"][..],
+        &["task", "skip", "1.3"],
+        &["task", "delete", "1.3", "--yes"],
+    ] {
+        let project = project(SPEC);
+        project.ok(&["import", "specs/auth"]);
+        fails(&project, "1.3", "1", "broken");
+        fails(&project, "1.3.1", "1", "broken too");
+        project
+            .ralph(&["run", "--recovery", "--limit", "2"])
+            .expect_code(4);
+        project.ok(way);
+        for fix in ["1.3.1", "1.3.1.1"] {
+            assert_eq!(project.status_of(fix), "skipped", "{way:?} {fix}");
+        }
+        project.ok(&["run", "--recovery"]);
+        assert_eq!(order(&project), ["1.3", "1.3.1", "1.4"], "{way:?}");
+    }
+}
+
+#[test]
+fn rcx_01_faults_of_others_make_no_fix() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    let toml = project.read(".ralph.toml");
+    project.write(
+        ".ralph.toml",
+        &toml.replace("[\"sh\", \"agent.sh\"]", "[\"/nowhere/agent\"]"),
+    );
+    project.ralph(&["run", "--recovery"]).expect_code(1);
+    assert_eq!(project.ralph(&["task", "show", "1.3.1"]).code, 2);
+}
+
+#[test]
+fn rcp_01_the_failure_object_is_told_with_the_fix() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "1", "File not found: src/parser.ts");
+    let run = project
+        .ralph(&["run", "--recovery", "--once", "--json"])
+        .expect_code(4);
+    let events = run.json_lines();
+    let event = events
+        .iter()
+        .find(|event| event["type"] == "fix_created")
+        .unwrap();
+    let failure = &event["failure"];
+    assert_eq!(failure["taskId"], "1.3");
+    assert_eq!(failure["failed"], true);
+    assert_eq!(failure["error"], "File not found: src/parser.ts");
+    assert_eq!(failure["attemptedFix"], "Checked alternate paths");
+    assert_eq!(failure["status"], "Blocked, needs manual intervention");
+    assert!(
+        failure["rawOutput"]
+            .as_str()
+            .unwrap()
+            .starts_with("Task 1.3: Add")
+    );
+}
+
+#[test]
+fn rcs_04_any_error_text_leaves_valid_files() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    let error = r#"He said "no\" & `x` | $HOME <b> – \n ü"#;
+    fails(&project, "1.3", "1", error);
+    project.ok(&["run", "--recovery"]);
+    assert_eq!(state(&project)["fixTaskMap"]["1.3"]["lastError"], error);
+    project.ok(&["import", "specs/auth"]);
+    assert_eq!(
+        project
+            .json(&["task", "list", "--json"])
+            .as_array()
+            .unwrap()
+            .len(),
+        5
+    );
+}
+
+#[test]
+fn imp_06_fix_counts_of_a_state_file_are_kept() {
+    let project = project(SPEC);
+    project.write(
+        "specs/auth/.ralph-state.json",
+        "{\"fixTaskMap\": {\"1.3\": {\"attempts\": 2, \"fixTaskIds\": [\"1.3.1\", \"1.3.2\"], \"lastError\": \"old\"}}}",
+    );
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "all", "new");
+    let run = project.ralph(&["run", "--recovery"]).expect_code(5);
+    assert_eq!(order(&project), ["1.3", "1.3.3", "1.3"]);
+    assert!(said(&run).contains("Fix attempts: 1.3.1, 1.3.2, 1.3.3"));
+}
+
+#[test]
+fn brk_02_fix_tasks_count_as_their_root() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "all", "error: the same again");
+    project.ralph(&["run", "--recovery"]).expect_code(5);
+    let breaker = project.json(&["breaker", "show", "--json"]);
+    assert_eq!(
+        breaker["state"], "closed",
+        "one hard task never opens it: {breaker}"
+    );
+}
