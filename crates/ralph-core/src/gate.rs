@@ -167,6 +167,21 @@ pub fn touched(command: &str, files_changed: &[String]) -> Vec<String> {
         .collect()
 }
 
+/// A script that fails where any of its commands does; by itself only the last would decide.
+#[must_use]
+pub fn every_line_counts(script: String) -> String {
+    let is_command = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let several = script.lines().filter(is_command).count() > 1;
+    let settled = script
+        .lines()
+        .find(is_command)
+        .is_some_and(|line| line.trim_start().starts_with("set "));
+    match several && !settled {
+        true => format!("set -e\n{script}"),
+        false => script,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +201,18 @@ mod tests {
         match run(gate, &Interrupt::default(), &mut |_| {}).unwrap() {
             GateResult::Ran(record) => record,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn imp_03_every_line_of_a_script_counts() {
+        for (script, whole) in [
+            ("false\ntrue", "set -e\nfalse\ntrue"),
+            ("# all\ncargo test", "# all\ncargo test"),
+            ("set -eu\na\nb", "set -eu\na\nb"),
+            ("one", "one"),
+        ] {
+            assert_eq!(every_line_counts(script.into()), whole);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::files::quick_digest;
+use crate::gate::every_line_counts;
 use crate::model::{Key, Phase};
 use crate::plan_files::{self, Draft, Format, Note, Problem, checklist, gsd, lines, prd, tasks_md};
 use crate::spec::state_json::{self, SpecState};
@@ -83,9 +84,11 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
         Format::Lines | Format::Gsd => lines::read(&text),
     };
     let draft = draft.and_then(checked);
-    let draft = draft.map_err(|problems| at(&shown, problems))?;
+    let mut draft = draft.map_err(|problems| at(&shown, problems))?;
+    for task in &mut draft.tasks {
+        task.verify = task.verify.take().map(every_line_counts);
+    }
     let mut fixes = Vec::new();
-    let mut draft = draft;
     if format == Format::TasksMd {
         match state(&path) {
             Ok(Some(state)) => {
@@ -286,7 +289,12 @@ fn read_text(root: &Path, path: &Path) -> Result<String, ImportError> {
 /// The path as the project sees it.
 fn shown(root: &Path, path: &Path) -> String {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (root, path) = (real(root), real(path));
+    let root = real(root);
+    // A link to a file is shown where it stands: what belongs to it is beside it.
+    let path = match (path.is_dir(), path.parent(), path.file_name()) {
+        (false, Some(folder), Some(name)) => real(folder).join(name),
+        _ => real(path),
+    };
     let inside = path.strip_prefix(&root).unwrap_or(&path);
     inside.display().to_string()
 }

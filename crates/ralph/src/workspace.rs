@@ -57,15 +57,26 @@ impl Workspace {
     /// The settings in force, flags not included.
     pub fn settings(&self) -> Result<Settings, CommandError> {
         let mut settings = Settings::load(&self.project.config(), env::vars_os())?;
+        let specs = self.specs()?;
+        // With several specs each speaks for its own tasks.
+        if let [(tasks, state)] = &specs[..] {
+            apply_state(&mut settings, state, tasks);
+        }
+        Ok(settings)
+    }
+
+    /// The imported specs that have a state file, by the path of their tasks.
+    pub fn specs(&self) -> Result<Vec<(String, SpecState)>, CommandError> {
+        let mut specs = Vec::new();
         for source in self.store.sources()? {
             let path = self.project.root().join(&source.path);
             if source.format == Format::TasksMd.as_str()
                 && let Ok(Some(state)) = import::state(&path)
             {
-                apply_state(&mut settings, &state, &source.path);
+                specs.push((source.path, state));
             }
         }
-        Ok(settings)
+        Ok(specs)
     }
 
     /// Records tries whose process died, so that their tasks can be changed.
@@ -97,13 +108,13 @@ impl Workspace {
 }
 
 /// What a spec's state file says of how it is to be run.
-fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
+pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
     let file = match tasks.rsplit_once('/') {
         Some((folder, _)) => format!("{folder}/{STATE_JSON}"),
         None => STATE_JSON.to_owned(),
     };
-    if state.recovery_mode {
-        settings.set_spec("recovery", "enabled", Value::Flag(true), &file);
+    if let Some(on) = state.recovery_mode {
+        settings.set_spec("recovery", "enabled", Value::Flag(on), &file);
     }
     for (section, name, number) in [
         (

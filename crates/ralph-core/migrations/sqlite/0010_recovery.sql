@@ -58,10 +58,11 @@ CREATE TABLE fix_attempts (
     PRIMARY KEY (original_id, ordinal)
 ) WITHOUT ROWID;
 CREATE INDEX idx_fix_attempts_root_id ON fix_attempts (root_id);
--- How the recovery of a task ended, where it has: `pass` or why not.
+-- How the recovery of a task ended without success, and the last error of the one that failed.
 CREATE TABLE fix_ends (
-    task_id TEXT PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE,
-    end     TEXT NOT NULL
+    task_id    TEXT PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE,
+    end        TEXT,
+    last_error TEXT
 ) WITHOUT ROWID;
 
 -- Changes of the plan that agents asked for.

@@ -23,7 +23,7 @@ const MOST_BULLETS: usize = 10_000;
 /// A file that was written less than this ago may not be whole yet.
 const SETTLES: Duration = Duration::from_millis(20);
 /// How long an agent may go on writing after its run died.
-const AGENTS_LAST_WORDS: Duration = Duration::from_millis(2500);
+pub(super) const AGENTS_LAST_WORDS: Duration = Duration::from_millis(2500);
 /// How often a file that others are writing is looked at.
 const LOOKS: u32 = 40;
 /// How long another run's turn is waited for.
@@ -79,11 +79,15 @@ impl Run<'_, '_> {
             .lost_until
             .take()
             .is_some_and(|until| written.is_some_and(|at| at <= until.plus(AGENTS_LAST_WORDS)));
+        Ok(lost || self.others_at_work()?)
+    }
+
+    /// Whether agents of other runs are at work.
+    pub(super) fn others_at_work(&self) -> Result<bool, EngineError> {
         let claims = self.engine.store.claims()?;
-        let others = claims.iter().any(|claim| {
+        Ok(claims.iter().any(|claim| {
             claim.run_id != self.id && claim.purpose == crate::store::Purpose::Attempt
-        });
-        Ok(lost || others)
+        }))
     }
 
     /// What the file is remembered by, wherever the project is moved.

@@ -15,7 +15,7 @@ use crate::event::{EventKind, TaskRef};
 use crate::evidence::Evidence;
 use crate::model::{Outcome, Task, TaskMetrics, Token};
 use crate::signals::{self, Completion, Signals};
-use crate::store::{AttemptStart, BreakerState, Claimed, UnfinishedAttempt};
+use crate::store::{AttemptStart, BreakerState, Claimed, Hand, UnfinishedAttempt};
 
 impl Run<'_, '_> {
     /// Makes one attempt on a claimed task.
@@ -37,7 +37,7 @@ impl Run<'_, '_> {
             current: Some(format!("{} {}", claimed.task.name(), claimed.task.title)),
             ..LogNews::default()
         };
-        self.sync_plan_files(Some(&claimed.task.id), &now_at)?;
+        self.sync_plan_files(Some(&claimed.task.id), Hand::Person, &now_at)?;
         let tree_before = self.look_at_tree()?;
         let (start, log) = self.begin(&claimed, &token, &prompt)?;
         let mut session = self.call_agent(&claimed, &prompt, log)?;
@@ -99,7 +99,8 @@ impl Run<'_, '_> {
         };
         let metrics = self.store_finding(&claimed, &token, finding)?;
         self.sync_after(failed, learnt)?;
-        self.sync_plan_files(Some(&claimed.task.id), &log)?;
+        let hand = Hand::Agent(Some(claimed.task.id.clone()));
+        self.sync_plan_files(Some(&claimed.task.id), hand, &log)?;
         self.refresh_state()?;
         match self.next_step(&verdict, culprit, resets_at)? {
             Step::Continue if failed => self.after_failure(&claimed.task, &metrics),

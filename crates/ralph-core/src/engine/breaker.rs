@@ -106,8 +106,7 @@ impl Run<'_, '_> {
         let around = Surroundings {
             ladder: self.engine.agent.ladder().to_vec(),
             attempt_timeout_minutes: minutes,
-            // There is no such mode yet, so there is nothing to advise.
-            recovery: true,
+            recovery: self.engine.settings.recovery.enabled,
             ..Surroundings::default()
         };
         Ok(analysis(self.engine.store, around)?)

@@ -90,7 +90,14 @@ impl Run<'_, '_> {
         let policy = &self.engine.settings.policy;
         let why = why_blocked(&finding);
         let tries = tries_with(&finding);
-        let tried = alternatives(&tries, claimed.metrics.stuck);
+        let fixes = self
+            .engine
+            .store
+            .fix_family(&claimed.task.id)?
+            .lineage
+            .fixes;
+        let changes = self.engine.store.change_standing(&claimed.task.id)?.made;
+        let tried = alternatives(&tries, claimed.metrics.stuck, &fixes, changes);
         let said = Said {
             difficulty: signals.as_ref().and_then(|signals| signals.difficulty),
             next_model: signals
@@ -242,8 +249,13 @@ impl Run<'_, '_> {
     }
 }
 
-/// What was tried before a task is given up: every model in order, and another stance.
-fn alternatives(tries: &[FailedTry], stance: bool) -> Option<String> {
+/// What was tried before a task is given up: every model in order, another stance, fix tasks, changes of the plan.
+fn alternatives(
+    tries: &[FailedTry],
+    stance: bool,
+    fixes: &[String],
+    changes: u32,
+) -> Option<String> {
     let mut models: Vec<&str> = Vec::new();
     for failed in tries {
         if !models.contains(&failed.model.as_str()) {
@@ -252,7 +264,16 @@ fn alternatives(tries: &[FailedTry], stance: bool) -> Option<String> {
     }
     let models = models.join(", then ");
     let stance = if stance { ", with a fresh stance" } else { "" };
-    (!models.is_empty()).then(|| format!("{models}{stance}"))
+    let fixes = match fixes {
+        [] => String::new(),
+        fixes => format!(", fix tasks {}", fixes.join(", ")),
+    };
+    let changes = match changes {
+        0 => String::new(),
+        1 => ", a change of the plan".to_owned(),
+        n => format!(", {n} changes of the plan"),
+    };
+    (!models.is_empty()).then(|| format!("{models}{stance}{fixes}{changes}"))
 }
 
 /// What an answer comes to: the line that says what is wrong, else its last line.

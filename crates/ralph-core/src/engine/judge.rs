@@ -50,7 +50,10 @@ impl Run<'_, '_> {
             return Ok(record);
         };
         let mark = capture::mark_of(&record.output, MarkSource::Gate);
-        if link.coarse == mark.map(|mark| mark.coarse) {
+        let same = link.coarse == mark.map(|mark| mark.coarse);
+        let said =
+            |error: &String| !error.trim().is_empty() && record.output.contains(error.trim());
+        if same || link.error.as_ref().is_some_and(said) {
             return Ok(record);
         }
         let note =

@@ -5,19 +5,22 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use super::agents_md::AGENTS_LAST_WORDS;
 use super::exchange::{Missed, Picture, exchange};
 use super::run::{EngineError, Run};
 use crate::event::EventKind;
 use crate::files::{Lock, Swap, quick_digest, recover};
 use crate::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
-use crate::model::{Status, Task, TaskId};
+use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::plan_files::{DraftTask, Format, tasks_md};
 use crate::recovery::{Evidence, Failure, FailureBlock, FixHistory, FixKey, FixTask, Original};
 use crate::spec::progress_md::{self, Completed, News};
 use crate::spec::state_json::{self, FixEntry, StateNews};
 use crate::store::{
-    FiledTask, FixRecord, ImportRequest, PlanCounts, Side, SourceFile, StoreError, UnfiledTask,
+    FiledTask, FixRecord, Hand, ImportRequest, PlanCounts, Side, SourceFile, StoreError, Tick,
+    UnfiledTask,
 };
 use crate::text::{mask_secrets, one_line};
 
@@ -42,6 +45,8 @@ struct KnownFile {
     tasks: Vec<FiledTask>,
     /// Where each task stands in that list.
     places: HashMap<TaskId, usize>,
+    /// How the file looked on the disk after it was last read or written.
+    stamp: Option<(SystemTime, u64)>,
     /// The whole plan's counts then: where they moved by more than one's own task, somebody else was at work.
     counts: PlanCounts,
 }
@@ -52,6 +57,7 @@ impl KnownFile {
             source,
             tasks: Vec::new(),
             places: HashMap::new(),
+            stamp: None,
             counts: PlanCounts::default(),
         }
     }
@@ -127,7 +133,17 @@ impl Run<'_, '_> {
                 }
             }
         }
-        self.sync_plan_files(None, &LogNews::default())
+        let written = self.plan_files.sources.iter().filter_map(|known| {
+            let (at, _) = stamp(&self.source_path(&known.source))?;
+            Some(Timestamp::from(at))
+        });
+        // An agent of a run that died may have written them last.
+        let until = self.lost_until.map(|until| until.plus(AGENTS_LAST_WORDS));
+        let hand = match written.max() {
+            Some(at) if until.is_some_and(|until| at <= until) => Hand::Agent(None),
+            _ => Hand::Person,
+        };
+        self.sync_plan_files(None, hand, &LogNews::default())
     }
 
     fn source_path(&self, source: &SourceFile) -> PathBuf {
@@ -139,11 +155,20 @@ impl Run<'_, '_> {
     pub(super) fn sync_plan_files(
         &mut self,
         task: Option<&TaskId>,
+        hand: Hand,
         news: &LogNews,
     ) -> Result<(), EngineError> {
+        if self.plan_files.sources.is_empty() {
+            return Ok(());
+        }
+        // While another run's agent is at work nobody can tell a person's hand.
+        let hand = match hand {
+            Hand::Person if self.others_at_work()? => Hand::Agent(None),
+            hand => hand,
+        };
         for mut known in std::mem::take(&mut self.plan_files.sources) {
             let path = known.source.path.clone();
-            let synced = self.sync_source(&mut known, task, news);
+            let synced = self.sync_source(&mut known, task, &hand, news);
             self.plan_files.sources.push(known);
             match synced {
                 Ok(()) => {}
@@ -167,16 +192,23 @@ impl Run<'_, '_> {
         &mut self,
         known: &mut KnownFile,
         task: Option<&TaskId>,
+        hand: &Hand,
         news: &LogNews,
     ) -> Result<(), FileFault> {
-        let path = &self.source_path(&known.source);
-        // What a link leads to is the file, not the link.
-        let path = &path.canonicalize().unwrap_or_else(|_| path.clone());
+        let own_path = self.source_path(&known.source);
+        // What a link leads to is the file, not the link; its log and state stand beside the link.
+        let path = &own_path.canonicalize().unwrap_or_else(|_| own_path.clone());
         let lock = self.engine.project.ralph_dir().join("plan_files.lock");
         let _lock = Lock::within(&lock, PATIENCE)?;
-        let first = std::fs::read(path)?;
-        let mut shown = Shown::default();
         let mut whole = !self.is_only(known, task)?;
+        if !whole && known.stamp == stamp(path) && !self.has_news(known, task)? {
+            return self.write_log_and_state(&own_path, known, task, news);
+        }
+        let first = std::fs::read(path)?;
+        if std::fs::metadata(path)?.permissions().readonly() {
+            return Err(FileFault::File("it is read-only".into()));
+        }
+        let mut shown = Shown::default();
         let mut swap = Swap::new(path);
         let put = exchange(
             Some(first),
@@ -185,7 +217,7 @@ impl Run<'_, '_> {
                     .map_err(|_| FileFault::File("it is not UTF-8".into()))?;
                 let look = quick_digest(text);
                 if known.source.digest.as_deref() != Some(&look) {
-                    self.read_again(path, &known.source)?;
+                    self.read_again(&own_path, &known.source, hand)?;
                     known.source.digest = Some(look);
                     whole = true;
                 }
@@ -214,14 +246,24 @@ impl Run<'_, '_> {
         known.source.digest = Some(digest);
         for (id, ticked) in &shown.ticked {
             if let Some(task) = known.places.get(id).and_then(|at| known.tasks.get_mut(*at)) {
-                task.ticked = *ticked;
+                task.tick = if *ticked { Tick::Ticked } else { Tick::Open };
             }
         }
-        swap.done()?;
+        // What somebody wrote at the very moment is read the next time.
+        known.stamp = if swap.done()? { None } else { stamp(path) };
         if !shown.filed.is_empty() {
             self.look_again(known)?;
         }
-        self.write_log_and_state(path, known, task.filter(|_| !whole), news)
+        self.write_log_and_state(&own_path, known, task.filter(|_| !whole), news)
+    }
+
+    /// Whether the file does not show what it should of this task, or lacks a task.
+    fn has_news(&self, known: &KnownFile, task: Option<&TaskId>) -> Result<bool, FileFault> {
+        let store = &*self.engine.store;
+        let unfiled = store
+            .unfiled_tasks(known.source.id)
+            .map_err(EngineError::from)?;
+        Ok(!unfiled.is_empty() || known.only(task).iter().any(|task| mark_of(task).is_some()))
     }
 
     /// Whether nothing but this task can have changed since the last look; it is looked at again.
@@ -254,7 +296,12 @@ impl Run<'_, '_> {
     }
 
     /// Takes in what somebody changed. A file that cannot be read as a plan changes nothing.
-    fn read_again(&mut self, path: &Path, source: &SourceFile) -> Result<(), FileFault> {
+    fn read_again(
+        &mut self,
+        path: &Path,
+        source: &SourceFile,
+        hand: &Hand,
+    ) -> Result<(), FileFault> {
         let root = self.engine.project.root();
         let found = match import::open(root, path, Some(Format::TasksMd)) {
             Ok(found) => found,
@@ -272,6 +319,7 @@ impl Run<'_, '_> {
             draft: &found.draft,
             fixes: &[],
             asked_for: false,
+            hand: hand.clone(),
             dry_run: false,
         };
         let imported = self
@@ -288,6 +336,14 @@ impl Run<'_, '_> {
                         finished: report.finished.len(),
                         removed: report.removed.len(),
                     })?;
+                }
+                for task in report.unproven {
+                    let (name, path) = (task.name, &source.path);
+                    let message = format!(
+                        "{name} was ticked in {path} while an agent was at work; that proves nothing, and it stays open: \
+                         `ralph task done {name}` would be a person's word"
+                    );
+                    self.tell(EventKind::Warning { message })?;
                 }
                 Ok(())
             }
@@ -310,8 +366,7 @@ impl Run<'_, '_> {
         let mut shown = Shown::default();
         let mut marks: Vec<(&str, bool)> = Vec::new();
         for task in known.only(only) {
-            let done = task.status == Status::Done;
-            if done != task.ticked && (done || task.status != Status::Skipped) {
+            if let Some(done) = mark_of(task) {
                 marks.push((&task.name, done));
                 shown.ticked.push((task.id.clone(), done));
             }
@@ -382,6 +437,21 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// How a task's box is to be, where it is not so.
+fn mark_of(task: &FiledTask) -> Option<bool> {
+    match (task.status, task.tick) {
+        (Status::Done, Tick::Open | Tick::Unproven) => Some(true),
+        (Status::Done | Status::Skipped, _) | (_, Tick::Open | Tick::Unproven) => None,
+        (_, Tick::Ticked) => Some(false),
+    }
+}
+
+/// Enough to see that a file is another one.
+fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.modified().ok()?, meta.len()))
 }
 
 /// What a file shows after it was drawn.

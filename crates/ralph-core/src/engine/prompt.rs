@@ -301,7 +301,12 @@ impl Prompter<'_> {
             models: self.agent.ladder(),
             verify,
             files: &task.files,
-            recovery: self.settings.recovery.enabled,
+            recovery: self.settings.recovery.enabled
+                || self
+                    .settings
+                    .recovery_by_spec
+                    .values()
+                    .any(|spec| spec.enabled),
             changes: may_change.then(modification::instructions),
         })?)
     }

@@ -1,15 +1,19 @@
 //! Recovery: what a counted failure means for the plan. A fix task, or the end of the chain; and changes that agents ask for.
 
+use super::RecoverySettings;
 use super::finding::Finding;
 use super::run::{EngineError, Run};
+use crate::capture;
+use crate::context::neutral::inert;
 use crate::decide::AfterAttempt;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
-use crate::model::{Key, NewTask, Outcome, Phase, Task};
+use crate::gate::every_line_counts;
+use crate::model::{ErrorType, Key, MarkSource, NewTask, Outcome, Phase, Task};
 use crate::modification::{
     self, Change, Dependency, Found, Known, Limits, Place, PlannedTask, Standing, plan_change,
 };
-use crate::plan_files::tasks_md::is_command;
+use crate::plan_files::tasks_md::{find, is_command};
 use crate::recovery::{
     Evidence, FailReason, Failure, FailureBlock, FinalState, FixTask, LimitReached, Original,
     next_fix,
@@ -21,6 +25,8 @@ use crate::text::{self, mask_secrets};
 
 /// The longest output that goes with a failure object.
 const RAW_CHARS: usize = 10_000;
+/// The longest error.
+const ERROR_CHARS: usize = 500;
 /// What a report says that knows nothing.
 const NOTHING_KNOWN: &str = "Task failed (no structured report)";
 
@@ -70,21 +76,24 @@ impl Run<'_, '_> {
         };
         if mending.changes.iter().any(opens) {
             // Its agent found another way; whether that works is yet to be seen.
+            after.metrics.consecutive_failures = claimed.metrics.consecutive_failures;
+            after.metrics.stuck = claimed.metrics.stuck;
             after.gave_up = false;
             after.next = TaskNext::Pending;
             return Ok(mending);
         }
         if let TaskNext::Blocked { reason } = &after.next {
             let family = self.engine.store.fix_family(&claimed.task.id)?;
-            if after.gave_up && !self.engine.settings.recovery.enabled {
+            if after.gave_up {
                 let lines = out_of_retries(&claimed.task, after, finding);
                 mending.events.push(EventKind::GivenUp { task, lines });
             }
-            if !family.lineage.above.is_empty() {
+            if !family.lineage.above.is_empty() || !family.lineage.fixes.is_empty() {
                 mending.end = Some(RecoveryEnd {
                     root: family.chain.last().unwrap_or(&claimed.task.id).clone(),
                     chain: family.chain,
                     reason: reason.clone(),
+                    error: failure(&family.lineage.failed, finding).error,
                     end: FinalState::Fail(FailReason::Unknown).to_string(),
                 });
             }
@@ -103,8 +112,7 @@ impl Run<'_, '_> {
                 mending.fix = Some(*fix);
             }
             Repair::End(end, limit) => {
-                let mut lines = vec![limit.to_string()];
-                lines.extend(limit.lines());
+                let lines = limit.lines();
                 after.next = TaskNext::Blocked {
                     reason: end.reason.clone(),
                 };
@@ -140,18 +148,28 @@ impl Run<'_, '_> {
         claimed: &Claimed,
         finding: &Finding,
     ) -> Result<Repair, EngineError> {
-        let settings = self.engine.settings.recovery;
+        let settings = self.recovery_of(&claimed.task)?;
         let verdict = &finding.verdict;
         if !settings.enabled || !verdict.counted || verdict.outcome == Outcome::Done {
             return Ok(Repair::None);
         }
         let store = &*self.engine.store;
         let family = store.fix_family(&claimed.task.id)?;
-        let taken = |key: &str| store.task(key).is_ok();
+        // A person may have given the key away in the file a moment ago.
+        let file = self.spec_text(&claimed.task)?;
+        let taken = |key: &str| {
+            store.task(key).is_ok() || file.as_ref().is_some_and(|text| find(text, key).is_some())
+        };
+        let failure = failure(&family.lineage.failed, finding);
         match next_fix(&family.lineage, &settings.limits, &taken) {
-            Err(limit) => Ok(Repair::End(end_of(&family, &limit), limit)),
+            Err(limit) => {
+                let end = RecoveryEnd {
+                    error: failure.error,
+                    ..end_of(&family, &limit)
+                };
+                Ok(Repair::End(end, limit))
+            }
             Ok(key) => {
-                let failure = failure(&family.lineage.failed, finding);
                 let category = finding
                     .report
                     .as_ref()
@@ -175,7 +193,7 @@ impl Run<'_, '_> {
                         attempted: failure.known_attempt().map(str::to_owned),
                         category,
                     },
-                    coarse: finding.mark.as_ref().map(|mark| mark.coarse.clone()),
+                    coarse: seen_in(finding, &failure),
                 };
                 Ok(Repair::Fix {
                     fix: Box::new(new),
@@ -185,12 +203,34 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The folder of the spec a task belongs to, by itself or by the task it mends.
-    fn spec_folder(&self, task: &Task) -> Result<Option<String>, EngineError> {
+    /// How far a task is recovered: its own spec's state file may have a say.
+    fn recovery_of(&self, task: &Task) -> Result<RecoverySettings, EngineError> {
+        let settings = &self.engine.settings;
+        let path = match settings.recovery_by_spec.is_empty() {
+            true => None,
+            false => self.spec_path(task)?,
+        };
+        let own = path.and_then(|path| settings.recovery_by_spec.get(&path));
+        Ok(own.copied().unwrap_or(settings.recovery))
+    }
+
+    fn spec_path(&self, task: &Task) -> Result<Option<String>, EngineError> {
         let store = &*self.engine.store;
         let root = store.fix_link(&task.id)?.and_then(|link| link.root);
-        let root = root.unwrap_or_else(|| task.id.clone());
-        let path = store.source_path(&root)?;
+        Ok(store.source_path(&root.unwrap_or_else(|| task.id.clone()))?)
+    }
+
+    /// What the file of a task's spec holds now.
+    fn spec_text(&self, task: &Task) -> Result<Option<String>, EngineError> {
+        let path = self.spec_path(task)?;
+        let path = path.filter(|path| path.ends_with(".md"));
+        Ok(path
+            .and_then(|path| std::fs::read_to_string(self.engine.project.root().join(path)).ok()))
+    }
+
+    /// The folder of the spec a task belongs to, by itself or by the task it mends.
+    fn spec_folder(&self, task: &Task) -> Result<Option<String>, EngineError> {
+        let path = self.spec_path(task)?;
         Ok(path.and_then(|path| Some(path.rsplit_once('/')?.0.to_owned())))
     }
 
@@ -293,17 +333,28 @@ fn out_of_retries(task: &Task, after: &AfterAttempt, finding: &Finding) -> Vec<S
 }
 
 fn end_of(family: &FixFamily, limit: &LimitReached) -> RecoveryEnd {
-    let mut lines = vec![limit.to_string()];
-    lines.extend(limit.lines());
     let root = family.chain.last().or_else(|| family.chain.first());
     RecoveryEnd {
         chain: family.chain.clone(),
         root: root
             .cloned()
             .unwrap_or_else(|| crate::model::TaskId::from_stored("")),
-        reason: lines.join("; "),
+        reason: limit.lines().join("; "),
+        error: String::new(),
         end: limit.final_state().to_string(),
     }
+}
+
+/// What the failure was seen in: the gate where it ran, be it silent; else whatever else there was.
+fn seen_in(finding: &Finding, failure: &Failure) -> Option<String> {
+    let mark = finding.mark.as_ref();
+    if finding.gate.is_some() {
+        let of_gate = mark.filter(|mark| mark.source == MarkSource::Gate);
+        return of_gate.map(|mark| mark.coarse.clone());
+    }
+    let error = failure.known_error()?;
+    let mark = capture::mark_of(error, MarkSource::Text);
+    Some(mark.map_or_else(|| format!("said: {error}"), |mark| mark.coarse))
 }
 
 /// The failure object: the agent's own block, else the report.
@@ -320,6 +371,16 @@ fn failure(key: &str, finding: &Finding) -> Failure {
         why.split_once(" (the gate `")
             .map_or(why, |(error, _)| error)
     });
+    // How an agent was ended says nothing of why.
+    let late = matches!(
+        finding.verdict.error_type,
+        Some(ErrorType::Timeout | ErrorType::IdleTimeout)
+    );
+    let error = match finding.verdict.message.as_deref() {
+        Some(message) if late => Some(message),
+        _ => error,
+    };
+    let error = error.map(|error| text::cut_words(error, ERROR_CHARS).into_owned());
     let attempt = report.filter(|report| !report.auto);
     let raw = finding
         .agent
@@ -328,11 +389,16 @@ fn failure(key: &str, finding: &Finding) -> Failure {
     Failure::of(Evidence {
         key: key.to_owned(),
         failed_block: block.map(|block| FailureBlock {
-            error: block.error.as_deref().map(masked),
+            error: block
+                .error
+                .as_deref()
+                .map(|error| masked(&text::cut_words(error, ERROR_CHARS))),
             attempted_fix: block.attempted_fix.as_deref().map(masked),
             status: block.status.as_deref().map(masked),
         }),
-        best_error: error.filter(|error| *error != NOTHING_KNOWN).map(masked),
+        best_error: error
+            .filter(|error| error != NOTHING_KNOWN)
+            .map(|error| masked(&error)),
         best_attempt: attempt.map(|report| masked(&report.what_was_tried)),
         raw_output: masked(text::cut_words(raw, RAW_CHARS).as_ref()),
     })
@@ -340,8 +406,9 @@ fn failure(key: &str, finding: &Finding) -> Failure {
 
 fn task_of(fix: &FixTask, original: &Task) -> NewTask {
     NewTask {
-        title: fix.title.clone(),
-        description: fix.description.clone(),
+        // They go back into prompts, and hold what an agent said.
+        title: inert(&fix.title),
+        description: inert(&fix.description),
         key: Key::parse(&fix.key).ok(),
         phase: original.phase,
         parent: original.parent_id.clone(),
@@ -350,7 +417,7 @@ fn task_of(fix: &FixTask, original: &Task) -> NewTask {
         files: fix.files.clone(),
         priority: original.priority,
         model: None,
-        done_when: Some(fix.done_when.clone()),
+        done_when: Some(inert(&fix.done_when)),
         commit: Some(fix.commit.clone()),
         markers: fix.markers(),
     }
@@ -372,7 +439,7 @@ fn new_tasks(change: &Change, original: &Task) -> NewTasks {
             phase: original.phase,
             parent: parent.clone(),
             after: Vec::new(),
-            verify: planned.verify.clone(),
+            verify: planned.verify.clone().map(every_line_counts),
             files: planned.files.clone(),
             priority: original.priority,
             model: None,

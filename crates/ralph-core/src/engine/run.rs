@@ -21,7 +21,8 @@ use crate::model::{RunId, TaskId, Timestamp, Token};
 use crate::plan_files::Format;
 use crate::project::Project;
 use crate::store::{
-    ClaimRequest, Claimed, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store, StoreError,
+    ClaimRequest, Claimed, Hand, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store,
+    StoreError,
 };
 
 /// What stops the loop from outside the rules.
@@ -412,7 +413,8 @@ impl<'e, 'a> Run<'e, 'a> {
         // Whoever interrupts a run wants it to end.
         if !matches!(stop.exit, RunExit::Interrupted(_)) {
             self.tidy_learnings()?;
-            self.sync_plan_files(None, &super::plan_files::LogNews::default())?;
+            let nothing = super::plan_files::LogNews::default();
+            self.sync_plan_files(None, Hand::Person, &nothing)?;
             self.sync_agents_md(Moment::After)?;
         }
         let now = self.engine.clock.now();

@@ -1,5 +1,6 @@
 //! How a run is to be done.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -53,6 +54,8 @@ pub struct RunSettings {
     pub backoff_cap: Duration,
     /// Fix tasks for failed ones.
     pub recovery: RecoverySettings,
+    /// The same for tasks of specs whose state file says otherwise, by the path of their tasks.
+    pub recovery_by_spec: HashMap<String, RecoverySettings>,
     /// The memory part of the prompt.
     pub memory: Limits,
     /// AGENTS.md below the work tree; none where it is not to be kept.
@@ -158,6 +161,7 @@ impl Default for RunSettings {
             backoff: Duration::from_secs(2),
             backoff_cap: Duration::from_secs(5 * 60),
             recovery: RecoverySettings::default(),
+            recovery_by_spec: HashMap::new(),
             memory: Limits::default(),
             agents_md: Some("AGENTS.md".into()),
             lease: Duration::from_secs(60),

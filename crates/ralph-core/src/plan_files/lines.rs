@@ -125,7 +125,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
         }
     }
     for task in &draft.tasks {
-        let named = task.parent.iter().chain(&task.after);
+        let named = task.parent.iter().chain(&task.after).chain(&task.fix_of);
         for name in named.filter(|name| !known.contains_key(*name)) {
             problems.push(Problem {
                 line: task.line,

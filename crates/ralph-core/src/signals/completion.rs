@@ -170,14 +170,22 @@ fn heading(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The labels of a FAILED block, in the order of the fields.
-const LABELS: [&str; 3] = ["Error:", "Attempted fix:", "Status:"];
+const LABELS: [&str; 3] = ["Error", "Attempted fix", "Status"];
 
-/// Which label a `- Label: value` line has, and its value.
+/// Which label a `- Label: value` line has, and its value; Markdown's marks and the bullet may be missing.
 fn labelled(line: &str) -> Option<(usize, &str)> {
-    let item = line.trim_matches(is_margin).strip_prefix(['-', '*'])?;
-    let item = item.trim_start_matches([' ', '*']);
+    let item = line
+        .trim_matches(is_margin)
+        .trim_start_matches(['-', '*', '+', ' ']);
     LABELS.iter().enumerate().find_map(|(label, name)| {
-        let value = item.strip_prefix(name)?;
+        let said = item
+            .get(..name.len())
+            .filter(|said| said.eq_ignore_ascii_case(name))?;
+        // The colon may stand inside or outside of the marks.
+        let value = item
+            .get(said.len()..)?
+            .trim_start_matches('*')
+            .strip_prefix(':')?;
         Some((label, value.trim_start_matches('*').trim()))
     })
 }

@@ -26,6 +26,8 @@ pub struct RecoveryEnd {
     pub root: TaskId,
     /// Why, for people.
     pub reason: String,
+    /// The newest failure's error.
+    pub error: String,
     /// The same in short, for the history line.
     pub end: String,
 }
@@ -42,6 +44,9 @@ pub struct FixLink {
     /// What the failure was recognised by.
     #[serde(skip)]
     pub coarse: Option<String>,
+    /// What went wrong.
+    #[serde(skip)]
+    pub error: Option<String>,
     /// The failed attempt of the original.
     #[serde(skip)]
     pub attempt_number: Option<u32>,

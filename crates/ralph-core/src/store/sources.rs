@@ -34,8 +34,52 @@ pub struct ImportRequest<'a> {
     pub fixes: &'a [KeptFixes],
     /// Whether a person asked for it; else tasks that a person deleted stay deleted.
     pub asked_for: bool,
+    /// Whose hand may have ticked boxes.
+    pub hand: Hand,
     /// Only say what would happen.
     pub dry_run: bool,
+}
+
+/// Who may have written a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hand {
+    /// A person: a ticked box is a person's word.
+    Person,
+    /// An agent that was at this task, or a person meanwhile: a ticked box proves nothing.
+    Agent(Option<TaskId>),
+}
+
+/// How a box in a file stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tick {
+    /// Open.
+    Open,
+    /// Ticked, and believed or made so by Ralph.
+    Ticked,
+    /// Ticked while an agent was at work: left as it is, and not believed.
+    Unproven,
+}
+
+impl Tick {
+    /// As it is stored.
+    #[must_use]
+    pub fn code(self) -> i64 {
+        match self {
+            Self::Open => 0,
+            Self::Ticked => 1,
+            Self::Unproven => 2,
+        }
+    }
+
+    /// As it was stored.
+    #[must_use]
+    pub fn from_code(code: i64) -> Self {
+        match code {
+            0 => Self::Open,
+            2 => Self::Unproven,
+            _ => Self::Ticked,
+        }
+    }
 }
 
 /// The fix tasks that a task of a spec had.
@@ -71,6 +115,8 @@ pub struct ImportReport {
     pub updated: Vec<ImportedTask>,
     /// Tasks that the file now calls done.
     pub finished: Vec<ImportedTask>,
+    /// Tasks that were ticked while an agent was at work, which makes nothing done.
+    pub unproven: Vec<ImportedTask>,
     /// Tasks that are no longer in the file; they stay in the plan.
     pub removed: Vec<ImportedTask>,
     /// Tasks that are as they were.
@@ -81,7 +127,10 @@ impl ImportReport {
     /// Whether nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.updated.is_empty() && self.finished.is_empty()
+        self.added.is_empty()
+            && self.updated.is_empty()
+            && self.finished.is_empty()
+            && self.unproven.is_empty()
     }
 }
 
@@ -96,8 +145,8 @@ pub struct FiledTask {
     pub title: String,
     /// Where it stands.
     pub status: Status,
-    /// Whether its box was ticked when the file was last read or written.
-    pub ticked: bool,
+    /// How its box stood when the file was last read or written.
+    pub tick: Tick,
     /// The commit after the attempt that finished it.
     pub commit: Option<String>,
     /// Whether it is a fix task.

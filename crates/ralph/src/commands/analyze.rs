@@ -43,8 +43,7 @@ pub fn found(workspace: &Workspace) -> Result<Analysis, CommandError> {
     let around = Surroundings {
         ladder,
         attempt_timeout_minutes: timeout.as_secs() / 60,
-        // There is no such mode yet, so there is nothing to advise.
-        recovery: true,
+        recovery: settings.flag("recovery", "enabled"),
         ..Surroundings::default()
     };
     Ok(analysis(&workspace.store, around)?)

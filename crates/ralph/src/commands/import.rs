@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use ralph_core::import::{self, ImportError};
 use ralph_core::plan_files::Format;
-use ralph_core::store::{ImportReport, ImportRequest, ImportedTask, SourceStore, StoreError};
+use ralph_core::store::{Hand, ImportReport, ImportRequest, ImportedTask, SourceStore, StoreError};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
@@ -84,6 +84,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         draft: &found.draft,
         fixes: &found.fixes,
         asked_for: true,
+        hand: Hand::Person,
         dry_run: args.dry_run,
     };
     let store = &mut workspace.store;

@@ -20,6 +20,7 @@ pub(super) fn load(
 ) -> Result<Settings, CommandError> {
     let mut settings = Settings {
         values: defaults()?,
+        below_spec: std::collections::BTreeMap::new(),
         agents: agents::built_in(),
     };
     match std::fs::read_to_string(file) {

@@ -82,6 +82,8 @@ pub struct Setting {
 #[derive(Clone, Debug)]
 pub struct Settings {
     values: BTreeMap<(&'static str, &'static str), Setting>,
+    /// What stood where a spec's state file had its say.
+    below_spec: BTreeMap<(&'static str, &'static str), Setting>,
     /// The agents that can be used.
     pub agents: BTreeMap<String, AgentSettings>,
 }
@@ -100,6 +102,17 @@ impl Settings {
         self.values
             .get(&(section, name))
             .and_then(|setting| setting.value.as_ref())
+    }
+
+    /// The settings without what a spec's state file says.
+    #[must_use]
+    pub fn without_spec(&self) -> Self {
+        let mut bare = self.clone();
+        for (key, below) in &self.below_spec {
+            bare.values.insert(*key, below.clone());
+        }
+        bare.below_spec.clear();
+        bare
     }
 
     /// Puts what a spec's state file says above `.ralph.toml` and below the rest.

@@ -223,8 +223,14 @@ fn imp_08_a_persons_edit_during_a_run_wins_and_takes_effect() {
     );
     project.write("tasks.md", SPEC);
     project.ok(&["import", "tasks.md"]);
-    project.ok(&["run"]);
-    assert_eq!(project.read("order.txt"), "1.2\n1.3\nV1\n2.2\n");
+    let run = project.ok(&["run"]);
+    assert!(
+        run.stdout
+            .contains("2.1 was ticked in tasks.md while an agent was at work"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(project.read("order.txt"), "1.2\n1.3\nV1\n2.1\n2.2\n");
     let expected = SPEC
         .replace(
             "- [ ] 2.1 Four\n",
@@ -234,4 +240,66 @@ fn imp_08_a_persons_edit_during_a_run_wins_and_takes_effect() {
         .replace("- [ ]", "- [x]");
     assert_eq!(project.read("tasks.md"), expected);
     assert_eq!(project.task("2.1")["title"], "Four by hand");
+}
+
+#[test]
+fn out_01_an_agent_that_ticks_boxes_finishes_nothing() {
+    let project = Project::new();
+    project.agent("sed -i 's/- \\[ \\]/- [x]/' tasks.md; echo \"$RALPH_TASK_KEY\" >> order.txt; echo 'no idea'");
+    project.write(
+        "tasks.md",
+        "# T\n\n- [ ] 1.1 A\n  - **Verify**: `false`\n- [ ] 1.2 B\n  - **Verify**: `false`\n",
+    );
+    project.ok(&["import", "tasks.md"]);
+    project.ralph(&["run", "--limit", "1"]).expect_code(4);
+    for key in ["1.1", "1.2"] {
+        assert_eq!(project.status_of(key), "pending", "{key}");
+    }
+    assert!(
+        project.read("tasks.md").contains("- [ ] 1.1 A"),
+        "its own box is opened again"
+    );
+    project.ralph(&["run", "--limit", "1"]).expect_code(4);
+    assert_eq!(
+        project.status_of("1.2"),
+        "pending",
+        "nor does the next run believe it"
+    );
+}
+
+#[test]
+fn imp_07_circles_are_refused_in_every_format() {
+    let project = Project::new();
+    let line = |key: &str, after: &str| {
+        format!(
+            "{{\"type\":\"task\",\"key\":\"{key}\",\"title\":\"{key}\",\"after\":[\"{after}\"]}}\n"
+        )
+    };
+    for text in [line("a", "b") + &line("b", "a"), line("a", "a")] {
+        project.write("c.jsonl", &text);
+        let output = project.ralph(&["import", "c.jsonl"]).expect_code(2);
+        assert!(output.stderr.contains("circle"), "{}", output.stderr);
+        assert_eq!(keys(&project).len(), 0);
+    }
+}
+
+#[test]
+fn imp_06_a_linked_spec_keeps_its_own_state() {
+    let project = Project::new();
+    project.agent("echo TASK_COMPLETE");
+    project.write("real/t.md", SPEC);
+    std::fs::create_dir_all(project.path("specs/a")).unwrap();
+    std::os::unix::fs::symlink("../../real/t.md", project.path("specs/a/tasks.md")).unwrap();
+    project.write("specs/a/.ralph-state.json", "{\"mine\": 1}");
+    project.ok(&["import", "specs/a"]);
+    project.ok(&["run"]);
+    assert!(project.path("specs/a/tasks.md").is_symlink());
+    assert_eq!(project.read("real/t.md"), SPEC.replace("- [ ]", "- [x]"));
+    let state: serde_json::Value =
+        serde_json::from_str(&project.read("specs/a/.ralph-state.json")).unwrap();
+    assert_eq!(
+        (&state["mine"], &state["totalTasks"]),
+        (&json!(1), &json!(5))
+    );
+    assert!(!project.path("real/.ralph-state.json").exists());
 }

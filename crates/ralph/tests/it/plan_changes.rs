@@ -199,3 +199,21 @@ fn sig_11_a_done_signal_beside_giving_up_needs_a_passing_gate() {
         "1.1 has a gate that passed, 1.2 has none"
     );
 }
+
+#[test]
+fn mod_03_a_split_survives_another_reading_of_the_file() {
+    let project = project();
+    project.write(
+        "says.1.1.1",
+        &ask("SPLIT_TASK", &json!([{"title": "First", "verify": "test 2 = 2"}, {"title": "Second", "verify": "test 3 = 3"}])),
+    );
+    project.ralph(&["run", "--limit", "1"]).expect_code(4);
+    let file = project
+        .read("tasks.md")
+        .replace("1.2 After", "1.2 After all");
+    project.write("tasks.md", &file);
+    project.ok(&["import", "tasks.md"]);
+    project.ok(&["run"]);
+    assert_eq!(order(&project), "1.1 1.1.1 1.1.2 1.2");
+    assert_eq!(project.task("1.2")["title"], "After all");
+}

@@ -303,6 +303,95 @@ fn rcx_03_a_fix_reads_the_report_and_passes_when_the_gate_fails_otherwise() {
 }
 
 #[test]
+fn rcx_03_a_fix_that_mends_nothing_is_not_done() {
+    // A silent gate, and one that prints the very error that the agent told.
+    for gate in ["test -f ok", "sh -c 'echo words.txt: no such file; exit 1'"] {
+        let project = project(&SPEC.replace("grep -q parser parser.txt", &format!("`{gate}`")));
+        project.ok(&["import", "specs/auth"]);
+        if gate.contains("words") {
+            fails(&project, "1.3", "1", "words.txt: no such file");
+        }
+        project
+            .ralph(&["run", "--recovery", "--limit", "2"])
+            .expect_code(4);
+        assert_eq!(project.status_of("1.3.1"), "pending", "{gate}");
+        assert_eq!(order(&project), ["1.3", "1.3.1"]);
+    }
+}
+
+#[test]
+fn imp_05_what_ralph_wrote_is_no_change() {
+    let project = project(
+        &SPEC
+            .replace("  - **Verify**: grep -q parser parser.txt\n", "")
+            .replace("  - **Files**: implement.md\n", ""),
+    );
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "1", "broken");
+    project
+        .ralph(&["run", "--recovery", "--once"])
+        .expect_code(4);
+    let fix = project.task("1.3.1");
+    let again = project.json(&["import", "specs/auth", "--json"]);
+    assert_eq!(
+        (&again["updated"], &again["added"]),
+        (&json!([]), &json!([])),
+        "{again}"
+    );
+    assert_eq!(project.task("1.3.1"), fix);
+    assert_eq!(fix["verify"], Value::Null, "nothing to prove it with");
+    let run = project.ok(&["run", "--recovery"]);
+    assert!(!run.stdout.contains("was changed"), "{}", run.stdout);
+}
+
+#[test]
+fn rcl_01_each_spec_speaks_for_its_own_tasks() {
+    let project = project(SPEC);
+    project.write(
+        "specs/auth/.ralph-state.json",
+        "{\"recoveryMode\": true, \"maxFixTasksPerOriginal\": 1}",
+    );
+    project.write("specs/b/tasks.md", "# B\n\n- [ ] 9.1 Other\n");
+    project.write("specs/b/.ralph-state.json", "{\"recoveryMode\": false}");
+    project.ok(&["import", "specs/auth"]);
+    project.ok(&["import", "specs/b"]);
+    project.add(&["By hand", "--key", "hand"]);
+    for key in ["1.3", "9.1", "hand"] {
+        fails(&project, key, "all", &format!("broken {key}"));
+    }
+    let run = project
+        .ralph(&["run", "--max-attempts", "3"])
+        .expect_code(6);
+    assert!(
+        said(&run).contains("ERROR: Max fix attempts (1) reached for task 1.3"),
+        "{}",
+        said(&run)
+    );
+    assert_eq!(
+        said(&run).matches("ERROR: Max fix attempts").count(),
+        1,
+        "said once"
+    );
+    for fix in ["9.1.1", "hand.1"] {
+        assert_eq!(project.ralph(&["task", "show", fix]).code, 2, "{fix}");
+    }
+}
+
+#[test]
+fn a_key_that_a_person_gave_in_the_file_meanwhile_is_not_taken() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    project.write(
+        "does.1.3.1",
+        "printf '\\n- [ ] 1.3.1 My own\\n' >> specs/auth/tasks.md; echo 'FAILURE_REASON: broken'",
+    );
+    project.ok(&["run", "--recovery"]);
+    assert_eq!(project.task("1.3.1")["title"], "My own");
+    assert_eq!(project.task("1.3.2")["markers"], json!(["FIX 1.3"]));
+    assert!(order(&project).contains(&"1.3.1".to_owned()));
+}
+
+#[test]
 fn rcx_04_a_fix_that_is_done_does_not_finish_the_original() {
     let project = project(SPEC);
     project.ok(&["import", "specs/auth"]);

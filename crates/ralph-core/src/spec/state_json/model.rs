@@ -7,8 +7,8 @@ use super::value::Wanted;
 /// What a state file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecState {
-    /// Whether recovery is on: only where `recoveryMode` is exactly `true`.
-    pub recovery_mode: bool,
+    /// Whether recovery is on, where `recoveryMode` is exactly `true` or `false`.
+    pub recovery_mode: Option<bool>,
     /// How many fix tasks one task may have.
     pub max_fix_tasks_per_original: Option<usize>,
     /// How many fix tasks may stand one below the other.

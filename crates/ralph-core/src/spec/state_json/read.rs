@@ -16,8 +16,7 @@ pub(super) fn read(document: &Document<'_>) -> SpecState {
     for (name, member) in document.root.named() {
         match name {
             key::RECOVERY_MODE => {
-                state.recovery_mode =
-                    reader.value(name, member, "true or false", parsed) == Some(true);
+                state.recovery_mode = reader.value(name, member, "true or false", parsed);
             }
             key::MAX_FIX_TASKS_PER_ORIGINAL => {
                 state.max_fix_tasks_per_original = reader.limit(name, member);

@@ -20,6 +20,20 @@ pub(super) fn add(
     if let Some(key) = &new.key {
         refuse_duplicate(tx, key, None)?;
     }
+    let place: f64 = tx
+        .prepare_cached("SELECT coalesce(max(position), 0) + 1 FROM tasks")?
+        .query_row([], |row| row.get(0))?;
+    add_at(tx, new, place, now, random)
+}
+
+/// The same at a place, where nobody has the key.
+pub(super) fn add_at(
+    tx: &Connection,
+    new: &NewTask,
+    place: f64,
+    now: Timestamp,
+    random: Random<'_>,
+) -> std::result::Result<TaskId, Refusal> {
     let failed_ancestors = match &new.parent {
         Some(parent) => failed_at_or_above(tx, parent)?,
         None => 0,
@@ -29,8 +43,7 @@ pub(super) fn add(
         "INSERT INTO tasks (id, position, key, parent_id, title, description, phase, priority, verify,
                             files, model, failed_ancestors, created_at, updated_at, done_when,
                             commit_message, markers)
-         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM tasks), ?2, ?3, ?4, ?5, ?6, ?7, ?8,
-                 ?9, ?10, ?11, ?12, ?12, ?13, ?14, ?15)",
+         VALUES (?1, ?16, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14, ?15)",
     )?
     .execute(params![
         id.as_str(),
@@ -48,6 +61,7 @@ pub(super) fn add(
         new.done_when,
         new.commit,
         rows::to_json(&new.markers),
+        place,
     ])?;
     for blocker in &new.after {
         known(tx, blocker)?;

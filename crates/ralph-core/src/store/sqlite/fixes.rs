@@ -61,7 +61,10 @@ impl RecoveryStore for SqliteStore {
 /// What a task is to mend.
 pub(super) fn link(conn: &Connection, task: &TaskId) -> rusqlite::Result<Option<FixLink>> {
     conn.prepare_cached(
-        "SELECT original_id, root_id, depth, coarse, attempt_number FROM fixes WHERE task_id = ?1",
+        "SELECT f.original_id, f.root_id, f.depth, f.coarse, f.attempt_number,
+                (SELECT a.error FROM fix_attempts a JOIN tasks t ON t.id = f.task_id
+                 WHERE a.original_id = f.original_id AND a.key = coalesce(t.key, t.id))
+         FROM fixes f WHERE f.task_id = ?1",
     )?
     .query_row([task.as_str()], |row| {
         let id = |at: usize| {
@@ -74,6 +77,7 @@ pub(super) fn link(conn: &Connection, task: &TaskId) -> rusqlite::Result<Option<
             depth: row.get(2)?,
             coarse: row.get(3)?,
             attempt_number: row.get(4)?,
+            error: row.get(5)?,
         })
     })
     .optional()
@@ -128,10 +132,11 @@ fn keys(conn: &Connection, original: &TaskId) -> rusqlite::Result<Vec<String>> {
 fn records(conn: &Connection) -> rusqlite::Result<Vec<(TaskId, FixRecord)>> {
     conn.prepare_cached(
         "SELECT t.id, coalesce(s.name, t.key, t.id), json_group_array(a.key),
-                (SELECT error FROM fix_attempts n WHERE n.original_id = t.id ORDER BY ordinal DESC LIMIT 1),
+                coalesce(e.last_error, (SELECT error FROM fix_attempts n WHERE n.original_id = t.id
+                                        ORDER BY ordinal DESC LIMIT 1)),
                 CASE WHEN t.status = 'done' THEN 'PASS' ELSE e.end END
          FROM (SELECT * FROM fix_attempts ORDER BY original_id, ordinal) a
-         JOIN tasks t ON t.id = a.original_id
+         CROSS JOIN tasks t ON t.id = a.original_id
          LEFT JOIN task_sources s ON s.task_id = t.id
          LEFT JOIN fix_ends e ON e.task_id = t.id
          GROUP BY t.id ORDER BY t.position",
@@ -194,6 +199,12 @@ pub(super) fn after(
     let task = change::known(tx, id)?;
     if task.status.satisfies() {
         skip_needless(tx, id, now)?;
+        // A person had this one tried again: what waited with it can go on.
+        if let Some(original) = link(tx, id)?.and_then(|link| link.original)
+            && change::known(tx, &original)?.status == Status::Blocked
+        {
+            status::set(tx, &original, Status::Pending, None, now)?;
+        }
     } else if let Some(link) = link(tx, id)?
         && !is_open(tx, link.original.as_ref())?
     {
@@ -244,6 +255,8 @@ fn create(
         .as_ref()
         .map_or(id.as_str(), |key| key.as_str());
     note_attempt(tx, original, &root, key, &fix.text)?;
+    tx.prepare_cached("UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1")?
+        .execute([original.as_str()])?;
     Ok(())
 }
 
@@ -316,6 +329,13 @@ fn finish(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -> rusqlite::Resul
          ON CONFLICT (task_id) DO UPDATE SET end = excluded.end",
     )?
     .execute([end.root.as_str(), &end.end])?;
+    if let Some(failed) = end.chain.first() {
+        tx.prepare_cached(
+            "INSERT INTO fix_ends (task_id, last_error) VALUES (?1, ?2)
+             ON CONFLICT (task_id) DO UPDATE SET last_error = excluded.last_error",
+        )?
+        .execute([failed.as_str(), &end.error])?;
+    }
     Ok(())
 }
 

@@ -143,6 +143,14 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    fn conn_pragma(&self, name: &str, value: i64) -> Result<()> {
+        self.conn
+            .pragma_update(None, name, value)
+            .map_err(|error| translate(&self.path, error))
+    }
+}
+
 fn transact<T>(
     conn: &mut Connection,
     change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Refusal>,

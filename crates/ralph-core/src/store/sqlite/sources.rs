@@ -7,11 +7,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{Durability, Refusal, SqliteStore, change, fixes, graph, plan, rows, status};
 use crate::files::digest;
 use crate::model::{Key, NewTask, Phase, Status, Task, TaskEdit, TaskId, Timestamp};
-use crate::plan_files::{Draft, DraftTask};
+use crate::plan_files::{Draft, DraftTask, Format};
 use crate::store::{
-    FiledTask, ImportReport, ImportRequest, ImportedTask, Random, Result, Side, SourceFile,
-    SourceStore, UnfiledTask,
+    FiledTask, Hand, ImportReport, ImportRequest, ImportedTask, Random, Result, Side, SourceFile,
+    SourceStore, Tick, UnfiledTask,
 };
+
+/// Memory for pages, negative as SQLite wants it for KiB: while a plan is taken in, and else.
+const IMPORT_CACHE_KIB: i64 = -65_536;
+const USUAL_CACHE_KIB: i64 = -2000;
 
 impl SourceStore for SqliteStore {
     fn sources(&self) -> Result<Vec<SourceFile>> {
@@ -45,7 +49,9 @@ impl SourceStore for SqliteStore {
         now: Timestamp,
         random: Random<'_>,
     ) -> Result<ImportReport> {
-        self.write(Durability::Power, |tx| {
+        // A large plan fits into memory; written piece by piece it would be written several times over.
+        self.conn_pragma("cache_size", IMPORT_CACHE_KIB)?;
+        let report = self.write(Durability::Power, |tx| {
             if request.dry_run {
                 tx.execute_batch("SAVEPOINT dry")?;
             }
@@ -54,7 +60,9 @@ impl SourceStore for SqliteStore {
                 tx.execute_batch("ROLLBACK TO dry; RELEASE dry")?;
             }
             Ok(report)
-        })
+        });
+        self.conn_pragma("cache_size", USUAL_CACHE_KIB)?;
+        report
     }
 
     fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {
@@ -109,7 +117,8 @@ impl SourceStore for SqliteStore {
 }
 
 const FILED: &str = "SELECT t.id, s.name, t.title, t.status, s.ticked,
-        (SELECT o.commit_after FROM iteration_outcomes o WHERE o.task_id = t.id AND o.outcome = 'done'
+        (SELECT iif(o.commit_after IS NOT o.commit_before, o.commit_after, NULL)
+         FROM iteration_outcomes o WHERE o.task_id = t.id AND o.outcome = 'done'
          ORDER BY o.attempt_number DESC LIMIT 1),
         EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
     FROM task_sources s JOIN tasks t ON t.id = s.task_id";
@@ -120,7 +129,7 @@ fn filed(row: &Row<'_>) -> rusqlite::Result<FiledTask> {
         name: row.get(1)?,
         title: row.get(2)?,
         status: rows::status(row, 3)?,
-        ticked: row.get(4)?,
+        tick: Tick::from_code(row.get(4)?),
         commit: row.get(5)?,
         is_fix: row.get(6)?,
     })
@@ -131,12 +140,12 @@ fn unfiled_fixes(conn: &Connection, source: i64) -> rusqlite::Result<Vec<Unfiled
     let mut found = conn.prepare_cached(
         "WITH RECURSIVE family (id, original, name) AS (
              SELECT f.task_id, f.original_id, s.name
-             FROM fixes f JOIN task_sources s ON s.task_id = f.original_id WHERE s.source_id = ?1
+             FROM fixes f CROSS JOIN task_sources s ON s.task_id = f.original_id WHERE s.source_id = ?1
              UNION SELECT f.task_id, f.original_id, (SELECT key FROM tasks WHERE id = f.original_id)
              FROM fixes f JOIN family y ON f.original_id = y.id)
          SELECT y.id, y.name, y.original
          FROM family y JOIN tasks t ON t.id = y.id
-         WHERE y.id NOT IN (SELECT task_id FROM task_sources WHERE source_id = ?1)
+         WHERE NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
          ORDER BY t.position",
     )?;
     let rows = found
@@ -169,13 +178,13 @@ fn unfiled_changes(conn: &Connection, source: i64) -> rusqlite::Result<Vec<Unfil
     let mut found = conn.prepare_cached(
         "WITH RECURSIVE family (id, name, kind) AS (
              SELECT i.task_id, s.name, c.kind
-             FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
-             JOIN task_sources s ON s.task_id = c.task_id WHERE s.source_id = ?1
+             FROM changed_in i CROSS JOIN plan_changes c ON c.id = i.change_id
+             CROSS JOIN task_sources s ON s.task_id = c.task_id WHERE s.source_id = ?1
              UNION SELECT i.task_id, (SELECT key FROM tasks WHERE id = c.task_id), c.kind
              FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
              JOIN family y ON c.task_id = y.id)
          SELECT y.id, y.name, y.kind FROM family y JOIN tasks t ON t.id = y.id
-         WHERE y.id NOT IN (SELECT task_id FROM task_sources WHERE source_id = ?1)
+         WHERE NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
          ORDER BY t.position",
     )?;
     let rows = found
@@ -209,7 +218,7 @@ fn unfiled_changes(conn: &Connection, source: i64) -> rusqlite::Result<Vec<Unfil
 /// A task of the file as it was known before.
 struct Before {
     id: TaskId,
-    ticked: bool,
+    tick: Tick,
     digest: String,
     after: Vec<String>,
 }
@@ -224,6 +233,11 @@ fn import(
     let before = known_of(tx, source)?;
     let gone = gone(tx, source, request.asked_for)?;
     let mut report = ImportReport::default();
+    let mut place: f64 = tx
+        .prepare_cached("SELECT coalesce(max(position), 0) FROM tasks")?
+        .query_row([], |row| row.get(0))?;
+    // In an empty plan nobody can have a name already.
+    let is_first = !has_other_tasks(tx, 0)?;
     let mut ids: HashMap<&str, TaskId> = HashMap::new();
     let mut touched: HashSet<&str> = HashSet::new();
     for task in &request.draft.tasks {
@@ -234,11 +248,18 @@ fn import(
         let look = look_of(task);
         let id = match before.get(name) {
             Some(known) => {
-                if known.digest != look {
+                // What Ralph itself put into the file is remembered without a look, and is what it is.
+                if known.digest != look && !known.digest.is_empty() {
                     change::change(tx, &known.id, &edit_of(task), now)?;
                     touched.insert(name);
                 }
                 known.id.clone()
+            }
+            None if is_first => {
+                place += 1.0;
+                let id = change::add_at(tx, &new_of(task), place, now, random)?;
+                report.added.push(named(&id, task));
+                id
             }
             None => match adopted(tx, name)? {
                 Some(id) => {
@@ -258,28 +279,35 @@ fn import(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (task_id) DO UPDATE SET digest = excluded.digest, after = excluded.after,
                  -- Of a task under way the file's word is not taken yet.
-                 ticked = CASE WHEN excluded.ticked AND task_id IN (SELECT task_id FROM claims)
+                 ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
                      THEN ticked ELSE excluded.ticked END",
         )?
         .execute(params![
             id.as_str(),
             source,
             name,
-            task.done,
+            tick_of(tx, task, before.get(name), &id, &request.hand)?.code(),
             look,
             rows::to_json(&task.after)
         ])?;
         ids.insert(name, id);
     }
-    link(tx, request.draft, &before, &ids, &mut touched, now)?;
-    put_in_order(tx, request.draft, &ids)?;
+    link(tx, request, &before, &ids, &mut touched, now)?;
+    if !is_first {
+        put_in_order(tx, request.draft, &ids)?;
+    }
     fixes::import(tx, request.draft, request.fixes, &ids)?;
     for task in &request.draft.tasks {
         let Some(id) = ids.get(task.name.as_str()) else {
             continue;
         };
         let known = before.get(task.name.as_str());
-        if take_word(tx, id, task, known, now)? && known.is_some() {
+        let believed = request.hand == Hand::Person || known.is_none();
+        if !believed {
+            if is_unproven(tx, id)? && known.is_some_and(|known| known.tick == Tick::Open) {
+                report.unproven.push(named(id, task));
+            }
+        } else if take_word(tx, id, task, known, now)? && known.is_some() {
             report.finished.push(named(id, task));
         }
         if known.is_some() && touched.contains(task.name.as_str()) {
@@ -289,12 +317,13 @@ fn import(
         }
     }
     status::settle(tx, now)?;
+    let now_at = statuses(tx, source)?;
     for list in [&mut report.added, &mut report.updated, &mut report.finished] {
         for task in list {
-            task.status = change::known(tx, &task.id)?.status;
+            task.status = now_at.get(&task.id).copied().unwrap_or(task.status);
         }
     }
-    report.removed = removed(tx, source, &ids)?;
+    report.removed = removed(tx, &before, &ids)?;
     Ok(report)
 }
 
@@ -335,7 +364,7 @@ fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Be
             row.get::<_, String>(0)?,
             Before {
                 id: TaskId::from_stored(row.get::<_, String>(1)?),
-                ticked: row.get(2)?,
+                tick: Tick::from_code(row.get(2)?),
                 digest: row.get(3)?,
                 after: rows::json_list(&row.get::<_, String>(4)?),
             },
@@ -347,8 +376,10 @@ fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Be
 /// A task of that name that came from no file: it is the file's from now on.
 fn adopted(tx: &Connection, name: &str) -> rusqlite::Result<Option<TaskId>> {
     tx.prepare_cached(
-        "SELECT id FROM tasks WHERE (key = ?1 OR id = ?1)
-             AND id NOT IN (SELECT task_id FROM task_sources)",
+        "SELECT id FROM tasks t WHERE (key = ?1 OR id = ?1)
+             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
+             AND NOT EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
+             AND NOT EXISTS (SELECT 1 FROM changed_in i WHERE i.task_id = t.id)",
     )?
     .query_row([name], |row| row.get::<_, String>(0))
     .optional()
@@ -378,7 +409,11 @@ fn phase_of(task: &DraftTask) -> Option<Phase> {
         .and_then(|phase| Phase::parse(phase).ok())
 }
 
+/// What stands where a fix task has nothing to prove it with is no gate.
+const NO_GATE: &str = "echo 'Verify manually'";
+
 fn new_of(task: &DraftTask) -> NewTask {
+    let is_gate = |verify: &&String| task.fix_of.is_none() || verify.as_str() != NO_GATE;
     NewTask {
         title: task.title.clone(),
         description: task.description.clone(),
@@ -386,7 +421,7 @@ fn new_of(task: &DraftTask) -> NewTask {
         phase: phase_of(task),
         parent: None,
         after: Vec::new(),
-        verify: task.verify.clone(),
+        verify: task.verify.as_ref().filter(is_gate).cloned(),
         files: task.files.clone(),
         priority: task.priority,
         model: task.model.clone(),
@@ -417,29 +452,38 @@ fn edit_of(task: &DraftTask) -> TaskEdit {
 /// Parents and dependencies as the file has them. What a person added beside stays.
 fn link<'d>(
     tx: &Connection,
-    draft: &'d Draft,
+    request: &ImportRequest<'d>,
     before: &HashMap<String, Before>,
     ids: &HashMap<&str, TaskId>,
     touched: &mut HashSet<&'d str>,
     now: Timestamp,
 ) -> std::result::Result<(), Refusal> {
+    let draft = request.draft;
+    // Only formats that nest can take a task out of its parent.
+    let nests = request.format != Format::TasksMd.as_str();
+    let made = made_by_ralph(tx, ids)?;
     let mut waits_anew = false;
     for task in &draft.tasks {
         let Some(id) = ids.get(task.name.as_str()) else {
             continue;
         };
         let parent = task.parent.as_deref().and_then(|name| ids.get(name));
-        if known_parent(tx, id)?.as_ref() != parent
-            && (parent.is_some() || before.contains_key(&task.name))
-        {
+        let may_have_one = parent.is_some() || nests && before.contains_key(&task.name);
+        if may_have_one && known_parent(tx, id)?.as_ref() != parent {
             change::move_below(tx, id, parent, now)?;
             touched.insert(&task.name);
         }
+        if made.contains(task.name.as_str()) {
+            // Whom it waits for was settled when it was made.
+            continue;
+        }
         let none = Vec::new();
         let old = before.get(&task.name).map_or(&none, |known| &known.after);
-        for name in old.iter().filter(|name| !task.after.contains(name)) {
-            let blocker = before.get(name).map(|known| &known.id);
-            if let Some(blocker) = blocker.or_else(|| ids.get(name.as_str())) {
+        let old = without_made(old, draft, &made);
+        let new = without_made(&task.after, draft, &made);
+        for name in old.iter().filter(|name| !new.contains(name)) {
+            let blocker = before.get(*name).map(|known| &known.id);
+            if let Some(blocker) = blocker.or_else(|| ids.get(name)) {
                 tx.prepare_cached(
                     "DELETE FROM dependencies WHERE blocked_id = ?1 AND blocker_id = ?2",
                 )?
@@ -447,19 +491,61 @@ fn link<'d>(
                 touched.insert(&task.name);
             }
         }
-        for name in task.after.iter().filter(|name| !old.contains(name)) {
-            if let Some(blocker) = ids.get(name.as_str()) {
+        for name in new.iter().filter(|name| !old.contains(name)) {
+            if let Some(blocker) = ids.get(name) {
                 change::depend(tx, id, blocker)?;
                 waits_anew = true;
                 touched.insert(&task.name);
             }
         }
     }
-    // Among themselves the reader has seen to it; together with what was there a circle may close.
-    if waits_anew && !before.is_empty() || has_other_tasks(tx, ids.len())? {
+    // Of most formats the reader has seen to it that there is none; together with what was there one may close.
+    let unseen = request.format == Format::Lines.as_str();
+    if unseen || waits_anew && !before.is_empty() || has_other_tasks(tx, ids.len())? {
         graph::refuse_any_circle(tx)?;
     }
     Ok(())
+}
+
+/// Names of tasks that Ralph put into the plan and the file: fixes, and what agents asked for.
+fn made_by_ralph<'n>(
+    tx: &Connection,
+    ids: &HashMap<&'n str, TaskId>,
+) -> rusqlite::Result<HashSet<&'n str>> {
+    let made: HashSet<String> = tx
+        .prepare_cached(
+            "SELECT task_id FROM fixes WHERE attempt_number IS NOT NULL
+             UNION SELECT task_id FROM changed_in",
+        )?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let is_made = |(_, id): &(&&'n str, &TaskId)| made.contains(id.as_str());
+    Ok(ids.iter().filter(is_made).map(|(name, _)| *name).collect())
+}
+
+/// Whom a task waits for, seen past what Ralph put in between.
+fn without_made<'d>(after: &'d [String], draft: &'d Draft, made: &HashSet<&str>) -> Vec<&'d str> {
+    if !after.iter().any(|name| made.contains(name.as_str())) {
+        return after.iter().map(String::as_str).collect();
+    }
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut queue: Vec<&'d str> = after.iter().rev().map(String::as_str).collect();
+    while let Some(name) = queue.pop() {
+        if !seen.insert(name) {
+            continue;
+        }
+        if !made.contains(name) {
+            found.push(name);
+            continue;
+        }
+        let task = draft.tasks.iter().find(|task| task.name == name);
+        // A fix stands aside of the order: nobody waits for what it waits for on its account.
+        if let Some(task) = task.filter(|task| task.fix_of.is_none()) {
+            queue.extend(task.after.iter().rev().map(String::as_str));
+        }
+    }
+    found
 }
 
 fn has_other_tasks(tx: &Connection, own: usize) -> rusqlite::Result<bool> {
@@ -467,6 +553,18 @@ fn has_other_tasks(tx: &Connection, own: usize) -> rusqlite::Result<bool> {
         .prepare_cached("SELECT coalesce(sum(n), 0) FROM task_counts")?
         .query_row([], |row| row.get(0))?;
     Ok(usize::try_from(all).is_ok_and(|all| all > own))
+}
+
+fn statuses(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<TaskId, Status>> {
+    tx.prepare_cached(
+        "SELECT t.id, t.status FROM task_sources s JOIN tasks t ON t.id = s.task_id
+         WHERE s.source_id = ?1",
+    )?
+    .query_map([source], |row| {
+        let id = TaskId::from_stored(row.get::<_, String>(0)?);
+        Ok((id, rows::status(row, 1)?))
+    })?
+    .collect()
 }
 
 fn known_parent(tx: &Connection, id: &TaskId) -> rusqlite::Result<Option<TaskId>> {
@@ -509,6 +607,36 @@ fn put_in_order(
     Ok(())
 }
 
+/// How the box of a task stands, and whether it is believed.
+fn tick_of(
+    tx: &Connection,
+    task: &DraftTask,
+    known: Option<&Before>,
+    id: &TaskId,
+    hand: &Hand,
+) -> rusqlite::Result<Tick> {
+    let (true, before) = (task.done, known.map_or(Tick::Open, |known| known.tick)) else {
+        return Ok(Tick::Open);
+    };
+    let (Hand::Agent(at), Tick::Open, Some(_)) = (hand, before, known) else {
+        return Ok(match before {
+            Tick::Unproven => Tick::Unproven,
+            Tick::Open | Tick::Ticked => Tick::Ticked,
+        });
+    };
+    let done: bool = tx
+        .prepare_cached("SELECT status = 'done' FROM tasks WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))?;
+    // Of the task it was at the verdict is known.
+    let known = done || at.as_ref() == Some(id);
+    Ok(if known { Tick::Ticked } else { Tick::Unproven })
+}
+
+fn is_unproven(tx: &Connection, id: &TaskId) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT ticked = 2 FROM task_sources WHERE task_id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))
+}
+
 /// The file's word on whether a task is done. It finishes tasks and opens none.
 fn take_word(
     tx: &Connection,
@@ -523,7 +651,7 @@ fn take_word(
         (false, false) => return Ok(false),
     };
     // A box that was ticked before tells nothing new: somebody may have opened the task again since.
-    let is_news = known.is_none_or(|known| !known.ticked);
+    let is_news = known.is_none_or(|known| known.tick == Tick::Open);
     let (is, claimed): (String, bool) = tx
         .prepare_cached(
             "SELECT status, EXISTS (SELECT 1 FROM claims WHERE task_id = ?1) FROM tasks WHERE id = ?1",
@@ -552,13 +680,14 @@ fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
     }
 }
 
+/// Tasks that the file had and has no more.
 fn removed(
     tx: &Connection,
-    source: i64,
+    before: &HashMap<String, Before>,
     ids: &HashMap<&str, TaskId>,
 ) -> std::result::Result<Vec<ImportedTask>, Refusal> {
     let mut removed = Vec::new();
-    for (name, known) in known_of(tx, source)? {
+    for (name, known) in before {
         if !ids.contains_key(name.as_str()) {
             let task: Task = change::known(tx, &known.id)?;
             removed.push(ImportedTask {

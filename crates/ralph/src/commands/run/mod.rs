@@ -135,7 +135,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if let Some(code) = scope::unmet(&workspace, &scope)? {
         return Ok(code);
     }
-    let run_settings = run_settings(&settings, scope, args)?;
+    let mut run_settings = run_settings(&settings, scope, args)?;
+    settings::speak_for_specs(&mut run_settings, &settings, &workspace)?;
     if args.dry_run {
         return dry::dry_run(&workspace, &run_settings, agent.as_ref(), args);
     }

@@ -1,5 +1,6 @@
 //! From the user's settings and flags to the engine's.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use ralph_core::context::Limits;
@@ -14,6 +15,7 @@ use serde_json::json;
 use super::Args;
 use crate::command_error::CommandError;
 use crate::settings::{Settings, Value};
+use crate::workspace::{Workspace, apply_state};
 
 /// Flags win over everything.
 pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
@@ -124,10 +126,31 @@ pub fn run_settings(
             .duration("run", "backoff_cap")
             .unwrap_or(defaults.backoff_cap),
         recovery: recovery(settings),
+        recovery_by_spec: HashMap::new(),
         memory,
         agents_md: agents_md(settings),
         lease: defaults.lease,
     })
+}
+
+/// What each spec's own state file says of the recovery of its tasks; one alone speaks for the whole plan, as far as the
+/// plan is its own.
+pub(super) fn speak_for_specs(
+    run_settings: &mut RunSettings,
+    settings: &Settings,
+    workspace: &Workspace,
+) -> Result<(), CommandError> {
+    let specs = workspace.specs()?;
+    for (tasks, state) in &specs {
+        let mut own = settings.without_spec();
+        apply_state(&mut own, state, tasks);
+        let own = recovery(&own);
+        run_settings.recovery_by_spec.insert(tasks.clone(), own);
+    }
+    if !specs.is_empty() {
+        run_settings.recovery = recovery(&settings.without_spec());
+    }
+    Ok(())
 }
 
 fn recovery(settings: &Settings) -> RecoverySettings {

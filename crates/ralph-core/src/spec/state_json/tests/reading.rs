@@ -5,10 +5,11 @@ use crate::spec::state_json::{SpecState, read};
 
 #[test]
 fn rcl_01_recovery_is_on_only_where_it_is_exactly_true() {
-    assert!(read(r#"{"recoveryMode": true}"#).unwrap().recovery_mode);
+    let on = read(r#"{"recoveryMode": true}"#).unwrap();
+    assert_eq!(on.recovery_mode, Some(true));
     for off in ["false", "null", "\"true\"", "1", "{}", "[true]"] {
         let state = read(&format!("{{\"recoveryMode\": {off}}}")).unwrap();
-        assert!(!state.recovery_mode, "{off}");
+        assert_ne!(state.recovery_mode, Some(true), "{off}");
         assert_eq!(
             state.notes.is_empty(),
             off == "false" || off == "null",
