@@ -144,7 +144,7 @@ fn unfiled_fixes(conn: &Connection, source: i64) -> rusqlite::Result<Vec<Unfiled
              UNION SELECT f.task_id, f.original_id, (SELECT key FROM tasks WHERE id = f.original_id)
              FROM fixes f JOIN family y ON f.original_id = y.id)
          SELECT y.id, y.name, y.original
-         FROM family y JOIN tasks t ON t.id = y.id
+         FROM family y CROSS JOIN tasks t ON t.id = y.id
          WHERE NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
          ORDER BY t.position",
     )?;
@@ -183,7 +183,7 @@ fn unfiled_changes(conn: &Connection, source: i64) -> rusqlite::Result<Vec<Unfil
              UNION SELECT i.task_id, (SELECT key FROM tasks WHERE id = c.task_id), c.kind
              FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
              JOIN family y ON c.task_id = y.id)
-         SELECT y.id, y.name, y.kind FROM family y JOIN tasks t ON t.id = y.id
+         SELECT y.id, y.name, y.kind FROM family y CROSS JOIN tasks t ON t.id = y.id
          WHERE NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
          ORDER BY t.position",
     )?;
