@@ -6,6 +6,7 @@ use crate::files::quick_digest;
 use crate::gate::every_line_counts;
 use crate::model::{Key, Phase};
 use crate::plan_files::{self, Draft, Format, Note, Problem, checklist, gsd, lines, prd, tasks_md};
+use crate::recovery::NO_VERIFY;
 use crate::spec::state_json::{self, SpecState};
 use crate::store::KeptFixes;
 
@@ -78,16 +79,13 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
     }
     let shown = shown(root, &path);
     let draft = match format {
-        Format::TasksMd => tasks_md::read(&text, &|word| can_run(root, word)),
+        Format::TasksMd => spec(root, &text),
         Format::Checklist => checklist::read(&text),
         Format::Prd => prd::read(&text),
         Format::Lines | Format::Gsd => lines::read(&text),
     };
     let draft = draft.and_then(checked);
     let mut draft = draft.map_err(|problems| at(&shown, problems))?;
-    for task in &mut draft.tasks {
-        task.verify = task.verify.take().map(every_line_counts);
-    }
     let mut fixes = Vec::new();
     if format == Format::TasksMd {
         match state(&path) {
@@ -118,6 +116,23 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
         digest: quick_digest(&text),
         fixes,
     })
+}
+
+/// What a text says that is, or was a moment ago, in the tasks.md that the project calls so.
+pub fn read_tasks_md(root: &Path, path: &str, text: &str) -> Result<Draft, ImportError> {
+    let draft = spec(root, text).and_then(checked);
+    draft.map_err(|problems| at(path, problems))
+}
+
+/// The tasks of a tasks.md. What a fix task without a gate has in the place of one is none: it would pass always.
+fn spec(root: &Path, text: &str) -> Result<Draft, Vec<Problem>> {
+    let mut draft = tasks_md::read(text, &|word| can_run(root, word))?;
+    for task in &mut draft.tasks {
+        let is_none = |verify: &mut String| task.fix_of.is_some() && verify == NO_VERIFY;
+        task.verify.take_if(is_none);
+        task.verify = task.verify.take().map(every_line_counts);
+    }
+    Ok(draft)
 }
 
 fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {

@@ -117,22 +117,6 @@ impl Run<'_, '_> {
                 })
             });
         self.plan_files.sources = sources.collect();
-        for at in 0..self.plan_files.sources.len() {
-            let Some(known) = self.plan_files.sources.get(at) else {
-                break;
-            };
-            let path = self.source_path(&known.source);
-            let beside = [STATE_JSON, PROGRESS_MD].map(|name| path.with_file_name(name));
-            for file in [path].into_iter().chain(beside) {
-                for saved in recover(&file).unwrap_or_default() {
-                    let message = format!(
-                        "what somebody wrote before a crash is in {}",
-                        saved.display()
-                    );
-                    self.tell(EventKind::Warning { message })?;
-                }
-            }
-        }
         let written = self.plan_files.sources.iter().filter_map(|known| {
             let (at, _) = stamp(&self.source_path(&known.source))?;
             Some(Timestamp::from(at))
@@ -144,6 +128,21 @@ impl Run<'_, '_> {
             _ => Hand::Person,
         };
         self.sync_plan_files(None, hand, &LogNews::default())
+    }
+
+    /// Puts right what a killed run left in the middle of writing a file or those beside it.
+    fn recover_files(&mut self, path: &Path, own_path: &Path) -> Result<(), EngineError> {
+        let beside = [STATE_JSON, PROGRESS_MD].map(|name| own_path.with_file_name(name));
+        for file in [path.to_owned()].into_iter().chain(beside) {
+            for saved in recover(&file).unwrap_or_default() {
+                let message = format!(
+                    "what somebody wrote before a crash is in {}",
+                    saved.display()
+                );
+                self.tell(EventKind::Warning { message })?;
+            }
+        }
+        Ok(())
     }
 
     fn source_path(&self, source: &SourceFile) -> PathBuf {
@@ -200,6 +199,9 @@ impl Run<'_, '_> {
         let path = &own_path.canonicalize().unwrap_or_else(|_| own_path.clone());
         let lock = self.engine.project.ralph_dir().join("plan_files.lock");
         let _lock = Lock::within(&lock, PATIENCE)?;
+        if known.source.digest.is_none() {
+            self.recover_files(path, &own_path)?;
+        }
         let mut whole = !self.is_only(known, task)?;
         if !whole && known.stamp == stamp(path) && !self.has_news(known, task)? {
             return self.write_log_and_state(&own_path, known, task, news);
@@ -217,7 +219,7 @@ impl Run<'_, '_> {
                     .map_err(|_| FileFault::File("it is not UTF-8".into()))?;
                 let look = quick_digest(text);
                 if known.source.digest.as_deref() != Some(&look) {
-                    self.read_again(&own_path, &known.source, hand)?;
+                    self.read_again(&known.source, text, &look, hand)?;
                     known.source.digest = Some(look);
                     whole = true;
                 }
@@ -238,6 +240,9 @@ impl Run<'_, '_> {
                 return Err(FileFault::File("others keep writing it".into()));
             }
         };
+        // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew. What somebody wrote at
+        // the very moment is read the next time.
+        known.stamp = if swap.done()? { None } else { stamp(path) };
         let digest = quick_digest(&text);
         let store = &mut *self.engine.store;
         store
@@ -249,8 +254,6 @@ impl Run<'_, '_> {
                 task.tick = if *ticked { Tick::Ticked } else { Tick::Open };
             }
         }
-        // What somebody wrote at the very moment is read the next time.
-        known.stamp = if swap.done()? { None } else { stamp(path) };
         if !shown.filed.is_empty() {
             self.look_again(known)?;
         }
@@ -295,16 +298,18 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Takes in what somebody changed. A file that cannot be read as a plan changes nothing.
+    /// Takes in what somebody changed: the text that is drawn from, for by now the file may hold another. One that cannot be
+    /// read as a plan changes nothing.
     fn read_again(
         &mut self,
-        path: &Path,
         source: &SourceFile,
+        text: &str,
+        digest: &str,
         hand: &Hand,
     ) -> Result<(), FileFault> {
         let root = self.engine.project.root();
-        let found = match import::open(root, path, Some(Format::TasksMd)) {
-            Ok(found) => found,
+        let draft = match import::read_tasks_md(root, &source.path, text) {
+            Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);
                 self.tell_fault(&source.path, &format!("it is no plan just now: {why}"))?;
@@ -315,8 +320,8 @@ impl Run<'_, '_> {
         let request = ImportRequest {
             path: &source.path,
             format: &source.format,
-            digest: &found.digest,
-            draft: &found.draft,
+            digest,
+            draft: &draft,
             fixes: &[],
             asked_for: false,
             hand: hand.clone(),

@@ -10,7 +10,8 @@ const SUMMARY_CHARS: usize = 50;
 const ERROR_CHARS: usize = 500;
 const NO_ERROR: &str = "Task execution failed";
 const NO_ATTEMPT: &str = "No previous fix attempted";
-const NO_VERIFY: &str = "echo 'Verify manually'";
+/// What stands for a gate in the block of a fix task that has none.
+pub const NO_VERIFY: &str = "echo 'Verify manually'";
 const NO_SCOPE: &str = "recovery";
 const NO_FOLDER: &str = ".";
 

@@ -17,6 +17,6 @@ mod verify_field;
 
 pub use error_kind::ErrorKind;
 pub use failure::{Evidence, Failure, FailureBlock};
-pub use fix_task::{FixTask, Original};
+pub use fix_task::{FixTask, NO_VERIFY, Original};
 pub use history::{FailReason, FinalState, FixHistory};
 pub use limits::{FixKey, LimitReached, Limits, Lineage, next_fix};

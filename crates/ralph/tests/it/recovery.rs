@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Output, Project};
 
+mod storm;
+
 const SPEC: &str = "# Tasks: auth\n\n## Phase 1: Make It Work\n\n\
     - [x] 1.1 Setup\n  - **Do**: Set up\n\
     - [x] 1.2 Base\n  - **Do**: Base\n\n\
@@ -111,6 +113,26 @@ fn rcx_01_rcg_06_rci_02_03_rcs_01_02_03_a_failure_gets_a_fix_that_comes_first() 
 }
 
 #[test]
+fn rci_02_rcs_03_the_index_minds_keys_that_the_author_used() {
+    let part = "- [ ] 1.3.1 A part of it\n  - **Do**: Some\n\n";
+    let project = project(&SPEC.replace("- [ ] 1.4", &format!("{part}- [ ] 1.4")));
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "1", "broken");
+    project
+        .ralph(&["run", "--recovery", "--limit", "3"])
+        .expect_code(4);
+    assert_eq!(order(&project), ["1.3", "1.3.2", "1.3"]);
+    let file = project.read("specs/auth/tasks.md");
+    assert!(
+        file.find("1.3.1 A part") < file.find("1.3.2 [FIX"),
+        "{file}"
+    );
+    assert_eq!(state(&project)["taskIndex"], 3, "the part comes next");
+    let again = project.json(&["import", "specs/auth", "--json"]);
+    assert_eq!(again["updated"], json!([]), "Ralph's own block is no news");
+}
+
+#[test]
 fn rcx_02_rch_01_03_04_fixes_of_fixes_run_in_order_and_are_logged_once() {
     let project = project(SPEC);
     project.write(
@@ -159,6 +181,7 @@ fn rcl_03_05_rch_02_three_fixes_and_then_a_human() {
         "{said}"
     );
     assert!(said.contains("Fix attempts: 1.3.1, 1.3.2, 1.3.3"), "{said}");
+    assert_eq!(said.matches("\nERROR: Max fix").count(), 1, "{said}");
     assert!(!said.contains("ALL_TASKS_COMPLETE"));
     assert_eq!(
         order(&project),

@@ -283,12 +283,16 @@ fn note_attempt(
     Ok(())
 }
 
-/// A place in the plan's order between a task's last descendant and what follows it.
+/// A place in the plan's order between a task's last descendant and what follows it. In a file, keys tell who is below
+/// whom, also among the author's own tasks.
 pub(super) fn place_after(tx: &Connection, id: &TaskId) -> rusqlite::Result<f64> {
     let last: f64 = tx
         .prepare_cached(
             "WITH RECURSIVE family (id) AS (
                  SELECT ?1
+                 UNION SELECT b.task_id FROM task_sources s JOIN task_sources b
+                     ON b.source_id = s.source_id AND b.name > s.name || '.' AND b.name < s.name || '/'
+                     WHERE s.task_id = ?1
                  UNION SELECT f.task_id FROM fixes f JOIN family y ON f.original_id = y.id
                  UNION SELECT t.id FROM tasks t JOIN family y ON t.parent_id = y.id)
              SELECT max(position) FROM tasks WHERE id IN family",

@@ -409,11 +409,7 @@ fn phase_of(task: &DraftTask) -> Option<Phase> {
         .and_then(|phase| Phase::parse(phase).ok())
 }
 
-/// What stands where a fix task has nothing to prove it with is no gate.
-const NO_GATE: &str = "echo 'Verify manually'";
-
 fn new_of(task: &DraftTask) -> NewTask {
-    let is_gate = |verify: &&String| task.fix_of.is_none() || verify.as_str() != NO_GATE;
     NewTask {
         title: task.title.clone(),
         description: task.description.clone(),
@@ -421,7 +417,7 @@ fn new_of(task: &DraftTask) -> NewTask {
         phase: phase_of(task),
         parent: None,
         after: Vec::new(),
-        verify: task.verify.as_ref().filter(is_gate).cloned(),
+        verify: task.verify.clone(),
         files: task.files.clone(),
         priority: task.priority,
         model: task.model.clone(),
@@ -492,8 +488,9 @@ fn link<'d>(
             }
         }
         for name in new.iter().filter(|name| !old.contains(name)) {
-            if let Some(blocker) = ids.get(name) {
-                change::depend(tx, id, blocker)?;
+            if let Some(blocker) = ids.get(name)
+                && change::depend(tx, id, blocker)?
+            {
                 waits_anew = true;
                 touched.insert(&task.name);
             }

@@ -1,0 +1,109 @@
+//! A long spec run to its end while agents fail, Ralph is killed again and again, and a person writes in the file.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+
+use crate::support::Project;
+
+mod agreement;
+mod plan;
+
+use plan::Person;
+
+/// Agents fail one time in five, by what key and attempt come to: with a FAILED block, without a word, or at the gate. They
+/// succeed at the third attempt and deep down, but for the tasks that cannot be done.
+const AGENT: &str = r##"
+key=$RALPH_TASK_KEY
+echo "$RALPH_RUN_ID $key" >> starts.txt
+mark() { k=$key; while :; do "$@" "ok/$k"; case $k in *.*) k=${k%.*} ;; *) break ;; esac; done; }
+works() { mark touch; echo "Did it."; echo TASK_COMPLETE; exit; }
+fails() {
+    echo "Task $key: part FAILED"
+    printf "%s\n" "- Error: File not found: \"src\\$key.rs\" & \`more\` | $1"
+    [ "$1" = 1 ] || echo "- Attempted fix: Looked elsewhere"
+    exit
+}
+case $key in
+4.25 | 4.26 | 4.27 | 4.27.*) fails all ;;
+4.26.?) [ "$(grep -c "\] $key\.[1-3] " specs/storm/tasks.md)" -eq 3 ] || fails "$RALPH_ATTEMPT" ;;
+4.26.*) works ;;
+2.5) [ "$RALPH_ATTEMPT" -gt 1 ] || fails 1 ;;
+esac
+depth=$(echo "$key" | tr -cd . | wc -c)
+[ "$RALPH_ATTEMPT" -lt 3 ] && [ "$depth" -lt 3 ] || works
+chance=$(($(echo "$SEED $key $RALPH_ATTEMPT" | cksum | cut -d ' ' -f 1) % 100))
+if [ $chance -lt 7 ]; then fails "$RALPH_ATTEMPT"
+elif [ $chance -lt 14 ]; then echo "I looked around."
+elif [ $chance -lt 20 ]; then mark rm -f; echo TASK_COMPLETE
+else works; fi
+"##;
+
+const GATE: &str = "[ -f \"ok/$1\" ] || { echo \"error: $1 is not in order\"; exit 1; }\n";
+
+const KILLS: u32 = 30;
+
+fn storm(seed: u64, line_end: &'static str) {
+    let mut project = Project::new();
+    project.agent(&AGENT.replace("$SEED", &seed.to_string()));
+    project.write("gate.sh", GATE);
+    project.write("ok/1.1", "");
+    for name in ["RALPH_SET_RUN_MAX_ATTEMPTS", "RALPH_SET_BREAKER_THRESHOLD"] {
+        project.set_env(name, "1000");
+    }
+    project.write("specs/storm/.progress.md", plan::LOG);
+    project.write("specs/storm/.ralph-state.json", plan::STATE);
+    let mut person = Person::new(project.path("specs/storm/tasks.md"), line_end);
+    project.ok(&["import", "specs/storm"]);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let run = ["run", "--recovery", "--quiet"];
+    for _ in 0..KILLS {
+        let mut child = project.start(&run);
+        std::thread::sleep(Duration::from_millis(random.u64(10..200)));
+        if random.u8(..4) == 0 {
+            person.append();
+        }
+        std::thread::sleep(Duration::from_millis(random.u64(10..200)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if random.u8(..6) == 0 {
+            person.rename(&format!("{}.{}", random.u8(1..=4), random.u8(1..=27)));
+        }
+    }
+    project.ralph(&run).expect_code(5);
+    agreement::check(&project, &person.text);
+}
+
+#[test]
+fn plan_07_imp_08_a_storm_leaves_file_state_log_and_database_agreed() {
+    storm(7, "\n");
+}
+
+#[test]
+fn plan_07_imp_08_a_storm_over_dos_line_ends_leaves_them_agreed_too() {
+    storm(11, "\r\n");
+}
+
+#[test]
+fn imp_08_rci_03_blocks_stay_where_a_person_never_stops_writing() {
+    let project = Project::new();
+    project.agent("case $RALPH_TASK_KEY-$RALPH_ATTEMPT in ?.?-1) ;; *) echo TASK_COMPLETE ;; esac");
+    let spec: String = (1..=6).map(|n| format!("- [ ] 1.{n} T\n\n")).collect();
+    project.write(
+        "specs/storm/tasks.md",
+        &format!("# Tasks\n\n{spec}# Notes\n\n"),
+    );
+    project.ok(&["import", "specs/storm"]);
+    let mut run = project.start(&["run", "--recovery", "--quiet"]);
+    while run.try_wait().unwrap().is_none() {
+        let mut file = File::options()
+            .append(true)
+            .open(project.path("specs/storm/tasks.md"));
+        file.as_mut().unwrap().write_all(b"A note.\n").unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(run.wait().unwrap().success());
+    project.ok(&["run", "--recovery", "--quiet"]);
+    let tasks = agreement::same_tasks_in(&project);
+    assert_eq!(tasks, 12);
+}
