@@ -137,8 +137,13 @@ fn spec(root: &Path, text: &str) -> Result<Draft, Vec<Problem>> {
 
 fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
     let mut keys = entry.fix_task_ids;
+    let mut number = 1;
     while keys.len() < entry.attempts.min(1000) {
-        keys.push(format!("{name}.{}", keys.len() + 1));
+        let key = format!("{name}.{number}");
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+        number += 1;
     }
     KeptFixes {
         name,
@@ -151,7 +156,11 @@ fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
 pub fn state(tasks_md: &Path) -> Result<Option<SpecState>, state_json::StateProblem> {
     match std::fs::read_to_string(tasks_md.with_file_name(STATE_JSON)) {
         Ok(text) => state_json::read(&text).map(Some),
-        Err(_) => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(state_json::StateProblem {
+            line: 1,
+            expected: format!("expected a file that can be read: {error}"),
+        }),
     }
 }
 

@@ -34,6 +34,7 @@ impl Run<'_, '_> {
             }
         };
         let now_at = LogNews {
+            task: Some(claimed.task.id.clone()),
             current: Some(format!("{} {}", claimed.task.name(), claimed.task.title)),
             ..LogNews::default()
         };
@@ -70,6 +71,7 @@ impl Run<'_, '_> {
         let learnings = capture::learnings(&signals.learnings);
         let learnt = !learnings.is_empty();
         let mut log = LogNews {
+            task: Some(claimed.task.id.clone()),
             learnings: learnings.iter().map(|one| one.content.clone()).collect(),
             ..LogNews::default()
         };

@@ -3,7 +3,7 @@
 //! What a file should show follows from the database alone, so that whatever a kill left undone is done by the next look. A
 //! person's edit wins: a file is read again before it is written, and what somebody changed in it is taken in first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -96,6 +96,8 @@ impl Picture for Text {
 /// What an attempt adds to the log of a spec.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogNews {
+    /// Whose news they are; only its own spec's log gets them.
+    pub task: Option<TaskId>,
     /// The task under way.
     pub current: Option<String>,
     /// What was learnt.
@@ -392,6 +394,10 @@ impl Run<'_, '_> {
                     Side::Before => tasks_md::insert_before(&text, &unfiled.beside, &block),
                 };
                 let Some(put) = put else { continue };
+                // A name that is no key of this format would be read as part of the task above.
+                if tasks_md::find(&put, &name).is_none() {
+                    continue;
+                }
                 text = put;
                 if unfiled.task.status == Status::Done {
                     text = tasks_md::mark(&text, &[(&name, true)]).text;
@@ -419,6 +425,12 @@ impl Run<'_, '_> {
             .filter(|(id, _)| known.places.contains_key(id))
             .map(|(_, record)| record)
             .collect();
+        let nothing = LogNews::default();
+        let is_own = |id: &TaskId| known.places.contains_key(id);
+        let news = match &news.task {
+            Some(id) if !is_own(id) => &nothing,
+            _ => news,
+        };
         let log = log_of(known.only(only), &known.tasks, &records, news);
         let state = state_of(&known.tasks, &records);
         let progress = path.with_file_name(PROGRESS_MD);
@@ -427,9 +439,9 @@ impl Run<'_, '_> {
                 let mut log = log.clone();
                 // A line with a commit that Ralph knows nothing of is better than one without.
                 let there = progress_md::read(text).completed;
-                log.completed.retain(|task| {
-                    task.commit.is_some() || !there.iter().any(|line| line.key == task.key)
-                });
+                let there: HashSet<&str> = there.iter().map(|line| line.key.as_str()).collect();
+                log.completed
+                    .retain(|task| task.commit.is_some() || !there.contains(task.key.as_str()));
                 Ok(progress_md::update(text, &log))
             })?;
         }
@@ -471,6 +483,8 @@ fn change_file(
     path: &Path,
     mut change: impl FnMut(&str) -> Result<String, FileFault>,
 ) -> Result<(), FileFault> {
+    // What a link leads to is the file, not the link.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let first = match std::fs::read(path) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -562,8 +576,8 @@ fn log_of(
             })
             .collect(),
         current: news.current.clone().or_else(|| {
-            let open = tasks.iter().all(|task| task.status.satisfies());
-            open.then(|| "None: every task is done".to_owned())
+            let finished = tasks.iter().all(|task| task.status.satisfies());
+            finished.then(|| "None: every task is done".to_owned())
         }),
         fix_history: records
             .iter()

@@ -9,7 +9,7 @@ use crate::recovery::Lineage;
 /// A fix task to be made with the failure that asks for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewFix {
-    /// The task as it will be; its dependencies are those of the task it mends.
+    /// The task as it will be.
     pub task: NewTask,
     /// What its block in the plan's file is made from.
     pub text: FixText,

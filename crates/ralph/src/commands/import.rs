@@ -100,6 +100,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             "added": report.added,
             "updated": report.updated,
             "finished": report.finished,
+            "unproven": report.unproven,
             "removed": report.removed,
             "unchanged": report.unchanged,
             "notes": found.draft.notes.iter().map(|note| json!({"line": note.line, "text": note.text})).collect::<Vec<_>>(),

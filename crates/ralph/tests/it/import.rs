@@ -303,3 +303,29 @@ fn imp_06_a_linked_spec_keeps_its_own_state() {
     );
     assert!(!project.path("real/.ralph-state.json").exists());
 }
+
+#[test]
+fn out_01_an_agent_does_not_change_its_own_gate() {
+    let project = Project::new();
+    project.agent("sed -i 's/`false`/`true`/' tasks.md; echo TASK_COMPLETE");
+    project.write("tasks.md", "# T\n\n- [ ] 1.1 A\n  - **Verify**: `false`\n");
+    project.ok(&["import", "tasks.md"]);
+    project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    assert_eq!(project.task("1.1")["verify"], "false");
+    assert_eq!(project.status_of("1.1"), "pending");
+}
+
+#[test]
+fn plan_files_of_two_specs_do_not_mix() {
+    let project = Project::new();
+    project.agent("echo TASK_COMPLETE");
+    project.write("a/tasks.md", "- [ ] 1.1 A\n");
+    project.write("b/tasks.md", "- [ ] 2.1 B\n");
+    project.ok(&["import", "a"]);
+    project.ok(&["import", "b"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert!(project.read("a/.progress.md").contains("1.1 A"));
+    assert!(!project.path("b/.progress.md").exists(), "nothing to say yet");
+    project.ok(&["run"]);
+    assert!(project.read("b/.progress.md").contains("- [x] 2.1 B"));
+}

@@ -78,6 +78,7 @@ fn since_forgiven(tx: &Connection, capture: &Capture) -> rusqlite::Result<Option
     if changed.gave_up {
         changed.gave_up = false;
         changed.next = TaskNext::Pending;
+        changed.recovery_end = None;
     }
     Ok(Some(changed))
 }

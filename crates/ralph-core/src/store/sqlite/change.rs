@@ -228,13 +228,12 @@ pub(super) fn reset(
 ) -> std::result::Result<(), Refusal> {
     let mut open = vec![id.clone()];
     if was.satisfies() {
-        let below = status::below(tx, id)?;
-        open.extend(
-            below
-                .into_iter()
-                .filter(|(_, status)| *status == was)
-                .map(|(id, _)| id),
-        );
+        for (below, status) in status::below(tx, id)? {
+            // What a fix mended stays mended.
+            if status == was && fixes::link(tx, &below)?.is_none() {
+                open.push(below);
+            }
+        }
     }
     for id in &open {
         refuse_claimed(tx, id)?;

@@ -131,11 +131,11 @@ fn keys(conn: &Connection, original: &TaskId) -> rusqlite::Result<Vec<String>> {
 
 fn records(conn: &Connection) -> rusqlite::Result<Vec<(TaskId, FixRecord)>> {
     conn.prepare_cached(
-        "SELECT t.id, coalesce(s.name, t.key, t.id), json_group_array(a.key),
+        "SELECT t.id, coalesce(s.name, t.key, t.id), json_group_array(a.key ORDER BY a.ordinal),
                 coalesce(e.last_error, (SELECT error FROM fix_attempts n WHERE n.original_id = t.id
                                         ORDER BY ordinal DESC LIMIT 1)),
                 CASE WHEN t.status = 'done' THEN 'PASS' ELSE e.end END
-         FROM (SELECT * FROM fix_attempts ORDER BY original_id, ordinal) a
+         FROM fix_attempts a
          CROSS JOIN tasks t ON t.id = a.original_id
          LEFT JOIN task_sources s ON s.task_id = t.id
          LEFT JOIN fix_ends e ON e.task_id = t.id
@@ -306,7 +306,29 @@ fn between(tx: &Connection, last: f64) -> rusqlite::Result<f64> {
     let next: Option<f64> = tx
         .prepare_cached("SELECT min(position) FROM tasks WHERE position > ?1")?
         .query_row([last], |row| row.get(0))?;
-    Ok(next.map_or(last.floor() + 1.0, |next| f64::midpoint(last, next)))
+    let Some(next) = next else {
+        return Ok(last.floor() + 1.0);
+    };
+    let middle = f64::midpoint(last, next);
+    if middle > last && middle < next {
+        return Ok(middle);
+    }
+    // No number is left between the two: all get whole ones again.
+    let order: i64 = tx
+        .prepare_cached("SELECT count(*) FROM tasks WHERE position <= ?1")?
+        .query_row([last], |row| row.get(0))?;
+    renumber(tx)?;
+    Ok(order as f64 + 0.5)
+}
+
+/// Gives every task a whole number as its place, in the order they have.
+fn renumber(tx: &Connection) -> rusqlite::Result<()> {
+    tx.execute_batch(
+        "UPDATE tasks SET position = o.place - 1e15 FROM (
+             SELECT id, row_number() OVER (ORDER BY position) AS place FROM tasks) o
+         WHERE o.id = tasks.id;
+         UPDATE tasks SET position = position + 1e15;",
+    )
 }
 
 /// A place right before a task.
@@ -317,13 +339,27 @@ pub(super) fn place_before(tx: &Connection, id: &TaskId) -> rusqlite::Result<f64
     let before: Option<f64> = tx
         .prepare_cached("SELECT max(position) FROM tasks WHERE position < ?1")?
         .query_row([at], |row| row.get(0))?;
-    Ok(before.map_or(at - 1.0, |before| f64::midpoint(before, at)))
+    match before {
+        None => Ok(at - 1.0),
+        Some(before) => between(tx, before),
+    }
 }
 
 /// A limit was reached: the whole chain waits for a human.
 fn finish(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -> rusqlite::Result<()> {
+    let is_open = |id: &TaskId| -> rusqlite::Result<bool> {
+        Ok(plan::find(tx, id.as_str())?.is_some_and(|task| !task.status.satisfies()))
+    };
+    // What a person finished meanwhile, or deleted, waits for nobody.
+    let direct = end.chain.get(1).unwrap_or(&end.root);
+    if !is_open(direct)? || !is_open(&end.root)? {
+        return Ok(());
+    }
     let root = name(tx, &end.root)?;
     for id in &end.chain {
+        if !is_open(id)? {
+            continue;
+        }
         let below = format!("waits with {root}: {}", end.reason);
         let reason = if *id == end.root { &end.reason } else { &below };
         status::set(tx, id, Status::Blocked, Some(reason), now)?;

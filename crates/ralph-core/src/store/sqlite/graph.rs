@@ -1,6 +1,6 @@
 //! Who waits for whom: finding circles before they are stored.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use rusqlite::Connection;
 
@@ -66,15 +66,28 @@ pub(super) fn refuse_any_circle(conn: &Connection) -> Result<(), Refusal> {
             }
         }
     }
-    // What is left is in a circle or waits for one.
-    let mut left: Vec<String> = open.into_keys().collect();
-    left.sort();
-    for id in left {
-        if let Some(circle) = circle(conn, &TaskId::from_stored(id))? {
-            return Err(StoreError::Cycle(circle).into());
-        }
+    // What is left is in a circle or waits for one: whoever follows the waiting comes into it.
+    let Some(mut here) = open.keys().min().cloned() else {
+        return Ok(());
+    };
+    let mut awaits = conn.prepare_cached(
+        "SELECT blocker_id FROM dependencies WHERE blocked_id = ?1
+         UNION SELECT id FROM tasks WHERE parent_id = ?1",
+    )?;
+    let mut seen = HashSet::new();
+    while seen.insert(here.clone()) {
+        let awaited = awaits
+            .query_map([&here], |row| row.get::<_, String>(0))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let Some(next) = awaited.into_iter().find(|id| open.contains_key(id)) else {
+            return Ok(());
+        };
+        here = next;
     }
-    Ok(())
+    match circle(conn, &TaskId::from_stored(here))? {
+        Some(circle) => Err(StoreError::Cycle(circle).into()),
+        None => Ok(()),
+    }
 }
 
 /// Ids from `start` around the circle and back to it.

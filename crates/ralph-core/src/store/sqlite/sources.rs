@@ -250,7 +250,12 @@ fn import(
             Some(known) => {
                 // What Ralph itself put into the file is remembered without a look, and is what it is.
                 if known.digest != look && !known.digest.is_empty() {
-                    change::change(tx, &known.id, &edit_of(task), now)?;
+                    let mut edit = edit_of(task);
+                    if request.hand != Hand::Person {
+                        // A gate is not changed by whom it judges.
+                        edit.verify = None;
+                    }
+                    change::change(tx, &known.id, &edit, now)?;
                     touched.insert(name);
                 }
                 known.id.clone()
@@ -261,6 +266,8 @@ fn import(
                 report.added.push(named(&id, task));
                 id
             }
+            None if request.hand != Hand::Person && adopted(tx, name)?.is_some() => continue,
+            None if let Some(id) = unfiled(tx, name)? => id,
             None => match adopted(tx, name)? {
                 Some(id) => {
                     change::change(tx, &id, &edit_of(task), now)?;
@@ -371,6 +378,19 @@ fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Be
         ))
     })?
     .collect()
+}
+
+/// A task of that name that Ralph put into the file and was killed before it could note so.
+fn unfiled(tx: &Connection, name: &str) -> rusqlite::Result<Option<TaskId>> {
+    tx.prepare_cached(
+        "SELECT id FROM tasks t WHERE key = ?1
+             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
+             AND (EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
+                  OR EXISTS (SELECT 1 FROM changed_in i WHERE i.task_id = t.id))",
+    )?
+    .query_row([name], |row| row.get::<_, String>(0))
+    .optional()
+    .map(|id| id.map(TaskId::from_stored))
 }
 
 /// A task of that name that came from no file: it is the file's from now on.
@@ -593,9 +613,13 @@ fn put_in_order(
     let mut free: Vec<f64> = places.iter().map(|(at, _)| *at).collect();
     free.sort_by(f64::total_cmp);
     // Out of the way first: no two tasks may share a place even for a moment.
-    for (at, id) in &places {
-        tx.prepare_cached("UPDATE tasks SET position = -1 - ?2 WHERE id = ?1")?
-            .execute(params![id.as_str(), at])?;
+    let mut low: f64 = tx
+        .prepare_cached("SELECT min(position) FROM tasks")?
+        .query_row([], |row| row.get(0))?;
+    for (_, id) in &places {
+        low -= 1.0;
+        tx.prepare_cached("UPDATE tasks SET position = ?2 WHERE id = ?1")?
+            .execute(params![id.as_str(), low])?;
     }
     for (at, (_, id)) in free.into_iter().zip(&places) {
         tx.prepare_cached("UPDATE tasks SET position = ?2 WHERE id = ?1")?
