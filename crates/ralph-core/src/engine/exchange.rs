@@ -27,14 +27,15 @@ pub(super) fn exchange<P: Picture, E>(
     mut draw: impl FnMut(Option<&[u8]>) -> Result<P, E>,
     mut swap: impl FnMut(Option<&[u8]>, &[u8]) -> Result<Option<Vec<u8>>, E>,
 ) -> Result<P, Missed<E>> {
-    let mut expected = first.clone();
-    let mut theirs = first;
+    let mut expected = first;
+    // What others wrote instead of what was expected, from the first time that happens.
+    let mut theirs: Option<Option<Vec<u8>>> = None;
     for round in 0..MOST_TRIES {
-        let picture = match draw(theirs.as_deref()) {
+        let picture = match draw(theirs.as_ref().unwrap_or(&expected).as_deref()) {
             Ok(picture) => picture,
             Err(error) => {
                 // What was swapped out is nowhere else.
-                if let Some(text) = theirs.filter(|_| round > 0) {
+                if let Some(text) = theirs.flatten() {
                     let _ = swap(expected.as_deref(), &text);
                 }
                 return Err(Missed::Failed(error));
@@ -50,14 +51,14 @@ pub(super) fn exchange<P: Picture, E>(
             return Ok(picture);
         }
         let ours = picture.text().to_vec();
-        theirs = match (was, &expected) {
+        theirs = Some(match (was, &expected) {
             // Somebody went on with what an earlier round put there, while this one brought in what it had missed.
             (Some(was), Some(expected)) if round > 0 => Some(merge(expected, &ours, &was)),
             (was, _) => was,
-        };
+        });
         expected = Some(ours);
     }
-    if let Some(text) = theirs {
+    if let Some(text) = theirs.flatten() {
         swap(expected.as_deref(), &text).map_err(Missed::Failed)?;
     }
     Err(Missed::Busy)

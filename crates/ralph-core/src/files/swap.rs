@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, test_kill_process};
@@ -21,8 +22,49 @@ const SAVED: &str = "ralph-saved";
 #[derive(Debug)]
 pub struct Swap<'a> {
     path: &'a Path,
-    /// What was swapped out, and what was in it.
-    kept: Vec<(PathBuf, Vec<u8>)>,
+    /// What was swapped out.
+    kept: Vec<Kept>,
+}
+
+/// A text that was swapped out, as it was when it was read.
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    stamp: Option<(SystemTime, u64)>,
+    length: usize,
+    mark: u64,
+}
+
+impl Kept {
+    fn new(path: PathBuf, bytes: &[u8]) -> Self {
+        Self {
+            stamp: stamp(&path),
+            path,
+            length: bytes.len(),
+            mark: mark(bytes),
+        }
+    }
+
+    /// What somebody wrote into it since, and what it was made from; none where nobody did.
+    fn late(&self) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+        if self.stamp.is_some() && self.stamp == stamp(&self.path) {
+            return Ok(None);
+        }
+        let now = std::fs::read(&self.path)?;
+        if mark(&now) == self.mark {
+            return Ok(None);
+        }
+        // Mostly somebody appended; whatever else was done, no line of it is lost.
+        let before = now
+            .get(..self.length)
+            .filter(|head| mark(head) == self.mark);
+        Ok(Some((before.unwrap_or_default().to_vec(), now)))
+    }
+}
+
+fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.modified().ok()?, meta.len()))
 }
 
 impl<'a> Swap<'a> {
@@ -56,7 +98,7 @@ impl<'a> Swap<'a> {
         file.persist(&waiting).map_err(|error| error.error)?;
         match exchange(&waiting, self.path) {
             Ok(Exchanged::Was(was)) => {
-                self.kept.push((waiting, was.clone()));
+                self.kept.push(Kept::new(waiting, &was));
                 Ok(Some(was))
             }
             Ok(Exchanged::Gone) => {
@@ -75,14 +117,13 @@ impl<'a> Swap<'a> {
     /// into a copy, which goes into the file now; gives whether that was so.
     pub fn done(self) -> io::Result<bool> {
         let mut late = false;
-        for (copy, known) in self.kept {
-            let copied = std::fs::read(&copy)?;
-            if copied != known {
+        for kept in self.kept {
+            if let Some((before, copied)) = kept.late()? {
                 let now = std::fs::read(self.path)?;
-                write_whole(self.path, &merge(&known, &now, &copied))?;
+                write_whole(self.path, &merge(&before, &now, &copied))?;
                 late = true;
             }
-            remove(&copy)?;
+            remove(&kept.path)?;
         }
         Ok(late)
     }

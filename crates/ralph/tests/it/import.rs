@@ -325,7 +325,10 @@ fn plan_files_of_two_specs_do_not_mix() {
     project.ok(&["import", "b"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert!(project.read("a/.progress.md").contains("1.1 A"));
-    assert!(!project.path("b/.progress.md").exists(), "nothing to say yet");
+    assert!(
+        !project.path("b/.progress.md").exists(),
+        "nothing to say yet"
+    );
     project.ok(&["run"]);
     assert!(project.read("b/.progress.md").contains("- [x] 2.1 B"));
 }
