@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ralph_core::import::{self, ImportError};
+use ralph_core::import::{self, FoundPlan, ImportError};
 use ralph_core::plan_files::Format;
 use ralph_core::store::{Hand, ImportReport, ImportRequest, ImportedTask, SourceStore, StoreError};
 use serde_json::json;
@@ -75,23 +75,7 @@ impl Chosen {
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let path = start_dir(dir)?.join(&args.path);
-    let found = import::open(workspace.project.root(), &path, args.format.format())
-        .map_err(|error| refused(&error))?;
-    let request = ImportRequest {
-        path: &found.path,
-        format: found.format.as_str(),
-        digest: &found.digest,
-        draft: &found.draft,
-        fixes: &found.fixes,
-        asked_for: true,
-        hand: Hand::Person,
-        dry_run: args.dry_run,
-    };
-    let store = &mut workspace.store;
-    let count = found.draft.tasks.len() as u64;
-    let what = format!("importing {}", counted(count, "task"));
-    let report = waiting(&what, || store.import_plan(&request, now(), &mut random))
-        .map_err(|error| clash(error, &found.path))?;
+    let (found, report) = take_in(&mut workspace, &path, args.format.format(), args.dry_run)?;
     if args.json {
         output::json(&json!({
             "path": found.path,
@@ -112,6 +96,33 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     show(args, &found.path, &report);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes the plan at a path in, or only finds out what that would change.
+pub fn take_in(
+    workspace: &mut Workspace,
+    path: &Path,
+    format: Option<Format>,
+    dry_run: bool,
+) -> Result<(FoundPlan, ImportReport), CommandError> {
+    let found =
+        import::open(workspace.project.root(), path, format).map_err(|error| refused(&error))?;
+    let request = ImportRequest {
+        path: &found.path,
+        format: found.format.as_str(),
+        digest: &found.digest,
+        draft: &found.draft,
+        fixes: &found.fixes,
+        asked_for: true,
+        hand: Hand::Person,
+        dry_run,
+    };
+    let store = &mut workspace.store;
+    let count = found.draft.tasks.len() as u64;
+    let what = format!("importing {}", counted(count, "task"));
+    let report = waiting(&what, || store.import_plan(&request, now(), &mut random))
+        .map_err(|error| clash(error, &found.path))?;
+    Ok((found, report))
 }
 
 fn show(args: &Args, path: &str, report: &ImportReport) {

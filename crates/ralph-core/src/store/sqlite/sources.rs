@@ -117,8 +117,8 @@ impl SourceStore for SqliteStore {
 }
 
 const FILED: &str = "SELECT t.id, s.name, t.title, t.status, s.ticked,
-        (SELECT iif(o.commit_after IS NOT o.commit_before, o.commit_after, NULL)
-         FROM iteration_outcomes o WHERE o.task_id = t.id AND o.outcome = 'done'
+        (SELECT o.commit_after FROM iteration_outcomes o
+         WHERE o.task_id = t.id AND o.commit_after IS NOT o.commit_before
          ORDER BY o.attempt_number DESC LIMIT 1),
         EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
     FROM task_sources s JOIN tasks t ON t.id = s.task_id";

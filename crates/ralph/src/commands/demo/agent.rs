@@ -13,6 +13,7 @@ use ralph_core::capture::error_line;
 
 use super::git;
 use super::project::{self, FAST};
+use super::recovery;
 use super::script::{self, Step};
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
@@ -22,10 +23,14 @@ const PAUSE: Duration = Duration::from_millis(280);
 
 /// Work on a task of the demo; Ralph starts this.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The tasks are those of `ralph demo --recovery`.
+    #[arg(long)]
+    recovery: bool,
+}
 
 /// Reads the prompt and works in the current directory.
-pub fn run(_args: &Args) -> CommandResult {
+pub fn run(args: &Args) -> CommandResult {
     let (Ok(id), Ok(key)) = (env::var("RALPH_TASK_ID"), env::var("RALPH_TASK_KEY")) else {
         return Err(
             CommandError::usage("`ralph demo-agent` is started by Ralph, with a task")
@@ -36,14 +41,20 @@ pub fn run(_args: &Args) -> CommandResult {
     std::io::stdin()
         .read_to_end(&mut prompt)
         .map_err(|error| CommandError::environment(format_args!("no prompt: {error}")))?;
-    match script::steps(&key, &String::from_utf8_lossy(&prompt)) {
-        Some(steps) => work(&id, &steps),
+    let prompt = String::from_utf8_lossy(&prompt);
+    let steps = if args.recovery {
+        recovery::script::steps(&key, &prompt)
+    } else {
+        script::steps(&key, &prompt)
+    };
+    match steps {
+        Some(steps) => work(&id, &key, &steps),
         None => decline(&id),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn work(id: &str, steps: &[Step]) {
+fn work(id: &str, key: &str, steps: &[Step]) {
     let pause = match env::var_os(FAST) {
         Some(_) => Duration::ZERO,
         None => PAUSE,
@@ -53,8 +64,16 @@ fn work(id: &str, steps: &[Step]) {
     };
     for step in steps {
         if let Err(problem) = session.take(step) {
-            output::line(format_args!("Error: {problem}"));
-            output::line(format_args!("<task-failed>{id}</task-failed>"));
+            match step {
+                Step::Prove { title, tried, .. } => output::line(format_args!(
+                    "Task {key}: {title} FAILED\n- Error: {problem}\n- Attempted fix: {tried}\n\
+                     - Status: Blocked, needs manual intervention"
+                )),
+                _ => {
+                    output::line(format_args!("Error: {problem}"));
+                    output::line(format_args!("<task-failed>{id}</task-failed>"));
+                }
+            }
             return;
         }
         if !matches!(step, Step::Commit(_) | Step::Close(_)) {
@@ -66,7 +85,7 @@ fn work(id: &str, steps: &[Step]) {
 
 /// A task the user added: only a person can give it to a real agent.
 fn decline(id: &str) {
-    output::line("I am the demo's scripted agent and know its five tasks only.");
+    output::line("I am the demo's scripted agent and know the tasks of its script only.");
     output::line(
         "<failure-report>\nwhat_tried: Looked the task up in the demo's script.\n\
          why_failed: The demo's agent is scripted; a task of your own needs a real agent, as in \
@@ -100,7 +119,13 @@ impl Session {
                     text.lines().count()
                 ));
             }
-            Step::Check(test) => check(test)?,
+            Step::Check(test) => check(test).map_err(|said| format!("{said} (sh {test})"))?,
+            Step::Prove { test, .. } => {
+                check(test).map_err(|said| match said.split_once("FAIL: ") {
+                    Some((_, what)) => what.to_owned(),
+                    None => said,
+                })?
+            }
             Step::Commit(message) => {
                 if git::commit(Path::new("."), &self.written, message) {
                     output::line(format_args!("Committed: {message}."));
@@ -112,7 +137,7 @@ impl Session {
     }
 }
 
-/// Runs a test; one that fails ends the session with an honest failure.
+/// Runs a test; one that fails ends the session with what it said.
 fn check(test: &str) -> Result<(), String> {
     let output = Command::new("sh")
         .arg(test)
@@ -126,8 +151,5 @@ fn check(test: &str) -> Result<(), String> {
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     output::text(&said);
-    Err(match error_line(&said) {
-        Some(line) => format!("{line} (sh {test})"),
-        None => format!("sh {test} fails"),
-    })
+    Err(error_line(&said).unwrap_or("it fails").to_owned())
 }

@@ -4,7 +4,9 @@ pub mod agent;
 mod git;
 mod plan;
 mod project;
+mod recovery;
 mod script;
+mod story;
 mod tour;
 
 use std::path::PathBuf;
@@ -22,7 +24,8 @@ use crate::workspace::Workspace;
 use crate::{output, ui};
 
 use git::GitUse;
-use project::{Health, Pace, Scratch};
+use project::{Pace, Scratch};
+use story::Story;
 
 /// Show a complete run in a scratch project with a built-in agent; no account, no network.
 ///
@@ -30,6 +33,9 @@ use project::{Health, Pace, Scratch};
 /// the rest is real: files, commits, gates, records. One task is done wrongly first; its gate
 /// catches that, the retry mends it, and what it learnt keeps another task from the same mistake.
 /// The project stays: try every other command in it.
+///
+/// With --recovery it is a greeter whose plan is in specs/greeter/tasks.md: a task fails, the fix that
+/// Ralph puts before it fails too and gets its own, and then all of them pass their gate.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Make the scratch project in this directory, new or empty, not in the temporary one.
@@ -39,6 +45,9 @@ pub struct Args {
     /// Break the project's environment: see the circuit breaker open and say why. Exits 6.
     #[arg(long)]
     broken: bool,
+    /// Let a task of a plan in a file fail, and its fix too: see recovery mode mend both.
+    #[arg(long, conflicts_with = "broken")]
+    recovery: bool,
     /// Let the agent work without pauses.
     #[arg(long)]
     fast: bool,
@@ -50,15 +59,21 @@ pub struct Args {
     json: bool,
 }
 
+impl Args {
+    fn story(&self) -> Story {
+        match (self.broken, self.recovery) {
+            (true, _) => Story::Broken,
+            (false, true) => Story::Recovery,
+            (false, false) => Story::Learning,
+        }
+    }
+}
+
 /// Makes the project, runs its plan, says what happened.
 pub fn run(args: &Args) -> CommandResult {
     let pace = if args.fast { Pace::Fast } else { Pace::Human };
-    let health = if args.broken {
-        Health::Broken
-    } else {
-        Health::Sound
-    };
-    let scratch = project::make(args.dir.as_deref(), pace, health)?;
+    let story = args.story();
+    let scratch = project::make(args.dir.as_deref(), pace, story)?;
     introduce(args, &scratch);
     let mut workspace = Workspace::of(Project::at(&scratch.root))?;
     let summary = run_plan(&mut workspace, args)?;
@@ -75,7 +90,7 @@ fn introduce(args: &Args, scratch: &Scratch) {
     } else {
         output::text(ui::table::wrap_all(&tour::introduction(
             scratch,
-            args.broken,
+            args.story(),
         )));
     }
     if let GitUse::Without { why } = &scratch.git {
@@ -106,7 +121,9 @@ fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &
     let finished = summary.exit == RunExit::Finished;
     if !args.json && !args.quiet {
         output::text(ui::summary::render(workspace, summary));
-        let last_words = if finished {
+        let last_words = if finished && args.story() == Story::Recovery {
+            recovery::tour::farewell(workspace, scratch)
+        } else if finished {
             tour::farewell(workspace, scratch)
         } else if summary.exit == RunExit::BreakerOpen {
             tour::broken(scratch)

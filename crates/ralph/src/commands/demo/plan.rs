@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ralph_core::model::{Key, NewTask, Phase, TaskId};
 use ralph_core::store::PlanStore;
 
-use super::project::Health;
+use super::story::Story;
 use crate::command_error::CommandError;
 use crate::workspace::{Workspace, now, random};
 
@@ -72,7 +72,7 @@ const TASKS: [Planned; 5] = [
 ];
 
 /// Adds the plan to a project. In a broken one no task waits for another: the cause is to be seen, not the order.
-pub fn add(workspace: &mut Workspace, health: Health) -> Result<(), CommandError> {
+pub fn add(workspace: &mut Workspace, story: Story) -> Result<(), CommandError> {
     let mut ids: HashMap<&str, TaskId> = HashMap::new();
     for task in &TASKS {
         let new = NewTask {
@@ -83,7 +83,7 @@ pub fn add(workspace: &mut Workspace, health: Health) -> Result<(), CommandError
             after: task
                 .after
                 .iter()
-                .filter(|_| health == Health::Sound)
+                .filter(|_| story != Story::Broken)
                 .filter_map(|key| ids.get(key).cloned())
                 .collect(),
             verify: Some(task.verify.to_owned()),

@@ -10,6 +10,8 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::git::{self, GitUse};
 use super::plan;
+use super::recovery;
+use super::story::Story;
 use crate::command_error::CommandError;
 use crate::commands::init;
 use crate::workspace::Workspace;
@@ -41,15 +43,6 @@ pub enum Pace {
     Fast,
 }
 
-/// Whether the project can be worked on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// It can.
-    Sound,
-    /// Its tests need a program that is not there.
-    Broken,
-}
-
 /// What a broken project's tests begin with.
 const MISSING: &str = "\ntodo-check --version || exit 1\n";
 
@@ -63,7 +56,7 @@ pub struct Scratch {
 }
 
 /// Makes the project in a directory that is new or empty, else in a fresh one that stays.
-pub fn make(dir: Option<&Path>, pace: Pace, health: Health) -> Result<Scratch, CommandError> {
+pub fn make(dir: Option<&Path>, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
     let Some(dir) = dir else {
         let fresh = tempfile::Builder::new()
             .prefix("ralph-demo-")
@@ -72,14 +65,14 @@ pub fn make(dir: Option<&Path>, pace: Pace, health: Health) -> Result<Scratch, C
                 let place = env::temp_dir();
                 failed(&place, &error).hint("name another place with --dir DIR")
             })?;
-        let scratch = fill(fresh.path(), pace, health)?;
+        let scratch = fill(fresh.path(), pace, story)?;
         // Only now: what could not be made leaves nothing behind.
         let _ = fresh.keep();
         return Ok(scratch);
     };
     claim(dir)?;
     let root = dir.canonicalize().map_err(|error| failed(dir, &error))?;
-    fill(&root, pace, health)
+    fill(&root, pace, story)
 }
 
 /// Makes the directory the user named; one with something in it is refused.
@@ -102,20 +95,28 @@ fn claim(dir: &Path) -> Result<(), CommandError> {
     }
 }
 
-fn fill(root: &Path, pace: Pace, health: Health) -> Result<Scratch, CommandError> {
-    for (path, text) in FILES {
-        let broken = health == Health::Broken && path == "tests/lib.sh";
+fn fill(root: &Path, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
+    let (files, first_commit) = match story {
+        Story::Learning | Story::Broken => (&FILES[..], "Start a to-do list"),
+        Story::Recovery => (&recovery::FILES[..], "Start a greeter"),
+    };
+    for (path, text) in files {
+        let broken = story == Story::Broken && *path == "tests/lib.sh";
         let missing = if broken { MISSING } else { "" };
         let text = format!("{text}{missing}");
         write(&root.join(path), &text).map_err(|error| failed(root, &error))?;
     }
     init::create(root)?;
     let project = Project::at(root);
-    configure(&project.config(), pace)?;
-    plan::add(&mut Workspace::of(project)?, health)?;
+    configure(&project.config(), pace, story)?;
+    let mut workspace = Workspace::of(project)?;
+    match story {
+        Story::Learning | Story::Broken => plan::add(&mut workspace, story)?,
+        Story::Recovery => recovery::import_spec(&mut workspace)?,
+    }
     Ok(Scratch {
         root: root.to_owned(),
-        git: git::start(root, "Start a to-do list"),
+        git: git::start(root, first_commit),
     })
 }
 
@@ -128,26 +129,33 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Makes the built-in agent the project's own, so that `ralph run` works there later.
-fn configure(file: &Path, pace: Pace) -> Result<(), CommandError> {
+fn configure(file: &Path, pace: Pace, story: Story) -> Result<(), CommandError> {
     let text = fs::read_to_string(file).map_err(|error| failed(file, &error))?;
     let program = env::current_exe().map_err(|error| {
         CommandError::environment(format_args!("Ralph cannot find its own program: {error}"))
     })?;
-    let text = with_agent(&text, &program.to_string_lossy(), pace).map_err(|error| {
+    let text = with_agent(&text, &program.to_string_lossy(), pace, story).map_err(|error| {
         CommandError::environment(format_args!("{} is no valid TOML: {error}", file.display()))
     })?;
     fs::write(file, text).map_err(|error| failed(file, &error))
 }
 
-fn with_agent(text: &str, program: &str, pace: Pace) -> Result<String, toml_edit::TomlError> {
+fn with_agent(
+    text: &str,
+    program: &str,
+    pace: Pace,
+    story: Story,
+) -> Result<String, toml_edit::TomlError> {
     let mut settings: DocumentMut = text.parse()?;
-    let run = settings.entry("run").or_insert(Item::Table(Table::new()));
-    if let Some(run) = run.as_table_mut() {
-        run.insert("agent", value(AGENT));
+    set(&mut settings, "run", "agent", value(AGENT));
+    let mut command = vec![program, "demo-agent"];
+    if story == Story::Recovery {
+        set(&mut settings, "recovery", "enabled", value(true));
+        command.push("--recovery");
     }
     let mut agent = Table::new();
     agent.insert("kind", value("command"));
-    agent.insert("command", value(Array::from_iter([program, "demo-agent"])));
+    agent.insert("command", value(Array::from_iter(command)));
     agent.insert(
         "models",
         value(Array::from_iter(["small", "medium", "large"])),
@@ -164,6 +172,13 @@ fn with_agent(text: &str, program: &str, pace: Pace) -> Result<String, toml_edit
     Ok(format!(
         "{settings}\n# The agent that is built in for this demo.\n{added}"
     ))
+}
+
+fn set(settings: &mut DocumentMut, section: &str, name: &str, setting: Item) {
+    let section = settings.entry(section).or_insert(Item::Table(Table::new()));
+    if let Some(section) = section.as_table_mut() {
+        section.insert(name, setting);
+    }
 }
 
 fn failed(path: &Path, error: &io::Error) -> CommandError {
@@ -183,7 +198,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(".ralph.toml");
         let program = "/opt/a \"b\" \\ é/ralph";
-        let text = with_agent(&init::config_text(), program, Pace::Fast).unwrap();
+        let text = with_agent(&init::config_text(), program, Pace::Fast, Story::Learning).unwrap();
         fs::write(&file, &text).unwrap();
         let settings = Settings::load(&file, std::iter::empty()).unwrap();
         assert_eq!(settings.text("run", "agent"), Some(AGENT));

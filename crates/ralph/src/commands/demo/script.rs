@@ -12,16 +12,25 @@ pub enum Step {
     Write(&'static str, &'static str),
     /// Runs a test, as the rules advise.
     Check(&'static str),
+    /// Runs a test; where that fails, so does the session, and says so in a FAILED block.
+    Prove {
+        /// The test.
+        test: &'static str,
+        /// The task's title.
+        title: String,
+        /// What was done about the error.
+        tried: &'static str,
+    },
     /// Commits what it wrote.
-    Commit(&'static str),
+    Commit(String),
     /// Ends its message with this, before the signal.
     Close(&'static str),
 }
 
-use Step::{Check, Close, Commit, Read, Write};
+use Step::{Check, Close, Read, Write};
 
 /// The heading under which Ralph tells of earlier attempts.
-const PREVIOUS: &str = "### Previous Attempts";
+pub const PREVIOUS: &str = "### Previous Attempts";
 
 /// The heading under which Ralph tells what other tasks found out.
 const LEARNINGS: &str = "### Learnings from Previous Iterations";
@@ -29,7 +38,8 @@ const LEARNINGS: &str = "### Learnings from Previous Iterations";
 /// The pitfall: an empty text, printed, is still one line. The words by which a learning about it is known.
 const PITFALL: &str = "wc -l";
 
-const EASY: &str = "<difficulty-estimate>easy</difficulty-estimate>";
+/// What an agent says of a task that was no trouble.
+pub const EASY: &str = "<difficulty-estimate>easy</difficulty-estimate>";
 
 /// The steps for a task; `None` for one that is not the demo's. The first sentence said becomes the
 /// task's summary, which the prompts of later tasks quote.
@@ -40,7 +50,7 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
             Read("tests/store.sh"),
             Write("lib/store.sh", include_str!("assets/lib/store.sh")),
             Check("tests/store.sh"),
-            Commit("Keep the list in a file"),
+            commit("Keep the list in a file"),
             Close(EASY),
         ],
         "1.2" => vec![
@@ -48,7 +58,7 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
             Read("lib/store.sh"),
             Write("lib/list.sh", include_str!("assets/lib/list.sh")),
             Check("tests/list.sh"),
-            Commit("Show the list with numbers"),
+            commit("Show the list with numbers"),
             Close(EASY),
         ],
         "2.1" => count(prompt),
@@ -58,7 +68,7 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
             Write("todo.sh", include_str!("assets/todo.sh")),
             Write("README.md", include_str!("assets/README.md")),
             Check("tests/command.sh"),
-            Commit("Make it a command"),
+            commit("Make it a command"),
             Close(EASY),
         ],
         _ => return None,
@@ -72,7 +82,7 @@ fn count(prompt: &str) -> Vec<Step> {
             Read("lib/store.sh"),
             Write("lib/count.sh", include_str!("assets/lib/count.first.sh")),
             say("That was simple; it needs no test."),
-            Commit("Count what is left"),
+            commit("Count what is left"),
             Close("<difficulty-estimate>trivial</difficulty-estimate>"),
         ];
     };
@@ -81,7 +91,7 @@ fn count(prompt: &str) -> Vec<Step> {
         Step::Say(told),
         Write("lib/count.sh", include_str!("assets/lib/count.sh")),
         Check("tests/count.sh"),
-        Commit("Count an empty list right"),
+        commit("Count an empty list right"),
         Close(
             "<learning category=\"pitfall\" tags=\"shell, wc, empty list, lib/count.sh\">\
              `printf '%s\\n' \"$x\" | wc -l` gives 1 for an empty list: count in a loop.\
@@ -97,7 +107,7 @@ fn tick(prompt: &str) -> Vec<Step> {
             Read("lib/store.sh"),
             Write("lib/done.sh", include_str!("assets/lib/done.first.sh")),
             say("That was simple; it needs no test."),
-            Commit("Tick items off"),
+            commit("Tick items off"),
             Close("<difficulty-estimate>trivial</difficulty-estimate>"),
         ];
     };
@@ -106,7 +116,7 @@ fn tick(prompt: &str) -> Vec<Step> {
         Step::Say(told),
         Write("lib/done.sh", include_str!("assets/lib/done.sh")),
         Check("tests/done.sh"),
-        Commit("Tick items off"),
+        commit("Tick items off"),
         Close("<difficulty-estimate>moderate</difficulty-estimate>"),
     ]
 }
@@ -135,8 +145,13 @@ fn learnt(prompt: &str) -> Option<&str> {
     Some(content.trim_end())
 }
 
-fn say(text: &str) -> Step {
+/// Says this.
+pub fn say(text: &str) -> Step {
     Step::Say(text.to_owned())
+}
+
+fn commit(message: &str) -> Step {
+    Step::Commit(message.to_owned())
 }
 
 #[cfg(test)]

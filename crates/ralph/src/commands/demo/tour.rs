@@ -9,6 +9,7 @@ use ralph_core::store::{HistoryStore, LearningFilter, LearningStore};
 
 use super::git::GitUse;
 use super::project::Scratch;
+use super::story::Story;
 use crate::ui;
 use crate::ui::style::{BOLD, CYAN, DIM, GREEN, RED, paint};
 use crate::workspace::Workspace;
@@ -17,23 +18,29 @@ use crate::workspace::Workspace;
 const COLUMNS: usize = 80;
 
 /// What is going to happen.
-pub fn introduction(scratch: &Scratch, broken: bool) -> String {
-    if broken {
-        return format!(
-            "{} Five tasks, and an environment in which none of their gates can pass.\n\
-             Watch Ralph notice that it is not the tasks, stop, and say why.\n\
-             {} {}\n\n",
-            paint(BOLD, "Ralph demo, broken."),
-            paint(BOLD, "Scratch project:"),
-            scratch.root.display()
-        );
-    }
+pub fn introduction(scratch: &Scratch, story: Story) -> String {
+    let (name, what) = match story {
+        Story::Learning => (
+            "Ralph demo.",
+            "Five tasks, each with a gate: a test that Ralph runs itself.\n\
+             The agent is scripted (no account, no network), all the rest is real.\n\
+             It gets one task wrong at first; watch that task and another learn from it.",
+        ),
+        Story::Broken => (
+            "Ralph demo, broken.",
+            "Five tasks, and an environment in which none of their gates can pass.\n\
+             Watch Ralph notice that it is not the tasks, stop, and say why.",
+        ),
+        Story::Recovery => (
+            "Ralph demo, recovery.",
+            "Four tasks in a file, specs/greeter/tasks.md.\n\
+             The agent is scripted (no account, no network), all the rest is real.\n\
+             One task fails: watch Ralph put a fix before it, and a fix before the fix.",
+        ),
+    };
     format!(
-        "{} Five tasks, each with a gate: a test that Ralph runs itself.\n\
-         The agent is scripted (no account, no network), all the rest is real.\n\
-         It gets one task wrong at first; watch that task and another learn from it.\n\
-         {} {}\n\n",
-        paint(BOLD, "Ralph demo."),
+        "{} {what}\n{} {}\n\n",
+        paint(BOLD, name),
         paint(BOLD, "Scratch project:"),
         scratch.root.display()
     )
@@ -46,9 +53,24 @@ pub fn farewell(workspace: &Workspace, scratch: &Scratch) -> String {
     if let Some(failed) = attempts.iter().find(|attempt| caught(attempt)) {
         text.push_str(&seen(workspace, failed, &attempts));
     }
-    text.push_str(&format!("\n{}\n", paint(BOLD, "Look around")));
+    text.push_str(&listing("Look around", &commands(scratch)));
+    let own = [
+        "ralph init",
+        "ralph task add \"What to do\" --verify \"how to check it\"",
+        "ralph run",
+    ];
+    text.push_str(&listing(
+        "In your own project",
+        &own.map(|command| (command.to_owned(), "")),
+    ));
+    text
+}
+
+/// What to type or open, each with what it is for, under a heading.
+pub fn listing(heading: &str, rows: &[(String, &str)]) -> String {
+    let mut text = format!("\n{}\n", paint(BOLD, heading));
     let is_narrow = ui::width() < COLUMNS;
-    for (command, what) in commands(scratch) {
+    for (command, what) in rows {
         let room = if is_narrow {
             "\n      ".to_owned()
         } else {
@@ -60,14 +82,6 @@ pub fn farewell(workspace: &Workspace, scratch: &Scratch) -> String {
             format!("{room}{}", paint(DIM, what))
         };
         text.push_str(&format!("  {}{what}\n", paint(CYAN, command)));
-    }
-    text.push_str(&format!("\n{}\n", paint(BOLD, "In your own project")));
-    for command in [
-        "ralph init",
-        "ralph task add \"What to do\" --verify \"how to check it\"",
-        "ralph run",
-    ] {
-        text.push_str(&format!("  {}\n", paint(CYAN, command)));
     }
     text
 }
@@ -152,7 +166,7 @@ fn passed_on(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> O
 }
 
 /// How people call the task of an attempt.
-fn name(workspace: &Workspace, attempt: &Attempt) -> String {
+pub fn name(workspace: &Workspace, attempt: &Attempt) -> String {
     let id = attempt.task_id.as_str();
     match workspace.task(id) {
         Ok(task) => task.name().to_owned(),
@@ -160,12 +174,18 @@ fn name(workspace: &Workspace, attempt: &Attempt) -> String {
     }
 }
 
-/// What to type, and what it is for.
-fn commands(scratch: &Scratch) -> Vec<(String, &'static str)> {
+/// How to get into the project, and have `ralph` there.
+pub fn entrance(scratch: &Scratch) -> Vec<(String, &'static str)> {
     let mut commands = vec![(format!("cd {}", shell_word(&scratch.root)), "")];
     if let Some(program) = off_path() {
         commands.push((format!("alias ralph={program}"), "it is not on your PATH"));
     }
+    commands
+}
+
+/// What to type, and what it is for.
+fn commands(scratch: &Scratch) -> Vec<(String, &'static str)> {
+    let mut commands = entrance(scratch);
     let mut add = |command: &str, what| commands.push((command.to_owned(), what));
     add("ralph status", "where the plan stands");
     add("ralph history", "every attempt");
@@ -200,7 +220,7 @@ fn off_path() -> Option<String> {
 }
 
 /// A path as a shell takes it.
-fn shell_word(path: &Path) -> String {
+pub fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+,@%".contains(c);
     if text.chars().all(plain) {

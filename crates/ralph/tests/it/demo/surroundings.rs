@@ -4,18 +4,22 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::{gates_pass, outcomes};
+use super::{GATES, gates_pass, outcomes};
 use crate::support::Project;
 
-/// A `PATH` with these programs and no others.
-fn path_with(dir: PathBuf, programs: &[&str]) -> String {
-    fs::create_dir_all(&dir).unwrap();
+/// Where a program is, if it is installed.
+pub fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    for program in programs {
-        let found = std::env::split_paths(&path)
-            .map(|dir| dir.join(program))
-            .find(|file| file.is_file());
-        symlink(found.unwrap(), dir.join(program)).unwrap();
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file())
+}
+
+/// A `PATH` with these programs and no others.
+pub fn path_with(dir: PathBuf, programs: &[&str]) -> String {
+    fs::create_dir_all(&dir).unwrap();
+    for name in programs {
+        symlink(program(name).unwrap(), dir.join(name)).unwrap();
     }
     dir.to_str().unwrap().to_owned()
 }
@@ -44,7 +48,7 @@ fn demo_07_without_a_directory_it_makes_one_that_stays() {
     assert_eq!(root.parent(), Some(temporary.as_path()));
     let name = root.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("ralph-demo-"), "{name}");
-    gates_pass(root, "sh");
+    gates_pass(root, "sh", &GATES);
     assert!(!project.path(".ralph").exists());
 }
 
@@ -67,17 +71,15 @@ fn demo_09_it_works_without_git() {
     assert!(!output.stdout.contains("git log"), "{}", output.stdout);
     assert_eq!(outcomes(&project).len(), 6);
     assert!(!project.path(".git").exists());
-    gates_pass(&project.root(), "sh");
+    gates_pass(&project.root(), "sh", &GATES);
 }
 
 #[test]
 fn demo_10_every_shell_there_is_will_do() {
     for shell in ["dash", "busybox", "bash"] {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let found = std::env::split_paths(&path)
-            .map(|dir| dir.join(shell))
-            .find(|file| file.is_file());
-        let Some(found) = found else { continue };
+        let Some(found) = program(shell) else {
+            continue;
+        };
         let mut project = Project::empty();
         let bin = project.root().with_file_name("bin");
         let path = path_with(bin.clone(), &["cat", "mv", "rm", "wc"]);
@@ -87,7 +89,7 @@ fn demo_10_every_shell_there_is_will_do() {
         project
             .ralph(&["demo", "--fast", "--dir", "."])
             .expect_code(0);
-        gates_pass(&project.root(), bin.join("sh").to_str().unwrap());
+        gates_pass(&project.root(), bin.join("sh").to_str().unwrap(), &GATES);
     }
 }
 

@@ -1,0 +1,6 @@
+# Makes greeter from its parts.
+
+{
+    cat lib/words.sh lib/greet.sh
+    echo 'greet "$@"'
+} >greeter

@@ -1,0 +1,23 @@
+# Makes greeter from its parts, with the greetings in it.
+
+# Prints the words as a function. In these here-documents a quote is a letter like any other.
+words() {
+    echo 'word() {'
+    echo '    case $1 in'
+    for file in words/*.txt; do
+        place=${file#words/}
+        echo "    ${place%.txt}) cat <<'END'"
+        cat "$file"
+        echo 'END'
+        echo '        ;;'
+    done
+    echo '    *) return 1 ;;'
+    echo '    esac'
+    echo '}'
+}
+
+{
+    words
+    cat lib/greet.sh
+    echo 'greet "$@"'
+} >greeter

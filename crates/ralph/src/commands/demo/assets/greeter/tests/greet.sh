@@ -1,0 +1,8 @@
+. ./tests/lib.sh
+[ -f lib/greet.sh ] || fail "lib/greet.sh is missing"
+. ./lib/words.sh
+. ./lib/greet.sh
+
+check "English if nothing else is said" "Hello, Ada!" "$(greet Ada)"
+check "in Australia" "G'day, Ada!" "$(greet Ada au)"
+exit $failed

@@ -1,0 +1,8 @@
+. ./tests/lib.sh
+[ -f lib/words.sh ] || fail "lib/words.sh is missing"
+. ./lib/words.sh
+
+check "a greeting" "Hallo" "$(word de)"
+check "one with a quote" "G'day" "$(word au)"
+check "none" "words/mars.txt: no such file" "$(word mars 2>&1)"
+exit $failed
