@@ -1,0 +1,237 @@
+//! Taking a plan in: all of it or nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fields::{edit_of, look_of, named, new_of};
+use super::link::{has_other_tasks, link, put_in_order};
+use super::ticks::{is_unproven, take_word, tick_of};
+use crate::model::{Status, Task, TaskId, Timestamp};
+use crate::store::sqlite::{Refusal, change, fixes, rows, status};
+use crate::store::{Hand, ImportReport, ImportRequest, ImportedTask, Random, Tick};
+
+/// A task of the file as it was known before.
+pub(super) struct Before {
+    pub(super) id: TaskId,
+    pub(super) tick: Tick,
+    pub(super) digest: String,
+    pub(super) after: Vec<String>,
+}
+
+pub(super) fn import(
+    tx: &Connection,
+    request: &ImportRequest<'_>,
+    now: Timestamp,
+    random: Random<'_>,
+) -> std::result::Result<ImportReport, Refusal> {
+    let source = source_of(tx, request, now)?;
+    let before = known_of(tx, source)?;
+    let gone = gone(tx, source, request.asked_for)?;
+    let mut report = ImportReport::default();
+    let mut place: f64 = tx
+        .prepare_cached("SELECT coalesce(max(position), 0) FROM tasks")?
+        .query_row([], |row| row.get(0))?;
+    // In an empty plan nobody can have a name already.
+    let is_first = !has_other_tasks(tx, 0)?;
+    let mut ids: HashMap<&str, TaskId> = HashMap::new();
+    let mut touched: HashSet<&str> = HashSet::new();
+    for task in &request.draft.tasks {
+        let name = task.name.as_str();
+        if gone.contains(name) {
+            continue;
+        }
+        let look = look_of(task);
+        let id = match before.get(name) {
+            Some(known) => {
+                // What Ralph itself put into the file is remembered without a look, and is what it is.
+                if known.digest != look && !known.digest.is_empty() {
+                    let mut edit = edit_of(task);
+                    if request.hand != Hand::Person {
+                        // A gate is not changed by whom it judges.
+                        edit.verify = None;
+                    }
+                    change::change(tx, &known.id, &edit, now)?;
+                    touched.insert(name);
+                }
+                known.id.clone()
+            }
+            None if is_first => {
+                place += 1.0;
+                let id = change::add_at(tx, &new_of(task), place, now, random)?;
+                report.added.push(named(&id, task));
+                id
+            }
+            None if request.hand != Hand::Person && adopted(tx, name)?.is_some() => continue,
+            None if let Some(id) = unfiled(tx, name)? => id,
+            None => match adopted(tx, name)? {
+                Some(id) => {
+                    change::change(tx, &id, &edit_of(task), now)?;
+                    report.updated.push(named(&id, task));
+                    id
+                }
+                None => {
+                    let id = change::add(tx, &new_of(task), now, random)?;
+                    report.added.push(named(&id, task));
+                    id
+                }
+            },
+        };
+        tx.prepare_cached(
+            "INSERT INTO task_sources (task_id, source_id, name, ticked, digest, after)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (task_id) DO UPDATE SET digest = excluded.digest, after = excluded.after,
+                 -- Of a task under way the file's word is not taken yet.
+                 ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
+                     THEN ticked ELSE excluded.ticked END",
+        )?
+        .execute(params![
+            id.as_str(),
+            source,
+            name,
+            tick_of(tx, task, before.get(name), &id, &request.hand)?.code(),
+            look,
+            rows::to_json(&task.after)
+        ])?;
+        ids.insert(name, id);
+    }
+    link(tx, request, &before, &ids, &mut touched, now)?;
+    if !is_first {
+        put_in_order(tx, request.draft, &ids)?;
+    }
+    fixes::import(tx, request.draft, request.fixes, &ids)?;
+    for task in &request.draft.tasks {
+        let Some(id) = ids.get(task.name.as_str()) else {
+            continue;
+        };
+        let known = before.get(task.name.as_str());
+        let believed = request.hand == Hand::Person || known.is_none();
+        if !believed {
+            if is_unproven(tx, id)? && known.is_some_and(|known| known.tick == Tick::Open) {
+                report.unproven.push(named(id, task));
+            }
+        } else if take_word(tx, id, task, known, now)? && known.is_some() {
+            report.finished.push(named(id, task));
+        }
+        if known.is_some() && touched.contains(task.name.as_str()) {
+            report.updated.push(named(id, task));
+        } else if known.is_some() {
+            report.unchanged += 1;
+        }
+    }
+    status::settle(tx, now)?;
+    let now_at = statuses(tx, source)?;
+    for list in [&mut report.added, &mut report.updated, &mut report.finished] {
+        for task in list {
+            task.status = now_at.get(&task.id).copied().unwrap_or(task.status);
+        }
+    }
+    report.removed = removed(tx, &before, &ids)?;
+    Ok(report)
+}
+
+fn source_of(
+    tx: &Connection,
+    request: &ImportRequest<'_>,
+    now: Timestamp,
+) -> rusqlite::Result<i64> {
+    tx.prepare_cached(
+        "INSERT INTO sources (path, format, imported_at, digest) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (path) DO UPDATE SET format = excluded.format, imported_at = excluded.imported_at,
+             digest = excluded.digest
+         RETURNING id",
+    )?
+    .query_row(
+        params![request.path, request.format, now.to_string(), request.digest],
+        |row| row.get(0),
+    )
+}
+
+/// What a person deleted from the plan though the file has it; forgotten where a person asks for the file anew.
+fn gone(tx: &Connection, source: i64, asked_for: bool) -> rusqlite::Result<HashSet<String>> {
+    if asked_for {
+        tx.prepare_cached("DELETE FROM source_gone WHERE source_id = ?1")?
+            .execute([source])?;
+    }
+    tx.prepare_cached("SELECT name FROM source_gone WHERE source_id = ?1")?
+        .query_map([source], |row| row.get(0))?
+        .collect()
+}
+
+fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Before>> {
+    tx.prepare_cached(
+        "SELECT name, task_id, ticked, digest, after FROM task_sources WHERE source_id = ?1",
+    )?
+    .query_map([source], |row| {
+        Ok((
+            row.get::<_, String>(0)?,
+            Before {
+                id: TaskId::from_stored(row.get::<_, String>(1)?),
+                tick: Tick::from_code(row.get(2)?),
+                digest: row.get(3)?,
+                after: rows::json_list(&row.get::<_, String>(4)?),
+            },
+        ))
+    })?
+    .collect()
+}
+
+/// A task of that name that Ralph put into the file and was killed before it could note so.
+fn unfiled(tx: &Connection, name: &str) -> rusqlite::Result<Option<TaskId>> {
+    tx.prepare_cached(
+        "SELECT id FROM tasks t WHERE key = ?1
+             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
+             AND (EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
+                  OR EXISTS (SELECT 1 FROM changed_in i WHERE i.task_id = t.id))",
+    )?
+    .query_row([name], |row| row.get::<_, String>(0))
+    .optional()
+    .map(|id| id.map(TaskId::from_stored))
+}
+
+/// A task of that name that came from no file: it is the file's from now on.
+fn adopted(tx: &Connection, name: &str) -> rusqlite::Result<Option<TaskId>> {
+    tx.prepare_cached(
+        "SELECT id FROM tasks t WHERE (key = ?1 OR id = ?1)
+             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
+             AND NOT EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
+             AND NOT EXISTS (SELECT 1 FROM changed_in i WHERE i.task_id = t.id)",
+    )?
+    .query_row([name], |row| row.get::<_, String>(0))
+    .optional()
+    .map(|id| id.map(TaskId::from_stored))
+}
+
+fn statuses(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<TaskId, Status>> {
+    tx.prepare_cached(
+        "SELECT t.id, t.status FROM task_sources s JOIN tasks t ON t.id = s.task_id
+         WHERE s.source_id = ?1",
+    )?
+    .query_map([source], |row| {
+        let id = TaskId::from_stored(row.get::<_, String>(0)?);
+        Ok((id, rows::status(row, 1)?))
+    })?
+    .collect()
+}
+
+/// Tasks that the file had and has no more.
+fn removed(
+    tx: &Connection,
+    before: &HashMap<String, Before>,
+    ids: &HashMap<&str, TaskId>,
+) -> std::result::Result<Vec<ImportedTask>, Refusal> {
+    let mut removed = Vec::new();
+    for (name, known) in before {
+        if !ids.contains_key(name.as_str()) {
+            let task: Task = change::known(tx, &known.id)?;
+            removed.push(ImportedTask {
+                name: task.name().to_owned(),
+                id: task.id,
+                title: task.title,
+                status: task.status,
+            });
+        }
+    }
+    removed.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(removed)
+}

@@ -1,0 +1,68 @@
+//! What a ticked box in a file says, and whether it is believed.
+
+use rusqlite::Connection;
+
+use super::import::Before;
+use crate::model::{Status, TaskId, Timestamp};
+use crate::plan_files::DraftTask;
+use crate::store::sqlite::{capture, fixes, status};
+use crate::store::{Hand, Tick};
+
+/// How the box of a task stands, and whether it is believed.
+pub(super) fn tick_of(
+    tx: &Connection,
+    task: &DraftTask,
+    known: Option<&Before>,
+    id: &TaskId,
+    hand: &Hand,
+) -> rusqlite::Result<Tick> {
+    let (true, before) = (task.done, known.map_or(Tick::Open, |known| known.tick)) else {
+        return Ok(Tick::Open);
+    };
+    let (Hand::Agent(at), Tick::Open, Some(_)) = (hand, before, known) else {
+        return Ok(match before {
+            Tick::Unproven => Tick::Unproven,
+            Tick::Open | Tick::Ticked => Tick::Ticked,
+        });
+    };
+    let done: bool = tx
+        .prepare_cached("SELECT status = 'done' FROM tasks WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))?;
+    // Of the task it was at the verdict is known.
+    let known = done || at.as_ref() == Some(id);
+    Ok(if known { Tick::Ticked } else { Tick::Unproven })
+}
+
+pub(super) fn is_unproven(tx: &Connection, id: &TaskId) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT ticked = 2 FROM task_sources WHERE task_id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))
+}
+
+/// The file's word on whether a task is done. It finishes tasks and opens none.
+pub(super) fn take_word(
+    tx: &Connection,
+    id: &TaskId,
+    task: &DraftTask,
+    known: Option<&Before>,
+    now: Timestamp,
+) -> rusqlite::Result<bool> {
+    let word = match (task.done, task.skipped) {
+        (true, _) => Status::Done,
+        (false, true) => Status::Skipped,
+        (false, false) => return Ok(false),
+    };
+    // A box that was ticked before tells nothing new: somebody may have opened the task again since.
+    let is_news = known.is_none_or(|known| known.tick == Tick::Open);
+    let (is, claimed): (String, bool) = tx
+        .prepare_cached(
+            "SELECT status, EXISTS (SELECT 1 FROM claims WHERE task_id = ?1) FROM tasks WHERE id = ?1",
+        )?
+        .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let open = !matches!(is.as_str(), "done" | "skipped");
+    if !is_news || !open || claimed || capture::has_open_children(tx, id)? {
+        return Ok(false);
+    }
+    status::set(tx, id, word, None, now)?;
+    fixes::skip_needless(tx, id, now)?;
+    Ok(true)
+}
