@@ -11,7 +11,7 @@ use crate::agents_md::{
     collapsed, read, reconcile, write,
 };
 use crate::event::EventKind;
-use crate::files::{Lock, Swap, digest, recover};
+use crate::files::{Lock, Swap, digest, recover, stamp};
 use crate::model::{LearningId, NewLearning, Source, Timestamp};
 use crate::store::{ConfirmedWrite, LearningCounts};
 use crate::text::mask_secrets;
@@ -110,8 +110,7 @@ impl Run<'_, '_> {
         let Some(path) = self.agents_md() else {
             return Ok(());
         };
-        let stamp = stamp(&path);
-        if moment == Moment::Before && self.agents_md_seen == Some(stamp) {
+        if moment == Moment::Before && self.agents_md_seen == Some(stamp(&path)) {
             return Ok(());
         }
         // While another agent is at work, or where one was when its run died, nobody can tell a person's hand.
@@ -132,7 +131,7 @@ impl Run<'_, '_> {
                 }
             }
         }
-        self.agents_md_seen = seen.then(|| self::stamp(&path));
+        self.agents_md_seen = seen.then(|| stamp(&path));
         Ok(())
     }
 
@@ -480,12 +479,4 @@ fn whole(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
 
 fn not_text() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8")
-}
-
-/// Enough to see that a file is another one.
-pub(super) type Stamp = Option<(SystemTime, u64)>;
-
-fn stamp(path: &Path) -> Stamp {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.modified().ok()?, meta.len()))
 }

@@ -94,7 +94,7 @@ impl Run<'_, '_> {
                     chain: family.chain,
                     reason: reason.clone(),
                     error: failure(&family.lineage.failed, finding).error,
-                    end: FinalState::Fail(FailReason::Unknown).to_string(),
+                    end: FinalState::Fail(FailReason::Unknown),
                 });
             }
             return Ok(mending);
@@ -341,7 +341,7 @@ fn end_of(family: &FixFamily, limit: &LimitReached) -> RecoveryEnd {
             .unwrap_or_else(|| crate::model::TaskId::from_stored("")),
         reason: limit.lines().join("; "),
         error: String::new(),
-        end: limit.final_state().to_string(),
+        end: limit.final_state(),
     }
 }
 

@@ -137,7 +137,7 @@ pub(super) struct Run<'e, 'a> {
     pub state_written: Option<Timestamp>,
     pub state_fault_told: bool,
     /// How AGENTS.md looked after it was last brought up to date.
-    pub agents_md_seen: Option<super::agents_md::Stamp>,
+    pub agents_md_seen: Option<crate::files::Stamp>,
     pub agents_md_fault_told: bool,
     pub agents_md_secret_told: bool,
     /// How the file and the learnings stood when they were last brought together.

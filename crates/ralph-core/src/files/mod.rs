@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -69,6 +69,16 @@ pub fn digest(text: &str) -> String {
 #[must_use]
 pub fn quick_digest(text: &str) -> String {
     format!("{:016x}", swap::mark(text.as_bytes()))
+}
+
+/// Enough to see that a file is another one: when it was written, and how long it is; none where there is none.
+pub type Stamp = Option<(SystemTime, u64)>;
+
+/// How a file looks on the disk.
+#[must_use]
+pub fn stamp(path: &Path) -> Stamp {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.modified().ok()?, meta.len()))
 }
 
 /// A lock between processes, held until it is dropped; also when its holder dies.

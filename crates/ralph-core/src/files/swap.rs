@@ -6,12 +6,11 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, test_kill_process};
 
-use super::{UNFINISHED, beside, merge, write_whole};
+use super::{Stamp, UNFINISHED, beside, merge, stamp, write_whole};
 
 /// How the names of waiting texts begin.
 pub(super) const WAITING: &str = ".ralph-swap.";
@@ -30,7 +29,7 @@ pub struct Swap<'a> {
 #[derive(Debug)]
 struct Kept {
     path: PathBuf,
-    stamp: Option<(SystemTime, u64)>,
+    stamp: Stamp,
     length: usize,
     mark: u64,
 }
@@ -60,11 +59,6 @@ impl Kept {
             .filter(|head| mark(head) == self.mark);
         Ok(Some((before.unwrap_or_default().to_vec(), now)))
     }
-}
-
-fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.modified().ok()?, meta.len()))
 }
 
 impl<'a> Swap<'a> {

@@ -149,7 +149,8 @@ fn starts_blank(text: &str) -> bool {
     text.starts_with([' ', '\t'])
 }
 
-fn run(text: &str, mark: u8) -> usize {
+/// How often `mark` stands at the start of a text.
+pub(crate) fn run(text: &str, mark: u8) -> usize {
     text.bytes().take_while(|byte| *byte == mark).count()
 }
 

@@ -1,5 +1,7 @@
 //! What is done to text alike for all formats.
 
+pub(crate) use crate::markdown::indent;
+
 /// The text without the byte order mark it may begin with.
 pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
@@ -17,19 +19,6 @@ pub(crate) fn one_line(text: &str) -> String {
         }
     }
     line
-}
-
-/// Columns of white space a line begins with (a tab goes to the next fourth), and the rest.
-pub(crate) fn indent(line: &str) -> (usize, &str) {
-    let mut columns = 0;
-    for (at, byte) in line.bytes().enumerate() {
-        match byte {
-            b' ' => columns += 1,
-            b'\t' => columns += 4 - columns % 4,
-            _ => return (columns, line.get(at..).unwrap_or_default()),
-        }
-    }
-    (columns, "")
 }
 
 /// The line without up to `columns` columns of its indent, and without white space at its end.

@@ -96,7 +96,7 @@ impl FinalState {
     }
 
     /// The more telling ones come first: the last is the start of the others.
-    fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|state| text.starts_with(state.as_str()))

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{FixText, Result};
 use crate::model::{Key, NewTask, TaskId};
-use crate::recovery::Lineage;
+use crate::recovery::{FinalState, Lineage};
 
 /// A fix task to be made with the failure that asks for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct RecoveryEnd {
     /// The newest failure's error.
     pub error: String,
     /// The same in short, for the history line.
-    pub end: String,
+    pub end: FinalState,
 }
 
 /// What a fix task is about.
@@ -62,7 +62,7 @@ pub struct FixFamily {
 }
 
 /// The fixes that a task had, and how it ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixRecord {
     /// The task's name in its file, else its key or id.
     pub name: String,
@@ -70,8 +70,8 @@ pub struct FixRecord {
     pub fixes: Vec<String>,
     /// The error of the newest failure.
     pub last_error: String,
-    /// How it ended, where it has: `pass`, or why not.
-    pub end: Option<String>,
+    /// How it ended, where it has.
+    pub end: Option<FinalState>,
 }
 
 /// A change of the plan that is to be made with the attempt that asked for it.

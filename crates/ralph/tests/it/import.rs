@@ -332,3 +332,27 @@ fn plan_files_of_two_specs_do_not_mix() {
     project.ok(&["run"]);
     assert!(project.read("b/.progress.md").contains("- [x] 2.1 B"));
 }
+
+#[test]
+fn imp_08_a_file_that_is_no_plan_just_now_is_left_alone_until_it_is() {
+    let project = Project::new();
+    // At 1.1 somebody pastes a copy of a task and has not renumbered it yet; at 1.2 it is mended.
+    project.agent(
+        "if [ \"$RALPH_TASK_KEY\" = 1.1 ]; then printf '%s\\n' '- [ ] 1.2 Copy' >> tasks.md; cp tasks.md broken.md\n\
+         else cp tasks.md seen.md; sed -i '/Copy/d' tasks.md; fi\necho TASK_COMPLETE",
+    );
+    project.write("tasks.md", "- [ ] 1.1 One\n- [ ] 1.2 Two\n");
+    project.ok(&["import", "tasks.md"]);
+    let run = project.ok(&["run"]);
+    assert!(
+        run.stdout.contains("it is no plan just now"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(
+        project.read("seen.md"),
+        project.read("broken.md"),
+        "not a byte was changed"
+    );
+    assert_eq!(project.read("tasks.md"), "- [x] 1.1 One\n- [x] 1.2 Two\n");
+}

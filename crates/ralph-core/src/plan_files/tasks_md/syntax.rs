@@ -1,70 +1,21 @@
-//! What a single line can be in Markdown.
+//! What a single line can be in Markdown; of list items what stands after the marker's blanks.
 
-/// Columns of white space a line begins with, and the rest of it.
-pub(super) fn indent(line: &str) -> (usize, &str) {
-    let mut columns = 0;
-    for (at, byte) in line.bytes().enumerate() {
-        match byte {
-            b' ' => columns += 1,
-            b'\t' => columns += 4 - columns % 4,
-            _ => return (columns, line.get(at..).unwrap_or_default()),
-        }
-    }
-    (columns, "")
-}
+use crate::markdown;
+
+pub(super) use crate::markdown::{atx_heading as heading, indent, is_rule, run};
 
 /// What stands after the marker of a bulleted list item.
 pub(super) fn bullet(words: &str) -> Option<&str> {
-    item_text(words.strip_prefix(['-', '*', '+'])?)
+    markdown::bullet(words).map(without_blanks)
 }
 
 /// What stands after the marker (`12.`, `3)`) of a numbered list item.
 pub(super) fn numbered(words: &str) -> Option<&str> {
-    let after = words.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = words.len() - after.len();
-    let text = after.strip_prefix(['.', ')'])?;
-    (1..=9).contains(&digits).then(|| item_text(text))?
+    markdown::numbered(words).map(|(_, text)| without_blanks(text))
 }
 
-fn item_text(text: &str) -> Option<&str> {
-    let is_item = text.is_empty() || text.starts_with([' ', '\t']);
-    is_item.then(|| text.trim_start_matches([' ', '\t']))
-}
-
-/// Level and words of a heading such as `## Words ##`.
-pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
-    let level = run(line, b'#');
-    let words = line.get(level..)?;
-    let is_heading =
-        (1..=6).contains(&level) && (words.is_empty() || words.starts_with([' ', '\t']));
-    is_heading.then(|| (level, without_closing_marks(words.trim())))
-}
-
-fn without_closing_marks(words: &str) -> &str {
-    let open = words.trim_end_matches('#');
-    let is_closed = open.is_empty() || open.ends_with([' ', '\t']);
-    if is_closed { open.trim_end() } else { words }
-}
-
-/// Whether a line is a rule across the page such as `***` or `- - -`.
-pub(super) fn is_rule(line: &str) -> bool {
-    let Some(mark @ (b'-' | b'*' | b'_')) = line.bytes().next() else {
-        return false;
-    };
-    let mut marks = 0;
-    for byte in line.bytes() {
-        match byte {
-            b' ' | b'\t' => {}
-            byte if byte == mark => marks += 1,
-            _ => return false,
-        }
-    }
-    marks >= 3
-}
-
-/// How often `mark` stands at the start of a text.
-pub(super) fn run(text: &str, mark: u8) -> usize {
-    text.bytes().take_while(|byte| *byte == mark).count()
+fn without_blanks(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t'])
 }
 
 #[cfg(test)]

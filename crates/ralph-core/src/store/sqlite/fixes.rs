@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Refusal, SqliteStore, change, plan, rows, status};
 use crate::model::{Status, Task, TaskId, Timestamp};
 use crate::plan_files::Draft;
-use crate::recovery::Lineage;
+use crate::recovery::{FinalState, Lineage};
 use crate::store::{
     Capture, ChangeStanding, FixFamily, FixLink, FixRecord, FixText, KeptFixes, NewFix,
     PlanChangeRow, Random, RecoveryEnd, RecoveryStore, Result,
@@ -148,7 +148,7 @@ fn records(conn: &Connection) -> rusqlite::Result<Vec<(TaskId, FixRecord)>> {
                 name: row.get(1)?,
                 fixes: rows::json_list(&row.get::<_, String>(2)?),
                 last_error: row.get(3)?,
-                end: row.get(4)?,
+                end: rows::optional_text(row, 4)?.and_then(|end| FinalState::read(&end)),
             },
         ))
     })?
@@ -368,7 +368,7 @@ fn finish(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -> rusqlite::Resul
         "INSERT INTO fix_ends (task_id, end) VALUES (?1, ?2)
          ON CONFLICT (task_id) DO UPDATE SET end = excluded.end",
     )?
-    .execute([end.root.as_str(), &end.end])?;
+    .execute([end.root.as_str(), &end.end.to_string()])?;
     if let Some(failed) = end.chain.first() {
         tx.prepare_cached(
             "INSERT INTO fix_ends (task_id, last_error) VALUES (?1, ?2)

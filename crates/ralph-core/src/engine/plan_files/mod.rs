@@ -3,106 +3,38 @@
 //! What a file should show follows from the database alone, so that whatever a kill left undone is done by the next look. A
 //! person's edit wins: a file is read again before it is written, and what somebody changed in it is taken in first.
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+mod file;
+mod known;
+mod log;
+mod show;
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use self::file::{FileFault, Text, change_file};
+use self::known::KnownFile;
+use self::log::{log_of, state_of};
+use self::show::{Shown, block_of, mark_of};
 use super::agents_md::AGENTS_LAST_WORDS;
-use super::exchange::{Missed, Picture, exchange};
+use super::exchange::{Missed, exchange};
 use super::run::{EngineError, Run};
 use crate::event::EventKind;
-use crate::files::{Lock, Swap, quick_digest, recover};
+use crate::files::{Lock, Swap, quick_digest, recover, stamp};
 use crate::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
-use crate::model::{Status, Task, TaskId, Timestamp};
-use crate::plan_files::{DraftTask, Format, tasks_md};
-use crate::recovery::{Evidence, Failure, FailureBlock, FixHistory, FixKey, FixTask, Original};
-use crate::spec::progress_md::{self, Completed, News};
-use crate::spec::state_json::{self, FixEntry, StateNews};
-use crate::store::{
-    FiledTask, FixRecord, Hand, ImportRequest, PlanCounts, Side, SourceFile, StoreError, Tick,
-    UnfiledTask,
-};
-use crate::text::{mask_secrets, one_line};
+use crate::model::{Status, TaskId, Timestamp};
+use crate::plan_files::{Format, tasks_md};
+use crate::spec::progress_md;
+use crate::spec::state_json;
+use crate::store::{FixRecord, Hand, ImportRequest, Side, SourceFile, StoreError, Tick};
+use crate::text::one_line;
+
+pub(super) use self::known::PlanFiles;
+pub(super) use self::log::LogNews;
 
 /// How long another run's turn is waited for.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 /// How much of a line is kept.
 const LINE_CHARS: usize = 300;
-
-/// What is known of the files between two looks.
-#[derive(Debug, Default)]
-pub(super) struct PlanFiles {
-    /// The files, read once; new imports are seen by the next run.
-    sources: Vec<KnownFile>,
-    /// Faults that were told already.
-    told: Vec<String>,
-}
-
-/// A file with its tasks as they were at the last look.
-#[derive(Clone, Debug)]
-struct KnownFile {
-    source: SourceFile,
-    tasks: Vec<FiledTask>,
-    /// Where each task stands in that list.
-    places: HashMap<TaskId, usize>,
-    /// How the file looked on the disk after it was last read or written.
-    stamp: Option<(SystemTime, u64)>,
-    /// The whole plan's counts then: where they moved by more than one's own task, somebody else was at work.
-    counts: PlanCounts,
-}
-
-impl KnownFile {
-    fn new(source: SourceFile) -> Self {
-        Self {
-            source,
-            tasks: Vec::new(),
-            places: HashMap::new(),
-            stamp: None,
-            counts: PlanCounts::default(),
-        }
-    }
-
-    /// One of the tasks, or all of them.
-    fn only(&self, task: Option<&TaskId>) -> &[FiledTask] {
-        match task {
-            None => &self.tasks,
-            Some(id) => match self.places.get(id) {
-                Some(at) => self.tasks.get(*at..=*at).unwrap_or_default(),
-                None => &[],
-            },
-        }
-    }
-
-    fn take(&mut self, tasks: Vec<FiledTask>, counts: PlanCounts) {
-        self.places = tasks
-            .iter()
-            .enumerate()
-            .map(|(at, task)| (task.id.clone(), at))
-            .collect();
-        self.tasks = tasks;
-        self.counts = counts;
-    }
-}
-
-/// A text to be put into a file.
-struct Text(String);
-
-impl Picture for Text {
-    fn text(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// What an attempt adds to the log of a spec.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LogNews {
-    /// Whose news they are; only its own spec's log gets them.
-    pub task: Option<TaskId>,
-    /// The task under way.
-    pub current: Option<String>,
-    /// What was learnt.
-    pub learnings: Vec<String>,
-}
 
 impl Run<'_, '_> {
     /// At the start: what killed runs left is put right, what people changed is taken in, and all of it is shown.
@@ -213,6 +145,7 @@ impl Run<'_, '_> {
             return Err(FileFault::File("it is read-only".into()));
         }
         let mut shown = Shown::default();
+        let mut is_plan = true;
         let mut swap = Swap::new(path);
         let put = exchange(
             Some(first),
@@ -221,9 +154,12 @@ impl Run<'_, '_> {
                     .map_err(|_| FileFault::File("it is not UTF-8".into()))?;
                 let look = quick_digest(text);
                 if known.source.digest.as_deref() != Some(&look) {
-                    self.read_again(&known.source, text, &look, hand)?;
+                    is_plan = self.read_again(&known.source, text, &look, hand)?;
                     known.source.digest = Some(look);
                     whole = true;
+                }
+                if !is_plan {
+                    return Ok(Text(text.to_owned()));
                 }
                 if whole {
                     self.look_again(known)?;
@@ -242,6 +178,12 @@ impl Run<'_, '_> {
                 return Err(FileFault::File("others keep writing it".into()));
             }
         };
+        if !is_plan {
+            swap.done()?;
+            // Looked at anew the next time, whatever is in it then.
+            known.source.digest = None;
+            return Ok(());
+        }
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew. What somebody wrote at
         // the very moment is read the next time.
         known.stamp = if swap.done()? { None } else { stamp(path) };
@@ -301,21 +243,21 @@ impl Run<'_, '_> {
     }
 
     /// Takes in what somebody changed: the text that is drawn from, for by now the file may hold another. One that cannot be
-    /// read as a plan changes nothing.
+    /// read as a plan changes nothing. Gives whether it could be.
     fn read_again(
         &mut self,
         source: &SourceFile,
         text: &str,
         digest: &str,
         hand: &Hand,
-    ) -> Result<(), FileFault> {
+    ) -> Result<bool, FileFault> {
         let root = self.engine.project.root();
         let draft = match import::read_tasks_md(root, &source.path, text) {
             Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);
                 self.tell_fault(&source.path, &format!("it is no plan just now: {why}"))?;
-                return Ok(());
+                return Ok(false);
             }
         };
         let now = self.engine.clock.now();
@@ -352,10 +294,11 @@ impl Run<'_, '_> {
                     );
                     self.tell(EventKind::Warning { message })?;
                 }
-                Ok(())
+                Ok(true)
             }
             Err(error @ (StoreError::DuplicateKey { .. } | StoreError::Cycle(_))) => {
-                Ok(self.tell_fault(&source.path, &error.to_string())?)
+                self.tell_fault(&source.path, &error.to_string())?;
+                Ok(false)
             }
             Err(error) => Err(EngineError::from(error).into()),
         }
@@ -453,187 +396,5 @@ impl Run<'_, '_> {
             })?;
         }
         Ok(())
-    }
-}
-
-/// How a task's box is to be, where it is not so.
-fn mark_of(task: &FiledTask) -> Option<bool> {
-    match (task.status, task.tick) {
-        (Status::Done, Tick::Open | Tick::Unproven) => Some(true),
-        (Status::Done | Status::Skipped, _) | (_, Tick::Open | Tick::Unproven) => None,
-        (_, Tick::Ticked) => Some(false),
-    }
-}
-
-/// Enough to see that a file is another one.
-fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.modified().ok()?, meta.len()))
-}
-
-/// What a file shows after it was drawn.
-#[derive(Default)]
-struct Shown {
-    ticked: Vec<(TaskId, bool)>,
-    filed: Vec<(TaskId, String)>,
-}
-
-/// Changes a file that others may write too; one that is not there is made where there is something to say.
-fn change_file(
-    path: &Path,
-    mut change: impl FnMut(&str) -> Result<String, FileFault>,
-) -> Result<(), FileFault> {
-    // What a link leads to is the file, not the link.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let first = match std::fs::read(path) {
-        Ok(bytes) => Some(bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
-    };
-    let mut swap = Swap::new(path);
-    let put = exchange(
-        first,
-        |text| {
-            let text = std::str::from_utf8(text.unwrap_or_default())
-                .map_err(|_| FileFault::File(format!("{} is not UTF-8", path.display())))?;
-            Ok(Text(change(text)?))
-        },
-        |expected, text| Ok::<_, FileFault>(swap.put(expected, text)?),
-    );
-    match put {
-        Ok(_) | Err(Missed::Busy) => {
-            swap.done()?;
-            Ok(())
-        }
-        Err(Missed::Failed(error)) => Err(error),
-    }
-}
-
-/// The block of a task that the file does not have.
-fn block_of(unfiled: &UnfiledTask, text: &str, folder: Option<&str>) -> String {
-    let task = &unfiled.task;
-    let Some(fix) = &unfiled.fix else {
-        return tasks_md::render(&draft_of(task), tasks_md::VerifyAs::Code);
-    };
-    let failure = Failure::of(Evidence {
-        key: fix.original.clone(),
-        failed_block: Some(FailureBlock {
-            error: Some(fix.error.clone()),
-            attempted_fix: fix.attempted.clone(),
-            status: None,
-        }),
-        ..Evidence::default()
-    });
-    let as_code = |command: &String| match command.contains(['`', '\n']) {
-        true => command.clone(),
-        false => format!("`{command}`"),
-    };
-    let raw = tasks_md::verify_field(text, &fix.original);
-    let verify = raw.or_else(|| task.verify.as_ref().map(as_code));
-    let own: Vec<String> = task.files.clone();
-    FixTask::new(
-        FixKey(task.name().to_owned()),
-        &failure,
-        &Original {
-            files: &own,
-            verify: verify.as_deref(),
-            spec_folder: folder,
-            error_category: fix.category.as_deref(),
-        },
-    )
-    .block()
-}
-
-fn draft_of(task: &Task) -> DraftTask {
-    DraftTask {
-        name: task.name().to_owned(),
-        named_by_author: true,
-        title: task.title.clone(),
-        description: task.description.clone(),
-        verify: task.verify.clone(),
-        files: task.files.clone(),
-        done_when: task.done_when.clone(),
-        commit: task.commit.clone(),
-        markers: task.markers.clone(),
-        ..DraftTask::default()
-    }
-}
-
-fn log_of(
-    looked_at: &[FiledTask],
-    tasks: &[FiledTask],
-    records: &[&FixRecord],
-    news: &LogNews,
-) -> News {
-    let done = looked_at.iter().filter(|task| task.status == Status::Done);
-    let short = |hash: &String| hash.chars().take(7).collect::<String>();
-    News {
-        completed: done
-            .map(|task| Completed {
-                key: task.name.clone(),
-                title: task.title.clone(),
-                commit: task.commit.as_ref().map(short),
-            })
-            .collect(),
-        current: news.current.clone().or_else(|| {
-            let finished = tasks.iter().all(|task| task.status.satisfies());
-            finished.then(|| "None: every task is done".to_owned())
-        }),
-        fix_history: records
-            .iter()
-            .filter_map(|record| {
-                let line = format!(
-                    "Task {}: x (y) - Final: {}",
-                    record.name,
-                    record.end.as_ref()?
-                );
-                Some(FixHistory {
-                    key: record.name.clone(),
-                    fixes: record.fixes.clone(),
-                    end: FixHistory::read(&line)?.end,
-                })
-            })
-            .collect(),
-        learnings: news
-            .learnings
-            .iter()
-            .map(|line| one_line(&mask_secrets(line), LINE_CHARS))
-            .collect(),
-    }
-}
-
-/// Where the spec stands. The index stays at a task while its fixes are at work.
-fn state_of(tasks: &[FiledTask], records: &[&FixRecord]) -> StateNews {
-    let open = |task: &FiledTask| !task.is_fix && !task.status.satisfies();
-    StateNews {
-        phase: None,
-        task_index: Some(tasks.iter().position(open).unwrap_or(tasks.len())),
-        total_tasks: Some(tasks.len()),
-        task_iteration: None,
-        fix_task_map: records
-            .iter()
-            .map(|record| {
-                let entry = FixEntry::new(record.fixes.clone(), record.last_error.clone());
-                (record.name.clone(), entry)
-            })
-            .collect(),
-    }
-}
-
-/// Why a file was not brought up to date.
-enum FileFault {
-    Engine(EngineError),
-    File(String),
-}
-
-impl From<EngineError> for FileFault {
-    fn from(error: EngineError) -> Self {
-        Self::Engine(error)
-    }
-}
-
-impl From<std::io::Error> for FileFault {
-    fn from(error: std::io::Error) -> Self {
-        Self::File(error.to_string())
     }
 }
