@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph_core::agent::{CommandAgent, OutputFormat};
+use ralph_core::agent::{CommandAgent, Setup};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Task, TaskMetrics, Timestamp};
 use ralph_core::project::Project;
@@ -168,14 +168,11 @@ fn tasks_with_failures(store: &SqliteStore) -> Vec<(Task, TaskMetrics)> {
 
 /// Times of prompts, in order.
 fn prompts(project: &Project, store: &SqliteStore, tasks: &[(Task, TaskMetrics)]) -> Vec<Duration> {
-    let agent = CommandAgent {
+    let agent = CommandAgent::new(Setup {
         name: "b".into(),
         command: vec!["true".into()],
-        prices: Default::default(),
-        models: Vec::new(),
-        env: Vec::new(),
-        output: OutputFormat::Text,
-    };
+        ..Setup::default()
+    });
     let settings = RunSettings::default();
     let templates = Templates::load(project).unwrap();
     let prompter = Prompter {

@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ralph_core::agent::{CommandAgent, OutputFormat, Prices};
+use ralph_core::agent::{CommandAgent, Setup};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Strategy, Task, TaskMetrics, Timestamp};
 use ralph_core::project::Project;
@@ -57,14 +57,12 @@ fn decisions(
     strategy: Strategy,
     fresh: bool,
 ) -> Vec<Duration> {
-    let agent = CommandAgent {
+    let agent = CommandAgent::new(Setup {
         name: "b".into(),
         command: vec!["true".into()],
         models: ["haiku", "sonnet", "opus"].map(String::from).to_vec(),
-        prices: Prices::new(),
-        env: Vec::new(),
-        output: OutputFormat::Text,
-    };
+        ..Setup::default()
+    });
     let settings = RunSettings {
         strategy,
         ..RunSettings::default()

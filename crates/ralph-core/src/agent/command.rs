@@ -2,8 +2,8 @@
 
 use super::claude::ClaudeStream;
 use super::{
-    Access, Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest,
-    Prices, StreamParser, Usage, child_environment, os_environment,
+    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, Setup,
+    StreamParser, Usage,
 };
 use crate::text;
 
@@ -20,67 +20,52 @@ pub enum OutputFormat {
     Text,
     /// Claude Code's event stream.
     Claude,
+    /// Codex's.
+    Codex,
+    /// Gemini CLI's.
+    Gemini,
+    /// OpenCode's.
+    Opencode,
 }
 
 /// A command from the settings.
 #[derive(Clone, Debug)]
 pub struct CommandAgent {
-    /// Its name in the settings.
-    pub name: String,
-    /// Program and arguments; `{model}` in them is replaced.
-    pub command: Vec<String>,
-    /// Its models, cheapest first.
-    pub models: Vec<String>,
-    /// What they cost.
-    pub prices: Prices,
-    /// Variables it gets.
-    pub env: Vec<(String, String)>,
-    /// What its standard output is.
-    pub output: OutputFormat,
+    setup: Setup,
+}
+
+impl CommandAgent {
+    /// As the settings want it; its arguments follow its command.
+    #[must_use]
+    pub fn new(mut setup: Setup) -> Self {
+        setup.command.append(&mut setup.args);
+        Self { setup }
+    }
 }
 
 impl Agent for CommandAgent {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn ladder(&self) -> &[String] {
-        &self.models
-    }
-
-    fn prices(&self) -> &Prices {
-        &self.prices
-    }
-
-    fn prompt(&self, rules: &str, task: &str) -> String {
-        format!("{}\n\n{task}", rules.trim_end())
-    }
-
-    fn system_prompt(&self, _rules: &str) -> Option<String> {
-        None
+    fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let mut words = self
-            .command
-            .iter()
-            .map(|word| word.replace("{model}", request.model));
-        let mut env = os_environment(&self.env);
-        env.extend(child_environment(request));
+        let stdin = self.prompt(request.rules, request.task_prompt);
+        let launch = self.setup.launch(Vec::new(), &[], stdin, request);
+        let fill = |word: String| word.replace("{model}", request.model);
         Launch {
-            program: words.next().unwrap_or_default(),
-            args: words.collect(),
-            env,
-            cwd: request.work_tree.to_owned(),
-            stdin: self.prompt(request.rules, request.task_prompt),
-            access: Access::default(),
+            program: fill(launch.program),
+            args: launch.args.into_iter().map(fill).collect(),
+            ..launch
         }
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {
-        match self.output {
+        match self.setup.output {
             OutputFormat::Text => Box::new(TextStream::default()),
             OutputFormat::Claude => Box::new(ClaudeStream::new()),
+            OutputFormat::Codex => Box::new(super::codex::CodexStream::default()),
+            OutputFormat::Gemini => Box::new(super::gemini::GeminiStream::default()),
+            OutputFormat::Opencode => Box::new(super::opencode::OpencodeStream::default()),
         }
     }
 }
@@ -146,14 +131,13 @@ mod tests {
     use crate::model::{RunId, TaskId};
 
     fn agent() -> CommandAgent {
-        CommandAgent {
+        CommandAgent::new(Setup {
             name: "mine".into(),
             command: vec!["prog".into(), "--model={model}".into()],
-            prices: Prices::new(),
             models: vec!["small".into()],
             env: vec![("A".into(), "1".into())],
-            output: OutputFormat::Text,
-        }
+            ..Setup::default()
+        })
     }
 
     #[test]
@@ -169,6 +153,7 @@ mod tests {
             rules: "## Rules\n",
             task_prompt: "## Assigned Task\n",
             is_root: false,
+            budget_usd: None,
         });
         assert_eq!(launch.args, ["--model=small"]);
         assert_eq!(launch.stdin, "## Rules\n\n## Assigned Task\n");

@@ -1,16 +1,23 @@
 //! Agents: programs that get a prompt and work. Each is one file behind the same trait; running the process and
 //! reading its stream safely is common to all.
 
+mod brief;
 pub mod claude;
+pub mod codex;
 mod command;
+pub mod gemini;
 mod guard;
 mod interrupt;
+mod json;
+mod kind;
 mod lines;
 mod log;
+pub mod opencode;
 mod pipes;
 mod price;
 mod process;
 mod report;
+mod setup;
 mod sweep;
 mod tail;
 
@@ -18,14 +25,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use claude::Claude;
+pub use codex::Codex;
 pub use command::{CommandAgent, OutputFormat};
+pub use gemini::Gemini;
 pub use guard::{Guard, stand_guard};
 pub use interrupt::{Interrupt, Signal};
+pub use kind::{AgentKind, Facts};
 pub use lines::LineSplitter;
 pub use log::{AttemptLog, LINE_LIMIT, read_log};
+pub use opencode::Opencode;
 pub use price::{Price, Prices, output_prices};
 pub use process::{Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
 pub use report::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
+pub use setup::Setup;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs};
 pub use tail::BoundedText;
 
@@ -33,20 +45,32 @@ use crate::model::{RunId, TaskId};
 
 /// A program that works on tasks.
 pub trait Agent: Send + Sync {
-    /// Its name in the settings.
-    fn name(&self) -> &str;
-    /// Its models, cheapest first; an agent without models is its own model name.
-    fn ladder(&self) -> &[String];
-    /// What its models cost, as far as the settings say so.
-    fn prices(&self) -> &Prices;
-    /// The text on its standard input, from the rules for signals and the task's part.
-    fn prompt(&self, rules: &str, task: &str) -> String;
-    /// The text it gets as (appended) system prompt, where it takes one.
-    fn system_prompt(&self, rules: &str) -> Option<String>;
+    /// What the settings say about it.
+    fn setup(&self) -> &Setup;
     /// How it is started. Pure: nothing is run here.
     fn launch(&self, request: &LaunchRequest<'_>) -> Launch;
     /// A fresh reader for one session's stream.
     fn parser(&self) -> Box<dyn StreamParser>;
+    /// Its name in the settings.
+    fn name(&self) -> &str {
+        &self.setup().name
+    }
+    /// Its models, cheapest first; an agent without models is its own model name.
+    fn ladder(&self) -> &[String] {
+        &self.setup().models
+    }
+    /// What its models cost, as far as the settings say so.
+    fn prices(&self) -> &Prices {
+        &self.setup().prices
+    }
+    /// The text it gets as its prompt, from the rules for signals and the task's part.
+    fn prompt(&self, rules: &str, task: &str) -> String {
+        format!("{}\n\n{task}", rules.trim_end())
+    }
+    /// The text it gets as (appended) system prompt, where it takes one.
+    fn system_prompt(&self, _rules: &str) -> Option<String> {
+        None
+    }
 }
 
 /// What an agent needs to know of the attempt.
@@ -72,6 +96,8 @@ pub struct LaunchRequest<'a> {
     pub task_prompt: &'a str,
     /// Whether Ralph runs as root, which some agents mind.
     pub is_root: bool,
+    /// What is left of the budgets, for agents that can mind it themselves.
+    pub budget_usd: Option<f64>,
 }
 
 /// A process to be started: plain data, so that it can be shown, tested and executed elsewhere.

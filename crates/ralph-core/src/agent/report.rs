@@ -61,6 +61,21 @@ pub enum Fault {
     Crash,
 }
 
+impl Fault {
+    /// The class of an HTTP status that came in place of an answer.
+    pub(super) fn of_status(status: u16) -> Option<Self> {
+        match status {
+            401..=403 => Some(Self::Auth),
+            404 => Some(Self::Config),
+            408 => Some(Self::Network),
+            429 => Some(Self::RateLimit),
+            500..=599 => Some(Self::Overloaded),
+            400 | 405..=499 => Some(Self::Crash),
+            _ => None,
+        }
+    }
+}
+
 /// How the session ended, before signals and gate are looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {

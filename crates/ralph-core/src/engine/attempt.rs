@@ -235,6 +235,7 @@ impl Run<'_, '_> {
             rules: &prompt.rules,
             task_prompt: &prompt.task,
             is_root: rustix::process::getuid().is_root(),
+            budget_usd: None,
         });
         self.session(&claimed.task, &launch, log)
     }

@@ -132,7 +132,7 @@ fn agent(settings: &Settings) -> Finding {
         return bad("agent", Level::Error, error.message(), fix);
     }
     let known = settings.agents.get(name);
-    let program = known.and_then(|agent| agent.command.first());
+    let program = known.and_then(|agent| agent.setup.command.first());
     let program = program.map_or(name, String::as_str);
     if found(program) {
         let version = said(program, &["--version"]).filter(|_| name == "claude");

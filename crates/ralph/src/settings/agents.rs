@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::agent::claude::ClaudeOptions;
-use ralph_core::agent::{Agent, Claude, CommandAgent, OutputFormat, Price, Prices};
+use ralph_core::agent::{Agent, AgentKind, OutputFormat, Price, Prices, Setup};
 use toml_edit::{Item, TableLike};
 
 use super::keys::nearest;
 use super::load::suggest;
 use crate::command_error::CommandError;
 
-const KINDS: [&str; 2] = ["claude", "command"];
-const COMING: [&str; 3] = ["codex", "gemini", "opencode"];
 const FIELDS: [&str; 8] = [
     "kind",
     "command",
@@ -22,60 +19,49 @@ const FIELDS: [&str; 8] = [
     "args",
     "price",
 ];
-const FORMATS: [&str; 2] = ["text", "claude"];
-
-/// What an agent speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentKind {
-    /// Claude Code.
-    Claude,
-    /// Any command.
-    Command,
-    /// One that this version cannot use yet.
-    Coming,
-}
+const FORMATS: [(&str, OutputFormat); 5] = [
+    ("text", OutputFormat::Text),
+    ("claude", OutputFormat::Claude),
+    ("codex", OutputFormat::Codex),
+    ("gemini", OutputFormat::Gemini),
+    ("opencode", OutputFormat::Opencode),
+];
 
 /// An agent of the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
     /// What it speaks.
     pub kind: AgentKind,
-    /// Program and first arguments.
-    pub command: Vec<String>,
-    /// Its models, cheapest first.
-    pub models: Vec<String>,
-    /// Variables it gets.
-    pub env: Vec<(String, String)>,
-    /// What its standard output is.
-    pub output: OutputFormat,
-    /// Whether it may use every tool without asking.
-    pub skip_permissions: bool,
-    /// Further arguments.
-    pub args: Vec<String>,
-    /// What its models cost.
-    pub prices: Prices,
+    /// The rest.
+    pub setup: Setup,
 }
 
 /// The agents that need no settings.
 pub(super) fn built_in() -> BTreeMap<String, AgentSettings> {
-    BTreeMap::from([("claude".to_owned(), plain(AgentKind::Claude))])
+    let known = AgentKind::ALL.into_iter();
+    known
+        .filter(|kind| kind.facts().is_some())
+        .map(|kind| (kind.as_str().to_owned(), plain(kind, kind.as_str())))
+        .collect()
 }
 
-fn plain(kind: AgentKind) -> AgentSettings {
-    let (command, models) = match kind {
-        AgentKind::Claude => (vec!["claude"], vec!["haiku", "sonnet", "opus"]),
-        AgentKind::Command | AgentKind::Coming => (Vec::new(), Vec::new()),
-    };
+fn plain(kind: AgentKind, name: &str) -> AgentSettings {
+    let facts = kind.facts();
+    let models = facts.map(|facts| facts.models).unwrap_or_default();
     AgentSettings {
         kind,
-        command: command.into_iter().map(str::to_owned).collect(),
-        models: models.into_iter().map(str::to_owned).collect(),
-        env: Vec::new(),
-        output: OutputFormat::Text,
-        skip_permissions: true,
-        args: Vec::new(),
-        prices: Prices::new(),
+        setup: Setup {
+            name: name.to_owned(),
+            command: facts.iter().map(|facts| facts.program.to_owned()).collect(),
+            models: models.iter().copied().map(str::to_owned).collect(),
+            skip_permissions: true,
+            ..Setup::default()
+        },
     }
+}
+
+fn kinds() -> [&'static str; 5] {
+    AgentKind::ALL.map(AgentKind::as_str)
 }
 
 /// Reads one agent's table, on top of a built-in one of the same name.
@@ -90,35 +76,36 @@ pub(super) fn read(
         CommandError::usage(format_args!("{place} {field}: expected {expected}"))
     };
     let mut agent = match table.get("kind") {
-        Some(item) => plain(kind(&place, item)?),
+        Some(item) => plain(kind(&place, item)?, name),
         None => before.cloned().ok_or_else(|| {
             CommandError::usage(format_args!("{place} has no `kind`"))
-                .hint(format_args!("there are: {}", KINDS.join(", ")))
+                .hint(format_args!("there are: {}", kinds().join(", ")))
         })?,
     };
+    let setup = &mut agent.setup;
     for (field, item) in table.iter() {
         match field {
             "kind" => {}
-            "price" => agent.prices = prices(&place, item)?,
+            "price" => setup.prices = prices(&place, item)?,
             "command" => {
-                agent.command = words(item)
+                setup.command = words(item)
                     .filter(|words| words.first().is_some_and(|program| !program.is_empty()))
                     .ok_or_else(|| wrong(field, "a list such as [\"prog\", \"arg\"]"))?;
             }
             "models" => {
-                agent.models = list(item).ok_or_else(|| wrong(field, "a list of names"))?;
-                if let Some(twice) = repeated(&agent.models) {
+                setup.models = list(item).ok_or_else(|| wrong(field, "a list of names"))?;
+                if let Some(twice) = repeated(&setup.models) {
                     return Err(wrong(
                         field,
                         &format!("each name once, `{twice}` is there twice"),
                     ));
                 }
             }
-            "args" => agent.args = list(item).ok_or_else(|| wrong(field, "a list of texts"))?,
-            "env" => agent.env = env(item).ok_or_else(|| wrong(field, "a table of texts"))?,
-            "output" => agent.output = format(&place, item)?,
+            "args" => setup.args = list(item).ok_or_else(|| wrong(field, "a list of texts"))?,
+            "env" => setup.env = env(item).ok_or_else(|| wrong(field, "a table of texts"))?,
+            "output" => setup.output = format(&place, item)?,
             "skip_permissions" => {
-                agent.skip_permissions = item
+                setup.skip_permissions = item
                     .as_bool()
                     .ok_or_else(|| wrong(field, "true or false"))?;
             }
@@ -128,7 +115,7 @@ pub(super) fn read(
             }
         }
     }
-    if agent.command.is_empty() && agent.kind != AgentKind::Coming {
+    if setup.command.is_empty() {
         let message = format!("{place} has no `command`");
         return Err(
             CommandError::usage(message).hint("for example command = [\"sh\", \"agent.sh\"]")
@@ -138,34 +125,23 @@ pub(super) fn read(
 }
 
 fn kind(place: &str, item: &Item) -> Result<AgentKind, CommandError> {
-    match item.as_str() {
-        Some("claude") => Ok(AgentKind::Claude),
-        Some("command") => Ok(AgentKind::Command),
-        Some(word) if COMING.contains(&word) => Ok(AgentKind::Coming),
-        Some(word) => Err(suggest(
-            format!("{place} kind: `{word}` is unknown"),
-            word,
-            KINDS,
-        )),
-        None => Err(CommandError::usage(format_args!(
-            "{place} kind: expected a text"
-        ))),
-    }
+    let word = word(place, "kind", item)?;
+    AgentKind::parse(word)
+        .ok_or_else(|| suggest(format!("{place} kind: `{word}` is unknown"), word, kinds()))
 }
 
 fn format(place: &str, item: &Item) -> Result<OutputFormat, CommandError> {
-    match item.as_str() {
-        Some("text") => Ok(OutputFormat::Text),
-        Some("claude") => Ok(OutputFormat::Claude),
-        Some(word) => Err(suggest(
-            format!("{place} output: `{word}` is unknown"),
-            word,
-            FORMATS,
-        )),
-        None => Err(CommandError::usage(format_args!(
-            "{place} output: expected a text"
-        ))),
-    }
+    let word = word(place, "output", item)?;
+    let known = FORMATS.iter().find(|(name, _)| *name == word);
+    known.map(|(_, format)| *format).ok_or_else(|| {
+        let message = format!("{place} output: `{word}` is unknown");
+        suggest(message, word, FORMATS.map(|(name, _)| name))
+    })
+}
+
+fn word<'i>(place: &str, field: &str, item: &'i Item) -> Result<&'i str, CommandError> {
+    item.as_str()
+        .ok_or_else(|| CommandError::usage(format_args!("{place} {field}: expected a text")))
 }
 
 /// A list of texts, or one text that is split at spaces.
@@ -276,37 +252,5 @@ pub fn build(
              .ralph.toml"
         )));
     };
-    let settings = settings.clone();
-    let name = name.to_owned();
-    Ok(match settings.kind {
-        AgentKind::Coming => {
-            let message = format!("the kind of agent `{name}` is not supported by this version");
-            return Err(
-                CommandError::usage(message).hint("a `command` agent can wrap it meanwhile")
-            );
-        }
-        AgentKind::Claude => Box::new(Claude {
-            name,
-            command: settings.command,
-            models: settings.models,
-            prices: settings.prices,
-            env: settings.env,
-            options: ClaudeOptions {
-                skip_permissions: settings.skip_permissions,
-                extra_args: settings.args,
-            },
-        }),
-        AgentKind::Command => {
-            let mut command = settings.command;
-            command.extend(settings.args);
-            Box::new(CommandAgent {
-                name,
-                command,
-                models: settings.models,
-                prices: settings.prices,
-                env: settings.env,
-                output: settings.output,
-            })
-        }
-    })
+    Ok(settings.kind.build(settings.setup.clone()))
 }

@@ -8,4 +8,3 @@ mod ends;
 mod errors;
 mod limits;
 mod memory;
-mod stage;

@@ -25,5 +25,6 @@ mod processes;
 mod recovery;
 mod replay;
 mod run;
+mod stage;
 mod stats;
 mod strategy;

@@ -1,6 +1,7 @@
-//! A scripted model on loopback: it speaks the Anthropic Messages API, so that the real Claude Code can be
+//! A scripted model on loopback: it speaks the APIs of the real services, so that the real agent programs can be
 //! run in tests without an account. A test says, request by request, what the model answers.
 
+mod dialect;
 mod http;
 mod messages;
 #[cfg(test)]
@@ -11,8 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use dialect::{Content, Dialect, Event};
 use http::{Call, Connection};
 
 /// What the model is asked: one request of the agent's main loop.
@@ -29,7 +31,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether a text occurs anywhere in the messages or the system prompt, as the model would read it.
+    /// Whether a text occurs anywhere in the body but the tools, as the model would read it.
     pub fn mentions(&self, needle: &str) -> bool {
         fn any(value: &Value, needle: &str) -> bool {
             match value {
@@ -39,7 +41,10 @@ impl Request {
                 Value::Null | Value::Bool(_) | Value::Number(_) => false,
             }
         }
-        any(&self.body["messages"], needle) || any(&self.body["system"], needle)
+        let fields = self.body.as_object().into_iter().flatten();
+        fields
+            .filter(|(name, _)| *name != "tools")
+            .any(|(_, field)| any(field, needle))
     }
 }
 
@@ -206,36 +211,34 @@ fn answer(connection: &mut Connection<'_>, call: &Call, shared: &Shared) -> std:
         connection.head(404)?;
         return Ok(Next::Open);
     }
-    let is_post = call.method == "POST";
-    if is_post && call.path.ends_with("/v1/messages/count_tokens") {
-        connection.json(200, &[], &json!({"input_tokens": 42}))?;
-        return Ok(Next::Open);
-    }
-    if !is_post || !call.path.ends_with("/v1/messages") {
+    let Some(dialect) = dialect::of(call) else {
         connection.json(404, &[], &messages::error(404))?;
         return Ok(Next::Open);
-    }
+    };
     let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
-    let is_side = body["tools"].as_array().is_none_or(Vec::is_empty);
-    let reply = if is_side {
+    if let Some(small) = dialect.small_talk(call) {
+        connection.json(200, &[], &small)?;
+        return Ok(Next::Open);
+    }
+    let reply = if dialect.is_side(&body) {
         Reply::text("Side request")
     } else {
-        ask(call, body.clone(), shared)
+        ask(dialect, call, body.clone(), shared)
     };
     let id = shared.replies.fetch_add(1, Ordering::SeqCst);
-    respond(connection, &body, id, &reply)
+    respond(connection, dialect, call, &body, id, &reply)
 }
 
 /// Records a main-loop request and asks the script.
-fn ask(call: &Call, body: Value, shared: &Shared) -> Reply {
-    let after_tool = messages::brings_tool_result(&body);
+fn ask(dialect: &dyn Dialect, call: &Call, body: Value, shared: &Shared) -> Reply {
+    let after_tool = dialect.brings_tool_result(&body);
     let request = {
         let mut seen = lock(&shared.seen);
         seen.requests.push(body.clone());
-        let id = call.header("x-claude-code-session-id").unwrap_or_default();
-        let known = seen.sessions.iter().position(|session| session == id);
+        let id = dialect.session(call, &body);
+        let known = seen.sessions.iter().position(|session| *session == id);
         let session = known.unwrap_or_else(|| {
-            seen.sessions.push(id.to_owned());
+            seen.sessions.push(id);
             seen.sessions.len() - 1
         });
         Request {
@@ -250,13 +253,15 @@ fn ask(call: &Call, body: Value, shared: &Shared) -> Reply {
 
 fn respond(
     connection: &mut Connection<'_>,
+    dialect: &dyn Dialect,
+    call: &Call,
     body: &Value,
     id: usize,
     reply: &Reply,
 ) -> std::io::Result<Next> {
-    let (blocks, stop_reason) = match reply {
+    let content = match reply {
         Reply::Error { status, headers } => {
-            connection.json(*status, headers, &messages::error(*status))?;
+            connection.json(*status, headers, &dialect.error(*status))?;
             return Ok(Next::Open);
         }
         Reply::Hang => {
@@ -265,31 +270,33 @@ fn respond(
         }
         Reply::Overload => {
             connection.start_events()?;
-            connection.event("error", &messages::error(529))?;
+            connection.event(&Event::named("error", dialect.error(529)))?;
             return Ok(Next::Close);
         }
-        Reply::Text(text) => (messages::text(text), "end_turn"),
-        Reply::Tool { name, input } => (messages::tool(id, name, input), "tool_use"),
-        Reply::HangMidStream | Reply::CutMidStream => {
-            (messages::text("Half an answer"), "end_turn")
-        }
+        Reply::Text(text) => Content::Text(text),
+        Reply::Tool { name, input } => Content::Tool { name, input },
+        Reply::HangMidStream | Reply::CutMidStream => Content::Text("Half an answer"),
     };
     let is_half = matches!(reply, Reply::HangMidStream | Reply::CutMidStream);
-    if body["stream"] != true {
-        let message = messages::whole(body, id, &blocks, stop_reason);
+    if dialect.streams(call, body) {
+        let events = dialect.events(body, id, content);
+        // What comes before the end of the answer's text.
+        let sent = if is_half {
+            dialect.half()
+        } else {
+            events.len()
+        };
+        connection.start_events()?;
+        for event in events.iter().take(sent) {
+            connection.event(event)?;
+        }
+    } else {
+        let message = dialect.whole(body, id, content);
         if !is_half {
             connection.json(200, &[], &message)?;
             return Ok(Next::Open);
         }
         connection.half_json(&message)?;
-    } else {
-        let events = messages::events(body, id, &blocks, stop_reason);
-        // The start of the message, of a block, and the first half of its text.
-        let sent = if is_half { 3 } else { events.len() };
-        connection.start_events()?;
-        for event in events.iter().take(sent) {
-            connection.event(event["type"].as_str().unwrap_or_default(), event)?;
-        }
     }
     if matches!(reply, Reply::HangMidStream) {
         connection.wait_for_the_end();

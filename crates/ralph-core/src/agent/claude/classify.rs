@@ -65,13 +65,8 @@ fn by_answer(error: &ApiError) -> Option<Fault> {
         Some(400) => typed
             .filter(|fault| matches!(fault, Fault::Auth | Fault::Config))
             .or(Some(Fault::Crash)),
-        Some(401..=403) => Some(Fault::Auth),
-        Some(404) => Some(Fault::Config),
-        Some(408) => Some(Fault::Network),
-        Some(429) => Some(Fault::RateLimit),
-        Some(500..=599) => Some(Fault::Overloaded),
-        Some(405..=499) => Some(Fault::Crash),
-        Some(_) | None => typed,
+        Some(status) => Fault::of_status(status).or(typed),
+        None => typed,
     }
 }
 

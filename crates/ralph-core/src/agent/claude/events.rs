@@ -3,11 +3,9 @@
 //! Every field is read on its own: one that is missing, of another type or broken costs only itself, because
 //! the program changes often and a result must not be lost over a field nobody needs.
 
-use std::fmt;
+use serde::Deserialize;
 
-use serde::de::{DeserializeOwned, Error, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use super::super::json::{Text, lenient, lenient_list};
 
 /// One line of the stream.
 #[derive(Debug, Default, Deserialize)]
@@ -194,50 +192,4 @@ pub(super) struct Tokens {
 pub(super) struct Denial {
     #[serde(deserialize_with = "lenient")]
     pub tool_name: Option<Text>,
-}
-
-/// Reads a whole line, or one event's fields out of it; what is no such object reads as `None`.
-pub(super) fn read<T: DeserializeOwned>(line: &str) -> Option<T> {
-    serde_json::from_str(line).ok()
-}
-
-fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
-    let raw = <&RawValue>::deserialize(from)?;
-    Ok(read(raw.get()))
-}
-
-fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    from: D,
-) -> Result<Vec<T>, D::Error> {
-    let raw = <&RawValue>::deserialize(from)?;
-    let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
-    Ok(items
-        .into_iter()
-        .filter_map(|item| read(item.get()))
-        .collect())
-}
-
-/// A string that may hold half a surrogate pair: JavaScript cuts between the halves and prints `\ud83d`,
-/// which no Rust string can hold. Such halves are replaced.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Text(pub String);
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_bytes(TextVisitor)
-    }
-}
-
-struct TextVisitor;
-
-impl Visitor<'_> for TextVisitor {
-    type Value = Text;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a string")
-    }
-
-    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Text, E> {
-        Ok(Text(String::from_utf8_lossy(bytes).into_owned()))
-    }
 }

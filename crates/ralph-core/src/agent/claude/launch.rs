@@ -1,45 +1,48 @@
 //! The arguments and variables Claude Code is started with; the prompt goes on its standard input.
 
-/// The variable by which Claude Code is told that it may run unasked as root.
-pub(super) const SANDBOX: &str = "IS_SANDBOX";
-
-/// What a project may choose about Claude Code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClaudeOptions {
-    /// Whether tools are used without asking. Nobody is there to be asked, so tools are else denied.
-    pub skip_permissions: bool,
-    /// Arguments added after Ralph's own.
-    pub extra_args: Vec<String>,
-}
+use super::super::Setup;
 
 /// The arguments for one session that reads its prompt from standard input and streams events.
 ///
 /// An empty model or system prompt leaves its flag out, so that the program's own default stands.
-pub fn arguments(model: &str, system_prompt: &str, options: &ClaudeOptions) -> Vec<String> {
+pub fn arguments(
+    model: &str,
+    system_prompt: &str,
+    budget_usd: Option<f64>,
+    setup: &Setup,
+) -> Vec<String> {
     let mut words = vec!["-p", "--output-format", "stream-json", "--verbose"];
     if !model.is_empty() {
         words.extend(["--model", model]);
     }
-    if options.skip_permissions {
+    if setup.skip_permissions {
         words.push("--dangerously-skip-permissions");
     }
     if !system_prompt.is_empty() {
         words.extend(["--append-system-prompt", system_prompt]);
     }
-    words.extend(options.extra_args.iter().map(String::as_str));
-    words.into_iter().map(String::from).collect()
+    let mut words: Vec<String> = words.into_iter().map(String::from).collect();
+    if let Some(budget) = budget_usd.filter(|_| !setup.args.iter().any(|arg| is_budget(arg))) {
+        words.extend([BUDGET.to_owned(), format!("{budget:.4}")]);
+    }
+    words.extend(setup.args.iter().cloned());
+    words
+}
+
+const BUDGET: &str = "--max-budget-usd";
+
+/// Whether an argument of the settings says already what a session may cost.
+fn is_budget(arg: &str) -> bool {
+    arg.strip_prefix(BUDGET)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
 }
 
 /// The variables Claude Code needs beside the ones every child gets.
 ///
 /// As root it refuses to skip permissions unless it is told that it runs in a sandbox.
-pub fn environment(
-    options: &ClaudeOptions,
-    is_root: bool,
-    already_sandboxed: bool,
-) -> Vec<(String, String)> {
-    if options.skip_permissions && is_root && !already_sandboxed {
-        vec![(SANDBOX.to_owned(), "1".to_owned())]
+pub fn environment(skip_permissions: bool, is_root: bool) -> Vec<(String, String)> {
+    if skip_permissions && is_root {
+        vec![("IS_SANDBOX".to_owned(), "1".to_owned())]
     } else {
         Vec::new()
     }
@@ -49,19 +52,19 @@ pub fn environment(
 mod tests {
     use super::*;
 
-    fn options(skip_permissions: bool, extra: &[&str]) -> ClaudeOptions {
-        let extra_args = extra.iter().copied().map(String::from).collect();
-        ClaudeOptions {
+    fn setup(skip_permissions: bool, args: &[&str]) -> Setup {
+        Setup {
             skip_permissions,
-            extra_args,
+            args: args.iter().copied().map(String::from).collect(),
+            ..Setup::default()
         }
     }
 
     #[test]
     fn trusted_with_extras() {
-        let options = options(true, &["--max-budget-usd", "2"]);
+        let setup = setup(true, &["--max-turns", "9"]);
         assert_eq!(
-            arguments("sonnet", "rules\nof signals", &options),
+            arguments("sonnet", "rules\nof signals", Some(1.25), &setup),
             [
                 "-p",
                 "--output-format",
@@ -73,14 +76,23 @@ mod tests {
                 "--append-system-prompt",
                 "rules\nof signals",
                 "--max-budget-usd",
-                "2",
+                "1.2500",
+                "--max-turns",
+                "9",
             ]
         );
     }
 
     #[test]
+    fn a_budget_of_the_settings_stands() {
+        let own = setup(false, &["--max-budget-usd", "2"]);
+        let arguments = arguments("", "", Some(1.25), &own);
+        assert_eq!(arguments[4..], ["--max-budget-usd", "2"]);
+    }
+
+    #[test]
     fn empty_values_leave_their_flag_out() {
-        let arguments = arguments("", "", &options(false, &[]));
+        let arguments = arguments("", "", None, &setup(false, &[]));
         assert_eq!(
             arguments,
             ["-p", "--output-format", "stream-json", "--verbose"]
@@ -90,9 +102,8 @@ mod tests {
     #[test]
     fn the_sandbox_is_declared_only_for_a_trusted_root() {
         let declared = [("IS_SANDBOX".to_owned(), "1".to_owned())];
-        assert_eq!(environment(&options(true, &[]), true, false), declared);
-        assert_eq!(environment(&options(true, &[]), true, true), []);
-        assert_eq!(environment(&options(true, &[]), false, false), []);
-        assert_eq!(environment(&options(false, &[]), true, false), []);
+        assert_eq!(environment(true, true), declared);
+        assert_eq!(environment(true, false), []);
+        assert_eq!(environment(false, true), []);
     }
 }

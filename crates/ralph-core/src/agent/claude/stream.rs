@@ -5,11 +5,13 @@
 
 use std::collections::VecDeque;
 
+use super::super::brief::{MESSAGE, NAME, SHOWN, name, push_bounded, short, tail, text};
+use super::super::json::{Text, read};
 use super::super::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
-use super::brief::{MESSAGE, NAME, SHOWN, name, push_bounded, short, tail, target, text};
+use super::brief::target;
 use super::classify::{ApiError, Evidence, fault};
 use super::events::{
-    Assistant, Block, Event, Fallback, Init, Limit, LimitInfo, Outcome, Retry, Text, Tokens, read,
+    Assistant, Block, Event, Fallback, Init, Limit, LimitInfo, Outcome, Retry, Tokens,
 };
 use crate::text::one_line;
 

@@ -203,8 +203,8 @@ mod tests {
         let settings = Settings::load(&file, std::iter::empty()).unwrap();
         assert_eq!(settings.text("run", "agent"), Some(AGENT));
         let agent = &settings.agents[AGENT];
-        assert_eq!(agent.command, [program, "demo-agent"]);
-        assert_eq!(agent.env, [(FAST.to_owned(), "1".to_owned())]);
+        assert_eq!(agent.setup.command, [program, "demo-agent"]);
+        assert_eq!(agent.setup.env, [(FAST.to_owned(), "1".to_owned())]);
         assert!(
             text.contains("[run]\nagent = \"demo\"\n#"),
             "the explanations stay\n{text}"

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, assigned, bash, done, text_of, user_text};
 use crate::model_server::Reply;
+use crate::stage::{Stage, assigned, bash, done, text_of, user_text};
 use crate::support::Project;
 
 #[test]

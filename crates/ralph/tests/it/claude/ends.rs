@@ -3,8 +3,8 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::stage::{Stage, bash, done, end_by};
 use crate::model_server::Reply;
+use crate::stage::{Stage, bash, done, end_by};
 use crate::support::eventually;
 
 /// A tool that is at work until it is ended; `started` says that it is.

@@ -4,8 +4,8 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::json;
 
-use super::stage::{Stage, bash, done};
 use crate::model_server::Reply;
+use crate::stage::{Stage, bash, done};
 
 #[test]
 fn out_07_401_is_auth_and_stops_the_run() {

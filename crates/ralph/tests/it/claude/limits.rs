@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
-use super::stage::{Stage, done, end_by};
 use crate::model_server::Reply;
+use crate::stage::{Stage, done, end_by};
 
 /// 429 as a subscription gets it whose five hours are used up.
 fn used_up(resets_at: u64) -> Reply {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, assigned, text_of, user_text};
 use crate::model_server::{Reply, Request};
+use crate::stage::{Stage, assigned, text_of, user_text};
 use crate::support::Project;
 
 const ATTEMPTS: &str = "### Previous Attempts";

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::dialect::Event;
+
 /// How long a blocked read lasts before the stop flag is looked at.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -142,9 +144,16 @@ impl<'a> Connection<'a> {
     }
 
     /// Sends one event of a stream.
-    pub fn event(&mut self, name: &str, data: &Value) -> io::Result<()> {
+    pub fn event(&mut self, event: &Event) -> io::Result<()> {
+        let name = event.name.as_ref();
+        let name = name.map(|name| format!("event: {name}\n"));
+        let data = match &event.data {
+            Value::String(text) => text.clone(),
+            data => data.to_string(),
+        };
+        let name = name.unwrap_or_default();
         self.stream
-            .write_all(format!("event: {name}\ndata: {data}\n\n").as_bytes())
+            .write_all(format!("{name}data: {data}\n\n").as_bytes())
     }
 
     /// Is silent until the client goes away or the server stops.

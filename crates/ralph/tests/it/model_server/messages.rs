@@ -1,14 +1,82 @@
-//! The bodies of the Messages API: whole messages, their events in a stream, errors.
+//! Anthropic's Messages API: whole messages, their events in a stream, errors.
 
 use serde_json::{Value, json};
 
+use super::dialect::{Content, Dialect, Event};
+use super::http::Call;
+
+/// The API that Claude Code speaks.
+pub struct Messages;
+
+impl Dialect for Messages {
+    fn takes(&self, call: &Call) -> bool {
+        call.method == "POST" && (call.path.ends_with("/v1/messages") || is_count(call))
+    }
+
+    fn small_talk(&self, call: &Call) -> Option<Value> {
+        is_count(call).then(|| json!({"input_tokens": 42}))
+    }
+
+    fn is_side(&self, body: &Value) -> bool {
+        body["tools"].as_array().is_none_or(Vec::is_empty)
+    }
+
+    fn session(&self, call: &Call, _body: &Value) -> String {
+        let id = call.header("x-claude-code-session-id");
+        id.unwrap_or_default().to_owned()
+    }
+
+    fn brings_tool_result(&self, body: &Value) -> bool {
+        brings_tool_result(body)
+    }
+
+    fn streams(&self, _call: &Call, body: &Value) -> bool {
+        body["stream"] == true
+    }
+
+    fn events(&self, body: &Value, id: usize, content: Content<'_>) -> Vec<Event> {
+        let (blocks, stop_reason) = blocks(id, content);
+        let events = events(body, id, &blocks, stop_reason);
+        let named = |data: Value| Event {
+            name: data["type"].as_str().map(str::to_owned),
+            data,
+        };
+        events.into_iter().map(named).collect()
+    }
+
+    /// The start of the message, of a block, and the first half of its text.
+    fn half(&self) -> usize {
+        3
+    }
+
+    fn whole(&self, body: &Value, id: usize, content: Content<'_>) -> Value {
+        let (blocks, stop_reason) = blocks(id, content);
+        whole(body, id, &blocks, stop_reason)
+    }
+
+    fn error(&self, status: u16) -> Value {
+        error(status)
+    }
+}
+
+fn is_count(call: &Call) -> bool {
+    call.path.ends_with("/v1/messages/count_tokens")
+}
+
+fn blocks(id: usize, content: Content<'_>) -> (Vec<Value>, &'static str) {
+    match content {
+        Content::Text(words) => (text(words), "end_turn"),
+        Content::Tool { name, input } => (tool(id, name, input), "tool_use"),
+    }
+}
+
 /// Content of one text.
-pub fn text(text: &str) -> Vec<Value> {
+fn text(text: &str) -> Vec<Value> {
     vec![json!({"type": "text", "text": text})]
 }
 
 /// Content that uses a tool.
-pub fn tool(id: usize, name: &str, input: &Value) -> Vec<Value> {
+fn tool(id: usize, name: &str, input: &Value) -> Vec<Value> {
     vec![
         json!({"type": "text", "text": "Using a tool."}),
         json!({"type": "tool_use", "id": format!("toolu_{id:04}"), "name": name, "input": input}),
@@ -16,7 +84,7 @@ pub fn tool(id: usize, name: &str, input: &Value) -> Vec<Value> {
 }
 
 /// Whether a tool's result stands after the model's last turn. The very last message may be another one.
-pub fn brings_tool_result(body: &Value) -> bool {
+fn brings_tool_result(body: &Value) -> bool {
     let messages = body["messages"]
         .as_array()
         .map(Vec::as_slice)
@@ -61,7 +129,7 @@ fn opening(body: &Value, id: usize) -> Value {
 }
 
 /// A message in one piece.
-pub fn whole(body: &Value, id: usize, blocks: &[Value], stop_reason: &str) -> Value {
+fn whole(body: &Value, id: usize, blocks: &[Value], stop_reason: &str) -> Value {
     let mut message = opening(body, id);
     message["content"] = json!(blocks);
     message["stop_reason"] = json!(stop_reason);
@@ -70,7 +138,7 @@ pub fn whole(body: &Value, id: usize, blocks: &[Value], stop_reason: &str) -> Va
 }
 
 /// A message as the events of a stream; texts come in two halves.
-pub fn events(body: &Value, id: usize, blocks: &[Value], stop_reason: &str) -> Vec<Value> {
+fn events(body: &Value, id: usize, blocks: &[Value], stop_reason: &str) -> Vec<Value> {
     let mut events = vec![json!({"type": "message_start", "message": opening(body, id)})];
     for (index, block) in blocks.iter().enumerate() {
         let mut start = block.clone();

@@ -11,6 +11,33 @@ use serde_json::Value;
 use crate::model_server::{ModelServer, Reply, Request};
 use crate::support::{Output, Project, eventually, processes_with};
 
+/// A real agent program: how tests find it and lead it to the scripted model.
+pub struct Player {
+    /// The kind of agent, which is also its name in the settings.
+    pub agent: &'static str,
+    /// The variable that says where the program is, and where `scripts/test` puts it.
+    pub program: (&'static str, &'static str),
+    /// Variables of the agent's that lead it to the model at this URL.
+    pub env: fn(&str) -> Vec<(&'static str, String)>,
+    /// Further lines of its settings for the model at this URL.
+    pub settings: fn(&str) -> String,
+}
+
+/// Claude Code.
+pub const CLAUDE: Player = Player {
+    agent: "claude",
+    program: ("RALPH_TEST_CLAUDE", "claude"),
+    env: |url| {
+        vec![
+            ("ANTHROPIC_API_KEY", "test".to_owned()),
+            ("ANTHROPIC_BASE_URL", url.to_owned()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+            ("CLAUDE_CODE_MAX_RETRIES", "0".to_owned()),
+        ]
+    },
+    settings: |_| String::new(),
+};
+
 /// Everything one test needs.
 pub struct Stage {
     pub project: Project,
@@ -19,40 +46,50 @@ pub struct Stage {
     pub task: String,
     /// In the environment of the agent and of all it starts, and nowhere else.
     mark: String,
+    player: &'static Player,
     run: String,
     agent: String,
     env: BTreeMap<String, String>,
 }
 
 impl Stage {
-    /// A project without git.
+    /// Claude Code in a project without git.
     pub fn new(script: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
         Self::of(Project::new(), script)
     }
 
-    /// With this project.
+    /// Claude Code in this project.
     pub fn of(project: Project, script: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
+        Self::with(&CLAUDE, project, script)
+    }
+
+    /// Any program in any project.
+    pub fn with(
+        player: &'static Player,
+        project: Project,
+        script: impl FnMut(&Request) -> Reply + Send + 'static,
+    ) -> Self {
         static STAGES: AtomicU32 = AtomicU32::new(0);
         let number = STAGES.fetch_add(1, Ordering::SeqCst);
         let mark = format!("ralph-mark-{}-{number}-end", std::process::id());
         let model = ModelServer::start(script);
-        let env = [
-            ("ANTHROPIC_API_KEY", "test"),
-            ("ANTHROPIC_BASE_URL", &model.url()),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            ("CLAUDE_CODE_MAX_RETRIES", "0"),
-            ("RALPH_TEST_MARK", &mark),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let url = model.url();
+        let env = (player.env)(&url).into_iter();
+        let env = env.chain([("RALPH_TEST_MARK", mark.clone())]);
+        let env = env.map(|(name, value)| (name.to_owned(), value)).collect();
         let task = project.add(&["Write the parser", "--description", "It parses."]);
         let stage = Self {
             project,
             model,
             task,
             mark,
-            run: "backoff = \"100ms\"\nservice_retries = 1".to_owned(),
-            agent: String::new(),
-            env: env.into(),
+            player,
+            run: format!(
+                "agent = {:?}\nbackoff = \"100ms\"\nservice_retries = 1",
+                player.agent
+            ),
+            agent: (player.settings)(&url),
+            env,
         };
         stage.configure()
     }
@@ -63,7 +100,7 @@ impl Stage {
         self.configure()
     }
 
-    /// With a further line under `[agents.claude]`.
+    /// With a further line under the agent's own table.
     pub fn agent_setting(mut self, line: &str) -> Self {
         self.agent = format!("{}\n{line}", self.agent);
         self.configure()
@@ -101,9 +138,10 @@ impl Stage {
             .map(|(name, value)| format!("{name} = {value:?}"))
             .collect();
         let toml = format!(
-            "[run]\n{}\n\n[agents.claude]\ncommand = [{:?}]\nenv = {{ {} }}\n{}\n",
+            "[run]\n{}\n\n[agents.{}]\ncommand = [{:?}]\nenv = {{ {} }}\n{}\n",
             self.run,
-            program(),
+            self.player.agent,
+            program(self.player.program),
             env.join(", "),
             self.agent
         );
@@ -137,7 +175,7 @@ impl Stage {
         let history = self.project.history();
         for (i, attempt) in history.iter().enumerate() {
             assert_eq!(attempt["attempt_number"], i + 1, "{attempt}");
-            assert_eq!(attempt["agent"], "claude", "{attempt}");
+            assert_eq!(attempt["agent"], self.player.agent, "{attempt}");
         }
         history.iter().map(line).collect()
     }
@@ -213,16 +251,17 @@ fn line(attempt: &Value) -> String {
 }
 
 /// The program under test.
-fn program() -> PathBuf {
+fn program((variable, name): (&str, &str)) -> PathBuf {
     let installed = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../.tools/node_modules/.bin/claude"
+        "/../../.tools/node_modules/.bin"
     );
-    let path = std::env::var_os("RALPH_TEST_CLAUDE").unwrap_or_else(|| installed.into());
-    let path = std::path::absolute(Path::new(&path)).unwrap();
+    let installed = Path::new(installed).join(name);
+    let path = std::env::var_os(variable).map_or(installed, PathBuf::from);
+    let path = std::path::absolute(path).unwrap();
     assert!(
         path.is_file(),
-        "{} is not there: run scripts/test, which installs it, or set RALPH_TEST_CLAUDE",
+        "{} is not there: run scripts/test, which installs it, or set {variable}",
         path.display()
     );
     path
