@@ -1,6 +1,7 @@
 //! Time comes in from outside, so that tests control it.
 
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use crate::model::Timestamp;
 
@@ -10,6 +11,8 @@ pub trait Clock {
     fn now(&self) -> Timestamp;
     /// Waits.
     fn sleep(&self, duration: Duration);
+    /// Time since some moment of the past, which nobody can set; it may stand still while the machine sleeps.
+    fn steady(&self) -> Duration;
 }
 
 /// The machine's clock.
@@ -23,5 +26,10 @@ impl Clock for SystemClock {
 
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
+    }
+
+    fn steady(&self) -> Duration {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
     }
 }

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 use crate::agent::Activity;
 use crate::analysis::Analysis;
+use crate::decide::{Budget, Meter};
+use crate::hooks::HookPoint;
 use crate::model::{
     ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, TaskId, Timestamp,
 };
@@ -206,10 +208,29 @@ pub enum EventKind {
     },
     /// The run waits.
     Waiting {
-        /// For what.
+        /// For what, in a word.
+        waiting_for: WaitingFor,
+        /// For what, in a few.
         reason: String,
         /// Until when, where that is known.
         until: Option<Timestamp>,
+    },
+    /// The run has waited long enough; not in the log, unless a person ended the wait.
+    WaitOver,
+    /// Another agent works from here on.
+    AgentChanged {
+        /// Which.
+        agent: String,
+        /// In whose place.
+        instead_of: String,
+    },
+    /// A budget is nearly used up.
+    BudgetNear {
+        /// Which, and how far.
+        #[serde(flatten)]
+        meter: Meter,
+        /// In a sentence.
+        message: String,
     },
     /// A failed task got a fix task.
     FixCreated {
@@ -258,6 +279,13 @@ pub enum EventKind {
         /// Tasks that are no longer in it.
         removed: usize,
     },
+    /// A command of the project's own failed.
+    HookFailed {
+        /// Where it stands.
+        hook: HookPoint,
+        /// How it failed.
+        message: String,
+    },
     /// Something a person should know.
     Warning {
         /// What.
@@ -283,6 +311,10 @@ pub enum EventKind {
         outcome: String,
         /// In a sentence.
         reason: String,
+        /// What to do next.
+        hint: Option<String>,
+        /// The budget that was used up, if that is why.
+        budget: Option<Budget>,
         /// Counted attempts.
         attempts: u32,
         /// Tasks done by them.
@@ -294,6 +326,22 @@ pub enum EventKind {
         /// The plan as it stands.
         tasks: PlanCounts,
     },
+}
+
+/// What a run waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingFor {
+    /// The end of a usage limit.
+    Limit,
+    /// A troubled service.
+    Service,
+    /// Work that another run holds.
+    OtherRun,
+    /// The circuit breaker, to cool down.
+    Cooldown,
+    /// A person, who paused the run.
+    Resume,
 }
 
 /// An attempt that was captured.
@@ -357,10 +405,14 @@ impl EventKind {
             Self::Skipped { .. } => "skipped",
             Self::HandedOver { .. } => "handed_over",
             Self::Waiting { .. } => "waiting",
+            Self::WaitOver => "wait_over",
+            Self::AgentChanged { .. } => "agent_changed",
+            Self::BudgetNear { .. } => "budget_near",
             Self::FixCreated { .. } => "fix_created",
             Self::PlanChange { .. } => "plan_change",
             Self::GivenUp { .. } => "given_up",
             Self::PlanFileRead { .. } => "plan_file_read",
+            Self::HookFailed { .. } => "hook_failed",
             Self::Warning { .. } => "warning",
             Self::LearningsTidied { .. } => "learnings_tidied",
             Self::Interrupted { .. } => "interrupted",

@@ -106,11 +106,12 @@ fn once(
             GateOutcome::TimedOut,
             format!("took longer than {:?}", gate.timeout),
         ),
-        (Stop::Exited, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
-        (Stop::Exited, Exit::Code(code)) => {
+        // A gate has no budget.
+        (Stop::Exited | Stop::Budget, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
+        (Stop::Exited | Stop::Budget, Exit::Code(code)) => {
             (GateOutcome::Failed, format!("exited with code {code}"))
         }
-        (Stop::Exited, Exit::Signal(signal)) => {
+        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
             (GateOutcome::Failed, format!("was ended by signal {signal}"))
         }
     };

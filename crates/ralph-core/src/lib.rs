@@ -37,6 +37,7 @@ pub mod files;
 pub mod fingerprint;
 pub mod gate;
 pub mod git;
+pub mod hooks;
 pub mod host;
 pub mod import;
 mod markdown;

@@ -180,6 +180,7 @@ fn prompts(project: &Project, store: &SqliteStore, tasks: &[(Task, TaskMetrics)]
         project,
         store,
         agent: &agent,
+        stands_in: false,
         settings: &settings,
         now: NOW,
     };

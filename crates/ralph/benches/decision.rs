@@ -73,6 +73,7 @@ fn decisions(
         project,
         store,
         agent: &agent,
+        stands_in: false,
         settings: &settings,
         now: NOW,
     };

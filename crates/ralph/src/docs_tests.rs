@@ -66,6 +66,8 @@ fn docs_settings_are_up_to_date() {
             Kind::Flag => "true, false".to_owned(),
             Kind::FlagOrPath => "true, false, path".to_owned(),
             Kind::Choice(words) => words.join(", "),
+            Kind::Words => "list of names".to_owned(),
+            Kind::Choices(words) => format!("list of some of {}", words.join(", ")),
         };
         let later = if key.effect == Effect::Later {
             " *No effect in this version.*"
@@ -81,7 +83,7 @@ fn docs_settings_are_up_to_date() {
     }
     text.push_str(
         "\n## [agents.NAME]\n\n| key | takes | what it does |\n|---|---|---|\n\
-         | `kind` | claude, command | What the program speaks. |\n\
+         | `kind` | claude, codex, gemini, opencode, command | What the program speaks. |\n\
          | `command` | list | Program and arguments; `{model}` is replaced for a `command`. |\n\
          | `models` | list | Its models, cheapest first. |\n\
          | `price` | table by model | Dollars per million tokens: a number, or `{ input, output, cache_read, cache_write }`. |\n\

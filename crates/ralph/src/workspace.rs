@@ -83,14 +83,13 @@ impl Workspace {
     pub fn forget_dead_claims(&mut self) -> Result<(), CommandError> {
         let settings = self.settings()?;
         let policy = crate::commands::run::policy(&settings);
-        let agent = settings
-            .text("run", "agent")
-            .and_then(|name| crate::settings::build_agent(name, &settings.agents).ok());
+        let crew = crate::commands::run::Crew::of(&settings).ok();
+        let agents = crew.as_ref().map(|crew| crew.known()).unwrap_or_default();
         Recovery {
             project: &self.project,
             store: &mut self.store,
             host: &ThisHost::new(),
-            agent: agent.as_deref(),
+            agents: &agents,
             policy: &policy,
             breaker_threshold: settings.count("breaker", "threshold").unwrap_or(5),
             now: now(),

@@ -40,6 +40,8 @@ pub enum Stop {
     IdleTimeout,
     /// Ralph was told to stop.
     Interrupted,
+    /// It spent what it may spend.
+    Budget,
 }
 
 /// A process that has ended.
@@ -72,6 +74,10 @@ pub trait Watch {
     fn tick(&mut self) {}
     /// Whether the process has said its last word and need not be waited for much longer.
     fn concluded(&self) -> bool {
+        false
+    }
+    /// Whether the process has spent more money than it may.
+    fn is_over_budget(&self) -> bool {
         false
     }
 }
@@ -187,6 +193,7 @@ fn supervise(
             let lingers = watch.concluded() && last_output.elapsed() >= CONCLUDED_LINGER;
             phase = match phase {
                 Phase::Running if lingers => terminate(group, Stop::Exited),
+                Phase::Running if watch.is_over_budget() => terminate(group, Stop::Budget),
                 phase => advance(phase, group, limits, interrupt, started, last_output),
             };
             continue;

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::Price;
+
 /// Something the agent is doing right now, for displays only. Text is short and free of control codes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -57,6 +59,8 @@ pub enum Fault {
     Permission,
     /// The service does not know what was asked for (404: a model's name).
     Config,
+    /// It reached the amount of money it was allowed to spend.
+    Budget,
     /// The agent's own fault: bad request, refusal, turn limit, an unexplained exit.
     Crash,
 }
@@ -130,6 +134,15 @@ pub struct AgentReport {
     pub actions: Vec<String>,
 }
 
+impl AgentReport {
+    /// What the session cost: as reported, else by the price of its tokens, else unknown.
+    #[must_use]
+    pub fn cost_by(&self, price: Option<&Price>) -> Option<f64> {
+        self.cost_usd
+            .or_else(|| price.and_then(|price| price.cost(&self.usage)))
+    }
+}
+
 /// A usage limit the service spoke of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LimitNotice {
@@ -159,6 +172,10 @@ pub trait StreamParser: Send {
     /// The final text, if the agent's last word was a successful result. A program that lingers after that, for
     /// something it left in the background, has nothing more to say. `None` where streams have no such word.
     fn conclusion(&self) -> Option<&str> {
+        None
+    }
+    /// What the session has cost so far, where its stream tells before the end.
+    fn cost_so_far(&self) -> Option<f64> {
         None
     }
     /// The stream is over and the process has ended.

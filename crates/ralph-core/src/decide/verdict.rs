@@ -22,6 +22,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
             ErrorType::IdleTimeout,
             "the agent was silent for longer than it may be",
         ),
+        Stop::Budget => error(ErrorType::Interrupted, "stopped: the budget is used up"),
         Stop::Exited => exited(evidence),
     };
     let denied = &evidence.report.denials;
@@ -41,7 +42,7 @@ fn exited(evidence: &Evidence<'_>) -> Verdict {
     match &evidence.report.ending {
         // An agent that says it failed has said more than its exit code.
         Ending::Faulted {
-            fault: Fault::Crash,
+            fault: Fault::Crash | Fault::Budget,
             ..
         } if signals.completion == Completion::Failed => Verdict {
             abort: signals.promise == Some(Promise::Failure),
@@ -143,7 +144,8 @@ fn error_type(fault: Fault) -> ErrorType {
         Fault::Spawn => ErrorType::Spawn,
         Fault::Permission => ErrorType::Permission,
         Fault::Config => ErrorType::Config,
-        Fault::Crash => ErrorType::Crash,
+        // What the settings allow one session is a limit like that of its turns.
+        Fault::Budget | Fault::Crash => ErrorType::Crash,
     }
 }
 

@@ -8,11 +8,12 @@ use super::plan_files::LogNews;
 use super::prompt::{Prompt, Prompter};
 use super::run::{EngineError, Run};
 use super::session::Session;
-use crate::agent::{AgentReport, AttemptLog, Ending, LaunchRequest, Stop};
+use crate::agent::{AgentReport, AttemptLog, Ending, Fault, LaunchRequest, Stop};
 use crate::capture;
 use crate::decide::verdict;
-use crate::event::{EventKind, TaskRef};
+use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::Evidence;
+use crate::hooks::HookPoint;
 use crate::model::{Outcome, Task, TaskMetrics, Token};
 use crate::signals::{self, Completion, Signals};
 use crate::store::{AttemptStart, BreakerState, Claimed, Hand, UnfinishedAttempt};
@@ -20,6 +21,9 @@ use crate::store::{AttemptStart, BreakerState, Claimed, Hand, UnfinishedAttempt}
 impl Run<'_, '_> {
     /// Makes one attempt on a claimed task.
     pub(super) fn attempt(&mut self, claimed: Claimed, token: Token) -> Result<Step, EngineError> {
+        if let Some(reason) = self.task_budget_reached(&claimed.task.id)? {
+            return self.hand_over(&claimed, &token, &reason);
+        }
         self.sync_agents_md(Moment::Before)?;
         let prompt = self.context(&claimed)?;
         if let Some(reason) = &prompt.ask_human {
@@ -39,8 +43,15 @@ impl Run<'_, '_> {
             ..LogNews::default()
         };
         self.sync_plan_files(Some(&claimed.task.id), Hand::Person, &now_at)?;
+        let number = claimed.tries.recorded + 1;
+        let log_name = format!("{}-{number:03}-{}.jsonl", claimed.task.id, self.id);
+        let started = self.started_event(&claimed, &prompt, &log_name);
+        if let Some(stop) = self.hook_before(HookPoint::BeforeAttempt, &started)? {
+            self.engine.store.release(&claimed.task.id, &token)?;
+            return Ok(Step::Stop(stop));
+        }
         let tree_before = self.look_at_tree()?;
-        let (start, log) = self.begin(&claimed, &token, &prompt)?;
+        let (start, log) = self.begin(&claimed, &token, &prompt, &log_name, started)?;
         let mut session = self.call_agent(&claimed, &prompt, log)?;
         let signals = self.read_signals(&claimed, &session);
         // An agent that was told to stop with us has not failed by itself, whatever its exit code.
@@ -83,6 +94,7 @@ impl Run<'_, '_> {
             ));
         }
         let resets_at = resets_at(&session.report);
+        let used_up = session.stop == Stop::Budget;
         let finding = Finding {
             started_at: start.started_at.unwrap_or_else(|| self.engine.clock.now()),
             start,
@@ -99,12 +111,15 @@ impl Run<'_, '_> {
             tries: prompt.tries,
             own_work: false,
         };
+        let cost = self.cost(&finding);
         let metrics = self.store_finding(&claimed, &token, finding)?;
+        self.warn_of_unknown_cost(cost)?;
         self.sync_after(failed, learnt)?;
         let hand = Hand::Agent(Some(claimed.task.id.clone()));
         self.sync_plan_files(Some(&claimed.task.id), hand, &log)?;
         self.refresh_state()?;
         match self.next_step(&verdict, culprit, resets_at)? {
+            Step::Continue if used_up => self.after_budget(&claimed.task.id),
             Step::Continue if failed => self.after_failure(&claimed.task, &metrics),
             step => Ok(step),
         }
@@ -125,7 +140,8 @@ impl Run<'_, '_> {
             templates: &self.templates,
             project: self.engine.project,
             store: self.engine.store,
-            agent: self.engine.agent,
+            agent: self.agent(),
+            stands_in: self.team.stands_in(),
             settings: self.engine.settings,
             now: self.engine.clock.now(),
         };
@@ -153,32 +169,36 @@ impl Run<'_, '_> {
         Ok(Step::Continue)
     }
 
+    /// The event of an attempt that is about to begin.
+    fn started_event(&mut self, claimed: &Claimed, prompt: &Prompt, log_name: &str) -> RunEvent {
+        self.event(EventKind::AttemptStarted {
+            task: TaskRef::from(&claimed.task),
+            attempt: claimed.tries.counted + 1,
+            iteration: self.attempts + 1,
+            agent: self.agent().name().to_owned(),
+            choice: prompt.choice.clone(),
+            log_path: Some(log_path(log_name)),
+            learnings: prompt.learnings.clone(),
+        })
+    }
+
     fn begin(
         &mut self,
         claimed: &Claimed,
         token: &Token,
         prompt: &Prompt,
+        log_name: &str,
+        event: RunEvent,
     ) -> Result<(UnfinishedAttempt, AttemptLog), EngineError> {
         let number = claimed.tries.recorded + 1;
-        let log_name = format!("{}-{number:03}-{}.jsonl", claimed.task.id, self.id);
-        let log_path = format!("{}/logs/{log_name}", crate::project::RALPH_DIR);
         // Before the attempt begins: one that cannot be logged is not made.
-        let log = self.open_log(&log_name)?;
-        let event = self.event(EventKind::AttemptStarted {
-            task: TaskRef::from(&claimed.task),
-            attempt: claimed.tries.counted + 1,
-            iteration: self.attempts + 1,
-            agent: self.engine.agent.name().to_owned(),
-            choice: prompt.choice.clone(),
-            log_path: Some(log_path.clone()),
-            learnings: prompt.learnings.clone(),
-        });
+        let log = self.open_log(log_name)?;
         let start = AttemptStart {
             task_id: claimed.task.id.clone(),
             token: token.clone(),
             attempt_number: number,
             iteration: self.attempts + 1,
-            agent: self.engine.agent.name().to_owned(),
+            agent: self.agent().name().to_owned(),
             model: prompt.choice.model.clone(),
             rationale: prompt.choice.rationale.clone(),
             started_at: self.engine.clock.now(),
@@ -186,7 +206,7 @@ impl Run<'_, '_> {
                 .tree
                 .as_ref()
                 .and_then(|tree| tree.head().map(str::to_owned)),
-            log_path: Some(log_path),
+            log_path: Some(log_path(log_name)),
             work_dir: self.engine.work_tree.display().to_string(),
             learnings: prompt.learnings.clone(),
         };
@@ -224,7 +244,8 @@ impl Run<'_, '_> {
         prompt: &Prompt,
         log: AttemptLog,
     ) -> Result<Session, EngineError> {
-        let launch = self.engine.agent.launch(&LaunchRequest {
+        let budget_usd = self.rest_of_budgets(&claimed.task.id)?;
+        let launch = self.agent().launch(&LaunchRequest {
             task_id: &claimed.task.id,
             task_key: claimed.task.key.as_ref().map(|key| key.as_str()),
             attempt: claimed.tries.counted + 1,
@@ -235,9 +256,21 @@ impl Run<'_, '_> {
             rules: &prompt.rules,
             task_prompt: &prompt.task,
             is_root: rustix::process::getuid().is_root(),
-            budget_usd: None,
+            budget_usd,
         });
-        self.session(&claimed.task, &launch, log)
+        let mut session = self.session(&claimed.task, &launch, budget_usd, log)?;
+        // The agent minded the budget it was given.
+        let minded = matches!(
+            session.report.ending,
+            Ending::Faulted {
+                fault: Fault::Budget,
+                ..
+            }
+        );
+        if minded && budget_usd.is_some() && session.stop == Stop::Exited {
+            session.stop = Stop::Budget;
+        }
+        Ok(session)
     }
 
     fn read_signals(&self, claimed: &Claimed, session: &Session) -> Signals {
@@ -252,9 +285,14 @@ impl Run<'_, '_> {
         signals::Scope {
             task_id: task.id.as_str(),
             task_key: task.key.as_ref().map(|key| key.as_str()),
-            ladder: self.engine.agent.ladder(),
+            ladder: self.agent().ladder(),
         }
     }
+}
+
+/// Where a log is, below the project's root.
+fn log_path(name: &str) -> String {
+    format!("{}/logs/{name}", crate::project::RALPH_DIR)
 }
 
 /// When the limit that ended a session is over, where the service told.

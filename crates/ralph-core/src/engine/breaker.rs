@@ -3,7 +3,7 @@
 use super::run::{EngineError, Run, StopRun};
 use super::{OnOpen, PauseOn};
 use crate::analysis::{Analysis, Surroundings, analyse};
-use crate::event::{EventKind, TaskRef};
+use crate::event::{EventKind, TaskRef, WaitingFor};
 use crate::exit::RunExit;
 use crate::model::{Task, TaskMetrics};
 use crate::store::{BreakerState, Mark, Store, StoreError};
@@ -104,7 +104,7 @@ impl Run<'_, '_> {
     fn analyse(&self) -> Result<Analysis, EngineError> {
         let minutes = self.engine.settings.attempt_timeout.as_secs() / 60;
         let around = Surroundings {
-            ladder: self.engine.agent.ladder().to_vec(),
+            ladder: self.agent().ladder().to_vec(),
             attempt_timeout_minutes: minutes,
             recovery: self.engine.settings.recovery.enabled,
             ..Surroundings::default()
@@ -169,7 +169,7 @@ impl Run<'_, '_> {
                 let cooldown = self.engine.settings.breaker.cooldown;
                 let until = self.engine.clock.now().plus(cooldown);
                 let reason = "the circuit breaker to cool down".to_owned();
-                let stop = self.wait_until(until, reason)?;
+                let stop = self.wait_until(until, WaitingFor::Cooldown, reason)?;
                 if stop.is_none() {
                     self.probe()?;
                 }

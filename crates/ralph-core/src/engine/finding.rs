@@ -9,6 +9,7 @@ use crate::capture;
 use crate::decide::{FailedTry, Said, after_attempt, course};
 use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
+use crate::hooks::HookPoint;
 use crate::model::{
     Difficulty, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource, ModelChoice,
     NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp, Token,
@@ -193,6 +194,9 @@ impl Run<'_, '_> {
             self.attempts += 1;
         }
         self.engine.observer.event(&event);
+        if !capture.own_work {
+            self.hook_after(HookPoint::AfterAttempt, &event)?;
+        }
         for kind in mending.events {
             self.tell(kind)?;
         }
@@ -201,17 +205,10 @@ impl Run<'_, '_> {
     }
 
     /// What the agent said it cost, else what its tokens cost by the settings' prices, else unknown.
-    fn cost(&self, finding: &Finding) -> Option<f64> {
+    pub(super) fn cost(&self, finding: &Finding) -> Option<f64> {
         let agent = finding.agent.as_ref()?;
-        let price = || {
-            self.engine
-                .agent
-                .prices()
-                .get(finding.start.model.as_ref()?)
-        };
-        agent
-            .cost_usd
-            .or_else(|| price().and_then(|price| price.cost(&agent.usage)))
+        let model = finding.start.model.as_ref();
+        agent.cost_by(model.and_then(|model| self.agent().prices().get(model)))
     }
 
     /// What the attempt teaches about its model and its task; nothing, where it does not count.
@@ -228,7 +225,7 @@ impl Run<'_, '_> {
         for tag in finding.learnings.iter().flat_map(|learning| &learning.tags) {
             profile.add_text(tag);
         }
-        let agent = self.engine.agent;
+        let agent = self.agent();
         Some(Lesson {
             model: finding.start.model.clone()?,
             done: finding.verdict.outcome == Outcome::Done,

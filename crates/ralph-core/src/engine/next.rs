@@ -1,6 +1,8 @@
 //! Decide: what a verdict means for the run.
 
 use super::run::{EngineError, Run, StopRun};
+use super::team::OutOfOrder;
+use crate::decide::Out;
 use crate::evidence::Verdict;
 use crate::exit::RunExit;
 use crate::model::{ErrorType, FailureClass, Outcome};
@@ -39,18 +41,25 @@ impl Run<'_, '_> {
             FailureClass::RateLimit => return self.after_limit(resets_at),
             FailureClass::Service => return self.after_service_fault(&message),
             FailureClass::Setup => {
-                let mut stop = StopRun::new(RunExit::Error, message);
-                stop.hint = match culprit {
-                    Culprit::Agent => verdict.error_type.as_ref().map(|error| self.remedy(error)),
-                    Culprit::Gate => Some("shorten or mend the task's verify command".into()),
-                };
-                return Ok(Step::Stop(stop));
+                if culprit == Culprit::Gate {
+                    let mut stop = StopRun::new(RunExit::Error, message);
+                    stop.hint = Some("shorten or mend the task's verify command".into());
+                    return Ok(Step::Stop(stop));
+                }
+                let hint = verdict.error_type.as_ref().map(|error| self.remedy(error));
+                return self.out_of_order(OutOfOrder {
+                    how: Out::ForGood,
+                    why: message,
+                    hint,
+                });
             }
             // The loop sees the signal itself.
             FailureClass::Interruption | FailureClass::Lost | FailureClass::AgentFault => {}
         }
-        self.service_faults = 0;
-        self.limits_met = 0;
+        let member = self.team.current_mut();
+        member.service_faults = 0;
+        member.limits_met = 0;
+        member.limited_since = None;
         if verdict.abort {
             let reason = "the agent gave up on the whole run (<promise>FAILURE</promise>)";
             return Ok(Step::Stop(StopRun::new(RunExit::Aborted, reason)));
@@ -60,7 +69,7 @@ impl Run<'_, '_> {
 
     /// The one thing that mends a fault of the set-up.
     fn remedy(&self, error: &ErrorType) -> String {
-        let agent = self.engine.agent.name();
+        let agent = self.agent().name();
         match error {
             ErrorType::Auth => {
                 format!("log in to {agent} or set its API key, then `ralph run` again")

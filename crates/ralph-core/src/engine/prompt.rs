@@ -122,6 +122,8 @@ pub struct Prompter<'a> {
     pub store: &'a dyn Store,
     /// The agent.
     pub agent: &'a dyn Agent,
+    /// It stands in for another, whose models the settings and the tasks name.
+    pub stands_in: bool,
     /// The settings.
     pub settings: &'a RunSettings,
     /// Now: what was learnt lately matters a little more.
@@ -249,14 +251,16 @@ impl Prompter<'_> {
         course: &Course,
     ) -> Result<(Decision, TaskView), StoreError> {
         let strategy = self.settings.strategy;
+        let ladder = self.agent.ladder();
+        let meant = |model: &&str| !self.stands_in || ladder.iter().any(|rung| rung == model);
         let bare = ModelQuestion {
             agent: self.agent.name(),
-            ladder: self.agent.ladder(),
+            ladder,
             strategy,
-            forced: self.settings.forced_model.as_deref(),
+            forced: self.settings.forced_model.as_deref().filter(meant),
             hinted: metrics.next_model.as_deref(),
-            of_task: task.model.as_deref(),
-            configured: self.settings.model.as_deref(),
+            of_task: task.model.as_deref().filter(meant),
+            configured: self.settings.model.as_deref().filter(meant),
             planning: is_planning(&task.title),
             difficulty: metrics.difficulty,
             attempts,

@@ -24,8 +24,8 @@ pub struct Recovery<'a> {
     pub store: &'a mut dyn Store,
     /// Who lives.
     pub host: &'a dyn Host,
-    /// Whose parser understands the logs, where it is the same agent.
-    pub agent: Option<&'a dyn Agent>,
+    /// Whose logs can be read.
+    pub agents: &'a [&'a dyn Agent],
     /// What a lost try does to its task.
     pub policy: &'a Policy,
     /// Failures in a row, over all tasks, that may open the breaker.
@@ -145,7 +145,7 @@ impl Recovery<'_> {
             message: Some("Ralph died during the attempt".into()),
             started_at,
             ended_at: last_sign.unwrap_or(started_at).max(started_at),
-            cost_usd: said.as_ref().and_then(|said| said.cost_usd),
+            cost_usd: said.as_ref().and_then(|said| self.cost(claim, said)),
             usage: said.as_ref().map(|said| said.usage).unwrap_or_default(),
             session_id: said.as_ref().and_then(|said| said.session_id.clone()),
             agent_model: said.as_ref().and_then(|said| said.model.clone()),
@@ -181,6 +181,19 @@ impl Recovery<'_> {
         })
     }
 
+    /// What a lost try cost, as far as its log tells.
+    fn cost(&self, claim: &Claim, said: &AgentReport) -> Option<f64> {
+        let model = claim.attempt.model.as_deref()?;
+        let prices = self.agent_of(claim)?.prices();
+        said.cost_by(prices.get(model))
+    }
+
+    fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {
+        let name = claim.attempt.agent.as_deref()?;
+        let own = |agent: &&&dyn Agent| agent.name() == name;
+        self.agents.iter().find(own).copied()
+    }
+
     /// What the log of a lost try says, and when it was last written to.
     fn read_lost_log(&self, claim: &Claim) -> (Option<AgentReport>, Option<Timestamp>) {
         let Some(path) = &claim.attempt.log_path else {
@@ -191,9 +204,7 @@ impl Recovery<'_> {
             .and_then(|meta| meta.modified())
             .ok()
             .map(Timestamp::from);
-        let agent = self
-            .agent
-            .filter(|agent| claim.attempt.agent.as_deref() == Some(agent.name()));
+        let agent = self.agent_of(claim);
         let said = agent.and_then(|agent| read_log(&path, agent.parser()).ok());
         (said, written)
     }
@@ -218,7 +229,7 @@ impl Run<'_, '_> {
             project: self.engine.project,
             store: self.engine.store,
             host: self.engine.host,
-            agent: Some(self.engine.agent),
+            agents: self.engine.known,
             policy: &self.engine.settings.policy,
             breaker_threshold: self.engine.settings.breaker.threshold,
             now,

@@ -8,13 +8,15 @@ use std::time::Duration;
 use super::agents_md::Moment;
 use super::breaker::Attendant;
 use super::next::Step;
+use super::team::Team;
 use super::{PromptError, RunSettings, Templates};
 use crate::agent::{Agent, Guard, Interrupt};
 use crate::clock::Clock;
-use crate::decide::{Outlook, outlook};
+use crate::decide::{Budget, Outlook, outlook};
 use crate::event::{EventKind, Observer, RunEvent, WORKER};
 use crate::exit::RunExit;
 use crate::git::{Git, Snapshot};
+use crate::hooks::HookPoint;
 use crate::host::Host;
 use crate::import::{PROGRESS_MD, STATE_JSON};
 use crate::model::{RunId, TaskId, Timestamp, Token};
@@ -71,6 +73,8 @@ pub(super) struct StopRun {
     pub exit: RunExit,
     pub reason: String,
     pub hint: Option<String>,
+    /// The budget that was used up, if that is why.
+    pub budget: Option<Budget>,
 }
 
 impl StopRun {
@@ -79,6 +83,7 @@ impl StopRun {
             exit,
             reason: reason.into(),
             hint: None,
+            budget: None,
         }
     }
 }
@@ -93,6 +98,10 @@ pub struct Engine<'a> {
     pub store: &'a mut dyn Store,
     /// The agent.
     pub agent: &'a dyn Agent,
+    /// Who stands in for it where it is limited or out of order, in order.
+    pub fallback: &'a [&'a dyn Agent],
+    /// Every agent whose logs can be read.
+    pub known: &'a [&'a dyn Agent],
     /// How the run is to be done.
     pub settings: &'a RunSettings,
     /// The settings as recorded with the run.
@@ -111,6 +120,8 @@ pub struct Engine<'a> {
     pub interrupt: Interrupt,
     /// How a guard is started, that ends the run's agents should this process die; none for no guard.
     pub guard_command: Vec<OsString>,
+    /// Where the run prints, where nobody looks on.
+    pub output: Option<String>,
 }
 
 /// A run under way.
@@ -122,12 +133,15 @@ pub(super) struct Run<'e, 'a> {
     /// The tree as the last attempt left it, so that one look at git per attempt is enough.
     pub tree: Option<Snapshot>,
     pub started_at: Timestamp,
+    /// How it began; the hook before a run reads it.
+    pub started: Option<RunEvent>,
     /// Counted attempts so far.
     pub attempts: u32,
-    /// Faults of the service in a row.
-    pub service_faults: u32,
-    /// Usage limits in a row.
-    pub limits_met: u32,
+    /// The agents and how they fare.
+    pub team: Team<'a>,
+    /// Budgets whose near end was told.
+    pub warned: Vec<Budget>,
+    pub unknown_cost_told: bool,
     pub last_heartbeat: Timestamp,
     pub interrupt_told: bool,
     pub templates: Templates,
@@ -198,6 +212,7 @@ impl<'e, 'a> Run<'e, 'a> {
         }
         let git = Git::discover(engine.work_tree).map(|git| git.without(own));
         let templates = Templates::load(engine.project)?;
+        let team = Team::new(engine.agent, engine.fallback);
         let mut run = Self {
             engine,
             id,
@@ -205,9 +220,11 @@ impl<'e, 'a> Run<'e, 'a> {
             git,
             tree: None,
             started_at: now,
+            started: None,
             attempts: 0,
-            service_faults: 0,
-            limits_met: 0,
+            team,
+            warned: Vec::new(),
+            unknown_cost_told: false,
             last_heartbeat: now,
             interrupt_told: false,
             templates,
@@ -235,10 +252,12 @@ impl<'e, 'a> Run<'e, 'a> {
             started_at: now,
             owner: run.owner.clone(),
             settings: run.engine.settings_json.clone(),
+            output: run.engine.output.clone(),
         };
         run.engine.store.start_run(&new, &event)?;
         run.engine.observer.event(&event);
         run.post_guard()?;
+        run.started = Some(event);
         Ok(run)
     }
 
@@ -259,6 +278,11 @@ impl<'e, 'a> Run<'e, 'a> {
 
     /// The loop: claim, attempt, decide, again.
     fn go(&mut self) -> Result<StopRun, EngineError> {
+        if let Some(event) = self.started.take()
+            && let Some(stop) = self.hook_before(HookPoint::BeforeRun, &event)?
+        {
+            return Ok(stop);
+        }
         self.recover_lost()?;
         self.open_plan_files()?;
         self.probe()?;
@@ -269,10 +293,13 @@ impl<'e, 'a> Run<'e, 'a> {
             if let Some(stop) = self.must_stop()? {
                 return Ok(stop);
             }
+            if let Some(stop) = self.mind_pause()? {
+                return Ok(stop);
+            }
             if let Some(stop) = self.mind_breaker(None)? {
                 return Ok(stop);
             }
-            if let Some(stop) = self.wait_for_agent()? {
+            if let Some(stop) = self.choose_agent()? {
                 return Ok(stop);
             }
             let Some((claimed, token)) = self.claim(Purpose::Attempt)? else {
@@ -306,22 +333,15 @@ impl<'e, 'a> Run<'e, 'a> {
         }
     }
 
-    /// Signals and limits.
+    /// Signals, requests, limits and budgets.
     pub(super) fn must_stop(&mut self) -> Result<Option<StopRun>, EngineError> {
-        let stop = self.signal_or_limit();
-        if stop.is_some() {
-            return Ok(stop);
+        if let Some(stop) = self.signal_or_limit() {
+            return Ok(Some(stop));
         }
-        let Some(most) = self.engine.settings.max_cost_usd else {
-            return Ok(None);
-        };
-        let spent = self.engine.store.run_rates(&self.id)?.cost_usd;
-        Ok((spent >= most).then(|| {
-            StopRun::new(
-                RunExit::Limit,
-                format!("the cost limit of ${most} was reached (${spent:.2})"),
-            )
-        }))
+        if let Some(stop) = self.asked_to_stop()? {
+            return Ok(Some(stop));
+        }
+        self.mind_budgets()
     }
 
     fn signal_or_limit(&self) -> Option<StopRun> {
@@ -334,10 +354,6 @@ impl<'e, 'a> Run<'e, 'a> {
             let plural = if limit == 1 { "" } else { "s" };
             let reason = format!("the limit of {limit} attempt{plural} was reached");
             return Some(StopRun::new(RunExit::Limit, reason));
-        }
-        let elapsed = self.engine.clock.now().since(self.started_at);
-        if settings.max_duration.is_some_and(|most| elapsed >= most) {
-            return Some(StopRun::new(RunExit::Limit, "the time limit was reached"));
         }
         None
     }
@@ -423,6 +439,8 @@ impl<'e, 'a> Run<'e, 'a> {
             exit_code: i32::from(stop.exit.code()),
             outcome: stop.exit.word().to_owned(),
             reason: stop.reason.clone(),
+            hint: stop.hint.clone(),
+            budget: stop.budget,
             attempts: rates.counted,
             done: rates.done,
             cost_usd: rates.cost_usd,
@@ -438,6 +456,7 @@ impl<'e, 'a> Run<'e, 'a> {
         self.engine.store.end_run(&end, &event)?;
         self.write_state_as(&stop.reason, None)?;
         self.engine.observer.event(&event);
+        self.hook_after(HookPoint::AfterRun, &event)?;
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }

@@ -30,6 +30,7 @@ impl Run<'_, '_> {
         &mut self,
         task: &Task,
         launch: &Launch,
+        budget_usd: Option<f64>,
         log: AttemptLog,
     ) -> Result<Session, EngineError> {
         let settings = self.engine.settings;
@@ -39,7 +40,7 @@ impl Run<'_, '_> {
             grace: settings.grace,
         };
         let interrupt = self.engine.interrupt.clone();
-        let parser = self.engine.agent.parser();
+        let parser = self.agent().parser();
         let mut live = Live {
             run: self,
             task,
@@ -50,6 +51,7 @@ impl Run<'_, '_> {
             concluded: false,
             group: None,
             guarded: false,
+            budget_usd,
         };
         let ended = match agent::run(launch, &limits, &interrupt, &mut live) {
             Ok(ended) => ended,
@@ -136,6 +138,8 @@ struct Live<'r, 'e, 'a, 't> {
     /// The agent's process group and its start, until the guard knows of it.
     group: Option<(Pid, Instant)>,
     guarded: bool,
+    /// What the session may cost.
+    budget_usd: Option<f64>,
 }
 
 impl Watch for Live<'_, '_, '_, '_> {
@@ -186,5 +190,12 @@ impl Watch for Live<'_, '_, '_, '_> {
 
     fn concluded(&self) -> bool {
         self.concluded
+    }
+
+    fn is_over_budget(&self) -> bool {
+        match (self.parser.cost_so_far(), self.budget_usd) {
+            (Some(cost), Some(budget)) => cost > budget && !self.concluded,
+            _ => false,
+        }
     }
 }

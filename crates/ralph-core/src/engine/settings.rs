@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::adaptive::DEFAULT_VALUE_USD;
 use crate::context::Limits;
-use crate::decide::Policy;
+use crate::decide::{Budgets, Policy};
+use crate::hooks::Hooks;
 use crate::model::Strategy;
 use crate::store::Scope;
 
@@ -18,10 +19,8 @@ pub struct RunSettings {
     pub scope: Scope,
     /// How many attempts it may make.
     pub limit: Option<u32>,
-    /// How long it may take; the attempt under way is finished.
-    pub max_duration: Option<Duration>,
-    /// What it may cost; no attempt starts above it.
-    pub max_cost_usd: Option<f64>,
+    /// What may be spent; the attempt under way is finished.
+    pub budgets: Budgets,
     /// Thresholds of the escalation.
     pub policy: Policy,
     /// How models are chosen.
@@ -44,6 +43,8 @@ pub struct RunSettings {
     pub idle_timeout: Option<Duration>,
     /// How long processes have after TERM.
     pub grace: Duration,
+    /// The project's own commands around runs and attempts.
+    pub hooks: Hooks,
     /// Gates.
     pub gate: GateSettings,
     /// How often a failing service is tried again.
@@ -52,6 +53,8 @@ pub struct RunSettings {
     pub backoff: Duration,
     /// The longest such wait.
     pub backoff_cap: Duration,
+    /// How long usage limits are waited for; none for not at all.
+    pub max_wait: Option<Duration>,
     /// Fix tasks for failed ones.
     pub recovery: RecoverySettings,
     /// The same for tasks of specs whose state file says otherwise, by the path of their tasks.
@@ -137,8 +140,7 @@ impl Default for RunSettings {
         Self {
             scope: Scope::All,
             limit: None,
-            max_duration: None,
-            max_cost_usd: None,
+            budgets: Budgets::default(),
             policy: Policy::default(),
             strategy: Strategy::default(),
             forced_model: None,
@@ -150,6 +152,7 @@ impl Default for RunSettings {
             attempt_timeout: Duration::from_secs(30 * 60),
             idle_timeout: Some(Duration::from_secs(10 * 60)),
             grace: Duration::from_secs(5),
+            hooks: Hooks::default(),
             gate: GateSettings {
                 enabled: true,
                 verify: None,
@@ -160,6 +163,7 @@ impl Default for RunSettings {
             service_retries: 4,
             backoff: Duration::from_secs(2),
             backoff_cap: Duration::from_secs(5 * 60),
+            max_wait: Some(Duration::from_secs(24 * 3600)),
             recovery: RecoverySettings::default(),
             recovery_by_spec: HashMap::new(),
             memory: Limits::default(),

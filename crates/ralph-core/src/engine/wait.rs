@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::next::Step;
 use super::run::{EngineError, Run, StopRun};
-use crate::decide::backoff;
-use crate::event::EventKind;
+use super::team::OutOfOrder;
+use crate::decide::{Out, backoff};
+use crate::event::{EventKind, WaitingFor};
 use crate::exit::RunExit;
 use crate::model::{ErrorType, Timestamp};
-use crate::store::BreakerState;
+use crate::store::{AgentLimit, BreakerState};
 
 /// How long a wait goes on without looking for signals.
 const NAP: Duration = Duration::from_millis(100);
@@ -18,19 +19,6 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(8 * 24 * 3600);
 const LOOK_AT_OTHERS: Duration = Duration::from_millis(300);
 
 impl Run<'_, '_> {
-    /// A limit of the agent's that an earlier attempt or run met is waited out before anything is claimed.
-    pub(super) fn wait_for_agent(&mut self) -> Result<Option<StopRun>, EngineError> {
-        let agent = self.engine.agent.name();
-        let Some(until) = self.engine.store.agent_limit(agent)? else {
-            return Ok(None);
-        };
-        if until <= self.engine.clock.now() {
-            return Ok(None);
-        }
-        let reason = format!("the usage limit of {agent}");
-        self.wait_until(until, reason)
-    }
-
     /// Nothing can be claimed: wait for other runs whose work matters, else say why nothing can be run.
     pub(super) fn wait_for_others(&mut self) -> Result<Option<StopRun>, EngineError> {
         let mut told = false;
@@ -65,6 +53,7 @@ impl Run<'_, '_> {
                 let names: Vec<&str> = outlook.under_way.iter().map(|id| id.as_str()).collect();
                 let reason = format!("another run, which works on {}", names.join(", "));
                 self.tell(EventKind::Waiting {
+                    waiting_for: WaitingFor::OtherRun,
                     reason,
                     until: None,
                 })?;
@@ -78,37 +67,46 @@ impl Run<'_, '_> {
 
     /// After a usage limit: remember it, so that no run asks too early.
     pub(super) fn after_limit(&mut self, resets_at: Option<i64>) -> Result<Step, EngineError> {
-        self.limits_met += 1;
-        self.service_faults = 0;
         let now = self.engine.clock.now();
-        let wait = self.next_backoff(self.limits_met);
+        let member = self.team.current_mut();
+        member.limits_met += 1;
+        member.service_faults = 0;
+        member.limited_since.get_or_insert(now);
+        let met = member.limits_met;
+        let wait = self.next_backoff(met);
         let until = match resets_at.map(Timestamp::from_secs) {
             Some(reset) if reset > now && reset.since(now) <= LONGEST_LIMIT => reset,
             // No time given, one that has passed and did not help, or one that cannot be meant.
             _ => now.plus(wait),
         };
-        let agent = self.engine.agent.name();
+        let limit = AgentLimit {
+            until,
+            met_at: Some(now),
+        };
+        let agent = self.agent().name();
         self.engine
             .store
-            .set_agent_limit(agent, until, ErrorType::RateLimit.as_str())?;
+            .set_agent_limit(agent, &limit, ErrorType::RateLimit.as_str())?;
         Ok(Step::Continue)
     }
 
     /// After a fault of the service: back off, but not for ever.
     pub(super) fn after_service_fault(&mut self, message: &str) -> Result<Step, EngineError> {
-        self.service_faults += 1;
-        let most = self.engine.settings.service_retries;
-        if self.service_faults > most {
-            let tries = self.service_faults;
-            let reason =
-                format!("the agent's service failed {tries} times in a row; last: {message}");
-            let mut stop = StopRun::new(RunExit::Error, reason);
-            stop.hint = Some("try `ralph run` again when the service is well".into());
-            return Ok(Step::Stop(stop));
+        let member = self.team.current_mut();
+        member.service_faults += 1;
+        let faults = member.service_faults;
+        if faults > self.engine.settings.service_retries {
+            let rest = self.engine.settings.backoff_cap;
+            return self.out_of_order(OutOfOrder {
+                how: Out::Until(self.engine.clock.now().plus(rest)),
+                why: format!("the agent's service failed {faults} times in a row; last: {message}"),
+                hint: Some("try `ralph run` again when the service is well".into()),
+            });
         }
-        let wait = self.next_backoff(self.service_faults);
+        let wait = self.next_backoff(faults);
         let until = self.engine.clock.now().plus(wait);
-        let stopped = self.wait_until(until, format!("the agent's service ({message})"))?;
+        let reason = format!("the agent's service ({message})");
+        let stopped = self.wait_until(until, WaitingFor::Service, reason)?;
         Ok(stopped.map_or(Step::Continue, Step::Stop))
     }
 
@@ -118,27 +116,35 @@ impl Run<'_, '_> {
         backoff(settings.backoff, failures, settings.backoff_cap, jitter)
     }
 
-    /// Waits by the wall clock, so that a machine that slept does not wait longer.
+    /// Waits until the clock shows a time. A machine that slept does not wait longer, and neither does one whose clock was
+    /// set back.
     pub(super) fn wait_until(
         &mut self,
         until: Timestamp,
+        waiting_for: WaitingFor,
         reason: String,
     ) -> Result<Option<StopRun>, EngineError> {
         self.tell(EventKind::Waiting {
+            waiting_for,
             reason,
             until: Some(until),
         })?;
         // Somebody may edit files meanwhile.
         self.tree = None;
+        let began = self.engine.clock.steady();
+        let planned = until.since(self.engine.clock.now());
         loop {
-            let now = self.engine.clock.now();
-            if now >= until {
+            let waited = self.engine.clock.steady().saturating_sub(began);
+            let left = until.since(self.engine.clock.now());
+            let left = left.min(planned.saturating_sub(waited));
+            if left.is_zero() {
+                self.show(EventKind::WaitOver);
                 return Ok(None);
             }
             if let Some(stop) = self.must_stop()? {
                 return Ok(Some(stop));
             }
-            self.engine.clock.sleep(NAP.min(until.since(now)));
+            self.engine.clock.sleep(NAP.min(left));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! second engine can stand beside SQLite: it implements these traits and passes the same tests.
 
 mod agents_md;
+mod control;
 mod experience;
 mod learnings;
 mod records;
@@ -12,6 +13,7 @@ mod sqlite;
 use std::path::PathBuf;
 
 pub use agents_md::*;
+pub use control::*;
 pub use experience::*;
 pub use learnings::*;
 pub use records::*;
@@ -229,10 +231,6 @@ pub trait RunStore {
     fn close_breaker(&mut self, now: Timestamp) -> Result<()>;
     /// Writes events that belong to no other transaction.
     fn append_events(&mut self, events: &[RunEvent]) -> Result<()>;
-    /// Until when an agent is limited, if it is.
-    fn agent_limit(&self, agent: &str) -> Result<Option<Timestamp>>;
-    /// Remembers until when an agent is limited.
-    fn set_agent_limit(&mut self, agent: &str, until: Timestamp, reason: &str) -> Result<()>;
 }
 
 /// What was recorded.
@@ -271,6 +269,7 @@ pub trait HistoryStore {
 pub trait Store:
     PlanStore
     + RunStore
+    + ControlStore
     + HistoryStore
     + LearningStore
     + ExperienceStore
@@ -284,6 +283,7 @@ pub trait Store:
 impl<T> Store for T where
     T: PlanStore
         + RunStore
+        + ControlStore
         + HistoryStore
         + LearningStore
         + ExperienceStore

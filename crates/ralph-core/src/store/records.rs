@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Lesson, NewFix, PlanChange, RecoveryEnd};
+use super::{Lesson, NewFix, PlanChange, RecoveryEnd, RunRequest};
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
@@ -156,6 +156,8 @@ pub struct NewRun {
     pub owner: Owner,
     /// Its settings as JSON.
     pub settings: String,
+    /// Where it prints, where nobody looks on.
+    pub output: Option<String>,
 }
 
 /// A run's end.
@@ -193,6 +195,10 @@ pub struct RunRow {
     pub done: u64,
     /// What it cost, as far as known.
     pub cost_usd: f64,
+    /// What a person asked it to do.
+    pub request: Option<RunRequest>,
+    /// Where it prints, where nobody looks on.
+    pub output: Option<String>,
 }
 
 /// Attempts of one run.

@@ -60,6 +60,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         project: &workspace.project,
         store: &workspace.store,
         agent: agent.as_ref(),
+        stands_in: false,
         settings: &run_settings,
         now: now(),
     };

@@ -9,7 +9,7 @@ use super::keys::nearest;
 use super::load::suggest;
 use crate::command_error::CommandError;
 
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "kind",
     "command",
     "models",
@@ -18,6 +18,7 @@ const FIELDS: [&str; 8] = [
     "skip_permissions",
     "args",
     "price",
+    "fallback",
 ];
 const FORMATS: [(&str, OutputFormat); 5] = [
     ("text", OutputFormat::Text),
@@ -34,6 +35,8 @@ pub struct AgentSettings {
     pub kind: AgentKind,
     /// The rest.
     pub setup: Setup,
+    /// Who stands in for it, unless `[run] fallback` says otherwise.
+    pub fallback: Vec<String>,
 }
 
 /// The agents that need no settings.
@@ -57,6 +60,7 @@ fn plain(kind: AgentKind, name: &str) -> AgentSettings {
             skip_permissions: true,
             ..Setup::default()
         },
+        fallback: Vec::new(),
     }
 }
 
@@ -87,6 +91,9 @@ pub(super) fn read(
         match field {
             "kind" => {}
             "price" => setup.prices = prices(&place, item)?,
+            "fallback" => {
+                agent.fallback = list(item).ok_or_else(|| wrong(field, "a list of agents"))?;
+            }
             "command" => {
                 setup.command = words(item)
                     .filter(|words| words.first().is_some_and(|program| !program.is_empty()))

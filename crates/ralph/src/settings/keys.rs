@@ -19,6 +19,10 @@ pub enum Kind {
     FlagOrPath,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A list of names.
+    Words,
+    /// A list of some of these words.
+    Choices(&'static [&'static str]),
 }
 
 /// Whether a setting does something yet.
@@ -92,6 +96,13 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "run",
+        "fallback",
+        Kind::Words,
+        "",
+        "Agents that stand in, in this order, where the agent is limited or out of order.",
+    ),
+    key(
+        "run",
         "strategy",
         Kind::Choice(&[
             "fixed",
@@ -130,6 +141,27 @@ pub const KEYS: &[Key] = &[
         Kind::Number,
         "",
         "What one run may cost; no attempt starts above it.",
+    ),
+    key(
+        "run",
+        "max_cost_usd_per_task",
+        Kind::Number,
+        "",
+        "What one task may cost, over all runs; then it waits for a human.",
+    ),
+    key(
+        "run",
+        "max_cost_usd_per_day",
+        Kind::Number,
+        "",
+        "What all runs of one day (UTC) may cost.",
+    ),
+    key(
+        "run",
+        "max_minutes_per_task",
+        Kind::Number,
+        "",
+        "How long agents may work on one task, over all runs; then it waits for a human.",
     ),
     key(
         "run",
@@ -200,6 +232,13 @@ pub const KEYS: &[Key] = &[
         Kind::Duration,
         "5m",
         "The longest such wait.",
+    ),
+    key(
+        "run",
+        "max_wait",
+        Kind::Duration,
+        "24h",
+        "How long the end of a usage limit is waited for; 0 for not at all.",
     ),
     key(
         "run",
@@ -322,53 +361,123 @@ pub const KEYS: &[Key] = &[
     ),
     later("git", "branch", Kind::Text, "", "The branch to work on."),
     later(
+        "git",
+        "on_dirty",
+        Kind::Choice(&["continue", "refuse"]),
+        "continue",
+        "What a run that commits or rolls back does where files are changed and uncommitted at its start.",
+    ),
+    key(
+        "notify",
+        "on",
+        Kind::Choices(&["done", "blocked", "breaker", "limit", "budget", "error"]),
+        "done, blocked, breaker, limit, budget, error",
+        "What a person is told of.",
+    ),
+    key(
         "notify",
         "webhook",
         Kind::Text,
         "",
-        "Where events are posted as JSON.",
+        "Where notices are posted as JSON.",
     ),
-    later(
+    key(
+        "notify",
+        "webhook_secret",
+        Kind::Text,
+        "",
+        "What posts are signed with (HMAC-SHA256).",
+    ),
+    key(
+        "notify",
+        "webhook_timeout",
+        Kind::Duration,
+        "10s",
+        "How long one post may take.",
+    ),
+    key(
+        "notify",
+        "webhook_retries",
+        Kind::CountOrZero,
+        "3",
+        "How often a post that failed is tried again.",
+    ),
+    key(
         "notify",
         "command",
         Kind::Text,
         "",
-        "A command that gets events as JSON.",
+        "A command that gets each notice as JSON on its standard input.",
     ),
-    later(
+    key(
         "notify",
         "bell",
         Kind::Flag,
         "false",
         "Whether the terminal rings.",
     ),
-    later(
+    key(
+        "notify",
+        "desktop",
+        Kind::Flag,
+        "false",
+        "Whether the desktop shows notices, where there is one.",
+    ),
+    key(
         "hooks",
         "before_run",
         Kind::Text,
         "",
-        "A command before a run.",
+        "A command before a run, with the event as JSON on its standard input.",
     ),
-    later(
+    key(
         "hooks",
         "before_attempt",
         Kind::Text,
         "",
         "A command before an attempt.",
     ),
-    later(
+    key(
         "hooks",
         "after_attempt",
         Kind::Text,
         "",
         "A command after an attempt.",
     ),
-    later(
+    key(
         "hooks",
         "after_run",
         Kind::Text,
         "",
         "A command after a run.",
+    ),
+    key(
+        "hooks",
+        "timeout",
+        Kind::Duration,
+        "1m",
+        "How long a hook may take.",
+    ),
+    key(
+        "hooks",
+        "veto",
+        Kind::Flag,
+        "true",
+        "Whether a before_… hook that fails stops the run.",
+    ),
+    key(
+        "logs",
+        "keep_days",
+        Kind::CountOrZero,
+        "30",
+        "How long raw logs are kept; 0 for ever.",
+    ),
+    key(
+        "logs",
+        "max_mb",
+        Kind::CountOrZero,
+        "1024",
+        "How much room raw logs may take; the oldest go first. 0 for any.",
     ),
 ];
 

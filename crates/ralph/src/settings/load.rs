@@ -178,6 +178,14 @@ fn from_item(key: &Key, item: &Item) -> Result<Value, String> {
     if let Some(n) = item.as_float() {
         return from_text(key, &n.to_string());
     }
+    if let Some(words) = item.as_array() {
+        let words = words.iter().map(|word| word.as_str().map(str::trim));
+        let words: Option<Vec<&str>> = words.collect();
+        return match (words, key.kind) {
+            (Some(words), Kind::Words | Kind::Choices(_)) => from_text(key, &words.join(",")),
+            _ => Err(expected(key.kind)),
+        };
+    }
     match item.as_bool() {
         Some(flag) => from_text(key, &flag.to_string()),
         None => Err(expected(key.kind)),
@@ -205,14 +213,39 @@ pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
         }
         Kind::Duration => duration::parse(text).map(Value::Duration).ok_or_else(wrong),
         Kind::Flag => text.parse().map(Value::Flag).map_err(|_| wrong()),
+        Kind::Words => Ok(Value::List(list(text))),
+        Kind::Choices(words) => {
+            let chosen = list(text);
+            let known = |word: &String| words.contains(&word.as_str());
+            match chosen.iter().find(|word| !known(word)) {
+                None => Ok(Value::List(chosen)),
+                Some(word) => Err(format!(
+                    "`{word}` is not one of {}{}",
+                    words.join(", "),
+                    did_you_mean(word, words)
+                )),
+            }
+        }
         Kind::Choice(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
-        Kind::Choice(words) => {
-            let hint = keys::nearest(text, words.iter().copied())
-                .map(|word| format!("; did you mean `{word}`?"))
-                .unwrap_or_default();
-            Err(format!("{}{hint}", wrong()))
+        Kind::Choice(words) => Err(format!("{}{}", wrong(), did_you_mean(text, words))),
+    }
+}
+
+fn did_you_mean(text: &str, words: &[&str]) -> String {
+    let nearest = keys::nearest(text, words.iter().copied());
+    let hint = nearest.map(|word| format!("; did you mean `{word}`?"));
+    hint.unwrap_or_default()
+}
+
+/// The words of a list, each once.
+fn list(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(',').map(str::trim) {
+        if !word.is_empty() && !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
         }
     }
+    words
 }
 
 fn expected(kind: Kind) -> String {
@@ -228,6 +261,8 @@ fn expected(kind: Kind) -> String {
                 .into()
         }
         Kind::Choice(words) => format!("one of {}", words.join(", ")),
+        Kind::Words => "a list such as [\"a\", \"b\"]".into(),
+        Kind::Choices(words) => format!("a list of some of {}", words.join(", ")),
     }
 }
 

@@ -55,6 +55,8 @@ pub enum Value {
     Duration(Duration),
     /// A flag.
     Flag(bool),
+    /// A list of words.
+    List(Vec<String>),
 }
 
 impl std::fmt::Display for Value {
@@ -65,6 +67,7 @@ impl std::fmt::Display for Value {
             Self::Number(n) => write!(f, "{n}"),
             Self::Duration(duration) => f.write_str(&duration::show(*duration)),
             Self::Flag(flag) => write!(f, "{flag}"),
+            Self::List(words) => f.write_str(&words.join(", ")),
         }
     }
 }
@@ -153,6 +156,14 @@ impl Settings {
         match self.get(section, name) {
             Some(Value::Text(text)) if !text.is_empty() => Some(text),
             _ => None,
+        }
+    }
+
+    /// A list of words.
+    pub fn list(&self, section: &'static str, name: &'static str) -> &[String] {
+        match self.get(section, name) {
+            Some(Value::List(words)) => words,
+            _ => &[],
         }
     }
 

@@ -83,7 +83,12 @@ pub fn line(event: &RunEvent) -> Option<String> {
             YELLOW,
             format_args!("! {} its gate is flaky: failed, then passed", task.name()),
         )),
-        EventKind::Waiting { reason, until } => {
+        EventKind::AgentChanged { agent, instead_of } => Some(paint(
+            YELLOW,
+            format_args!("~ {agent} goes on in place of {instead_of}"),
+        )),
+        EventKind::BudgetNear { message, .. } => Some(paint(YELLOW, format_args!("! {message}"))),
+        EventKind::Waiting { reason, until, .. } => {
             let until = until
                 .map(|until| format!(" until {until}"))
                 .unwrap_or_default();
@@ -124,6 +129,10 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 "{path} was changed: {added} added, {updated} updated, {finished} ticked off, {removed} no longer in it"
             ),
         )),
+        EventKind::HookFailed { hook, message } => Some(paint(
+            YELLOW,
+            format_args!("! the hook {} {message}", hook.name()),
+        )),
         EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::LearningsTidied { merged, pruned } => Some(paint(DIM, tidied(merged, pruned))),
         EventKind::Interrupted { signal } => {
@@ -135,6 +144,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         | EventKind::GateStarted { .. }
         | EventKind::GateFinished { .. }
         | EventKind::Progress { .. }
+        | EventKind::WaitOver
         | EventKind::RunFinished { .. } => None,
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn fault(evidence: &Evidence) -> Fault {
         .as_deref()
         .is_some_and(|subtype| subtype.starts_with("error_"));
     if ended_itself && evidence.answer.status.is_none() {
-        return Fault::Crash;
+        let budget = evidence.subtype.as_deref() == Some("error_max_budget_usd");
+        return if budget { Fault::Budget } else { Fault::Crash };
     }
     if evidence.stop_reason.as_deref() == Some("refusal") {
         return Fault::Crash;
@@ -296,7 +297,11 @@ mod tests {
                 subtype: Some(subtype.into()),
                 ..refusal.clone()
             };
-            assert_eq!(fault(&own), Fault::Crash, "{subtype}");
+            let expected = match subtype {
+                "error_max_budget_usd" => Fault::Budget,
+                _ => Fault::Crash,
+            };
+            assert_eq!(fault(&own), expected, "{subtype}");
         }
     }
 }

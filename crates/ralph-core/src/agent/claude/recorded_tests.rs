@@ -25,7 +25,7 @@ const RECORDED: [(&str, Exit, Fault); 25] = [
         Fault::Overloaded,
     ),
     ("err529-retries2", Exit::Code(1), Fault::Overloaded),
-    ("max-budget", Exit::Code(1), Fault::Crash),
+    ("max-budget", Exit::Code(1), Fault::Budget),
     ("max-tokens", Exit::Code(1), Fault::Crash),
     ("max-turns", Exit::Code(1), Fault::Crash),
     ("no-key", Exit::Code(1), Fault::Auth),

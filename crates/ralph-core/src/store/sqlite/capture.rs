@@ -3,8 +3,8 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    Refusal, agents_md, breaker, claims, experience, fixes, learnings, plan_changes, rows, runs,
-    status,
+    Refusal, agents_md, breaker, claims, control, experience, fixes, learnings, plan_changes, rows,
+    runs, status,
 };
 use crate::model::{Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
@@ -221,7 +221,10 @@ fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
         capture.outcome == Outcome::Done,
         capture.cost_usd.unwrap_or(0.0),
     ])?;
-    Ok(())
+    match capture.cost_usd {
+        Some(cost) => control::spend(tx, capture.ended_at, cost),
+        None => Ok(()),
+    }
 }
 
 fn task_status(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {

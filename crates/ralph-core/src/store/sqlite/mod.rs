@@ -5,6 +5,7 @@ mod breaker;
 mod capture;
 mod change;
 mod claims;
+mod control;
 mod experience;
 mod fixes;
 mod graph;

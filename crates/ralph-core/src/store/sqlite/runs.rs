@@ -7,22 +7,23 @@ use crate::event::RunEvent;
 use crate::model::{RunId, Status, TaskId, Timestamp, Token};
 use crate::store::{
     AttemptStart, Capture, Claim, ClaimRequest, Claimed, NewRun, Owner, Random, Result, RunEnd,
-    RunRates, RunRow, RunStore, StoreError,
+    RunRates, RunRequest, RunRow, RunStore, StoreError,
 };
 
 impl RunStore for SqliteStore {
     fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
         self.write(Durability::Process, |tx| {
             tx.execute(
-                "INSERT INTO runs (id, started_at, settings, host, pid, pid_started)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO runs (id, started_at, settings, host, pid, pid_started, output)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![
                     run.id.as_str(),
                     run.started_at.to_string(),
                     run.settings,
                     run.owner.host,
                     run.owner.pid,
-                    run.owner.pid_started
+                    run.owner.pid_started,
+                    run.output,
                 ],
             )?;
             // An old file may hold parents whose children are done.
@@ -217,25 +218,6 @@ impl RunStore for SqliteStore {
             Ok(())
         })
     }
-
-    fn agent_limit(&self, agent: &str) -> Result<Option<Timestamp>> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT until FROM agent_limits WHERE agent = ?1")?
-                .query_row([agent], |row| rows::time(row, 0))
-                .optional()
-        })
-    }
-
-    fn set_agent_limit(&mut self, agent: &str, until: Timestamp, reason: &str) -> Result<()> {
-        self.write(Durability::Process, |tx| {
-            tx.execute(
-                "INSERT INTO agent_limits (agent, until, reason) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (agent) DO UPDATE SET until = excluded.until, reason = excluded.reason",
-                [agent, &until.to_string(), reason],
-            )?;
-            Ok(())
-        })
-    }
 }
 
 /// Writes one event of a run.
@@ -255,7 +237,7 @@ pub(super) fn append(conn: &Connection, event: &RunEvent) -> rusqlite::Result<()
 
 const RUN: &str =
     "SELECT id, started_at, ended_at, outcome, exit_code, host, pid, pid_started, attempts,
-    done, cost_usd FROM runs";
+    done, cost_usd, request, output FROM runs";
 
 fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
@@ -272,5 +254,9 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         attempts: row.get(8)?,
         done: row.get(9)?,
         cost_usd: row.get(10)?,
+        request: row
+            .get::<_, Option<String>>(11)?
+            .and_then(|word| RunRequest::parse(&word)),
+        output: row.get(12)?,
     })
 }

@@ -19,7 +19,7 @@ use ralph_core::store::Scope;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::commands::run;
-use crate::settings::{Settings, build_agent};
+use crate::settings::Settings;
 use crate::workspace::Workspace;
 use crate::{output, ui};
 
@@ -104,12 +104,12 @@ fn introduce(args: &Args, scratch: &Scratch) {
 fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandError> {
     // What the user's environment sets is meant for real projects: it could start a real agent.
     let settings = Settings::load(&workspace.project.config(), std::iter::empty())?;
-    let agent = build_agent(project::AGENT, &settings.agents)?;
+    let crew = run::Crew::of(&settings)?;
     let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default())?;
     let mut display = ui::display(args.json, args.quiet);
     run::execute(
         workspace,
-        agent.as_ref(),
+        &crew,
         &run_settings,
         &settings,
         display.as_mut(),

@@ -32,6 +32,7 @@ pub(super) fn dry_run(
         project: &workspace.project,
         store: &workspace.store,
         agent,
+        stands_in: false,
         settings,
         now: crate::workspace::now(),
     };

@@ -1,5 +1,6 @@
 //! `ralph run`.
 
+mod crew;
 mod dry;
 mod scope;
 mod settings;
@@ -10,6 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+pub use crew::Crew;
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
 use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};
@@ -20,7 +22,7 @@ use ralph_core::model::{Strategy, UnknownStrategy};
 pub use settings::{agents_md, gate_limits, policy, run_settings};
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::settings::{Settings, build_agent, duration, keys::nearest};
+use crate::settings::{Settings, duration, keys::nearest};
 use crate::ui;
 use crate::ui::attendant::AtTerminal;
 use crate::workspace::{Workspace, random};
@@ -43,6 +45,9 @@ pub struct Args {
     /// The agent to use.
     #[arg(long)]
     agent: Option<String>,
+    /// Agents that stand in, in this order, where the agent is limited or out of order.
+    #[arg(long, value_name = "AGENT", value_delimiter = ',')]
+    fallback: Vec<String>,
     /// The model to use, whatever strategy and tasks say.
     #[arg(long)]
     model: Option<String>,
@@ -58,9 +63,27 @@ pub struct Args {
     /// Make one attempt: --limit 1.
     #[arg(long, conflicts_with = "limit")]
     once: bool,
+    /// What the run may cost in dollars: no attempt starts above it.
+    #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
+    max_cost: Option<f64>,
+    /// What one task may cost, over all runs; then it waits for a human.
+    #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
+    max_task_cost: Option<f64>,
+    /// What all runs of one day (UTC) may cost.
+    #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
+    max_daily_cost: Option<f64>,
     /// Start no attempt after so many minutes.
     #[arg(long, value_name = "N", value_parser = positive)]
     max_minutes: Option<f64>,
+    /// How many minutes agents may work on one task, over all runs; then it waits for a human.
+    #[arg(long, value_name = "N", value_parser = positive)]
+    max_task_minutes: Option<f64>,
+    /// How long the end of a usage limit is waited for: seconds, or 30m, 12h.
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "no_wait")]
+    max_wait: Option<Duration>,
+    /// Do not wait for the end of a usage limit: exit 4.
+    #[arg(long)]
+    no_wait: bool,
     /// Failures in a row after which a task waits for a human.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: Option<u32>,
@@ -119,17 +142,14 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let mut settings = workspace.settings()?;
     settings::apply_flags(&mut settings, args);
-    let agent = build_agent(
-        settings.text("run", "agent").unwrap_or("claude"),
-        &settings.agents,
-    )?;
+    let crew = Crew::of(&settings)?;
     for name in settings.without_effect() {
         output::note(format_args!(
             "warning: {name} has no effect in this version"
         ));
     }
     if let Some(model) = args.model.as_deref().or(settings.text("run", "model")) {
-        note_stranger(agent.as_ref(), model);
+        note_stranger(crew.agent(), model);
     }
     let scope = scope::scope(&workspace, args)?;
     if let Some(code) = scope::unmet(&workspace, &scope)? {
@@ -138,13 +158,13 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut run_settings = run_settings(&settings, scope, args)?;
     settings::speak_for_specs(&mut run_settings, &settings, &workspace)?;
     if args.dry_run {
-        return dry::dry_run(&workspace, &run_settings, agent.as_ref(), args);
+        return dry::dry_run(&workspace, &run_settings, crew.agent(), args);
     }
     scope::give_go_ahead(&mut workspace, args)?;
     let mut display = ui::display(args.json, args.quiet);
     let summary = execute(
         &mut workspace,
-        agent.as_ref(),
+        &crew,
         &run_settings,
         &settings,
         display.as_mut(),
@@ -169,7 +189,7 @@ fn note_stranger(agent: &dyn Agent, model: &str) {
 /// Runs the engine in this process.
 pub fn execute(
     workspace: &mut Workspace,
-    agent: &dyn Agent,
+    crew: &Crew,
     run_settings: &RunSettings,
     settings: &Settings,
     observer: &mut dyn Observer,
@@ -188,7 +208,9 @@ pub fn execute(
         work_tree: project.root(),
         project: &project,
         store: &mut workspace.store,
-        agent,
+        agent: crew.agent(),
+        fallback: &crew.fallback(),
+        known: &crew.known(),
         settings: run_settings,
         settings_json: settings::recorded(settings),
         clock: &SystemClock,
@@ -198,6 +220,7 @@ pub fn execute(
         attendant,
         interrupt,
         guard_command: guard_command(run_settings.grace),
+        output: None,
     };
     Ok(engine.run()?)
 }

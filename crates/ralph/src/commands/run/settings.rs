@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ralph_core::context::Limits;
-use ralph_core::decide::Policy;
+use ralph_core::decide::{Budgets, Policy};
 use ralph_core::engine::{
     BreakerSettings, GateSettings, OnOpen, PauseOn, RecoverySettings, RunSettings,
 };
+use ralph_core::hooks::{Hooks, OnHookFailure};
 use ralph_core::recovery;
 use ralph_core::store::Scope;
 use serde_json::json;
@@ -22,6 +23,19 @@ pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
     let text = |text: &Option<String>| text.clone().map(Value::Text);
     let count = |n: Option<u32>| n.map(|n| Value::Count(u64::from(n)));
     settings.set_flag("run", "agent", text(&args.agent));
+    let fallback = (!args.fallback.is_empty()).then(|| Value::List(args.fallback.clone()));
+    settings.set_flag("run", "fallback", fallback);
+    for (name, value) in [
+        ("max_cost_usd", args.max_cost),
+        ("max_cost_usd_per_task", args.max_task_cost),
+        ("max_cost_usd_per_day", args.max_daily_cost),
+        ("max_minutes_per_task", args.max_task_minutes),
+    ] {
+        settings.set_flag("run", name, value.map(Value::Number));
+    }
+    let no_wait = args.no_wait.then_some(Duration::ZERO);
+    let max_wait = args.max_wait.or(no_wait);
+    settings.set_flag("run", "max_wait", max_wait.map(Value::Duration));
     settings.set_flag(
         "run",
         "strategy",
@@ -69,10 +83,7 @@ pub fn run_settings(
     Ok(RunSettings {
         scope,
         limit: settings.count("run", "limit"),
-        max_duration: settings
-            .number("run", "max_minutes")
-            .and_then(|minutes| Duration::try_from_secs_f64(minutes * 60.0).ok()),
-        max_cost_usd: settings.number("run", "max_cost_usd"),
+        budgets: budgets(settings),
         policy: policy(settings),
         strategy: settings
             .text("run", "strategy")
@@ -111,6 +122,7 @@ pub fn run_settings(
             .duration("run", "idle_timeout")
             .filter(|idle| !idle.is_zero()),
         grace,
+        hooks: hooks(settings),
         gate: GateSettings {
             enabled: !args.no_gate,
             verify: settings.text("gate", "verify").map(str::to_owned),
@@ -125,12 +137,47 @@ pub fn run_settings(
         backoff_cap: settings
             .duration("run", "backoff_cap")
             .unwrap_or(defaults.backoff_cap),
+        max_wait: settings
+            .duration("run", "max_wait")
+            .filter(|wait| !wait.is_zero()),
         recovery: recovery(settings),
         recovery_by_spec: HashMap::new(),
         memory,
         agents_md: agents_md(settings),
         lease: defaults.lease,
     })
+}
+
+fn hooks(settings: &Settings) -> Hooks {
+    let command = |name| settings.text("hooks", name).map(str::to_owned);
+    Hooks {
+        before_run: command("before_run"),
+        before_attempt: command("before_attempt"),
+        after_attempt: command("after_attempt"),
+        after_run: command("after_run"),
+        timeout: settings
+            .duration("hooks", "timeout")
+            .unwrap_or(Hooks::default().timeout),
+        on_failure: match settings.flag("hooks", "veto") {
+            true => OnHookFailure::Veto,
+            false => OnHookFailure::Report,
+        },
+    }
+}
+
+fn budgets(settings: &Settings) -> Budgets {
+    let usd = |name| settings.number("run", name);
+    let minutes = |name| {
+        let minutes = settings.number("run", name)?;
+        Duration::try_from_secs_f64(minutes * 60.0).ok()
+    };
+    Budgets {
+        run_usd: usd("max_cost_usd"),
+        day_usd: usd("max_cost_usd_per_day"),
+        task_usd: usd("max_cost_usd_per_task"),
+        run_time: minutes("max_minutes"),
+        task_time: minutes("max_minutes_per_task"),
+    }
 }
 
 /// What each spec's own state file says of the recovery of its tasks; one alone speaks for the whole plan, as far as the

@@ -94,6 +94,7 @@ impl Fixture {
             started_at: NOW,
             owner: owner(),
             settings: "{}".into(),
+            output: None,
         };
         self.store.start_run(&run, &event(id, 1)).unwrap();
     }

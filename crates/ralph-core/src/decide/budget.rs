@@ -1,0 +1,245 @@
+//! Budgets: what may be spent, what was, and when a person is warned.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::model::SpentOnTask;
+
+/// What may be spent; `None` is without end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Budgets {
+    /// Dollars, by one run.
+    pub run_usd: Option<f64>,
+    /// Dollars, by all runs of one day.
+    pub day_usd: Option<f64>,
+    /// Dollars, on one task.
+    pub task_usd: Option<f64>,
+    /// Time, of one run.
+    pub run_time: Option<Duration>,
+    /// Time of agents, on one task.
+    pub task_time: Option<Duration>,
+}
+
+/// What was spent by the run and the day.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Dollars, by this run.
+    pub run_usd: f64,
+    /// Dollars, today.
+    pub day_usd: f64,
+    /// Time, by this run.
+    pub run_time: Duration,
+}
+
+/// Which budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Budget {
+    /// Dollars, by one run.
+    RunCost,
+    /// Dollars, by all runs of one day.
+    DayCost,
+    /// Time, of one run.
+    RunTime,
+    /// Dollars, on one task.
+    TaskCost,
+    /// Time of agents, on one task.
+    TaskTime,
+}
+
+/// A budget and how much of it is used: dollars or minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Meter {
+    /// Which.
+    pub budget: Budget,
+    /// Used.
+    pub used: f64,
+    /// What may be used.
+    pub most: f64,
+}
+
+/// A share of a budget that is worth a warning.
+const NEAR: f64 = 0.8;
+/// Less than this is a matter of adding floating numbers up.
+const NOTHING: f64 = 1e-9;
+
+impl Meter {
+    /// Whether it is used up.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.used + NOTHING >= self.most
+    }
+
+    /// Whether a person should know that it soon will be.
+    #[must_use]
+    pub fn is_near(&self) -> bool {
+        self.used + NOTHING >= NEAR * self.most
+    }
+
+    /// `the cost limit of $5 was reached ($5.03)`.
+    #[must_use]
+    pub fn told_reached(&self) -> String {
+        format!("{} was reached ({})", self.limit(), self.amount())
+    }
+
+    /// `84% of the cost limit of $5 is used ($4.20)`.
+    #[must_use]
+    pub fn told_near(&self) -> String {
+        let share = 100.0 * self.used / self.most;
+        format!(
+            "{share:.0}% of {} is used ({})",
+            self.limit(),
+            self.amount()
+        )
+    }
+
+    fn limit(&self) -> String {
+        let most = self.most;
+        match self.budget {
+            Budget::RunCost => format!("the cost limit of ${most}"),
+            Budget::DayCost => format!("today's cost limit of ${most}"),
+            Budget::TaskCost => format!("the task's cost limit of ${most}"),
+            Budget::RunTime => format!("the time limit of {}", in_minutes(most)),
+            Budget::TaskTime => format!("the task's time limit of {}", in_minutes(most)),
+        }
+    }
+
+    fn amount(&self) -> String {
+        match self.budget {
+            Budget::RunCost | Budget::DayCost | Budget::TaskCost => format!("${:.2}", self.used),
+            Budget::RunTime | Budget::TaskTime => in_minutes(self.used),
+        }
+    }
+}
+
+/// The budgets of a run and its day that are set.
+#[must_use]
+pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
+    let known = [
+        meter(Budget::RunCost, spent.run_usd, budgets.run_usd),
+        meter(Budget::DayCost, spent.day_usd, budgets.day_usd),
+        meter(
+            Budget::RunTime,
+            minutes(spent.run_time),
+            budgets.run_time.map(minutes),
+        ),
+    ];
+    known.into_iter().flatten().collect()
+}
+
+/// The budgets of a task that are set.
+#[must_use]
+pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
+    let known = [
+        meter(Budget::TaskCost, spent.usd, budgets.task_usd),
+        meter(
+            Budget::TaskTime,
+            minutes(spent.time),
+            budgets.task_time.map(minutes),
+        ),
+    ];
+    known.into_iter().flatten().collect()
+}
+
+/// What an attempt may still cost; `None` where no budget says so. Never below nothing.
+#[must_use]
+pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
+    let costs = meters.iter().filter(|meter| match meter.budget {
+        Budget::RunCost | Budget::DayCost | Budget::TaskCost => true,
+        Budget::RunTime | Budget::TaskTime => false,
+    });
+    costs
+        .map(|meter| (meter.most - meter.used).max(0.0))
+        .reduce(f64::min)
+}
+
+fn meter(budget: Budget, used: f64, most: Option<f64>) -> Option<Meter> {
+    most.map(|most| Meter { budget, used, most })
+}
+
+fn in_minutes(minutes: f64) -> String {
+    format!("{} min", (minutes * 10.0).round() / 10.0)
+}
+
+fn minutes(duration: Duration) -> f64 {
+    duration.as_secs_f64() / 60.0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_budgets_that_are_set_are_metered() {
+        assert!(meters(&Budgets::default(), &Spent::default()).is_empty());
+        let budgets = Budgets {
+            run_usd: Some(5.0),
+            run_time: Some(Duration::from_secs(3600)),
+            ..Budgets::default()
+        };
+        let spent = Spent {
+            run_usd: 4.2,
+            day_usd: 9.0,
+            run_time: Duration::from_secs(90),
+        };
+        let told: Vec<String> = meters(&budgets, &spent)
+            .iter()
+            .map(Meter::told_near)
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "84% of the cost limit of $5 is used ($4.20)",
+                "2% of the time limit of 60 min is used (1.5 min)"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_warning_comes_at_four_fifths_and_the_end_at_the_whole() {
+        let budgets = Budgets {
+            day_usd: Some(1.0),
+            ..Budgets::default()
+        };
+        let at = |usd: f64| {
+            let day_usd = usd;
+            let spent = Spent {
+                day_usd,
+                ..Spent::default()
+            };
+            let meter = meters(&budgets, &spent).remove(0);
+            (meter.is_near(), meter.is_reached())
+        };
+        assert_eq!(at(0.79), (false, false));
+        assert_eq!(at(0.8), (true, false));
+        // Ten times a tenth is a dollar, whatever floating numbers make of it.
+        assert_eq!(at([0.1; 10].iter().sum()), (true, true));
+    }
+
+    proptest! {
+        #[test]
+        fn the_rest_is_the_least_of_all_and_never_below_nothing(
+            run in proptest::option::of(0.0..10.0_f64), day in proptest::option::of(0.0..10.0_f64),
+            task in proptest::option::of(0.0..10.0_f64),
+            run_usd in 0.0..20.0_f64, day_usd in 0.0..20.0_f64, usd in 0.0..20.0_f64,
+        ) {
+            let budgets = Budgets { run_usd: run, day_usd: day, task_usd: task, ..Budgets::default() };
+            let spent = Spent { run_usd, day_usd, run_time: Duration::ZERO };
+            let mut all = meters(&budgets, &spent);
+            all.extend(task_meters(&budgets, &SpentOnTask { usd, time: Duration::ZERO }));
+            let rest = rest_usd(&all);
+            prop_assert_eq!(rest.is_none(), run.or(day).or(task).is_none());
+            if let Some(rest) = rest {
+                prop_assert!(rest >= 0.0);
+                for meter in &all {
+                    prop_assert!(rest <= (meter.most - meter.used).max(0.0));
+                    // Spending the rest never overruns another budget.
+                    prop_assert!(meter.used >= meter.most || meter.used + rest <= meter.most + 1e-9);
+                }
+            }
+        }
+    }
+}

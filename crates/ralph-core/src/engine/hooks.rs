@@ -1,0 +1,77 @@
+//! The project's own commands around runs and attempts.
+
+use super::run::{EngineError, Run, StopRun};
+use crate::agent::Interrupt;
+use crate::event::{EventKind, RunEvent};
+use crate::exit::RunExit;
+use crate::hooks::{self, HookCall, HookPoint, OnHookFailure};
+
+impl Run<'_, '_> {
+    /// Runs the hook before something; a failing one may end the run.
+    pub(super) fn hook_before(
+        &mut self,
+        point: HookPoint,
+        event: &RunEvent,
+    ) -> Result<Option<StopRun>, EngineError> {
+        let interrupt = self.engine.interrupt.clone();
+        let Err(why) = self.hook(point, event, &interrupt)? else {
+            return Ok(None);
+        };
+        let interrupted = self.engine.interrupt.first().is_some();
+        if interrupted || self.engine.settings.hooks.on_failure == OnHookFailure::Report {
+            return Ok(None);
+        }
+        let name = point.name();
+        let mut stop = StopRun::new(RunExit::Aborted, format!("the hook {name} vetoed: {why}"));
+        stop.hint = Some(format!(
+            "mend [hooks] {name} in .ralph.toml, or set veto = false there"
+        ));
+        Ok(Some(stop))
+    }
+
+    /// Runs the hook after something, also when Ralph was told to stop.
+    pub(super) fn hook_after(
+        &mut self,
+        point: HookPoint,
+        event: &RunEvent,
+    ) -> Result<(), EngineError> {
+        self.hook(point, event, &Interrupt::default())?.ok();
+        Ok(())
+    }
+
+    /// Runs a hook, if there is one, and reports its failure.
+    fn hook(
+        &mut self,
+        point: HookPoint,
+        event: &RunEvent,
+        interrupt: &Interrupt,
+    ) -> Result<Result<(), String>, EngineError> {
+        let settings = self.engine.settings;
+        let Some(command) = settings.hooks.at(point) else {
+            return Ok(Ok(()));
+        };
+        let call = HookCall {
+            point,
+            command,
+            event,
+            dir: self.engine.work_tree,
+            env: vec![
+                ("RALPH_RUN_ID".into(), self.id.as_str().into()),
+                ("RALPH_PROJECT".into(), self.engine.project.root().into()),
+            ],
+            timeout: settings.hooks.timeout,
+            grace: settings.grace,
+        };
+        // What a hook writes belongs to no attempt.
+        self.tree = None;
+        let result = hooks::run(&call, interrupt, &mut || self.beat());
+        if let Err(why) = &result {
+            let message = why.clone();
+            self.tell(EventKind::HookFailed {
+                hook: point,
+                message,
+            })?;
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,214 @@
+//! The agents of a run: the first works, the others stand in where it is limited or out of order.
+
+use super::next::Step;
+use super::run::{EngineError, Run, StopRun};
+use crate::agent::Agent;
+use crate::decide::{Out, Standing, Turn, whose_turn};
+use crate::event::{EventKind, WaitingFor};
+use crate::exit::RunExit;
+use crate::model::{ErrorType, Timestamp};
+use crate::store::AgentLimit;
+
+/// An agent and how it fares in this run.
+pub(super) struct Member<'a> {
+    pub agent: &'a dyn Agent,
+    /// Faults of its service in a row.
+    pub service_faults: u32,
+    /// Usage limits in a row.
+    pub limits_met: u32,
+    /// Since when it has met nothing but limits.
+    pub limited_since: Option<Timestamp>,
+    /// It does not work, and why.
+    pub out: Option<OutOfOrder>,
+}
+
+/// Why an agent does not work.
+pub(super) struct OutOfOrder {
+    pub how: Out,
+    pub why: String,
+    pub hint: Option<String>,
+}
+
+/// The agents of a run, and whose turn it is.
+pub(super) struct Team<'a> {
+    members: Vec<Member<'a>>,
+    at: usize,
+}
+
+impl<'a> Team<'a> {
+    pub(super) fn new(first: &'a dyn Agent, others: &[&'a dyn Agent]) -> Self {
+        let all = std::iter::once(&first).chain(others);
+        let members = all.map(|agent| Member {
+            agent: *agent,
+            service_faults: 0,
+            limits_met: 0,
+            limited_since: None,
+            out: None,
+        });
+        Self {
+            members: members.collect(),
+            at: 0,
+        }
+    }
+
+    /// Whose turn it is.
+    pub(super) fn current(&self) -> &Member<'a> {
+        &self.members[self.at]
+    }
+
+    pub(super) fn current_mut(&mut self) -> &mut Member<'a> {
+        &mut self.members[self.at]
+    }
+
+    /// Whether another than the first is at work.
+    pub(super) fn stands_in(&self) -> bool {
+        self.at > 0
+    }
+
+    /// Whether anybody else may still work, now or later.
+    fn has_others(&self) -> bool {
+        let others = self.members.iter().enumerate();
+        others
+            .filter(|(place, _)| *place != self.at)
+            .any(|(_, member)| member.out.is_none())
+    }
+}
+
+impl<'a> Run<'_, 'a> {
+    /// The agent whose turn it is.
+    pub(super) fn agent(&self) -> &'a dyn Agent {
+        self.team.current().agent
+    }
+
+    /// Whose turn it is; what nobody can work around is waited out before anything is claimed.
+    pub(super) fn choose_agent(&mut self) -> Result<Option<StopRun>, EngineError> {
+        loop {
+            let now = self.engine.clock.now();
+            match whose_turn(&self.standings(now)?, now) {
+                Turn::Works(member) => {
+                    self.change_to(member)?;
+                    return Ok(None);
+                }
+                Turn::Nobody => return Ok(Some(self.nobody_left())),
+                Turn::Waits { member, until } => {
+                    if let Some(stop) = self.wait_for(member, until)? {
+                        return Ok(Some(stop));
+                    }
+                }
+            }
+        }
+    }
+
+    fn standings(&self, now: Timestamp) -> Result<Vec<Standing>, EngineError> {
+        let mut standings = Vec::new();
+        for member in &self.team.members {
+            let limit = self.engine.store.agent_limit(member.agent.name())?;
+            standings.push(Standing {
+                limited_until: limit.map(|limit| limit.ends(now)),
+                out: member.out.as_ref().map(|out| out.how),
+            });
+        }
+        Ok(standings)
+    }
+
+    fn change_to(&mut self, member: usize) -> Result<(), EngineError> {
+        if member == self.team.at {
+            return Ok(());
+        }
+        let instead_of = self.agent().name().to_owned();
+        self.team.at = member;
+        let agent = self.agent().name().to_owned();
+        self.tell(EventKind::AgentChanged { agent, instead_of })
+    }
+
+    /// Waits until an agent can work again, where the settings allow to wait so long.
+    fn wait_for(
+        &mut self,
+        member: usize,
+        until: Timestamp,
+    ) -> Result<Option<StopRun>, EngineError> {
+        let now = self.engine.clock.now();
+        let settings = self.engine.settings;
+        let waiting = &self.team.members[member];
+        let name = waiting.agent.name().to_owned();
+        if let Some(out) = waiting.out.as_ref() {
+            let reason = format!("the service of {name} ({})", out.why);
+            let stop = self.wait_until(until, WaitingFor::Service, reason)?;
+            self.team.members[member].out = None;
+            return Ok(stop);
+        }
+        let since = waiting.limited_since.unwrap_or(now);
+        let too_long = match settings.max_wait {
+            None => Some("--no-wait".to_owned()),
+            Some(most) if until.since(since) > most => Some(format!(
+                "[run] max_wait allows {} min",
+                most.as_secs().div_ceil(60)
+            )),
+            Some(_) => None,
+        };
+        if let Some(why) = too_long {
+            let reason = format!("the usage limit of {name} lasts until {until} ({why})");
+            let mut stop = StopRun::new(RunExit::Limit, reason);
+            stop.hint = Some(format!("`ralph run` again after {until}"));
+            return Ok(Some(stop));
+        }
+        let reason = format!("the usage limit of {name}");
+        let stop = self.wait_until(until, WaitingFor::Limit, reason)?;
+        if stop.is_none() {
+            self.forget_limit(&name)?;
+        }
+        Ok(stop)
+    }
+
+    /// A limit that was waited out is over, whatever the clock showed meanwhile.
+    fn forget_limit(&mut self, agent: &str) -> Result<(), EngineError> {
+        let now = self.engine.clock.now();
+        let over = AgentLimit {
+            until: now,
+            met_at: Some(now),
+        };
+        let reason = ErrorType::RateLimit;
+        Ok(self
+            .engine
+            .store
+            .set_agent_limit(agent, &over, reason.as_str())?)
+    }
+
+    fn nobody_left(&self) -> StopRun {
+        let out = |member: &Member<'_>| {
+            let out = member.out.as_ref()?;
+            Some(format!("{}: {}", member.agent.name(), out.why))
+        };
+        let why: Vec<String> = self.team.members.iter().filter_map(out).collect();
+        let mut stop = StopRun::new(RunExit::Error, why.join("; "));
+        let hint = |member: &Member<'_>| member.out.as_ref()?.hint.clone();
+        stop.hint = self.team.members.iter().find_map(hint);
+        stop
+    }
+
+    /// The agent whose turn it is does not work: another goes on, or the run ends.
+    pub(super) fn out_of_order(&mut self, out: OutOfOrder) -> Result<Step, EngineError> {
+        if !self.team.has_others() {
+            let (why, hint) = (out.why.clone(), out.hint.clone());
+            self.team.current_mut().out = Some(out);
+            let stop = match self.team.members.len() {
+                1 => StopRun {
+                    hint,
+                    ..StopRun::new(RunExit::Error, why)
+                },
+                _ => self.nobody_left(),
+            };
+            return Ok(Step::Stop(stop));
+        }
+        let hint = out.hint.as_ref().map(|hint| format!("; {hint}"));
+        let name = self.agent().name();
+        let message = format!(
+            "{name} is out of order: {}{}",
+            out.why,
+            hint.unwrap_or_default()
+        );
+        self.team.current_mut().out = Some(out);
+        self.tell(EventKind::Warning { message })?;
+        Ok(Step::Continue)
+    }
+}

@@ -1,0 +1,226 @@
+//! Hooks: the project's own commands around runs and attempts, with the event as JSON on their standard input.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::agent::{
+    self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
+};
+use crate::event::RunEvent;
+use crate::text;
+
+/// How much of what a hook prints is looked at.
+const SEEN: usize = 4 * 1024;
+
+/// Where a hook stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookPoint {
+    /// Before anything is done.
+    BeforeRun,
+    /// Before an agent is started on a task.
+    BeforeAttempt,
+    /// After an attempt was recorded.
+    AfterAttempt,
+    /// After all is done.
+    AfterRun,
+}
+
+impl HookPoint {
+    /// Its name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BeforeRun => "before_run",
+            Self::BeforeAttempt => "before_attempt",
+            Self::AfterAttempt => "after_attempt",
+            Self::AfterRun => "after_run",
+        }
+    }
+}
+
+/// The hooks of a project.
+#[derive(Clone, Debug)]
+pub struct Hooks {
+    /// Before anything is done.
+    pub before_run: Option<String>,
+    /// Before an agent is started on a task.
+    pub before_attempt: Option<String>,
+    /// After an attempt was recorded.
+    pub after_attempt: Option<String>,
+    /// After all is done.
+    pub after_run: Option<String>,
+    /// How long each may take.
+    pub timeout: Duration,
+    /// What follows when one of the first two fails.
+    pub on_failure: OnHookFailure,
+}
+
+/// What follows when a hook before something fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnHookFailure {
+    /// It vetoes: the run ends.
+    Veto,
+    /// It is reported, and the run goes on.
+    Report,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            before_run: None,
+            before_attempt: None,
+            after_attempt: None,
+            after_run: None,
+            timeout: Duration::from_secs(60),
+            on_failure: OnHookFailure::Veto,
+        }
+    }
+}
+
+impl Hooks {
+    /// The command at a point, if there is one.
+    pub fn at(&self, point: HookPoint) -> Option<&str> {
+        match point {
+            HookPoint::BeforeRun => self.before_run.as_deref(),
+            HookPoint::BeforeAttempt => self.before_attempt.as_deref(),
+            HookPoint::AfterAttempt => self.after_attempt.as_deref(),
+            HookPoint::AfterRun => self.after_run.as_deref(),
+        }
+    }
+}
+
+/// A hook about to be run.
+pub struct HookCall<'a> {
+    /// Where it stands.
+    pub point: HookPoint,
+    /// The shell command.
+    pub command: &'a str,
+    /// What it is about.
+    pub event: &'a RunEvent,
+    /// Where it runs.
+    pub dir: &'a Path,
+    /// Variables it gets beside Ralph's own.
+    pub env: Vec<(String, OsString)>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How long it has after TERM.
+    pub grace: Duration,
+}
+
+/// What a hook reads.
+#[derive(Serialize)]
+struct Input<'a> {
+    hook: &'static str,
+    #[serde(flatten)]
+    event: &'a RunEvent,
+}
+
+/// Runs a hook to its end; why it failed, if it did. `tick` is called while it runs.
+pub fn run(
+    call: &HookCall<'_>,
+    interrupt: &Interrupt,
+    tick: &mut dyn FnMut(),
+) -> Result<(), String> {
+    let input = Input {
+        hook: call.point.name(),
+        event: call.event,
+    };
+    let stdin = serde_json::to_string(&input).map_err(|error| error.to_string())?;
+    let mut env = call.env.clone();
+    env.push(("RALPH_HOOK".to_owned(), call.point.name().into()));
+    let launch = Launch {
+        program: "sh".into(),
+        args: vec!["-c".into(), call.command.into()],
+        env,
+        cwd: call.dir.to_owned(),
+        stdin: stdin + "\n",
+        access: Access::default(),
+    };
+    let limits = ProcessLimits {
+        wall: call.timeout,
+        idle: None,
+        grace: call.grace,
+    };
+    let mut output = Output {
+        seen: BoundedText::new(0, SEEN),
+        tick,
+    };
+    let ended = agent::run(&launch, &limits, interrupt, &mut output)
+        .map_err(|error| error.to_string())?;
+    let how = match (ended.stop, ended.exit) {
+        (Stop::Exited | Stop::Budget, Exit::Code(0)) => return Ok(()),
+        (Stop::Exited | Stop::Budget, Exit::Code(code)) => format!("exited with code {code}"),
+        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
+            format!("was ended by signal {signal}")
+        }
+        (Stop::WallTimeout | Stop::IdleTimeout, _) => {
+            format!("took longer than {:?}", call.timeout)
+        }
+        (Stop::Interrupted, _) => "was interrupted".to_owned(),
+    };
+    let said = text::mask_secrets(&output.seen.into_text()).into_owned();
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let said = last.map(|line| format!(": {}", text::one_line(line, 200)));
+    Err(format!("{how}{}", said.unwrap_or_default()))
+}
+
+/// What looks on while a hook runs.
+struct Output<'t> {
+    seen: BoundedText,
+    tick: &'t mut dyn FnMut(),
+}
+
+impl Watch for Output<'_> {
+    fn output(&mut self, _stream: Stream, chunk: &[u8]) {
+        self.seen.push(chunk);
+    }
+
+    fn tick(&mut self) {
+        (self.tick)();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EventKind;
+    use crate::model::{RunId, Timestamp};
+
+    fn call(command: &str, timeout: Duration) -> Result<(), String> {
+        let kind = EventKind::BreakerProbes;
+        let event = RunEvent::new(7, Timestamp::from_secs(0), &RunId::from_stored("r-1"), kind);
+        let dir = tempfile::tempdir().unwrap();
+        let call = HookCall {
+            point: HookPoint::BeforeAttempt,
+            command,
+            event: &event,
+            dir: dir.path(),
+            env: Vec::new(),
+            timeout,
+            grace: Duration::from_millis(100),
+        };
+        run(&call, &Interrupt::default(), &mut || {})
+    }
+
+    #[test]
+    fn a_hook_reads_the_event_and_its_failure_is_told_with_its_last_words() {
+        let minute = Duration::from_secs(60);
+        let reads = r#"read -r line; echo "$line" | grep -q '"hook":"before_attempt"' && \
+            echo "$line" | grep -q '"type":"breaker_probes"' && test "$RALPH_HOOK" = before_attempt"#;
+        assert_eq!(call(reads, minute), Ok(()));
+        assert_eq!(
+            call("echo first; echo 'not today' >&2; exit 3", minute),
+            Err("exited with code 3: not today".into())
+        );
+        let late = call("sleep 60", Duration::from_millis(100)).unwrap_err();
+        assert_eq!(late, "took longer than 100ms");
+    }
+
+    #[test]
+    fn a_hook_that_does_not_read_is_no_failure() {
+        assert_eq!(call("exec <&-; exit 0", Duration::from_secs(60)), Ok(()));
+    }
+}

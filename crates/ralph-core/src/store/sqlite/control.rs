@@ -1,0 +1,100 @@
+//! Requests to runs, limits of agents, spending.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Durability, SqliteStore, rows};
+use crate::model::{RunId, SpentOnTask, TaskId, Timestamp};
+use crate::store::{AgentLimit, ControlStore, Result, RunRequest};
+
+impl ControlStore for SqliteStore {
+    fn ask_run(&mut self, run: &RunId, request: Option<RunRequest>) -> Result<bool> {
+        self.write(Durability::Process, |tx| {
+            let asked = tx.execute(
+                "UPDATE runs SET request = ?2 WHERE id = ?1 AND ended_at IS NULL",
+                params![run.as_str(), request.map(RunRequest::as_str)],
+            )?;
+            Ok(asked > 0)
+        })
+    }
+
+    fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>> {
+        self.read(|conn| {
+            let word: Option<Option<String>> = conn
+                .prepare_cached("SELECT request FROM runs WHERE id = ?1")?
+                .query_row([run.as_str()], |row| row.get(0))
+                .optional()?;
+            Ok(word.flatten().as_deref().and_then(RunRequest::parse))
+        })
+    }
+
+    fn agent_limit(&self, agent: &str) -> Result<Option<AgentLimit>> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT until, met_at FROM agent_limits WHERE agent = ?1")?
+                .query_row([agent], |row| {
+                    Ok(AgentLimit {
+                        until: rows::time(row, 0)?,
+                        met_at: rows::optional_time(row, 1)?,
+                    })
+                })
+                .optional()
+        })
+    }
+
+    fn set_agent_limit(&mut self, agent: &str, limit: &AgentLimit, reason: &str) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "INSERT INTO agent_limits (agent, until, reason, met_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (agent) DO UPDATE SET until = excluded.until, reason = excluded.reason,
+                    met_at = excluded.met_at",
+                params![
+                    agent,
+                    limit.until.to_string(),
+                    reason,
+                    limit.met_at.map(|at| at.to_string())
+                ],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn spent_on_day(&self, of: Timestamp) -> Result<f64> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT cost_usd FROM spending WHERE day = ?1")?
+                .query_row([day(of)], |row| row.get(0))
+                .optional()
+                .map(Option::unwrap_or_default)
+        })
+    }
+
+    fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT coalesce(sum(cost_usd), 0), coalesce(sum(duration_ms), 0)
+                 FROM iteration_outcomes WHERE task_id = ?1",
+            )?
+            .query_row([task.as_str()], |row| {
+                Ok(SpentOnTask {
+                    usd: row.get(0)?,
+                    time: Duration::from_millis(row.get(1)?),
+                })
+            })
+        })
+    }
+}
+
+/// Adds what an attempt cost to the day it ended on.
+pub(super) fn spend(conn: &Connection, at: Timestamp, cost_usd: f64) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO spending (day, cost_usd) VALUES (?1, ?2)
+         ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd",
+    )?
+    .execute(params![day(at), cost_usd])?;
+    Ok(())
+}
+
+/// The day of a moment, as times are stored.
+fn day(of: Timestamp) -> String {
+    of.to_string().chars().take(10).collect()
+}

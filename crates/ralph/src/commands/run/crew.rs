@@ -1,0 +1,60 @@
+//! The agents of the settings, ready for work: who works, who stands in, whose logs can be read.
+
+use ralph_core::agent::Agent;
+
+use crate::command_error::CommandError;
+use crate::settings::{Settings, build_agent};
+
+/// The agents of a run.
+pub struct Crew {
+    /// Who works, then who stands in, in order.
+    team: Vec<Box<dyn Agent>>,
+    /// The others, whose logs of dead runs can be read.
+    others: Vec<Box<dyn Agent>>,
+}
+
+impl Crew {
+    /// The agents as the settings want them.
+    pub fn of(settings: &Settings) -> Result<Self, CommandError> {
+        let first = settings.text("run", "agent").unwrap_or("claude");
+        let mut names = vec![first];
+        let own = settings.agents.get(first).map(|agent| &agent.fallback);
+        let wanted = match settings.list("run", "fallback") {
+            [] => own.map(Vec::as_slice).unwrap_or_default(),
+            wanted => wanted,
+        };
+        for name in wanted {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let build = |name: &str| build_agent(name, &settings.agents);
+        let team: Result<Vec<_>, _> = names.iter().map(|name| build(name)).collect();
+        let rest = settings.agents.keys().map(String::as_str);
+        let others = rest.filter(|name| !names.contains(name)).map(build);
+        Ok(Self {
+            team: team?,
+            others: others.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Who works.
+    pub fn agent(&self) -> &dyn Agent {
+        // There is always a first: `of` puts it there.
+        self.team[0].as_ref()
+    }
+
+    /// Who stands in, in order.
+    pub fn fallback(&self) -> Vec<&dyn Agent> {
+        self.team.iter().skip(1).map(AsRef::as_ref).collect()
+    }
+
+    /// Everybody.
+    pub fn known(&self) -> Vec<&dyn Agent> {
+        self.team
+            .iter()
+            .chain(&self.others)
+            .map(AsRef::as_ref)
+            .collect()
+    }
+}
