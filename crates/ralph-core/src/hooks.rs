@@ -148,8 +148,8 @@ pub fn run(
         seen: BoundedText::new(0, SEEN),
         tick,
     };
-    let ended = agent::run(&launch, &limits, interrupt, &mut output)
-        .map_err(|error| error.to_string())?;
+    let ended =
+        agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
     let how = match (ended.stop, ended.exit) {
         (Stop::Exited | Stop::Budget, Exit::Code(0)) => return Ok(()),
         (Stop::Exited | Stop::Budget, Exit::Code(code)) => format!("exited with code {code}"),

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    analyze, breaker, completions, config, context, demo, doctor, export, failures, fingerprint,
-    guard, history, import, init, learnings, logs, man, replay, run, stats, status, task,
+    analyze, breaker, completions, config, context, control, demo, doctor, export, failures,
+    fingerprint, guard, history, import, init, learnings, logs, man, replay, run, stats, status,
+    task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -44,6 +45,9 @@ pub enum Command {
     #[command(subcommand)]
     Task(task::Command),
     Run(run::Args),
+    Stop(control::StopArgs),
+    Pause(control::PauseArgs),
+    Resume(control::ResumeArgs),
     Status(status::Args),
     Analyze(analyze::Args),
     /// Look at the circuit breaker, and close it.

@@ -5,6 +5,7 @@ pub mod breaker;
 pub mod completions;
 pub mod config;
 pub mod context;
+pub mod control;
 pub mod demo;
 pub mod doctor;
 pub mod export;
@@ -41,6 +42,9 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Analyze(args) => analyze::run(dir, &args),
         Command::Breaker(command) => breaker::run(dir, &command),
         Command::Run(args) => run::run(dir, &args),
+        Command::Stop(args) => control::stop(dir, &args),
+        Command::Pause(args) => control::pause(dir, &args),
+        Command::Resume(args) => control::resume(dir, &args),
         Command::Stats(args) => stats::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),
         Command::History(args) => history::run(dir, &args),

@@ -1,11 +1,14 @@
 //! The live display: what is being done now, how far the plan is, a line per finished attempt.
 
 use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anstream::ColorChoice;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::style::ProgressTracker;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ralph_core::event::{EventKind, Observer, RunEvent};
+use ralph_core::model::Timestamp;
 use ralph_core::store::PlanCounts;
 use ralph_core::text::one_line;
 
@@ -19,6 +22,8 @@ pub struct Terminal {
     current: ProgressBar,
     /// What the agent is doing.
     doing: ProgressBar,
+    /// Until when the run waits.
+    until: Arc<Mutex<Option<Timestamp>>>,
     /// The plan.
     plan: ProgressBar,
     /// Whether the terminal wants colours.
@@ -38,13 +43,16 @@ impl Terminal {
             screen.add(bar)
         };
         let current = add("{spinner} {msg} · {elapsed}");
-        let doing = add("  {msg}");
+        let until: Arc<Mutex<Option<Timestamp>>> = Arc::default();
+        let doing = add("  {msg}{left}");
+        doing.set_style(doing.style().with_key("left", countdown(&until)));
         let plan = add("  {bar:24.green/dim} {msg} · {elapsed}");
         let colours = anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
         Self {
             screen,
             current,
             doing,
+            until,
             plan,
             colours,
         }
@@ -82,6 +90,17 @@ impl Terminal {
             .set_message(self.coloured(paint(DIM, table::cut(&one_line(text, 500), room))));
     }
 
+    /// Shows how long the wait still takes, or no longer.
+    fn wait_until(&self, until: Option<Timestamp>) {
+        if let Ok(mut known) = self.until.lock() {
+            *known = until;
+        }
+        match until {
+            Some(_) => self.doing.enable_steady_tick(Duration::from_secs(1)),
+            None => self.doing.disable_steady_tick(),
+        }
+    }
+
     /// Live lines do not pass `anstream`, so what it would take away is taken away here.
     fn coloured(&self, text: String) -> String {
         if self.colours {
@@ -97,6 +116,18 @@ impl Terminal {
             bar.finish_and_clear();
         }
         let _ = self.screen.clear();
+    }
+}
+
+/// Writes how long it is until the time that is known, after a separator.
+fn countdown(until: &Arc<Mutex<Option<Timestamp>>>) -> impl ProgressTracker + 'static {
+    let until = Arc::clone(until);
+    move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let until = until.lock().ok().and_then(|until| *until);
+        if let Some(until) = until {
+            let left = until.since(crate::workspace::now());
+            let _ = write!(out, " · {} left", format::duration(left));
+        }
     }
 }
 
@@ -145,7 +176,15 @@ impl Observer for Terminal {
             EventKind::Activity { activity, .. } => self.set_doing(&lines::activity(activity)),
             EventKind::GateStarted { command, .. } => self.set_doing(&format!("gate: {command}")),
             EventKind::Progress { tasks, cost_usd } => self.show_plan(tasks, *cost_usd),
-            EventKind::Waiting { reason, .. } => self.set_doing(&format!("waiting for {reason}")),
+            EventKind::Waiting { reason, until, .. } => {
+                self.current.set_message("");
+                self.set_doing(&format!("waiting for {reason}"));
+                self.wait_until(*until);
+            }
+            EventKind::WaitOver => {
+                self.wait_until(None);
+                self.set_doing("");
+            }
             EventKind::Interrupted { .. } => self.set_doing("ending; once more to end at once"),
             EventKind::RunFinished { .. } => self.clear(),
             _ => {}

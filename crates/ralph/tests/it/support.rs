@@ -109,6 +109,16 @@ impl Project {
         fs::write(path, format!("{before}\n{toml}\n")).unwrap();
     }
 
+    /// Adds lines to a section that `.ralph.toml` has.
+    #[track_caller]
+    pub fn set(&self, section: &str, lines: &str) {
+        let path = self.path(".ralph.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let head = format!("[{section}]");
+        assert!(text.contains(&head), "{text}");
+        fs::write(path, text.replacen(&head, &format!("{head}\n{lines}"), 1)).unwrap();
+    }
+
     /// Makes a shell script the default agent. It gets the prompt on standard input, which is drained first.
     pub fn agent(&self, script: &str) {
         self.write(
@@ -116,9 +126,7 @@ impl Project {
             &format!("cat > \"$RALPH_PROJECT/.ralph/last-prompt\"\n{script}\n"),
         );
         self.configure("[agents.script]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]");
-        let path = self.path(".ralph.toml");
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(path, text.replacen("[run]", "[run]\nagent = \"script\"", 1)).unwrap();
+        self.set("run", "agent = \"script\"");
     }
 
     /// Writes a file.

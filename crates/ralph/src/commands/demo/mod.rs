@@ -113,7 +113,7 @@ fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandEr
         &run_settings,
         &settings,
         display.as_mut(),
-        false,
+        &run::Seat::default(),
     )
 }
 

@@ -1,6 +1,7 @@
 //! `ralph run`.
 
 mod crew;
+mod detach;
 mod dry;
 mod scope;
 mod settings;
@@ -102,6 +103,12 @@ pub struct Args {
     /// Run no gates: the agent's word is enough.
     #[arg(long)]
     no_gate: bool,
+    /// Work in the background: `ralph status --watch` and `ralph logs -f` show it, `ralph stop` ends it.
+    #[arg(long, conflicts_with = "dry_run")]
+    detach: bool,
+    /// Where a run in the background prints.
+    #[arg(long, hide = true, value_name = "FILE")]
+    detached_output: Option<String>,
     /// Show what would be attempted next, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -160,6 +167,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.dry_run {
         return dry::dry_run(&workspace, &run_settings, crew.agent(), args);
     }
+    if args.detach {
+        return detach::detach(&workspace, args);
+    }
+    if args.detached_output.is_some() {
+        detach::leave_terminal();
+    }
     scope::give_go_ahead(&mut workspace, args)?;
     let mut display = ui::display(args.json, args.quiet);
     let summary = execute(
@@ -168,7 +181,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         &run_settings,
         &settings,
         display.as_mut(),
-        !args.no_input && !args.json,
+        &Seat {
+            attended: !args.no_input && !args.json,
+            output: args.detached_output.clone(),
+        },
     )?;
     drop(display);
     Ok(conclude(&workspace, &summary, args))
@@ -186,6 +202,15 @@ fn note_stranger(agent: &dyn Agent, model: &str) {
     ));
 }
 
+/// Where a run has its place.
+#[derive(Debug, Default)]
+pub struct Seat {
+    /// Whether a person may be asked, if there is a terminal.
+    pub attended: bool,
+    /// Where it prints, where nobody looks on.
+    pub output: Option<String>,
+}
+
 /// Runs the engine in this process.
 pub fn execute(
     workspace: &mut Workspace,
@@ -193,12 +218,15 @@ pub fn execute(
     run_settings: &RunSettings,
     settings: &Settings,
     observer: &mut dyn Observer,
-    attended: bool,
+    seat: &Seat,
 ) -> Result<Summary, CommandError> {
     let interrupt = interrupts::listen()?;
     adopt_orphans();
     let mut nobody = NoAttendant;
-    let mut somebody = attended.then(|| AtTerminal::find(&interrupt)).flatten();
+    let mut somebody = seat
+        .attended
+        .then(|| AtTerminal::find(&interrupt))
+        .flatten();
     let attendant: &mut dyn Attendant = match &mut somebody {
         Some(somebody) => somebody,
         None => &mut nobody,
@@ -220,7 +248,7 @@ pub fn execute(
         attendant,
         interrupt,
         guard_command: guard_command(run_settings.grace),
-        output: None,
+        output: seat.output.clone(),
     };
     Ok(engine.run()?)
 }

@@ -1,0 +1,203 @@
+//! `ralph stop`, `ralph pause`, `ralph resume`: a word to a run that works somewhere else.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ralph_core::host::{Host, Liveness, ThisHost};
+use ralph_core::store::{ControlStore, RunRequest, RunRow, RunStore};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::output;
+use crate::ui::progress;
+use crate::workspace::Workspace;
+
+/// How often a run that was told to end is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How much longer than its agents' grace a run may take to end.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// End the run that works on this project: its attempt is stopped, recorded as interrupted and not counted.
+///
+/// It is the same as Ctrl-C in the run's own terminal. With nothing to stop it says so and succeeds.
+#[derive(Debug, clap::Args)]
+pub struct StopArgs {
+    /// Which run, where several are active; else all of them.
+    run: Option<String>,
+    /// Let the attempt under way end first.
+    #[arg(long)]
+    after_attempt: bool,
+    /// Do not give the agent time to end in order.
+    #[arg(long, conflicts_with = "after_attempt")]
+    now: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Let the run that works on this project finish its attempt and then wait for `ralph resume`.
+#[derive(Debug, clap::Args)]
+pub struct PauseArgs {
+    /// Which run, where several are active; else all of them.
+    run: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Let a paused run go on.
+#[derive(Debug, clap::Args)]
+pub struct ResumeArgs {
+    /// Which run, where several are active; else all of them.
+    run: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    let runs = active(&workspace, args.run.as_deref())?;
+    if args.after_attempt {
+        return ask(
+            &mut workspace,
+            &runs,
+            Some(RunRequest::Stop),
+            "ends after its attempt",
+            args.json,
+        );
+    }
+    let settings = workspace.settings()?;
+    let (_, grace) = super::run::gate_limits(&settings);
+    let mut ended = true;
+    for run in &runs {
+        send_term(run)?;
+        if args.now {
+            // The second word says that there is no time.
+            thread::sleep(Duration::from_millis(100));
+            send_term(run)?;
+        }
+    }
+    for run in &runs {
+        let waiting = format!("{} is ending", run.id);
+        ended &= progress::waiting(&waiting, || wait_for_end(run, grace + PATIENCE));
+    }
+    tell(
+        &runs,
+        if ended { "ended" } else { "is still ending" },
+        args.json,
+    );
+    Ok(ExitCode::from(u8::from(!ended)))
+}
+
+pub fn pause(dir: Option<&Path>, args: &PauseArgs) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    let runs = active(&workspace, args.run.as_deref())?;
+    let words = "pauses after its attempt; `ralph resume` lets it go on";
+    let request = Some(RunRequest::Pause);
+    ask(&mut workspace, &runs, request, words, args.json)
+}
+
+pub fn resume(dir: Option<&Path>, args: &ResumeArgs) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    let runs = active(&workspace, args.run.as_deref())?;
+    ask(&mut workspace, &runs, None, "goes on", args.json)
+}
+
+fn ask(
+    workspace: &mut Workspace,
+    runs: &[RunRow],
+    request: Option<RunRequest>,
+    words: &str,
+    json: bool,
+) -> CommandResult {
+    for run in runs {
+        workspace.store.ask_run(&run.id, request)?;
+    }
+    tell(runs, words, json);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(runs: &[RunRow], words: &str, json: bool) {
+    if json {
+        let runs: Vec<_> = runs
+            .iter()
+            .map(|run| json!({ "run_id": run.id, "pid": run.owner.pid, "host": run.owner.host }))
+            .collect();
+        output::json(&json!({ "runs": runs, "done": words }));
+        return;
+    }
+    if runs.is_empty() {
+        output::line("no run is active");
+    }
+    for run in runs {
+        output::line(format_args!("run {} {words}", run.id));
+    }
+}
+
+/// The runs that are at work: all of them, or the one that is named.
+pub fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, CommandError> {
+    let host = ThisHost::new();
+    let lives = |run: &RunRow| host.liveness(&run.owner) != Liveness::Dead;
+    let runs: Vec<RunRow> = workspace.store.open_runs()?;
+    let runs = runs.into_iter().filter(lives);
+    let Some(name) = named else {
+        return Ok(runs.collect());
+    };
+    let runs: Vec<RunRow> = runs.collect();
+    match runs.iter().find(|run| run.id.as_str() == name) {
+        Some(run) => Ok(vec![run.clone()]),
+        None => {
+            let names: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+            let error = CommandError::usage(format_args!("no run `{name}` is active"));
+            Err(if names.is_empty() {
+                error
+            } else {
+                error.hint(format_args!("active: {}", names.join(", ")))
+            })
+        }
+    }
+}
+
+fn send_term(run: &RunRow) -> Result<(), CommandError> {
+    let host = ThisHost::new();
+    let owner = &run.owner;
+    match host.liveness(owner) {
+        Liveness::Dead => return Ok(()),
+        Liveness::Elsewhere => {
+            return Err(CommandError::environment(format_args!(
+                "run {} works on {}, where it cannot be reached from here",
+                run.id, owner.host
+            ))
+            .hint("`ralph stop --after-attempt` reaches it through the database"));
+        }
+        Liveness::Alive => {}
+    }
+    let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
+    let told = pid.map(|pid| kill_process(pid, Signal::TERM));
+    match told {
+        Some(Err(error)) if error != rustix::io::Errno::SRCH => {
+            Err(CommandError::environment(format_args!(
+                "process {} of run {} cannot be told to end: {error}",
+                owner.pid, run.id
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Waits for a process to be gone; `false` if it takes too long.
+fn wait_for_end(run: &RunRow, patience: Duration) -> bool {
+    let host = ThisHost::new();
+    let asked = Instant::now();
+    while host.liveness(&run.owner) == Liveness::Alive {
+        if asked.elapsed() > patience {
+            return false;
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+    true
+}

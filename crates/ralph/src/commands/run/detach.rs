@@ -1,0 +1,167 @@
+//! `ralph run --detach`: the same run in the background, with its display in a file.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ralph_core::store::{RunRow, RunStore};
+use serde_json::json;
+
+use super::Args;
+use crate::command_error::{CommandError, CommandResult};
+use crate::output;
+use crate::workspace::{Workspace, now};
+
+/// How long a run may take to be on record.
+const START: Duration = Duration::from_secs(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How much of what a run that did not start printed is shown.
+const SHOWN: u64 = 16 * 1024;
+
+/// Starts the run as a process of its own and waits until it is on record.
+pub(super) fn detach(workspace: &Workspace, args: &Args) -> CommandResult {
+    let path = output_path(workspace)?;
+    let mut child = spawn(workspace, &path)?;
+    let shown = shown_path(workspace, &path);
+    let Some(run) = wait_for_start(workspace, &mut child, &shown)? else {
+        return ended_at_once(&mut child, &path);
+    };
+    if args.json {
+        output::json(&json!({ "run_id": run.id, "pid": child.id(), "output": shown }));
+    } else {
+        output::line(format_args!(
+            "run {} works in the background (process {}); it prints to {shown}",
+            run.id,
+            child.id()
+        ));
+        output::line(
+            "  ralph status --watch   where it stands\n  ralph logs -f          what it does\n  \
+             ralph pause, resume    after the attempt under way\n  ralph stop             end it",
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run that was started by [`detach`] leaves its terminal.
+pub(super) fn leave_terminal() {
+    // Fails only for a leader of a group, which already has nobody above it.
+    let _ = rustix::process::setsid();
+}
+
+fn output_path(workspace: &Workspace) -> Result<PathBuf, CommandError> {
+    let logs = workspace.project.logs();
+    std::fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
+    let time: String = now()
+        .to_string()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .take(14)
+        .collect();
+    let name = format!("run-{time}-{}.log", std::process::id());
+    Ok(logs.join(name))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::environment(format_args!(
+        "{} cannot be written: {error}",
+        path.display()
+    ))
+    .hint("check the directory's permissions and free space")
+}
+
+fn shown_path(workspace: &Workspace, path: &Path) -> String {
+    let root = workspace.project.root();
+    let below = path.strip_prefix(root).unwrap_or(path);
+    below.display().to_string()
+}
+
+fn spawn(workspace: &Workspace, path: &Path) -> Result<Child, CommandError> {
+    let out = OpenOptions::new()
+        .create_new(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| unwritable(path, &error))?;
+    let err = out.try_clone().map_err(|error| unwritable(path, &error))?;
+    let failed =
+        |error| CommandError::environment(format_args!("the run could not be started: {error}"));
+    let program = env::current_exe().map_err(failed)?;
+    Command::new(program)
+        .args(arguments(env::args_os().skip(1)))
+        .arg("--detached-output")
+        .arg(shown_path(workspace, path))
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .spawn()
+        .map_err(failed)
+}
+
+/// The command line without the flag that led here.
+fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut after_dashes = false;
+    all.filter(|word| {
+        after_dashes |= word == "--";
+        after_dashes || (word != "--detach" && word != "--json")
+    })
+    .collect()
+}
+
+/// The run as the database knows it; `None` when its process ended without one.
+fn wait_for_start(
+    workspace: &Workspace,
+    child: &mut Child,
+    output: &str,
+) -> Result<Option<RunRow>, CommandError> {
+    let asked = Instant::now();
+    loop {
+        let ended = child.try_wait().ok().flatten().is_some();
+        let last = workspace.store.last_run()?;
+        if let Some(run) = last.filter(|run| run.output.as_deref() == Some(output)) {
+            return Ok(Some(run));
+        }
+        if ended {
+            return Ok(None);
+        }
+        if asked.elapsed() > START {
+            return Err(CommandError::environment(
+                "the run in the background is not on record yet",
+            )
+            .hint(format_args!("look at {output}, and at `ralph status`")));
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// It ended before it began: what it said is what the user wants to read.
+fn ended_at_once(child: &mut Child, path: &Path) -> CommandResult {
+    let mut said = String::new();
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(SHOWN).read_to_string(&mut said);
+    }
+    output::note(said.trim_end());
+    let _ = std::fs::remove_file(path);
+    let code = child.wait().ok().and_then(|status| status.code());
+    let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    Ok(ExitCode::from(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_in_the_background_gets_the_same_command_line() {
+        let line = ["run", "1.3", "--detach", "--json", "--limit", "3"];
+        let kept = arguments(line.iter().map(OsString::from));
+        assert_eq!(kept, ["run", "1.3", "--limit", "3"]);
+        let kept = arguments(["run", "--", "--detach"].iter().map(OsString::from));
+        assert_eq!(kept, ["run", "--", "--detach"]);
+    }
+}

@@ -1,0 +1,136 @@
+//! Runs in the background: started, looked at, paused, resumed, stopped.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use crate::run::{DONE, project};
+use crate::support::{Project, eventually, processes_with};
+
+/// Waits at the first task until the file `go` is there.
+fn waiting_project() -> Project {
+    let project = project(&format!(
+        "touch begun; while [ ! -e go ]; do sleep 0.05; done; {DONE}"
+    ));
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b"]);
+    project
+}
+
+fn active(project: &Project) -> bool {
+    project.json(&["status", "--json"])["run"]["active"] == true
+}
+
+#[test]
+fn a_detached_run_goes_on_by_itself_and_prints_to_its_file() {
+    let project = waiting_project();
+    let started = project.ok(&["run", "--detach", "--json"]).json();
+    let run = started["run_id"].as_str().unwrap();
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["run"]["id"], run);
+    assert_eq!(status["run"]["active"], true);
+    eventually("the agent begins", || project.path("begun").exists());
+    project.write("go", "");
+    eventually("it ends", || !active(&project));
+    assert_eq!(project.status_of("b"), "done");
+    let output = started["output"].as_str().unwrap();
+    assert!(
+        project.read(output).contains("2 of 2 done"),
+        "{}",
+        project.read(output)
+    );
+    let mode = std::fs::metadata(project.path(output))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // It has a session of its own: closing the terminal does not reach it.
+    assert_eq!(project.json(&["status", "--json"])["run"]["exit_code"], 0);
+}
+
+#[test]
+fn a_detached_run_that_cannot_start_says_why() {
+    let project = project(DONE);
+    let run = project.ralph(&["run", "--detach"]).expect_code(3);
+    assert!(run.stderr.contains("there is no plan"), "{}", run.stderr);
+    project.add(&["A"]);
+    project.configure("[run]\n");
+    let run = project.ralph(&["run", "--detach"]).expect_code(2);
+    assert!(run.stderr.contains(".ralph.toml"), "{}", run.stderr);
+}
+
+#[test]
+fn exit_04_stop_ends_a_run_in_the_background_and_frees_its_claim() {
+    let project = waiting_project();
+    project.ok(&["run", "--detach"]);
+    eventually("the agent begins", || project.path("begun").exists());
+    let stopped = project.ok(&["stop"]);
+    assert!(stopped.stdout.contains("ended"), "{}", stopped.stdout);
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["run"]["exit_code"], 143);
+    assert_eq!(status["tasks"]["pending"], 2);
+    assert_eq!(project.history()[0]["error_type"], "interrupted");
+    let root = project.root().display().to_string();
+    assert!(processes_with(&root).is_empty());
+    // Once more is no error.
+    let again = project.ok(&["stop"]);
+    assert!(
+        again.stdout.contains("no run is active"),
+        "{}",
+        again.stdout
+    );
+}
+
+#[test]
+fn stop_after_attempt_lets_the_attempt_end() {
+    let project = waiting_project();
+    project.ok(&["run", "--detach"]);
+    eventually("the agent begins", || project.path("begun").exists());
+    project.ok(&["stop", "--after-attempt"]);
+    project.write("go", "");
+    eventually("it ends", || !active(&project));
+    assert_eq!(project.status_of("a"), "done");
+    assert_eq!(project.status_of("b"), "pending");
+    assert_eq!(project.json(&["status", "--json"])["run"]["exit_code"], 7);
+}
+
+#[test]
+fn a_paused_run_finishes_its_attempt_and_waits_for_resume() {
+    let project = waiting_project();
+    project.ok(&["run", "--detach"]);
+    eventually("the agent begins", || project.path("begun").exists());
+    let paused = project.ok(&["pause"]);
+    assert!(paused.stdout.contains("ralph resume"), "{}", paused.stdout);
+    project.write("go", "");
+    eventually("the first is done", || project.status_of("a") == "done");
+    let still = Instant::now();
+    while still.elapsed() < Duration::from_millis(600) {
+        assert_eq!(project.status_of("b"), "pending");
+    }
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["run"]["request"], "pause");
+    project.ok(&["resume"]);
+    eventually("the second is done", || project.status_of("b") == "done");
+    eventually("it ends", || !active(&project));
+    assert_eq!(project.json(&["status", "--json"])["run"]["exit_code"], 0);
+}
+
+#[test]
+fn a_paused_run_can_be_stopped() {
+    let project = waiting_project();
+    project.write("go", "");
+    project.ok(&["run", "--detach"]);
+    project.ok(&["pause"]);
+    project.ok(&["stop"]);
+    assert!(!active(&project));
+}
+
+#[test]
+fn a_run_that_is_not_active_is_named() {
+    let project = waiting_project();
+    let run = project.ralph(&["stop", "r-nobody"]).expect_code(2);
+    assert!(
+        run.stderr.contains("no run `r-nobody` is active"),
+        "{}",
+        run.stderr
+    );
+}

@@ -1,0 +1,130 @@
+//! Budgets of money and time: by run, by task, by day, over restarts.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::stage::send;
+use crate::streams::{DONE_TEXT, done, project, said, tries};
+use crate::support::eventually;
+
+#[test]
+fn exit_02_a_cost_limit_ends_the_run_with_work_left() {
+    let project = project(&done(0.5), "");
+    for title in ["A", "B", "C", "D"] {
+        project.add(&[title]);
+    }
+    let run = project.ralph(&["run", "--max-cost", "1"]).expect_code(4);
+    let reached = "the cost limit of $1 was reached ($1.00)";
+    assert!(run.stdout.contains(reached), "{}", run.stdout);
+    assert_eq!(tries(&project).len(), 2);
+    // Every run has its own.
+    project.ok(&["run", "--max-cost", "5"]);
+}
+
+#[test]
+fn a_person_is_warned_once_at_four_fifths() {
+    let project = project(&done(0.21), "max_cost_usd = 1.0");
+    for title in ["A", "B", "C", "D", "E"] {
+        project.add(&[title]);
+    }
+    let events = project.ok(&["run", "--json"]).json_lines();
+    let near: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["type"] == "budget_near")
+        .collect();
+    assert_eq!(near.len(), 1, "{near:?}");
+    assert_eq!(near[0]["budget"], "run_cost");
+    let message = near[0]["message"].as_str().unwrap();
+    assert_eq!(message, "84% of the cost limit of $1 is used ($0.84)");
+}
+
+#[test]
+fn failed_attempts_count_for_the_budget_of_a_task_which_then_waits_for_a_human() {
+    let project = project(&said(0.4, "no luck"), "max_attempts = 10");
+    project.add(&["A", "--key", "a"]);
+    let run = project
+        .ralph(&["run", "--max-task-cost", "1"])
+        .expect_code(5);
+    assert_eq!(tries(&project).len(), 3, "{}", run.stdout);
+    assert_eq!(project.status_of("a"), "blocked");
+    let reason = project.task("a")["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.starts_with("the task's cost limit of $1 was reached ($1.20)"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_day_has_one_budget_over_all_runs_and_deleted_tasks_stay_paid_for() {
+    let project = project(&done(0.6), "max_cost_usd_per_day = 1.0");
+    let first = project.add(&["A"]);
+    project.add(&["B"]);
+    project.add(&["C"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    project.ok(&["task", "delete", &first, "--yes"]);
+    let run = project.ralph(&["run"]).expect_code(4);
+    assert!(
+        run.stdout
+            .contains("today's cost limit of $1 was reached ($1.20)"),
+        "{}",
+        run.stdout
+    );
+    let run = project.ralph(&["run"]).expect_code(4);
+    assert!(run.stdout.contains("today's cost limit"), "{}", run.stdout);
+    assert_eq!(tries(&project).len(), 1);
+}
+
+#[test]
+fn the_budget_of_a_day_holds_over_a_kill_in_the_middle_of_an_attempt() {
+    let script = format!(
+        "{}; touch said; [ -e killed ] || sleep 600",
+        said(0.7, DONE_TEXT)
+    );
+    let project = project(&script, "max_cost_usd_per_day = 1.0");
+    project.add(&["A"]);
+    project.add(&["B"]);
+    let mut child = project.start(&["run"]);
+    eventually("the agent has said what it costs", || {
+        project.path("said").exists()
+    });
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    project.write("killed", "");
+    project.ralph(&["run"]).expect_code(4);
+    // The lost attempt costs what its log says: with the next one the budget is used up.
+    assert_eq!(tries(&project), ["main error lost", "main done"]);
+    let spent: f64 = project
+        .database()
+        .query_row("SELECT sum(cost_usd) FROM spending", [], |row| row.get(0))
+        .unwrap();
+    assert!((spent - 1.4).abs() < 1e-9, "{spent}");
+    project.ralph(&["run"]).expect_code(4);
+    assert_eq!(tries(&project).len(), 2);
+}
+
+#[test]
+fn exit_02_a_time_limit_ends_the_run_after_its_attempt() {
+    let project = project(&format!("sleep 1; {}", done(0.1)), "");
+    project.add(&["A"]);
+    project.add(&["B"]);
+    let run = project
+        .ralph(&["run", "--max-minutes", "0.01"])
+        .expect_code(4);
+    assert!(run.stdout.contains("the time limit of"), "{}", run.stdout);
+    assert_eq!(tries(&project), ["main done"]);
+}
+
+#[test]
+fn who_does_not_tell_what_it_costs_is_named_where_cost_is_limited() {
+    let project = crate::run::project(crate::run::DONE);
+    project.add(&["A"]);
+    let run = project.ok(&["run", "--max-cost", "1"]);
+    assert!(
+        run.stdout.contains("script does not tell what it costs"),
+        "{}",
+        run.stdout
+    );
+    project.add(&["B"]);
+    let run = project.ok(&["run"]);
+    assert!(!run.stdout.contains("does not tell"), "{}", run.stdout);
+}
