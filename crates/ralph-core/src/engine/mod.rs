@@ -4,6 +4,8 @@ mod agents_md;
 mod attempt;
 mod breaker;
 mod budgets;
+#[cfg(test)]
+mod clock_tests;
 mod exchange;
 mod experience;
 mod finding;

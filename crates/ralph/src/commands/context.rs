@@ -24,6 +24,9 @@ pub struct Args {
     /// Print the rules that go to the agent as system prompt instead, where it takes one.
     #[arg(long, conflicts_with_all = ["explain"])]
     system: bool,
+    /// Show instead how the agent would be started: program, arguments, variables that Ralph adds.
+    #[arg(long, conflicts_with_all = ["explain", "system"])]
+    launch: bool,
     /// Show instead what each memory section was given and used, what was left out and why, and the score of each
     /// learning.
     #[arg(long)]
@@ -67,6 +70,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let prompt = prompter.prompt(&task, &metrics, 1, RunRates::default())?;
     let stdin = agent.prompt(&prompt.rules, &prompt.task);
     let system = agent.system_prompt(&prompt.rules);
+    let launch = super::run::launch(agent.as_ref(), &workspace, &task, &prompt);
     if args.json {
         let learnings: Vec<_> = prompt
             .recalled
@@ -84,14 +88,16 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             "task_id": task.id, "agent": agent.name(), "model": prompt.choice.model,
             "rationale": prompt.choice.rationale, "ask_human": prompt.ask_human, "system": system, "prompt": stdin,
             "learnings_shown": prompt.learnings, "explanation": prompt.explanation,
-            "learnings": learnings,
+            "learnings": learnings, "launch": launch,
         }));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(reason) = &prompt.ask_human {
         output::note(format_args!("no attempt would be made now: {reason}"));
     }
-    if args.explain {
+    if args.launch {
+        output::text(launch.render());
+    } else if args.explain {
         output::text(table::wrap_all(&prompt.explanation.to_string()));
         let considered = scores::considered(&prompt.recalled, &prompt.learnings);
         output::text(table::wrap_all(&considered));

@@ -3,6 +3,7 @@
 mod crew;
 mod detach;
 mod dry;
+mod launch;
 mod scope;
 mod settings;
 
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 pub use crew::Crew;
+pub use launch::launch;
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
 use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};

@@ -36,6 +36,26 @@ fn in_seconds(seconds: u64) -> u64 {
     (now + Duration::from_secs(seconds)).as_secs()
 }
 
+/// The model uses the shell for ever.
+fn busy(_: &crate::model_server::Request) -> Reply {
+    crate::stage::bash("true")
+}
+
+#[test]
+fn exit_02_what_is_left_of_the_budget_is_passed_on_and_holds_headless() {
+    let stage = Stage::new(busy).run_setting("max_cost_usd = 0.01");
+    let output = stage.run(4);
+    let reached = "the cost limit of $0.01 was reached";
+    assert!(output.stdout.contains(reached), "{}", output.stdout);
+    // Claude Code minded the budget itself: that is nobody's fault.
+    assert_eq!(stage.tries(), ["error interrupted uncounted #1"]);
+    let attempt = stage.project.history().remove(0);
+    let cost = attempt["cost_usd"].as_f64().unwrap();
+    assert!((0.01..0.1).contains(&cost), "{attempt}");
+    stage.expect_untouched_task();
+    stage.expect_no_process();
+}
+
 #[test]
 fn out_05_429_without_a_reset_time_is_backed_off_from() {
     let stage = Stage::new(|request| match request.session {

@@ -1,0 +1,85 @@
+//! How an agent would be started, as people see it: what Ralph adds, without what is secret.
+
+use ralph_core::agent::{Agent, LaunchRequest};
+use ralph_core::engine::Prompt;
+use ralph_core::model::{RunId, Task};
+use ralph_core::text::{mask_secrets, one_line};
+use serde::Serialize;
+
+use crate::workspace::Workspace;
+
+/// Characters of one argument that are shown.
+const SHOWN: usize = 200;
+
+/// A process that would be started.
+#[derive(Debug, Serialize)]
+pub struct ShownLaunch {
+    program: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    cwd: String,
+    stdin_chars: usize,
+}
+
+/// How the agent would be started on a task.
+pub fn launch(
+    agent: &dyn Agent,
+    workspace: &Workspace,
+    task: &Task,
+    prompt: &Prompt,
+) -> ShownLaunch {
+    let root = workspace.project.root();
+    let launch = agent.launch(&LaunchRequest {
+        task_id: &task.id,
+        task_key: task.key.as_ref().map(|key| key.as_str()),
+        attempt: 1,
+        model: &prompt.choice.model,
+        run_id: &RunId::from_stored("r-…"),
+        project_root: root,
+        work_tree: root,
+        rules: &prompt.rules,
+        task_prompt: &prompt.task,
+        is_root: rustix::process::getuid().is_root(),
+        budget_usd: None,
+    });
+    let shown = |text: &str| one_line(&mask_secrets(text), SHOWN);
+    ShownLaunch {
+        program: launch.program,
+        args: launch.args.iter().map(|arg| shown(arg)).collect(),
+        env: launch
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), masked(name, &value.to_string_lossy())))
+            .collect(),
+        cwd: launch.cwd.display().to_string(),
+        stdin_chars: launch.stdin.chars().count(),
+    }
+}
+
+/// A variable's value, unless its name says that it is secret.
+fn masked(name: &str, value: &str) -> String {
+    let assigned = format!("{name}={value}");
+    let shown = one_line(&mask_secrets(&assigned), SHOWN);
+    shown
+        .strip_prefix(&format!("{name}="))
+        .map_or(shown.clone(), str::to_owned)
+}
+
+impl ShownLaunch {
+    /// As a command line that a person can read.
+    pub fn render(&self) -> String {
+        let mut text = format!("in {}\n", self.cwd);
+        for (name, value) in &self.env {
+            text.push_str(&format!("  {name}={value}\n"));
+        }
+        text.push_str(&self.program);
+        for arg in &self.args {
+            text.push_str(&format!("\n  {arg}"));
+        }
+        text.push_str(&format!(
+            "\nwith {} characters on its standard input (`ralph context` prints them)\n",
+            self.stdin_chars
+        ));
+        text
+    }
+}
