@@ -21,6 +21,7 @@ mod gates;
 mod hooks;
 mod import;
 mod learnings;
+mod night;
 mod pause;
 mod plan;
 mod plan_changes;
