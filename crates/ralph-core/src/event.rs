@@ -279,6 +279,33 @@ pub enum EventKind {
         /// Tasks that are no longer in it.
         removed: usize,
     },
+    /// The run works on another branch from here on.
+    BranchChanged {
+        /// Which.
+        branch: String,
+    },
+    /// The work of a task was committed.
+    Committed {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The commit.
+        commit: String,
+        /// How many files are in it.
+        files: usize,
+    },
+    /// The work of a failed attempt was undone.
+    RolledBack {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// Where it is kept.
+        reference: String,
+        /// How many files were brought back.
+        files: usize,
+        /// How many commits the branch went back.
+        commits: u32,
+    },
     /// A command of the project's own failed.
     HookFailed {
         /// Where it stands.
@@ -412,6 +439,9 @@ impl EventKind {
             Self::PlanChange { .. } => "plan_change",
             Self::GivenUp { .. } => "given_up",
             Self::PlanFileRead { .. } => "plan_file_read",
+            Self::BranchChanged { .. } => "branch_changed",
+            Self::Committed { .. } => "committed",
+            Self::RolledBack { .. } => "rolled_back",
             Self::HookFailed { .. } => "hook_failed",
             Self::Warning { .. } => "warning",
             Self::LearningsTidied { .. } => "learnings_tidied",

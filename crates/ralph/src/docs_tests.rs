@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::exit::RunExit;
 
-use crate::settings::keys::{Effect, KEYS, Kind};
+use crate::settings::keys::{KEYS, Kind};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -69,14 +69,9 @@ fn docs_settings_are_up_to_date() {
             Kind::Words => "list of names".to_owned(),
             Kind::Choices(words) => format!("list of some of {}", words.join(", ")),
         };
-        let later = if key.effect == Effect::Later {
-            " *No effect in this version.*"
-        } else {
-            ""
-        };
         writeln!(
             text,
-            "| `{}` | {takes} | {} | {}{later} |",
+            "| `{}` | {takes} | {} | {} |",
             key.name, key.default, key.doc
         )
         .unwrap();

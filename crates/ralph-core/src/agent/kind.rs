@@ -75,6 +75,10 @@ impl AgentKind {
 
     /// The agent as the settings want it.
     pub fn build(self, setup: Setup) -> Box<dyn Agent> {
+        let setup = Setup {
+            kind: Some(self),
+            ..setup
+        };
         match self {
             Self::Claude => Box::new(Claude::new(setup)),
             Self::Codex => Box::new(Codex::new(setup)),

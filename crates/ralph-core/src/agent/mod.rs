@@ -55,6 +55,10 @@ pub trait Agent: Send + Sync {
     fn name(&self) -> &str {
         &self.setup().name
     }
+    /// What is known of its kind before it is started.
+    fn facts(&self) -> Option<&'static Facts> {
+        self.setup().kind.and_then(AgentKind::facts)
+    }
     /// Its models, cheapest first; an agent without models is its own model name.
     fn ladder(&self) -> &[String] {
         &self.setup().models

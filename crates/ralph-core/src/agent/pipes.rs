@@ -16,6 +16,10 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 /// The buffer for output: small at first, larger when it is filled.
 const FIRST_CHUNK: usize = 4 * 1024;
 const LARGEST_CHUNK: usize = 64 * 1024;
+/// Room for output that nobody has read yet. Programs on Node lose at their exit what their pipe has no room for, and some
+/// repeat the whole prompt.
+#[cfg(target_os = "linux")]
+const ROOM: usize = 1024 * 1024;
 
 /// What connects us with the child.
 pub(super) struct Pipes<'p> {
@@ -37,6 +41,9 @@ impl<'p> Pipes<'p> {
         if let Some((pipe, _)) = &stdin {
             // A child that does not read its prompt must not hold us up.
             let _ = fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK));
+        }
+        if let Some(pipe) = &child.stdout {
+            make_room(pipe);
         }
         Self {
             out: child
@@ -131,6 +138,15 @@ impl<'p> Pipes<'p> {
     }
 }
 
+/// Enlarges a pipe where the system lets us.
+#[cfg(target_os = "linux")]
+fn make_room(pipe: impl AsFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, ROOM);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn make_room(_pipe: impl AsFd) {}
+
 /// Something `poll` can wait for that happens when a process ends.
 #[cfg(target_os = "linux")]
 fn end_notice(pid: Pid) -> Option<OwnedFd> {
@@ -141,4 +157,39 @@ fn end_notice(pid: Pid) -> Option<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn end_notice(_pid: Pid) -> Option<OwnedFd> {
     None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_child_that_cannot_wait_loses_nothing_at_its_exit() {
+        // More than a pipe holds by itself, in one write that does not wait.
+        let write = "dd if=/dev/zero bs=300000 count=1 oflag=nonblock 2>/dev/null";
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("read go; {write}")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipes = Pipes::of(&mut child, "go\n");
+        while pipes.stdin.is_some() {
+            struct Nobody;
+            impl Watch for Nobody {
+                fn output(&mut self, _stream: Stream, _chunk: &[u8]) {}
+            }
+            let happened = pipes.wait();
+            pipes.transfer(
+                [PollFlags::empty(), PollFlags::empty(), happened[2]],
+                &mut Nobody,
+            );
+        }
+        child.wait().unwrap();
+        let mut all = Vec::new();
+        pipes.out.unwrap().read_to_end(&mut all).unwrap();
+        assert_eq!(all.len(), 300_000);
+    }
 }

@@ -1,7 +1,8 @@
 //! What the settings say about an agent: the same for every kind.
 
 use super::{
-    Access, Launch, LaunchRequest, OutputFormat, Prices, child_environment, os_environment,
+    Access, AgentKind, Launch, LaunchRequest, OutputFormat, Prices, child_environment,
+    os_environment,
 };
 
 /// An agent of the settings.
@@ -9,6 +10,8 @@ use super::{
 pub struct Setup {
     /// Its name in the settings.
     pub name: String,
+    /// What it speaks, where that is known.
+    pub kind: Option<AgentKind>,
     /// The program and the arguments that come before Ralph's own.
     pub command: Vec<String>,
     /// Its models, cheapest first.

@@ -17,11 +17,14 @@ pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool 
 pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
     let verdict = match evidence.stop {
         Stop::Interrupted => error(ErrorType::Interrupted, "interrupted"),
-        Stop::WallTimeout => error(ErrorType::Timeout, "the attempt took longer than it may"),
-        Stop::IdleTimeout => error(
-            ErrorType::IdleTimeout,
-            "the agent was silent for longer than it may be",
-        ),
+        Stop::WallTimeout => service_trouble(evidence)
+            .unwrap_or_else(|| error(ErrorType::Timeout, "the attempt took longer than it may")),
+        Stop::IdleTimeout => service_trouble(evidence).unwrap_or_else(|| {
+            error(
+                ErrorType::IdleTimeout,
+                "the agent was silent for longer than it may be",
+            )
+        }),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the budget is used up"),
         Stop::Exited => exited(evidence),
     };
@@ -35,6 +38,18 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
         };
     }
     verdict
+}
+
+/// An agent that took too long because its service did not answer has not failed itself.
+fn service_trouble(evidence: &Evidence<'_>) -> Option<Verdict> {
+    match &evidence.report.ending {
+        Ending::Faulted {
+            fault: fault @ (Fault::RateLimit | Fault::Overloaded | Fault::Network),
+            message,
+            ..
+        } => Some(error(error_type(*fault), message)),
+        Ending::Faulted { .. } | Ending::Completed => None,
+    }
 }
 
 fn exited(evidence: &Evidence<'_>) -> Verdict {
@@ -252,6 +267,10 @@ mod tests {
         ] {
             let expected = (Outcome::Error, Some(name.to_owned()), true);
             assert_eq!(judge(&signalled, stop, GateView::NotRun), expected);
+            // Unless it was the service that did not answer.
+            let waited = report(fault(Fault::Network), "");
+            let expected = (Outcome::Error, Some("network".to_owned()), false);
+            assert_eq!(judge(&waited, stop, GateView::NotRun), expected);
         }
     }
 

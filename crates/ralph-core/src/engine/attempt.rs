@@ -8,6 +8,7 @@ use super::plan_files::LogNews;
 use super::prompt::{Prompt, Prompter};
 use super::run::{EngineError, Run};
 use super::session::Session;
+use super::work_tree::Committed;
 use crate::agent::{AgentReport, AttemptLog, Ending, Fault, LaunchRequest, Stop};
 use crate::capture;
 use crate::decide::verdict;
@@ -51,6 +52,9 @@ impl Run<'_, '_> {
             return Ok(Step::Stop(stop));
         }
         let tree_before = self.look_at_tree()?;
+        self.remember_look(&claimed.task.id, tree_before.as_ref());
+        let kept_name = format!("{}-{number:03}", claimed.task.id);
+        let kept = self.keep_tree(&kept_name)?;
         let (start, log) = self.begin(&claimed, &token, &prompt, &log_name, started)?;
         let mut session = self.call_agent(&claimed, &prompt, log)?;
         let signals = self.read_signals(&claimed, &session);
@@ -58,14 +62,16 @@ impl Run<'_, '_> {
         if self.engine.interrupt.first().is_some() && signals.completion == Completion::Absent {
             session.stop = Stop::Interrupted;
         }
-        let git = self.look_at_changes(tree_before)?;
-        let gate = self.judge(&claimed, &session, &signals, &git)?;
-        let evidence = Evidence {
-            stop: session.stop,
-            report: &session.report,
-            signals: &signals,
-            gate: gate.view(),
-        };
+        let mut git = self.look_at_changes(tree_before)?;
+        let mut gate = self.judge(&claimed, &session, &signals, &git)?;
+        if verdict(&evidence(&session, &signals, &gate)).outcome == Outcome::Done {
+            match self.commit_work(&claimed)? {
+                Committed::Nothing => {}
+                Committed::As(commit) => git.commit_after = Some(commit),
+                Committed::Failed(judged) => gate = judged,
+            }
+        }
+        let evidence = evidence(&session, &signals, &gate);
         let verdict = verdict(&evidence);
         let files = git.files_changed.as_deref().unwrap_or_default();
         let failed = verdict.counted && verdict.outcome != Outcome::Done;
@@ -73,6 +79,7 @@ impl Run<'_, '_> {
         let mark = report
             .as_ref()
             .and_then(|report| capture::mark(&evidence, &verdict, report));
+        git.undone_ref = self.settle_tree(&claimed, kept, failed, &kept_name)?;
         let culprit = match gate {
             Judged::Broken(_) => Culprit::Gate,
             _ => Culprit::Agent,
@@ -287,6 +294,15 @@ impl Run<'_, '_> {
             task_key: task.key.as_ref().map(|key| key.as_str()),
             ladder: self.agent().ladder(),
         }
+    }
+}
+
+fn evidence<'e>(session: &'e Session, signals: &'e Signals, gate: &'e Judged) -> Evidence<'e> {
+    Evidence {
+        stop: session.stop,
+        report: &session.report,
+        signals,
+        gate: gate.view(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Gate: asking the task's own command, before and after the agent.
 
+use std::ffi::OsString;
+
 use super::run::{EngineError, Run, millis};
 use super::session::Session;
 use crate::capture;
@@ -72,6 +74,17 @@ impl Run<'_, '_> {
         own.filter(|_| settings.enabled).cloned()
     }
 
+    /// The variables of what Ralph runs for a task beside agents.
+    pub(super) fn child_variables(&self, claimed: &Claimed) -> Vec<(String, OsString)> {
+        let key = claimed.task.key.as_ref().map_or("", |key| key.as_str());
+        vec![
+            ("RALPH_TASK_ID".into(), claimed.task.id.as_str().into()),
+            ("RALPH_TASK_KEY".into(), key.into()),
+            ("RALPH_RUN_ID".into(), self.id.as_str().into()),
+            ("RALPH_PROJECT".into(), self.engine.project.root().into()),
+        ]
+    }
+
     /// Runs a gate to its end and tells of it.
     pub(super) fn run_gate(
         &mut self,
@@ -80,16 +93,10 @@ impl Run<'_, '_> {
         retries: u32,
     ) -> Result<GateResult, EngineError> {
         let work_tree = self.engine.work_tree;
-        let key = claimed.task.key.as_ref().map_or("", |key| key.as_str());
         let gate = Gate {
             command,
             dir: work_tree,
-            env: vec![
-                ("RALPH_TASK_ID".into(), claimed.task.id.as_str().into()),
-                ("RALPH_TASK_KEY".into(), key.into()),
-                ("RALPH_RUN_ID".into(), self.id.as_str().into()),
-                ("RALPH_PROJECT".into(), self.engine.project.root().into()),
-            ],
+            env: self.child_variables(claimed),
             timeout: self.engine.settings.gate.timeout,
             grace: self.engine.settings.grace,
             retries,

@@ -27,6 +27,7 @@ mod team;
 mod tree;
 mod upkeep;
 mod wait;
+mod work_tree;
 
 pub use breaker::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
 pub use prompt::{Prompt, PromptError, Prompter, Templates};
@@ -35,3 +36,4 @@ pub use recover::{Recovered, Recovery};
 pub use run::{Engine, EngineError, Summary};
 pub use settings::{BreakerSettings, GateSettings, OnOpen, PauseOn, RecoverySettings, RunSettings};
 pub use upkeep::{Upkeep, merge_all, stale};
+pub use work_tree::{CommitWhen, GitSettings, OnDirty};

@@ -70,14 +70,21 @@ impl Run<'_, '_> {
     /// The one thing that mends a fault of the set-up.
     fn remedy(&self, error: &ErrorType) -> String {
         let agent = self.agent().name();
+        let facts = self.agent().facts();
         match error {
-            ErrorType::Auth => {
-                format!("log in to {agent} or set its API key, then `ralph run` again")
+            ErrorType::Auth => match facts {
+                Some(facts) => {
+                    format!("log in to {agent}: {}; then `ralph run` again", facts.login)
+                }
+                None => format!("log in to {agent} or set its API key, then `ralph run` again"),
+            },
+            ErrorType::Spawn => {
+                let install = match facts {
+                    Some(facts) => format!("`{}`", facts.install),
+                    None => format!("install the program of agent `{agent}`"),
+                };
+                format!("{install}, or name another one in .ralph.toml under [agents.{agent}]")
             }
-            ErrorType::Spawn => format!(
-                "install the program of agent `{agent}`, or name another one in .ralph.toml under \
-                 [agents.{agent}]"
-            ),
             ErrorType::Permission => format!(
                 "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
                  [agents.{agent}] in .ralph.toml"

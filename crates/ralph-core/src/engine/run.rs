@@ -132,6 +132,10 @@ pub(super) struct Run<'e, 'a> {
     pub git: Option<Git>,
     /// The tree as the last attempt left it, so that one look at git per attempt is enough.
     pub tree: Option<Snapshot>,
+    /// The tree when the run began, where that matters: what was uncommitted then is a person's.
+    pub run_start: Option<Snapshot>,
+    /// The tree before the first attempt on each task that is not done.
+    pub first_looks: HashMap<TaskId, Snapshot>,
     pub started_at: Timestamp,
     /// How it began; the hook before a run reads it.
     pub started: Option<RunEvent>,
@@ -219,6 +223,8 @@ impl<'e, 'a> Run<'e, 'a> {
             owner,
             git,
             tree: None,
+            run_start: None,
+            first_looks: HashMap::new(),
             started_at: now,
             started: None,
             attempts: 0,
@@ -284,6 +290,9 @@ impl<'e, 'a> Run<'e, 'a> {
             return Ok(stop);
         }
         self.recover_lost()?;
+        if let Some(stop) = self.open_work_tree()? {
+            return Ok(stop);
+        }
         self.open_plan_files()?;
         self.probe()?;
         self.write_state(None)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::work_tree::GitSettings;
 use crate::adaptive::DEFAULT_VALUE_USD;
 use crate::context::Limits;
 use crate::decide::{Budgets, Policy};
@@ -45,6 +46,8 @@ pub struct RunSettings {
     pub grace: Duration,
     /// The project's own commands around runs and attempts.
     pub hooks: Hooks,
+    /// What is done with git.
+    pub git: GitSettings,
     /// Gates.
     pub gate: GateSettings,
     /// How often a failing service is tried again.
@@ -153,6 +156,7 @@ impl Default for RunSettings {
             idle_timeout: Some(Duration::from_secs(10 * 60)),
             grace: Duration::from_secs(5),
             hooks: Hooks::default(),
+            git: GitSettings::default(),
             gate: GateSettings {
                 enabled: true,
                 verify: None,

@@ -35,15 +35,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// A temporary file with this in it, on the disk, with the permissions of the one it is to replace.
 fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(&format!("{UNFINISHED}{}.", std::process::id()))
-        .tempfile_in(dir)?;
+    let mut file = temporary_in(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
     // Set, not asked for: what is asked for goes through the mask.
     file.as_file().set_permissions(permissions(path))?;
     file.as_file().sync_all()?;
     Ok(file)
+}
+
+/// A file that is recognised as ours while it is on its way to take another's place.
+pub(crate) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(&format!("{UNFINISHED}{}.", std::process::id()))
+        .tempfile_in(dir)
 }
 
 /// Those of the file that is replaced, else what a new file gets.

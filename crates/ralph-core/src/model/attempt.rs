@@ -37,6 +37,8 @@ pub struct Attempt {
     pub commit_before: Option<String>,
     /// HEAD after.
     pub commit_after: Option<String>,
+    /// Where its work is kept that was rolled back.
+    pub undone_ref: Option<String>,
     /// Files the attempt changed; none where there is no repository.
     pub files_changed: Option<Vec<String>>,
     /// Why this model.
@@ -151,6 +153,8 @@ pub struct GitRecord {
     pub commit_after: Option<String>,
     /// Files changed, Ralph's own left out; `None` without a repository.
     pub files_changed: Option<Vec<String>>,
+    /// Where the work is kept that was rolled back.
+    pub undone_ref: Option<String>,
 }
 
 /// What a failure's fingerprint was taken from.

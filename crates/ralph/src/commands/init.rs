@@ -10,7 +10,7 @@ use ralph_core::store::SqliteStore;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
-use crate::settings::keys::{Effect, KEYS, Kind};
+use crate::settings::keys::{KEYS, Kind};
 use crate::workspace::{GITIGNORE, Workspace, start_dir};
 
 /// Make this directory a project: settings and a place for the plan.
@@ -92,7 +92,7 @@ pub fn config_text() -> String {
          # Durations are seconds, or have a unit: 90, \"30m\", \"1h30m\".\n",
     );
     let mut section = "";
-    for key in KEYS.iter().filter(|key| key.effect == Effect::Now) {
+    for key in KEYS {
         if key.section != section {
             section = key.section;
             text.push_str(&format!("\n[{section}]\n"));

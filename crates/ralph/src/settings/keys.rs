@@ -25,15 +25,6 @@ pub enum Kind {
     Choices(&'static [&'static str]),
 }
 
-/// Whether a setting does something yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It does.
-    Now,
-    /// It is accepted, and a warning says that it has no effect in this version.
-    Later,
-}
-
 /// A setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -47,8 +38,6 @@ pub struct Key {
     pub default: &'static str,
     /// What it does.
     pub doc: &'static str,
-    /// Whether it does so yet.
-    pub effect: Effect,
 }
 
 const fn key(
@@ -64,24 +53,6 @@ const fn key(
         kind,
         default,
         doc,
-        effect: Effect::Now,
-    }
-}
-
-const fn later(
-    section: &'static str,
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    doc: &'static str,
-) -> Key {
-    Key {
-        section,
-        name,
-        kind,
-        default,
-        doc,
-        effect: Effect::Later,
     }
 }
 
@@ -345,22 +316,22 @@ pub const KEYS: &[Key] = &[
         "false",
         "Whether gates are run before a task's first attempt.",
     ),
-    later(
+    key(
         "git",
         "commit",
         Kind::Choice(&["off", "on-success"]),
         "off",
         "Whether Ralph commits done work.",
     ),
-    later(
+    key(
         "git",
         "rollback",
         Kind::Choice(&["off", "stash", "reset"]),
         "off",
         "What happens to the work of a failed attempt.",
     ),
-    later("git", "branch", Kind::Text, "", "The branch to work on."),
-    later(
+    key("git", "branch", Kind::Text, "", "The branch to work on."),
+    key(
         "git",
         "on_dirty",
         Kind::Choice(&["continue", "refuse"]),

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use agents::{AgentSettings, build as build_agent};
-use keys::{Effect, KEYS};
+use keys::KEYS;
 
 use crate::command_error::CommandError;
 
@@ -200,15 +200,5 @@ impl Settings {
     pub fn all(&self) -> impl Iterator<Item = (&'static keys::Key, &Setting)> {
         KEYS.iter()
             .filter_map(|key| Some((key, self.values.get(&(key.section, key.name))?)))
-    }
-
-    /// Settings somebody gave that do nothing in this version.
-    pub fn without_effect(&self) -> Vec<String> {
-        self.all()
-            .filter(|(key, setting)| {
-                key.effect == Effect::Later && setting.source != Source::Default
-            })
-            .map(|(key, _)| format!("[{}] {}", key.section, key.name))
-            .collect()
     }
 }

@@ -129,6 +129,32 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 "{path} was changed: {added} added, {updated} updated, {finished} ticked off, {removed} no longer in it"
             ),
         )),
+        EventKind::BranchChanged { branch } => {
+            Some(paint(DIM, format_args!("· works on branch {branch}")))
+        }
+        EventKind::Committed {
+            task,
+            commit,
+            files,
+        } => {
+            let short: String = commit.chars().take(10).collect();
+            let files = format::counted(*files as u64, "file");
+            let text = format!("· {} committed as {short}, {files}", task.name());
+            Some(paint(DIM, text))
+        }
+        EventKind::RolledBack {
+            task,
+            reference,
+            files,
+            ..
+        } => {
+            let files = format::counted(*files as u64, "file");
+            let text = format!(
+                "· {} rolled back, {files}; kept at {reference}",
+                task.name()
+            );
+            Some(paint(DIM, text))
+        }
         EventKind::HookFailed { hook, message } => Some(paint(
             YELLOW,
             format_args!("! the hook {} {message}", hook.name()),

@@ -2,8 +2,10 @@
 //! run in tests without an account. A test says, request by request, what the model answers.
 
 mod dialect;
+mod gemini;
 mod http;
 mod messages;
+mod responses;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 
-use dialect::{Content, Dialect, Event};
+use dialect::{Content, Dialect};
 use http::{Call, Connection};
 
 /// What the model is asked: one request of the agent's main loop.
@@ -67,7 +69,14 @@ pub enum Reply {
         /// Headers beside the usual ones (`retry-after`, limits).
         headers: Vec<(String, String)>,
     },
-    /// 200, then an `overloaded_error` in the stream before any content.
+    /// An HTTP error with this body in place of the usual one.
+    Refusal {
+        /// Its status.
+        status: u16,
+        /// Its body.
+        body: Value,
+    },
+    /// 200, then the news in the stream, before any content, that the service is overloaded.
     Overload,
     /// No answer at all until the client goes away or the server is dropped.
     Hang,
@@ -261,7 +270,11 @@ fn respond(
 ) -> std::io::Result<Next> {
     let content = match reply {
         Reply::Error { status, headers } => {
-            connection.json(*status, headers, &dialect.error(*status))?;
+            connection.json(*status, headers, &dialect.refusal(*status, headers))?;
+            return Ok(Next::Open);
+        }
+        Reply::Refusal { status, body } => {
+            connection.json(*status, &[], body)?;
             return Ok(Next::Open);
         }
         Reply::Hang => {
@@ -270,7 +283,7 @@ fn respond(
         }
         Reply::Overload => {
             connection.start_events()?;
-            connection.event(&Event::named("error", dialect.error(529)))?;
+            connection.event(&dialect.overload())?;
             return Ok(Next::Close);
         }
         Reply::Text(text) => Content::Text(text),

@@ -293,7 +293,9 @@ pub fn text_of(content: &Value) -> String {
 
 /// What a request's user messages say.
 pub fn user_text(body: &Value) -> String {
-    let messages = body["messages"].as_array().unwrap();
+    // Under the name that each API has for them.
+    let mut fields = ["messages", "input"].iter();
+    let messages = fields.find_map(|field| body[field].as_array()).unwrap();
     messages
         .iter()
         .filter(|message| message["role"] == "user")

@@ -1,72 +1,36 @@
-//! Codex as an agent.
+//! Codex as an agent: how it is started, what its event stream says, what class its faults are.
 
-use super::{
-    Activity, Agent, AgentReport, Ending, Exit, Facts, Launch, LaunchRequest, Setup, StreamParser,
-    Usage,
-};
+mod agent;
+mod classify;
+mod end;
+mod events;
+mod here;
+mod launch;
+#[cfg(test)]
+mod recorded_tests;
+mod resets;
+mod stream;
+#[cfg(test)]
+mod stream_tests;
+mod tools;
+
+pub use agent::Codex;
+pub use launch::arguments;
+pub use stream::CodexStream;
+
+use super::Facts;
 
 /// What is known of Codex before it is started.
+///
+/// The models are the current one of each tier in the catalogue that this version brings along (`codex debug models`):
+/// for easier tasks, for everyday work, for the most demanding. `OPENAI_API_KEY` is no credential: `codex exec` does
+/// not read it.
 pub(super) const FACTS: Facts = Facts {
     program: "codex",
-    models: &[],
-    tested: "",
-    install: "",
-    login: "",
-    credential_variables: &[],
-    credential_files: &[],
+    models: &["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"],
+    tested: "0.166.0",
+    install: "npm install -g @openai/codex",
+    login: "run `codex login`, or set CODEX_API_KEY",
+    credential_variables: &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],
+    credential_files: &[".codex/auth.json"],
 };
-
-/// Codex, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Codex {
-    setup: Setup,
-}
-
-impl Codex {
-    /// As the settings want it.
-    #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        Self { setup }
-    }
-}
-
-impl Agent for Codex {
-    fn setup(&self) -> &Setup {
-        &self.setup
-    }
-
-    fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let stdin = self.prompt(request.rules, request.task_prompt);
-        self.setup
-            .launch(self.setup.args.clone(), &[], stdin, request)
-    }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        Box::new(CodexStream::default())
-    }
-}
-
-/// The reader of one session's stream.
-#[derive(Debug, Default)]
-pub struct CodexStream {}
-
-impl StreamParser for CodexStream {
-    fn line(&mut self, _line: &[u8], _complete: bool) -> Option<Activity> {
-        None
-    }
-
-    fn finish(self: Box<Self>, _exit: Exit) -> AgentReport {
-        AgentReport {
-            ending: Ending::Completed,
-            result_text: String::new(),
-            session_id: None,
-            model: None,
-            cost_usd: None,
-            usage: Usage::default(),
-            denials: Vec::new(),
-            retries: 0,
-            limit: None,
-            actions: Vec::new(),
-        }
-    }
-}

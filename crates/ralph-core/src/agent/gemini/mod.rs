@@ -1,72 +1,44 @@
-//! Gemini CLI as an agent.
+//! Gemini CLI as an agent: how it is started, what its event stream says, what class its faults are.
 
-use super::{
-    Activity, Agent, AgentReport, Ending, Exit, Facts, Launch, LaunchRequest, Setup, StreamParser,
-    Usage,
-};
+mod agent;
+mod api_error;
+mod classify;
+mod events;
+#[cfg(test)]
+mod fault_tests;
+mod launch;
+mod prompt;
+#[cfg(test)]
+mod recorded_tests;
+mod stream;
+#[cfg(test)]
+mod stream_tests;
+mod tools;
+mod words;
+
+pub use agent::Gemini;
+pub use launch::{arguments, environment};
+pub use stream::GeminiStream;
+
+use super::Facts;
 
 /// What is known of Gemini CLI before it is started.
 pub(super) const FACTS: Facts = Facts {
     program: "gemini",
-    models: &[],
-    tested: "",
-    install: "",
-    login: "",
-    credential_variables: &[],
-    credential_files: &[],
+    // Names that the program resolves to the models of the day which the account may use.
+    models: &["flash-lite", "flash", "pro"],
+    tested: "0.61.0",
+    install: "npm install -g @google/gemini-cli",
+    login: "run `gemini` once and log in, or set GEMINI_API_KEY",
+    credential_variables: &[
+        "GEMINI_API_KEY",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_GENAI_USE_GCA",
+        "GEMINI_CLI_USE_COMPUTE_ADC",
+    ],
+    credential_files: &[
+        ".gemini/oauth_creds.json",
+        ".gemini/gemini-credentials.json",
+        ".gemini/.env",
+    ],
 };
-
-/// Gemini CLI, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Gemini {
-    setup: Setup,
-}
-
-impl Gemini {
-    /// As the settings want it.
-    #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        Self { setup }
-    }
-}
-
-impl Agent for Gemini {
-    fn setup(&self) -> &Setup {
-        &self.setup
-    }
-
-    fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let stdin = self.prompt(request.rules, request.task_prompt);
-        self.setup
-            .launch(self.setup.args.clone(), &[], stdin, request)
-    }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        Box::new(GeminiStream::default())
-    }
-}
-
-/// The reader of one session's stream.
-#[derive(Debug, Default)]
-pub struct GeminiStream {}
-
-impl StreamParser for GeminiStream {
-    fn line(&mut self, _line: &[u8], _complete: bool) -> Option<Activity> {
-        None
-    }
-
-    fn finish(self: Box<Self>, _exit: Exit) -> AgentReport {
-        AgentReport {
-            ending: Ending::Completed,
-            result_text: String::new(),
-            session_id: None,
-            model: None,
-            cost_usd: None,
-            usage: Usage::default(),
-            denials: Vec::new(),
-            retries: 0,
-            limit: None,
-            actions: Vec::new(),
-        }
-    }
-}

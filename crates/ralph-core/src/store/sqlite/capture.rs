@@ -98,9 +98,10 @@ fn outcome(
              tokens_cache_read, tokens_cache_write, session_id, agent_model, rationale, commit_before,
              commit_after, files_changed, gate_outcome, gate_flaky, gate_green_before,
              gate_files_changed, gate_output, log_path, summary, message, denials, service_retries,
-             limit_notice, fingerprint_coarse, fingerprint_fine, failing_tests, fingerprint_source)
+             limit_notice, fingerprint_coarse, fingerprint_fine, failing_tests, fingerprint_source,
+             undone_ref)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)",
+                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)",
     )?
     .execute(params![
         capture.task_id.as_str(),
@@ -143,6 +144,7 @@ fn outcome(
         mark.map(|mark| mark.fine.as_str()),
         mark.map(|mark| rows::to_json(&mark.failing)),
         mark.map(|mark| mark.source.as_str()),
+        capture.git.undone_ref,
     ])?;
     Ok(())
 }

@@ -21,7 +21,8 @@ const ATTEMPT: &str = "SELECT o.task_id, t.key, o.ordinal, o.run_id, o.iteration
     o.service_retries, o.log_path,
     (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
         WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place)),
-    o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests
+    o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests,
+    o.undone_ref
     FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
 
 impl HistoryStore for SqliteStore {
@@ -221,6 +222,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         tokens_output: row.get(12)?,
         commit_before: row.get(13)?,
         commit_after: row.get(14)?,
+        undone_ref: row.get(37)?,
         rationale: row.get(16)?,
         counted: row.get(17)?,
         detail: AttemptDetail {

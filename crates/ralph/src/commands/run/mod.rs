@@ -152,11 +152,6 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut settings = workspace.settings()?;
     settings::apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;
-    for name in settings.without_effect() {
-        output::note(format_args!(
-            "warning: {name} has no effect in this version"
-        ));
-    }
     if let Some(model) = args.model.as_deref().or(settings.text("run", "model")) {
         note_stranger(crew.agent(), model);
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use ralph_core::context::Limits;
 use ralph_core::decide::{Budgets, Policy};
 use ralph_core::engine::{
-    BreakerSettings, GateSettings, OnOpen, PauseOn, RecoverySettings, RunSettings,
+    BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn,
+    RecoverySettings, RunSettings,
 };
+use ralph_core::git::RollbackMode;
 use ralph_core::hooks::{Hooks, OnHookFailure};
 use ralph_core::recovery;
 use ralph_core::store::Scope;
@@ -123,6 +125,7 @@ pub fn run_settings(
             .filter(|idle| !idle.is_zero()),
         grace,
         hooks: hooks(settings),
+        git: git(settings),
         gate: GateSettings {
             enabled: !args.no_gate,
             verify: settings.text("gate", "verify").map(str::to_owned),
@@ -162,6 +165,26 @@ fn hooks(settings: &Settings) -> Hooks {
             true => OnHookFailure::Veto,
             false => OnHookFailure::Report,
         },
+    }
+}
+
+fn git(settings: &Settings) -> GitSettings {
+    GitSettings {
+        commit: match settings.text("git", "commit") {
+            Some("on-success") => CommitWhen::OnSuccess,
+            _ => CommitWhen::Never,
+        },
+        rollback: match settings.text("git", "rollback") {
+            Some("stash") => Some(RollbackMode::Stash),
+            Some("reset") => Some(RollbackMode::Reset),
+            _ => None,
+        },
+        branch: settings.text("git", "branch").map(str::to_owned),
+        on_dirty: match settings.text("git", "on_dirty") {
+            Some("refuse") => OnDirty::Refuse,
+            _ => OnDirty::Continue,
+        },
+        ..GitSettings::default()
     }
 }
 

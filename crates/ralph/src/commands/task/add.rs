@@ -49,6 +49,12 @@ pub struct Args {
     /// The model it needs.
     #[arg(long)]
     model: Option<String>,
+    /// What tells in words that it is done.
+    #[arg(long, value_name = "TEXT")]
+    done_when: Option<String>,
+    /// The message of the commit that Ralph makes of its work, where it commits.
+    #[arg(long, value_name = "MESSAGE")]
+    commit: Option<String>,
 }
 
 pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
@@ -77,6 +83,8 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         files: args.files.as_deref().map(super::files).unwrap_or_default(),
         priority: args.priority,
         model: args.model.and_then(super::cleared),
+        done_when: args.done_when.and_then(super::cleared),
+        commit: args.commit.and_then(super::cleared),
         ..NewTask::default()
     };
     let id = workspace.store.add_task(&new, now(), &mut random)?;

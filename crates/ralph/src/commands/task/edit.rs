@@ -43,6 +43,12 @@ pub struct Args {
     /// New model.
     #[arg(long)]
     model: Option<String>,
+    /// New words for what tells that it is done.
+    #[arg(long, value_name = "TEXT")]
+    done_when: Option<String>,
+    /// New message of the commit of its work.
+    #[arg(long, value_name = "MESSAGE")]
+    commit: Option<String>,
 }
 
 pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
@@ -69,6 +75,8 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         files: args.files.as_deref().map(super::files),
         priority: args.priority,
         model: args.model.map(super::cleared),
+        done_when: args.done_when.map(super::cleared),
+        commit: args.commit.map(super::cleared),
         ..TaskEdit::default()
     };
     if edit.is_empty() {

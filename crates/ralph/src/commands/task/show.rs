@@ -70,6 +70,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if let Some(model) = &task.model {
         field("model", one_line(model, 100));
     }
+    if let Some(done_when) = &task.done_when {
+        field("done when", one_line(done_when, 500));
+    }
+    if let Some(commit) = &task.commit {
+        field("commit", one_line(commit, 200));
+    }
     field(
         "attempts",
         format!(

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::gemini::Gemini;
 use super::http::Call;
 use super::messages::Messages;
+use super::responses::Responses;
 
 /// What an answer holds.
 #[derive(Clone, Copy)]
@@ -61,10 +63,18 @@ pub trait Dialect: Sync {
     fn whole(&self, body: &Value, id: usize, content: Content<'_>) -> Value;
     /// The body of an error.
     fn error(&self, status: u16) -> Value;
+    /// The body of an error that is sent with these headers, where they matter to it.
+    fn refusal(&self, status: u16, _headers: &[(String, String)]) -> Value {
+        self.error(status)
+    }
+    /// The event of a stream that says, in place of content, that the service has too much to do.
+    fn overload(&self) -> Event {
+        Event::named("error", self.error(529))
+    }
 }
 
 /// Every API the scripted model speaks.
-const ALL: [&dyn Dialect; 1] = [&Messages];
+const ALL: [&dyn Dialect; 3] = [&Messages, &Responses, &Gemini];
 
 /// The API a call is for.
 pub fn of(call: &Call) -> Option<&'static dyn Dialect> {

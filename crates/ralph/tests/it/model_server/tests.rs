@@ -138,6 +138,65 @@ fn what_is_not_the_main_loop() {
     assert!(server.requests().is_empty());
 }
 
+/// The API of Codex, where newer models find their tools in the input.
+#[test]
+fn a_session_of_responses() {
+    let server = ModelServer::start(|request| match request.ordinal {
+        1 => Reply::tool("exec", json!("text(1);")),
+        2 if request.after_tool => Reply::tool("wait", json!({"seconds": 1})),
+        3 => Reply::Overload,
+        4 => Reply::CutMidStream,
+        5 => Reply::Refusal {
+            status: 429,
+            body: json!({"error": {"type": "usage_limit_reached"}}),
+        },
+        _ => Reply::text("Done."),
+    });
+    let tools = json!({"type": "additional_tools", "tools": [{"name": "exec"}]});
+    let ask = |items: &[Value]| {
+        let items = [std::slice::from_ref(&tools), items].concat();
+        let body = json!({"model": "m", "stream": true, "input": items});
+        let body = body.to_string();
+        let length = body.len();
+        let head =
+            format!("POST /v1/responses HTTP/1.1\r\nsession-id: a\r\ncontent-length: {length}");
+        self::ask(&server, &head, &body)
+    };
+    let user = json!({"type": "message", "role": "user", "content": []});
+    let first = ask(std::slice::from_ref(&user));
+    assert!(
+        first.contains("event: response.created\ndata: {"),
+        "{first}"
+    );
+    assert!(first.contains(r#""input":"text(1);""#), "{first}");
+    assert!(first.contains("custom_tool_call"), "{first}");
+    let call = json!({"type": "custom_tool_call"});
+    let result = json!({"type": "custom_tool_call_output"});
+    let second = ask(&[user, call, result]);
+    assert!(
+        second.contains(r#""arguments":"{\"seconds\":1}""#),
+        "{second}"
+    );
+    let overloaded = ask(&[]);
+    assert!(
+        overloaded.contains("event: response.failed\n"),
+        "{overloaded}"
+    );
+    let cut = ask(&[]);
+    assert!(
+        cut.contains("Half an") && !cut.contains("item.done"),
+        "{cut}"
+    );
+    let refused = ask(&[]);
+    assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("usage_limit_reached"));
+    let whole = ask(&[]);
+    assert!(
+        whole.contains("event: response.completed\n") && whole.contains("Done."),
+        "{whole}"
+    );
+    assert_eq!(server.requests().len(), 6);
+}
+
 #[test]
 fn it_ends_though_clients_hang() {
     let server = ModelServer::start(|_| Reply::Hang);

@@ -39,6 +39,7 @@ fn everything_of_an_attempt_reads_back() {
         cache_write: None,
     };
     capture.git = GitRecord {
+        undone_ref: None,
         commit_before: Some("a".into()),
         commit_after: Some("b".into()),
         files_changed: Some(vec!["x".into()]),

@@ -1,0 +1,324 @@
+//! Git around attempts: the branch of a run, a commit for done work, a roll-back for failed work.
+
+use std::time::Duration;
+
+use super::judge::Judged;
+use super::run::{EngineError, Run, StopRun};
+use crate::event::{EventKind, TaskRef};
+use crate::exit::RunExit;
+use crate::git::{
+    BranchOutcome, CommitOrder, CommitOutcome, GitError, Kept, Left, RollbackMode, Snapshot,
+    commit_message,
+};
+use crate::host::Liveness;
+use crate::model::{GateOutcome, GateRecord, RunId, TaskId};
+use crate::store::Claimed;
+
+/// What Ralph does with git.
+#[derive(Clone, Debug)]
+pub struct GitSettings {
+    /// Whether done work is committed.
+    pub commit: CommitWhen,
+    /// What happens to the work of a failed attempt; none to leave it.
+    pub rollback: Option<RollbackMode>,
+    /// The branch to work on.
+    pub branch: Option<String>,
+    /// What uncommitted changes at the start mean.
+    pub on_dirty: OnDirty,
+    /// How long a commit may take, hooks and all.
+    pub commit_timeout: Duration,
+}
+
+impl Default for GitSettings {
+    fn default() -> Self {
+        Self {
+            commit: CommitWhen::Never,
+            rollback: None,
+            branch: None,
+            on_dirty: OnDirty::Continue,
+            commit_timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Whether done work is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitWhen {
+    /// It is left to people and agents.
+    Never,
+    /// When a task is done.
+    OnSuccess,
+}
+
+/// What uncommitted changes at the start of a run mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDirty {
+    /// They stay as they are, out of commits and roll-backs.
+    Continue,
+    /// The run does not start.
+    Refuse,
+}
+
+/// How many files a message names.
+const NAMED: usize = 5;
+
+impl GitSettings {
+    fn changes_anything(&self) -> bool {
+        self.commit == CommitWhen::OnSuccess || self.rollback.is_some()
+    }
+}
+
+impl Run<'_, '_> {
+    /// Brings the work tree into the state that the settings want; why the run cannot start, if it cannot.
+    pub(super) fn open_work_tree(&mut self) -> Result<Option<StopRun>, EngineError> {
+        let settings = &self.engine.settings.git;
+        if !settings.changes_anything() && settings.branch.is_none() {
+            return Ok(None);
+        }
+        let Some(git) = &self.git else {
+            let message =
+                "there is no git repository: [git] commit, rollback and branch have no effect";
+            let message = message.to_owned();
+            self.tell(EventKind::Warning { message })?;
+            return Ok(None);
+        };
+        match git.unfinished() {
+            Ok(None) => {}
+            Ok(Some(unfinished)) => return Ok(Some(cannot(&GitError::Unfinished(unfinished)))),
+            Err(error) => return Ok(Some(cannot(&error))),
+        }
+        if let Some(branch) = settings.branch.clone() {
+            match git.work_on(&branch) {
+                Ok(BranchOutcome::Already) => {}
+                Ok(BranchOutcome::Switched | BranchOutcome::Made) => {
+                    self.tell(EventKind::BranchChanged { branch })?;
+                }
+                Err(error) => return Ok(Some(cannot(&error))),
+            }
+        }
+        if !self.engine.settings.git.changes_anything() {
+            return Ok(None);
+        }
+        let start = self.look_at_tree()?;
+        let dirty = start.as_ref().map(|tree| tree.dirty()).unwrap_or_default();
+        self.run_start = start;
+        match self.engine.settings.git.on_dirty {
+            _ if dirty.is_empty() => Ok(None),
+            OnDirty::Continue => {
+                let message = format!(
+                    "uncommitted at the start: {}; that stays as it is, out of commits and roll-backs",
+                    named(&dirty)
+                );
+                self.tell(EventKind::Warning { message })?;
+                Ok(None)
+            }
+            OnDirty::Refuse => {
+                let reason = format!("the work tree is not clean: {}", named(&dirty));
+                let mut stop = StopRun::new(RunExit::Error, reason);
+                stop.hint = Some(
+                    "commit or stash that, or set on_dirty = \"continue\" under [git] in .ralph.toml"
+                        .into(),
+                );
+                Ok(Some(stop))
+            }
+        }
+    }
+
+    /// Commits the work of a task that is done but for this. A commit that fails is a failed gate.
+    pub(super) fn commit_work(&mut self, claimed: &Claimed) -> Result<Committed, EngineError> {
+        let settings = &self.engine.settings.git;
+        if settings.commit == CommitWhen::Never {
+            return Ok(Committed::Nothing);
+        }
+        let task = &claimed.task;
+        let before = self.first_looks.remove(&task.id);
+        let (Some(git), Some(run_start), Some(before)) =
+            (self.git.clone(), self.run_start.clone(), before)
+        else {
+            return Ok(Committed::Nothing);
+        };
+        let key = task.key.as_ref().map(|key| key.as_str());
+        let order = CommitOrder {
+            run_start: &run_start,
+            before: &before,
+            message: &commit_message(task.commit.as_deref(), key, &task.title),
+            env: self.child_variables(claimed),
+            timeout: settings.commit_timeout,
+            grace: self.engine.settings.grace,
+        };
+        let interrupt = self.engine.interrupt.clone();
+        let committed = git.commit(&order, &interrupt, &mut || self.beat());
+        self.tree = None;
+        match committed {
+            Ok(outcome) => self.tell_of_commit(claimed, outcome),
+            Err(GitError::Interrupted) => Ok(Committed::Failed(Judged::Interrupted)),
+            Err(error) => {
+                // The next attempt's commit has this work in it too.
+                self.first_looks
+                    .insert(claimed.task.id.clone(), before.clone());
+                let output = error.output().unwrap_or_default();
+                let output = format!("{output}\n{error}").trim().to_owned();
+                Ok(Committed::Failed(Judged::Ran(GateRecord {
+                    command: "git commit".into(),
+                    outcome: GateOutcome::Failed,
+                    ended: "failed".into(),
+                    flaky: false,
+                    output_tail: output.clone(),
+                    output,
+                    touched: Vec::new(),
+                })))
+            }
+        }
+    }
+
+    fn tell_of_commit(
+        &mut self,
+        claimed: &Claimed,
+        outcome: CommitOutcome,
+    ) -> Result<Committed, EngineError> {
+        if let Some(warning) = outcome.warning {
+            let message = format!("after the commit: {warning}");
+            self.tell(EventKind::Warning { message })?;
+        }
+        if !outcome.left_out.is_empty() {
+            let message = format!(
+                "{}: not in its commit: {}",
+                claimed.task.name(),
+                left(&outcome.left_out)
+            );
+            self.tell(EventKind::Warning { message })?;
+        }
+        let Some(commit) = outcome.hash else {
+            return Ok(Committed::Nothing);
+        };
+        self.tell(EventKind::Committed {
+            task: TaskRef::from(&claimed.task),
+            commit: commit.clone(),
+            files: outcome.files.len(),
+        })?;
+        Ok(Committed::As(commit))
+    }
+
+    /// Remembers the tree before a task's first attempt of the run: its commit has the work of all of them.
+    pub(super) fn remember_look(&mut self, task: &TaskId, tree: Option<&Snapshot>) {
+        if self.engine.settings.git.commit == CommitWhen::Never {
+            return;
+        }
+        if let Some(tree) = tree.filter(|_| !self.first_looks.contains_key(task)) {
+            self.first_looks.insert(task.clone(), tree.clone());
+        }
+    }
+
+    /// Keeps the tree as it is before an attempt, where a failed one is to be rolled back.
+    pub(super) fn keep_tree(&mut self, name: &str) -> Result<Option<Kept>, EngineError> {
+        let (Some(_), Some(git)) = (self.engine.settings.git.rollback, &self.git) else {
+            return Ok(None);
+        };
+        match git.keep(name) {
+            Ok(kept) => Ok(Some(kept)),
+            Err(error) => {
+                let message = format!("this attempt cannot be rolled back: {error}");
+                self.tell(EventKind::Warning { message })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// After an attempt: undoes a failed one, and gives up what was kept for another. The reference of what was undone.
+    pub(super) fn settle_tree(
+        &mut self,
+        claimed: &Claimed,
+        kept: Option<Kept>,
+        failed: bool,
+        name: &str,
+    ) -> Result<Option<String>, EngineError> {
+        let (Some(kept), Some(git), Some(mode)) =
+            (kept, self.git.clone(), self.engine.settings.git.rollback)
+        else {
+            return Ok(None);
+        };
+        if !failed {
+            if let Err(error) = git.let_go(&kept) {
+                let message = error.to_string();
+                self.tell(EventKind::Warning { message })?;
+            }
+            return Ok(None);
+        }
+        if let Some(other) = self.other_run()? {
+            let message = format!(
+                "{} is not rolled back: run {other} works in the same tree; what was there before the attempt is at {}",
+                claimed.task.name(),
+                kept.reference().unwrap_or("HEAD")
+            );
+            self.tell(EventKind::Warning { message })?;
+            return Ok(None);
+        }
+        let title = format!("{} {}", claimed.task.name(), claimed.task.title);
+        let message = format!("Failed attempt {name}: {title}");
+        let rolled_back = git.roll_back(&kept, mode, name, &message);
+        self.tree = None;
+        match rolled_back {
+            Ok(done) => {
+                if !done.left.is_empty() {
+                    let message = format!("not rolled back: {}", left(&done.left));
+                    self.tell(EventKind::Warning { message })?;
+                }
+                if let Some(reference) = done.reference.clone() {
+                    self.tell(EventKind::RolledBack {
+                        task: TaskRef::from(&claimed.task),
+                        reference,
+                        files: done.files.len(),
+                        commits: done.commits_undone,
+                    })?;
+                }
+                Ok(done.reference)
+            }
+            Err(error) => {
+                let message = error.to_string();
+                self.tell(EventKind::Warning { message })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Another run of the project that is at work: they share the tree.
+    fn other_run(&self) -> Result<Option<RunId>, EngineError> {
+        let runs = self.engine.store.open_runs()?;
+        let mut others = runs.into_iter().filter(|run| run.id != self.id);
+        let other = others.find(|run| self.engine.host.liveness(&run.owner) != Liveness::Dead);
+        Ok(other.map(|run| run.id))
+    }
+}
+
+/// What came of the commit of a task's work.
+pub(super) enum Committed {
+    /// There was nothing to commit, or nothing is committed.
+    Nothing,
+    /// This commit.
+    As(String),
+    /// It failed: the gate has not passed after all.
+    Failed(Judged),
+}
+
+fn cannot(error: &GitError) -> StopRun {
+    let mut stop = StopRun::new(RunExit::Error, error.to_string());
+    stop.hint = Some(match error {
+        GitError::Unfinished(_) => "finish or abort it, then `ralph run` again".into(),
+        GitError::BranchInTheWay { .. } => "commit or stash them, then `ralph run` again".into(),
+        _ => "mend [git] branch in .ralph.toml, or what git says".into(),
+    });
+    stop
+}
+
+fn named(files: &[String]) -> String {
+    let shown: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
+    match files.len().saturating_sub(NAMED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn left(left: &[Left]) -> String {
+    let all: Vec<String> = left.iter().map(ToString::to_string).collect();
+    named(&all)
+}

@@ -1,0 +1,155 @@
+//! The only caller of git: where HEAD is and what an attempt changed; commits, roll-backs and the branch of a run.
+//!
+//! A person shares the work tree with the agents. So nothing here touches what was uncommitted before
+//! ([`commit`](Git::commit) leaves it out, [`roll_back`](Git::roll_back) puts it back as it was), nothing is undone
+//! before it is saved under a reference, and neither ignored files nor Ralph's own are touched. What a person changes
+//! *while* an attempt runs cannot be told from the agent's work: it is committed or rolled back with it, and found
+//! again under the roll-back's reference.
+
+mod branch;
+mod call;
+mod choose;
+mod commit;
+mod error;
+mod files;
+mod follow;
+mod heads;
+mod index;
+mod keep;
+mod left;
+mod look;
+mod message;
+mod paths;
+mod places;
+mod plan;
+mod restore;
+mod rollback;
+mod save;
+mod snapshot;
+mod status;
+mod trees;
+mod undone;
+mod unfinished;
+
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod testing;
+
+use std::path::{Path, PathBuf};
+
+pub use branch::BranchOutcome;
+pub use commit::{CommitOrder, CommitOutcome};
+pub use error::GitError;
+pub use keep::Kept;
+pub use left::{Left, LeftBecause};
+pub use message::commit_message;
+pub use rollback::{RollbackMode, RolledBack};
+pub use snapshot::Snapshot;
+pub use unfinished::Unfinished;
+
+use crate::files::is_temporary;
+use call::Call;
+use places::Places;
+
+/// Paths that are Ralph's own and never count as an attempt's work.
+const OWN: [&str; 2] = [".ralph/", ".ralph.toml"];
+
+/// A project inside a git repository.
+#[derive(Clone, Debug)]
+pub struct Git {
+    /// The directory the project works in.
+    dir: PathBuf,
+    /// That directory below the repository's root, with a slash at the end; empty at the root.
+    prefix: Vec<u8>,
+    /// Further files of Ralph's own, below that directory.
+    own: Vec<String>,
+}
+
+impl Git {
+    /// The repository around a directory, if there is one and git is installed.
+    pub fn discover(dir: &Path) -> Option<Self> {
+        let mut prefix = Call::new(dir, &["rev-parse", "--show-prefix"]).run().ok()?;
+        // Only the last one is git's: a directory's name may end in one too.
+        if prefix.last() == Some(&b'\n') {
+            prefix.pop();
+        }
+        Some(Self {
+            dir: dir.to_owned(),
+            prefix,
+            own: Vec::new(),
+        })
+    }
+
+    /// Leaves further files out of what attempts changed: Ralph writes them too.
+    #[must_use]
+    pub fn without(mut self, own: Vec<String>) -> Self {
+        self.own = own;
+        self
+    }
+
+    /// The branch, or the commit where there is none; read from git's own file, for a process would take longer than all the
+    /// rest.
+    pub fn branch(&self) -> Option<String> {
+        let mut dir = Some(self.dir.as_path());
+        while let Some(at) = dir {
+            let git = at.join(".git");
+            if git.is_dir() {
+                return head_of(&git);
+            }
+            if let Ok(text) = std::fs::read_to_string(&git) {
+                let elsewhere = text.strip_prefix("gitdir:")?.trim();
+                return head_of(&at.join(elsewhere));
+            }
+            dir = at.parent();
+        }
+        None
+    }
+
+    /// What somebody has begun with git and not finished: nothing can be committed or rolled back then.
+    pub fn unfinished(&self) -> Result<Option<Unfinished>, GitError> {
+        Ok(unfinished::find(&self.places()?.git_dir))
+    }
+
+    /// Git's places, if nothing is unfinished there.
+    fn settled_places(&self) -> Result<Places, GitError> {
+        let places = self.places()?;
+        match unfinished::find(&places.git_dir) {
+            None => Ok(places),
+            Some(unfinished) => Err(GitError::Unfinished(unfinished)),
+        }
+    }
+
+    /// A path from the repository's root as the project sees it; `None` outside the project and for Ralph's own files.
+    fn own_path<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
+        let path = path.strip_prefix(self.prefix.as_slice())?;
+        let own = OWN.iter().any(|own| path.starts_with(own.as_bytes()))
+            || self.own.iter().any(|own| own.as_bytes() == path)
+            || is_temporary(&String::from_utf8_lossy(path));
+        (!own).then_some(path)
+    }
+
+    /// A path of the project from the repository's root.
+    fn from_top(&self, path: &[u8]) -> paths::RepoPath {
+        [self.prefix.as_slice(), path].concat()
+    }
+
+    /// A path from the repository's root as the project's people know it.
+    fn display(&self, path: &[u8]) -> String {
+        match path.strip_prefix(self.prefix.as_slice()) {
+            Some(inside) => paths::shown(inside),
+            // As git itself writes paths from the root.
+            None => format!(":/{}", paths::shown(path)),
+        }
+    }
+}
+
+fn head_of(git_dir: &Path) -> Option<String> {
+    let head = std::fs::read_to_string(git_dir.join("HEAD")).ok()?;
+    let head = head.trim();
+    Some(
+        head.strip_prefix("ref: refs/heads/")
+            .unwrap_or(head)
+            .to_owned(),
+    )
+}

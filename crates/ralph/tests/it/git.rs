@@ -1,0 +1,279 @@
+//! Git kept clean: commits of done work, roll-backs of failed work, the branch of a run; nothing of the user's is lost.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::run::DONE;
+use crate::support::Project;
+
+const FAILED: &str = "echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"";
+
+/// A repository with a commit, a hook's folder, a submodule, ignored, untracked and changed files of a person's.
+fn project(agent: &str, git: &str) -> Project {
+    let project = Project::with_git();
+    project.agent(agent);
+    project.set("git", git);
+    let home = project.root().join("../home/.gitconfig");
+    fs::write(
+        home,
+        "[user]\nname = t\nemail = t@localhost\n[protocol \"file\"]\nallow = always\n",
+    )
+    .unwrap();
+    project.write("../library/lib.txt", "library");
+    let library = project.root().join("../library").display().to_string();
+    for args in [
+        &["-C", &library, "init", "-q"][..],
+        &["-C", &library, "add", "."],
+        &["-C", &library, "commit", "-qm", "library"],
+    ] {
+        project.git(args);
+    }
+    project.write(".gitignore", "*.log\nbuild/\n");
+    project.write("code.txt", "one\ntwo\nthree\n");
+    project.write("other.txt", "other\n");
+    project.git(&["submodule", "add", "-q", &library, "lib"]);
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-qm", "start"]);
+    // A person's own work, of every kind.
+    project.write("other.txt", "other, and what I did not commit\n");
+    project.write("staged.txt", "staged\n");
+    project.git(&["add", "staged.txt"]);
+    project.write("notes.txt", "untracked\n");
+    project.write("debug.log", "ignored\n");
+    project.write("build/out", "ignored too\n");
+    project
+}
+
+/// What a person has, to the byte.
+#[track_caller]
+fn expect_own_work_untouched(project: &Project) {
+    assert_eq!(
+        project.read("other.txt"),
+        "other, and what I did not commit\n"
+    );
+    assert_eq!(project.read("staged.txt"), "staged\n");
+    assert_eq!(project.read("notes.txt"), "untracked\n");
+    assert_eq!(project.read("debug.log"), "ignored\n");
+    assert_eq!(project.read("build/out"), "ignored too\n");
+    assert_eq!(project.read("lib/lib.txt"), "library");
+    let staged = project.git(&["diff", "--cached", "--name-only"]);
+    assert_eq!(staged, "staged.txt\n");
+}
+
+fn hook(project: &Project, name: &str, script: &str) {
+    let path = project.path(format!(".git/hooks/{name}"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn files_of(project: &Project, commit: &str) -> Vec<String> {
+    let shown = project.git(&["show", "--name-only", "--format=", commit]);
+    shown.lines().map(str::to_owned).collect()
+}
+
+const WORK: &str = "echo four >> code.txt; mkdir -p src; echo new > src/new.txt";
+
+#[test]
+fn done_work_is_committed_and_nothing_else() {
+    let project = project(&format!("{WORK}; {DONE}"), "commit = \"on-success\"");
+    project.add(&["Add four", "--key", "1.3"]);
+    let run = project.ok(&["run"]);
+    assert!(
+        run.stdout.contains("uncommitted at the start"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%s"]),
+        "1.3: Add four\n"
+    );
+    assert_eq!(files_of(&project, "HEAD"), ["code.txt", "src/new.txt"]);
+    expect_own_work_untouched(&project);
+    let attempt = project.history().remove(0);
+    let head = project.git(&["rev-parse", "HEAD"]);
+    assert_eq!(attempt["commit_after"], head.trim());
+}
+
+#[test]
+fn the_commit_field_is_the_message() {
+    let project = project(&format!("{WORK}; {DONE}"), "commit = \"on-success\"");
+    project.add(&["Add four", "--commit", "feat(code): add four"]);
+    project.ok(&["run"]);
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%s"]),
+        "feat(code): add four\n"
+    );
+}
+
+#[test]
+fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() {
+    let project = project(
+        &format!("{WORK}; [ -e mended ] || touch mended; {DONE}"),
+        "commit = \"on-success\"",
+    );
+    hook(
+        &project,
+        "pre-commit",
+        "n=$(cat .git/tries 2>/dev/null || echo 0); echo $((n+1)) > .git/tries\n\
+         [ $n -gt 0 ] || { echo 'lint: code.txt has no five'; exit 1; }",
+    );
+    project.add(&["Add four", "--key", "a"]);
+    project.ok(&["run"]);
+    let history = project.history();
+    assert_eq!(history.len(), 2);
+    assert_eq!(history[0]["outcome"], "failed");
+    assert_eq!(history[0]["error_type"], "test_failure");
+    assert_eq!(history[1]["outcome"], "done");
+    let prompt = project.read(".ralph/last-prompt");
+    assert!(prompt.contains("lint: code.txt has no five"), "{prompt}");
+    // The work of both attempts is in it.
+    assert_eq!(
+        files_of(&project, "HEAD"),
+        ["code.txt", "mended", "src/new.txt"]
+    );
+    expect_own_work_untouched(&project);
+}
+
+#[test]
+fn failed_work_is_undone_and_kept_under_a_reference() {
+    for mode in ["reset", "stash"] {
+        let agent = format!(
+            "{WORK}; rm -f lost.txt; echo x >> other.txt; echo y > notes.txt; git add -A; git commit -qm mine; \
+             echo more > more.txt; {FAILED}"
+        );
+        let project = project(&agent, &format!("rollback = \"{mode}\""));
+        project.set("memory", "agents_md = false");
+        let before = project.git(&["status", "--porcelain=v2", "--branch"]);
+        project.add(&["Add four", "--key", "a"]);
+        let run = project.ralph(&["run", "--once"]).expect_code(4);
+        assert!(run.stdout.contains("rolled back"), "{}", run.stdout);
+        expect_own_work_untouched(&project);
+        assert_eq!(project.read("code.txt"), "one\ntwo\nthree\n");
+        assert!(!project.path("src/new.txt").exists() && !project.path("more.txt").exists());
+        assert_eq!(
+            project.git(&["status", "--porcelain=v2", "--branch"]),
+            before
+        );
+        let attempt = project.history().remove(0);
+        let reference = attempt["undone_ref"].as_str().unwrap();
+        assert!(reference.starts_with("refs/ralph/rollback/"), "{reference}");
+        let kept = |path: &str| project.git(&["show", &format!("{reference}:{path}")]);
+        assert_eq!(kept("src/new.txt"), "new\n");
+        assert_eq!(kept("more.txt"), "more\n");
+        assert!(kept("other.txt").ends_with("x\n"));
+        let stashes = project.git(&["stash", "list"]);
+        assert_eq!(
+            stashes.lines().count(),
+            usize::from(mode == "stash"),
+            "{stashes}"
+        );
+    }
+}
+
+#[test]
+fn a_limit_rolls_nothing_back() {
+    let agent = format!("{WORK}; {}", crate::streams::error(429));
+    let project = project(&agent, "rollback = \"reset\"");
+    project.set("agents.script", "output = \"claude\"");
+    project.add(&["A"]);
+    project.ralph(&["run", "--no-wait"]).expect_code(4);
+    assert_eq!(project.read("src/new.txt"), "new\n");
+    assert_eq!(project.git(&["for-each-ref", "refs/ralph/"]), "");
+}
+
+#[test]
+fn a_second_run_in_the_same_tree_forbids_a_roll_back() {
+    let agent = format!(
+        "case $RALPH_TASK_KEY in slow) touch begun; while [ ! -e go ]; do sleep 0.05; done; {DONE};; \
+         *) {WORK}; {FAILED};; esac"
+    );
+    let project = project(&agent, "rollback = \"reset\"");
+    project.add(&["Slow", "--key", "slow"]);
+    project.add(&["Bad", "--key", "bad"]);
+    let mut other = project.start(&["run", "slow"]);
+    crate::support::eventually("the other run works", || project.path("begun").exists());
+    let run = project.ralph(&["run", "bad", "--once"]).expect_code(4);
+    assert!(
+        run.stdout.contains("works in the same tree"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(project.read("src/new.txt"), "new\n");
+    project.write("go", "");
+    other.wait().unwrap();
+}
+
+#[test]
+fn a_branch_is_made_and_worked_on() {
+    let project = project(
+        &format!("{WORK}; {DONE}"),
+        "branch = \"ralph/night\"\ncommit = \"on-success\"",
+    );
+    let main = project.git(&["rev-parse", "main"]);
+    project.add(&["Add four"]);
+    project.ok(&["run"]);
+    assert_eq!(project.git(&["branch", "--show-current"]), "ralph/night\n");
+    assert_eq!(project.git(&["rev-parse", "main"]), main);
+    assert_eq!(project.git(&["rev-parse", "ralph/night~1"]), main);
+    expect_own_work_untouched(&project);
+    // The next run is there already.
+    project.add(&["Again"]);
+    project.ok(&["run"]);
+}
+
+#[test]
+fn a_dirty_tree_can_be_refused() {
+    let project = project(DONE, "commit = \"on-success\"\non_dirty = \"refuse\"");
+    project.add(&["A"]);
+    let run = project.ralph(&["run"]).expect_code(1);
+    assert!(
+        run.stderr.contains("the work tree is not clean"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("on_dirty"), "{}", run.stderr);
+    assert!(project.history().is_empty());
+}
+
+#[test]
+fn an_unfinished_merge_is_not_torn_apart() {
+    let project = project(DONE, "commit = \"on-success\"");
+    project.git(&["stash", "-q", "-u"]);
+    project.git(&["checkout", "-qb", "side"]);
+    project.write("code.txt", "side\n");
+    project.git(&["commit", "-qam", "side"]);
+    project.git(&["checkout", "-q", "main"]);
+    project.write("code.txt", "main\n");
+    project.git(&["commit", "-qam", "main"]);
+    let mut merge = std::process::Command::new("git");
+    let merge = project.clean(&mut merge);
+    let merged = merge
+        .args(["merge", "-q", "side"])
+        .current_dir(project.root())
+        .output();
+    assert!(!merged.unwrap().status.success());
+    project.add(&["A"]);
+    let run = project.ralph(&["run"]).expect_code(1);
+    assert!(
+        run.stderr.contains("a merge is unfinished"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn without_a_repository_everything_else_works() {
+    let project = crate::run::project(DONE);
+    project.set(
+        "git",
+        "commit = \"on-success\"\nrollback = \"reset\"\nbranch = \"b\"",
+    );
+    project.add(&["A"]);
+    let run = project.ok(&["run"]);
+    assert!(
+        run.stdout.contains("there is no git repository"),
+        "{}",
+        run.stdout
+    );
+}
