@@ -62,7 +62,8 @@ fn out_05_codex_a_limit_is_waited_out_until_the_minute_that_was_told_is_over() {
         let resets_at = now() + ahead;
         let mut project = Project::new();
         project.set_env("TZ", zone);
-        let stage = Stage::with(&CODEX, project, move |_| used_up(resets_at));
+        let stage = Stage::with(&CODEX, project, move |_| used_up(resets_at))
+            .run_setting("max_wait = \"100h\"");
         let waits = || stage.number("SELECT count(*) FROM run_events WHERE type = 'waiting'");
         let ralph = stage.start_until("the run waits", || waits() == 1);
         stage.expect_untouched_task();
