@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    analyze, breaker, completions, config, context, control, demo, doctor, export, failures,
-    fingerprint, guard, history, import, init, learnings, logs, man, replay, run, stats, status,
-    task,
+    analyze, breaker, complete, completions, config, context, control, demo, doctor, export,
+    failures, fingerprint, guard, history, import, init, learnings, logs, man, replay, run, stats,
+    status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -70,8 +70,9 @@ pub enum Command {
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
+    Man(man::Args),
+    #[command(hide = true)]
+    Complete(complete::Args),
     #[command(hide = true)]
     Guard(guard::Args),
-    #[command(hide = true)]
-    Man(man::Args),
 }

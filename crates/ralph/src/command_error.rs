@@ -43,6 +43,11 @@ impl CommandError {
         &self.message
     }
 
+    /// What to do next.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     /// The user asked for something that cannot be.
     pub fn usage(message: impl Display) -> Self {
         Self {

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ralph_core::agent::AgentKind;
 use ralph_core::exit::RunExit;
 
 use crate::settings::keys::{KEYS, Kind};
+use crate::settings::{AGENT_FIELDS, FORMATS};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -76,16 +78,21 @@ fn docs_settings_are_up_to_date() {
         )
         .unwrap();
     }
+    text.push_str("\n## [agents.NAME]\n\n| key | takes | what it does |\n|---|---|---|\n");
+    for field in AGENT_FIELDS {
+        let takes = match field.name {
+            "kind" => AgentKind::ALL.map(AgentKind::as_str).join(", "),
+            "output" => FORMATS.map(|(name, _)| name).join(", "),
+            "price" => "table by model".into(),
+            "env" => "table".into(),
+            "skip_permissions" => "true, false".into(),
+            _ => "list".into(),
+        };
+        writeln!(text, "| `{}` | {takes} | {} |", field.name, field.doc).unwrap();
+    }
     text.push_str(
-        "\n## [agents.NAME]\n\n| key | takes | what it does |\n|---|---|---|\n\
-         | `kind` | claude, codex, gemini, opencode, command | What the program speaks. |\n\
-         | `command` | list | Program and arguments; `{model}` is replaced for a `command`. |\n\
-         | `models` | list | Its models, cheapest first. |\n\
-         | `price` | table by model | Dollars per million tokens: a number, or `{ input, output, cache_read, cache_write }`. |\n\
-         | `args` | list | Further arguments. |\n\
-         | `env` | table | Variables it gets. |\n\
-         | `output` | text, claude | For a `command`: what its standard output is. |\n\
-         | `skip_permissions` | true, false | For `claude`: use every tool without asking (default true). |\n",
+        "\nclaude, codex, gemini and opencode are there without settings; a table of that name changes them. Any other name \
+         needs `kind`, and a `command` names its program. `ralph config show` shows all of them; secrets are masked.\n",
     );
     check("config.md", &text);
 }

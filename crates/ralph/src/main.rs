@@ -9,6 +9,7 @@ mod docs_tests;
 mod input;
 mod interrupts;
 mod output;
+mod secrets;
 mod settings;
 mod ui;
 mod workspace;

@@ -155,7 +155,8 @@ pub fn random() -> u64 {
     fastrand::u64(..)
 }
 
-fn no_project(here: &Path) -> CommandError {
+/// There is none here.
+pub fn no_project(here: &Path) -> CommandError {
     let message = format!(
         "there is no Ralph project in {} or above it",
         here.display()

@@ -38,7 +38,7 @@ pub use price::{Price, Prices, output_prices};
 pub use process::{Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
 pub use report::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
 pub use setup::Setup;
-pub use sweep::{adopt_orphans, end_left_overs, end_of_runs};
+pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 pub use tail::BoundedText;
 
 use crate::model::{RunId, TaskId};

@@ -1,7 +1,7 @@
 //! Processes that agents leave behind: tools in sessions of their own, servers put in the background.
 
 #[cfg(target_os = "linux")]
-pub use linux::{adopt_orphans, end_left_overs, end_of_runs, spare};
+pub use linux::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs, spare};
 
 /// Elsewhere a child's orphans cannot be followed.
 #[cfg(not(target_os = "linux"))]
@@ -21,6 +21,12 @@ pub fn end_left_overs(
 #[cfg(not(target_os = "linux"))]
 pub fn end_of_runs(_runs: &[crate::model::RunId], _grace: std::time::Duration) -> usize {
     0
+}
+
+/// Elsewhere other processes' environments cannot be read.
+#[cfg(not(target_os = "linux"))]
+pub fn processes_of_runs(_runs: &[crate::model::RunId]) -> Vec<u32> {
+    Vec::new()
 }
 
 /// Elsewhere nobody is ended, so nobody needs to be spared.
@@ -75,11 +81,25 @@ mod linux {
         if runs.is_empty() {
             return 0;
         }
-        let marks: Vec<Vec<u8>> = runs
-            .iter()
-            .map(|run| format!("RALPH_RUN_ID={run}").into_bytes())
-            .collect();
+        let marks = marks(runs);
         end(grace, &Interrupt::default(), || with_environment(&marks))
+    }
+
+    /// Ids of processes of these runs, found by `RALPH_RUN_ID` in their environment.
+    pub fn processes_of_runs(runs: &[RunId]) -> Vec<u32> {
+        if runs.is_empty() {
+            return Vec::new();
+        }
+        with_environment(&marks(runs))
+            .into_iter()
+            .filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+            .collect()
+    }
+
+    fn marks(runs: &[RunId]) -> Vec<Vec<u8>> {
+        runs.iter()
+            .map(|run| format!("RALPH_RUN_ID={run}").into_bytes())
+            .collect()
     }
 
     /// Signals everything `list` finds until it finds nothing: ending one may orphan another. What is on its way

@@ -157,7 +157,8 @@ pub enum Source {
 }
 
 impl Source {
-    const ALL: [Self; 5] = [
+    /// All of them.
+    pub const ALL: [Self; 5] = [
         Self::Agent,
         Self::Human,
         Self::Import,

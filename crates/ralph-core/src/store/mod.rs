@@ -5,6 +5,7 @@ mod agents_md;
 mod control;
 mod experience;
 mod learnings;
+mod names;
 mod records;
 mod recovery;
 mod sources;
@@ -16,10 +17,11 @@ pub use agents_md::*;
 pub use control::*;
 pub use experience::*;
 pub use learnings::*;
+pub use names::*;
 pub use records::*;
 pub use recovery::*;
 pub use sources::*;
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteStore, log_path};
 
 use crate::analysis::Fact;
 use crate::event::RunEvent;
@@ -276,6 +278,7 @@ pub trait Store:
     + AgentsMdStore
     + SourceStore
     + RecoveryStore
+    + NameStore
     + Send
 {
 }
@@ -290,6 +293,7 @@ impl<T> Store for T where
         + AgentsMdStore
         + SourceStore
         + RecoveryStore
+        + NameStore
         + Send
 {
 }

@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod breaker;
+pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod context;
@@ -53,6 +54,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Logs(args) => logs::run(dir, &args),
         Command::Context(args) => context::run(dir, &args),
         Command::Config(command) => config::run(dir, &command),
+        Command::Complete(args) => complete::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Fingerprint(args) => fingerprint::run(dir, &args),
         Command::Guard(args) => guard::run(&args),

@@ -9,24 +9,61 @@ use super::keys::nearest;
 use super::load::suggest;
 use crate::command_error::CommandError;
 
-const FIELDS: [&str; 9] = [
-    "kind",
-    "command",
-    "models",
-    "env",
-    "output",
-    "skip_permissions",
-    "args",
-    "price",
-    "fallback",
+/// A field of `[agents.NAME]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+const fn field(name: &'static str, doc: &'static str) -> Field {
+    Field { name, doc }
+}
+
+/// All of them, in the order they are documented.
+pub const FIELDS: [Field; 9] = [
+    field("kind", "What the program speaks."),
+    field(
+        "command",
+        "Program and arguments; `{model}` is replaced for a `command`.",
+    ),
+    field("models", "Its models, cheapest first."),
+    field(
+        "price",
+        "Dollars per million tokens: a number, or `{ input, output, cache_read, cache_write }`.",
+    ),
+    field("args", "Further arguments, after Ralph's own."),
+    field(
+        "env",
+        "Variables it gets. With secrets among them the file should be readable by you alone.",
+    ),
+    field("output", "For a `command`: what its standard output is."),
+    field(
+        "skip_permissions",
+        "Use every tool without asking (default true): nobody is there to be asked. Not for a `command`.",
+    ),
+    field(
+        "fallback",
+        "Who stands in, in this order, where it is limited or out of order; `[run] fallback` wins.",
+    ),
 ];
-const FORMATS: [(&str, OutputFormat); 5] = [
+
+/// What a `command` may print, by the name in the settings.
+pub const FORMATS: [(&str, OutputFormat); 5] = [
     ("text", OutputFormat::Text),
     ("claude", OutputFormat::Claude),
     ("codex", OutputFormat::Codex),
     ("gemini", OutputFormat::Gemini),
     ("opencode", OutputFormat::Opencode),
 ];
+
+/// The name of a format in the settings.
+pub fn format_name(format: OutputFormat) -> &'static str {
+    let known = FORMATS.iter().find(|(_, known)| *known == format);
+    known.map_or("text", |(name, _)| name)
+}
 
 /// An agent of the settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +155,7 @@ pub(super) fn read(
             }
             other => {
                 let message = format!("{place} has no key `{other}`");
-                return Err(suggest(message, other, FIELDS));
+                return Err(suggest(message, other, FIELDS.map(|field| field.name)));
             }
         }
     }

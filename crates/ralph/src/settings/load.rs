@@ -22,6 +22,7 @@ pub(super) fn load(
         values: defaults()?,
         below_spec: std::collections::BTreeMap::new(),
         agents: agents::built_in(),
+        agent_fields: BTreeMap::new(),
     };
     match std::fs::read_to_string(file) {
         Ok(text) => read_file(&mut settings, file, &text)?,
@@ -109,8 +110,10 @@ fn read_agents(
             return Err(CommandError::usage(message));
         };
         let before = settings.agents.get(name);
+        let fields = agent.iter().map(|(field, _)| field.to_owned()).collect();
         let agent: AgentSettings = agents::read(file, name, agent, before)?;
         settings.agents.insert(name.to_owned(), agent);
+        settings.agent_fields.insert(name.to_owned(), fields);
     }
     Ok(())
 }

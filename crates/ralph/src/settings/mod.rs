@@ -6,12 +6,14 @@ pub mod duration;
 pub mod keys;
 mod load;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-pub use agents::{AgentSettings, build as build_agent};
+#[cfg(test)]
+pub use agents::FORMATS;
+pub use agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
 use keys::KEYS;
 
 use crate::command_error::CommandError;
@@ -89,6 +91,8 @@ pub struct Settings {
     below_spec: BTreeMap<(&'static str, &'static str), Setting>,
     /// The agents that can be used.
     pub agents: BTreeMap<String, AgentSettings>,
+    /// What `.ralph.toml` says of each, by field.
+    agent_fields: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Settings {
@@ -200,5 +204,18 @@ impl Settings {
     pub fn all(&self) -> impl Iterator<Item = (&'static keys::Key, &Setting)> {
         KEYS.iter()
             .filter_map(|key| Some((key, self.values.get(&(key.section, key.name))?)))
+    }
+
+    /// Where a field of an agent comes from.
+    pub fn agent_source(&self, agent: &str, field: &str) -> Source {
+        match self.agent_fields.get(agent) {
+            Some(fields) if fields.contains(field) => Source::File,
+            _ => Source::Default,
+        }
+    }
+
+    /// Whether `.ralph.toml` speaks of an agent.
+    pub fn is_configured(&self, agent: &str) -> bool {
+        self.agent_fields.contains_key(agent)
     }
 }

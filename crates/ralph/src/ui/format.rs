@@ -50,6 +50,21 @@ pub fn cost(usd: Option<f64>) -> String {
     }
 }
 
+/// A number of bytes: `512 B`, `3.2 MB`.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000, "GB"),
+        (1_000_000, "MB"),
+        (1000, "kB"),
+    ];
+    match UNITS.iter().find(|(unit, _)| n >= *unit) {
+        // In tenths, rounded down: room that is not there is not promised.
+        Some((unit, name)) => format!("{}.{} {name}", n / unit, n % unit * 10 / unit),
+        None => format!("{n} B"),
+    }
+}
+
 /// A number of things: `1 attempt`, `2 attempts`.
 pub fn counted(n: u64, thing: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
@@ -134,6 +149,15 @@ mod tests {
             (172_800, "2d"),
         ] {
             assert_eq!(age(Duration::from_secs(seconds)), text);
+        }
+        for (n, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1999, "1.9 kB"),
+            (50_000_000, "50.0 MB"),
+            (12_345_000_000, "12.3 GB"),
+        ] {
+            assert_eq!(bytes(n), text);
         }
         assert_eq!(cost(None), "-");
         assert_eq!(cost(Some(0.0)), "$0.00");

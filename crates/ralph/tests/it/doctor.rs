@@ -1,72 +1,76 @@
 //! `ralph doctor`: whether a run would work.
 
-use serde_json::{Value, json};
+mod agents;
+mod files;
+mod left_overs;
+mod project;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::Value;
 
 use crate::support::Project;
 
-fn finding(report: &Value, check: &str) -> Value {
+/// The findings of a check.
+fn findings(report: &Value, check: &str) -> Vec<Value> {
     let all = report["findings"].as_array().unwrap();
-    all.iter()
-        .find(|one| one["check"] == check)
-        .unwrap()
-        .clone()
+    let of_check = all.iter().filter(|one| one["check"] == check);
+    of_check.cloned().collect()
 }
 
-#[test]
-fn doctor_names_what_would_stop_a_run_and_what_mends_it() {
-    let project = Project::new();
-    project.agent("true");
-    let report = project.json(&["doctor", "--json"]);
-    assert_eq!(report["ok"], json!(true), "{report}");
-    assert_eq!(finding(&report, "database")["level"], "ok");
-    assert_eq!(finding(&report, "plan")["level"], "warning");
-    let toml = project.read(".ralph.toml");
-    project.write(
-        ".ralph.toml",
-        &toml.replace("[\"sh\", \"agent.sh\"]", "[\"/nowhere/agent\"]"),
-    );
-    let output = project.ralph(&["doctor", "--json"]).expect_code(1);
-    let agent = finding(&output.json(), "agent");
-    assert_eq!(agent["level"], "error");
-    assert!(
-        agent["message"]
-            .as_str()
-            .unwrap()
-            .contains("/nowhere/agent"),
-        "{agent}"
-    );
-    let text = project.ralph(&["doctor"]).expect_code(1).stdout;
-    assert!(text.contains("install it, or change command"), "{text}");
-    let outside = Project::empty();
-    outside.ralph(&["doctor"]).expect_code(1);
+/// The first finding of a check.
+#[track_caller]
+fn finding(report: &Value, check: &str) -> Value {
+    let mut all = findings(report, check);
+    assert!(!all.is_empty(), "nothing was found of {check}: {report}");
+    all.remove(0)
 }
 
-#[test]
-fn doctor_says_when_claude_md_does_not_lead_to_agents_md() {
-    let project = Project::new();
-    project.agent("true");
-    let level = || finding(&project.json(&["doctor", "--json"]), "agents_md")["level"].clone();
-    assert_eq!(level(), "ok");
-    project.write("CLAUDE.md", "Be kind.\n");
-    assert_eq!(level(), "warning");
-    let text = project.ok(&["doctor"]).stdout;
-    assert!(
-        text.contains("CLAUDE.md does not mention AGENTS.md"),
-        "{text}"
-    );
-    project.write("CLAUDE.md", "Be kind.\n@AGENTS.md\n");
-    assert_eq!(level(), "ok");
+/// What doctor says, whether or not a run would work.
+fn report(project: &Project) -> Value {
+    project.ralph(&["doctor", "--json"]).json()
 }
 
-#[test]
-fn doctor_sees_that_claude_md_and_agents_md_are_one_file() {
-    let project = Project::new();
-    project.agent("true");
-    let level = || finding(&project.json(&["doctor", "--json"]), "agents_md")["level"].clone();
-    project.write("AGENTS.md", "Be kind.\n");
-    std::os::unix::fs::symlink("AGENTS.md", project.path("CLAUDE.md")).unwrap();
-    assert_eq!(level(), "ok");
-    std::fs::remove_file(project.path("AGENTS.md")).unwrap();
-    std::fs::create_dir(project.path("AGENTS.md")).unwrap();
-    assert_eq!(level(), "warning", "a directory cannot be kept");
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// A project whose programs are git, a shell and what a test puts there.
+fn bare() -> Project {
+    let mut project = Project::with_git();
+    let bin = project.path("../bin");
+    fs::create_dir(&bin).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    for program in ["git", "sh", "sleep", "stty"] {
+        let mut places = std::env::split_paths(&path).map(|dir| dir.join(program));
+        let place = places.find(|place| place.exists()).unwrap();
+        std::os::unix::fs::symlink(place, bin.join(program)).unwrap();
+    }
+    let bin = bin.canonicalize().unwrap();
+    project.set_env("PATH", bin.to_str().unwrap());
+    project
+}
+
+/// Puts a script on the search path of a bare project.
+fn program(project: &Project, name: &str, script: &str) {
+    let path = project.path(format!("../bin/{name}"));
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Every file below a directory with what is in it.
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path.display().to_string(), fs::read(&path).unwrap());
+        }
+    }
+    found
 }

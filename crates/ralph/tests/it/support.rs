@@ -241,14 +241,20 @@ impl Project {
 
     /// Starts the binary in a terminal of so many columns.
     pub fn in_terminal(&self, args: &[&str], columns: u16) -> OsSession {
+        let program = [env!("CARGO_BIN_EXE_ralph")];
+        self.any_in_terminal(&[&program, args].concat(), columns, "")
+    }
+
+    /// Starts any program in a terminal of so many columns, after a command that prepares it.
+    pub fn any_in_terminal(&self, words: &[&str], columns: u16, prepare: &str) -> OsSession {
         // The program starts when the terminal has its size, which is set from outside.
         let script = format!(
-            "until [ \"$(stty size)\" = \"30 {columns}\" ]; do sleep 0.02; done; exec \"$0\" \"$@\""
+            "until [ \"$(stty size)\" = \"30 {columns}\" ]; do sleep 0.02; done; {prepare}\nexec \"$0\" \"$@\""
         );
         let mut command = Command::new("sh");
         command
-            .args(["-c", &script, env!("CARGO_BIN_EXE_ralph")])
-            .args(args)
+            .args(["-c", &script])
+            .args(words)
             .current_dir(self.root());
         self.clean(&mut command);
         let mut process = UnixProcess::spawn_command(command).unwrap();

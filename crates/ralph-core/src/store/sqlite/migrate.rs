@@ -98,7 +98,7 @@ fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "foreign_keys", "ON")
 }
 
-fn version(conn: &Connection) -> rusqlite::Result<u32> {
+pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {
     conn.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 

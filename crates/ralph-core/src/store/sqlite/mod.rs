@@ -11,7 +11,9 @@ mod fixes;
 mod graph;
 mod history;
 mod learnings;
+mod look;
 mod migrate;
+mod names;
 mod plan;
 mod plan_changes;
 mod rows;
@@ -25,6 +27,8 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+pub use look::log_path;
 
 use super::{Result, StoreError};
 

@@ -3,9 +3,9 @@
 use ralph_core::agent::{Agent, LaunchRequest};
 use ralph_core::engine::Prompt;
 use ralph_core::model::{RunId, Task};
-use ralph_core::text::{mask_secrets, one_line};
 use serde::Serialize;
 
+use crate::secrets::{shown, shown_words};
 use crate::workspace::Workspace;
 
 /// Characters of one argument that are shown.
@@ -42,27 +42,21 @@ pub fn launch(
         is_root: rustix::process::getuid().is_root(),
         budget_usd: None,
     });
-    let shown = |text: &str| one_line(&mask_secrets(text), SHOWN);
+    let words = launch.args.iter().map(String::as_str);
     ShownLaunch {
         program: launch.program,
-        args: launch.args.iter().map(|arg| shown(arg)).collect(),
+        args: shown_words(words, SHOWN),
         env: launch
             .env
             .iter()
-            .map(|(name, value)| (name.clone(), masked(name, &value.to_string_lossy())))
+            .map(|(name, value)| {
+                let value = shown(name, &value.to_string_lossy(), SHOWN);
+                (name.clone(), value)
+            })
             .collect(),
         cwd: launch.cwd.display().to_string(),
         stdin_chars: launch.stdin.chars().count(),
     }
-}
-
-/// A variable's value, unless its name says that it is secret.
-fn masked(name: &str, value: &str) -> String {
-    let assigned = format!("{name}={value}");
-    let shown = one_line(&mask_secrets(&assigned), SHOWN);
-    shown
-        .strip_prefix(&format!("{name}="))
-        .map_or(shown.clone(), str::to_owned)
 }
 
 impl ShownLaunch {

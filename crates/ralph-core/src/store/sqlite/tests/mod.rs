@@ -3,7 +3,9 @@
 mod capture;
 mod claims;
 mod learnings;
+mod look;
 mod migrate;
+mod names;
 mod plan;
 mod ready;
 mod schema;

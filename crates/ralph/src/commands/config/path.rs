@@ -1,0 +1,23 @@
+//! `ralph config path`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::command_error::CommandResult;
+use crate::output;
+use crate::workspace::{no_project, start_dir};
+
+/// Print where the settings' file is, or would be.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+pub fn run(dir: Option<&Path>, _args: &Args) -> CommandResult {
+    let here = start_dir(dir)?;
+    let project = ralph_core::project::Project::find(&here).ok_or_else(|| no_project(&here))?;
+    let path = project.config();
+    output::line(path.display());
+    if !path.exists() {
+        output::note("it is not there yet: the defaults stand; `ralph init` writes one");
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,42 @@
+//! AGENTS.md: whether it can be kept, and whether Claude Code gets to read it.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::finding::{Check, Finding};
+use crate::commands::run::agents_md;
+use crate::settings::Settings;
+
+/// Claude Code reads CLAUDE.md; where there is one that does not lead to AGENTS.md, what stands there is not read.
+pub fn finding(root: &Path, settings: &Settings) -> Finding {
+    let check = Check::AgentsMd;
+    let Some(file) = agents_md(settings) else {
+        return Finding::ok(check, "it is switched off");
+    };
+    let path = root.join(&file);
+    match std::fs::read(&path) {
+        Err(error) if path.is_symlink() || error.kind() != ErrorKind::NotFound => {
+            let message = format!("{file} cannot be kept: {error}");
+            return Finding::warning(check, message, "make it a file that can be read");
+        }
+        Ok(bytes) if std::str::from_utf8(&bytes).is_err() => {
+            let message = format!("{file} cannot be kept: it is not UTF-8");
+            return Finding::warning(check, message, "save it as UTF-8");
+        }
+        _ => {}
+    }
+    let name = file.rsplit('/').next().unwrap_or(&file).to_owned();
+    let claude_md = root.join("CLAUDE.md");
+    let same = match (claude_md.canonicalize(), path.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => file == "CLAUDE.md",
+    };
+    match std::fs::read_to_string(claude_md) {
+        Ok(text) if !same && !text.contains(&name) => Finding::warning(
+            check,
+            format!("CLAUDE.md does not mention {name}: Claude Code does not read what failed"),
+            format!("echo '@{file}' >> CLAUDE.md"),
+        ),
+        _ => Finding::ok(check, format!("{file} reaches agents that read it")),
+    }
+}

@@ -1,0 +1,256 @@
+//! The plan's file: whether it is sound, of this version, and what lies beside it.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::store::{SqliteStore, StoreError, log_path};
+
+use super::finding::{Check, Finding};
+use crate::ui::format::bytes;
+
+/// A log that has grown so large was not folded into the file for long.
+const LARGE_LOG: u64 = 512_000_000;
+/// What lies beside the file is looked at, but not all of it.
+const MOST_FILES: usize = 1000;
+
+/// What was found, and the store where its tables can be asked.
+pub struct Looked {
+    /// What there is to say.
+    pub findings: Vec<Finding>,
+    /// Open to look at, of this version.
+    pub store: Option<SqliteStore>,
+}
+
+/// Looks at the file; nothing is changed, not even an older version of it.
+pub fn look(path: &Path) -> Looked {
+    let copies = beside(path);
+    if !path.exists() {
+        let message = "there is none yet; the first command makes it";
+        let findings = vec![Finding::ok(Check::Database, message).with(notes(&copies))];
+        return Looked {
+            findings,
+            store: None,
+        };
+    }
+    let (finding, store) = match sound(path) {
+        Err(error) => (broken(&error, &copies), None),
+        Ok((store, word)) if word != "ok" => {
+            let message = format!("it is damaged; SQLite says: {word}");
+            drop(store);
+            (
+                Finding::error(Check::Database, message, bring_back(&copies)),
+                None,
+            )
+        }
+        Ok((store, _)) => versioned(path, store),
+    };
+    let mut findings = vec![finding.with(log_note(path)).with(notes(&copies))];
+    findings.extend(log(path));
+    Looked { findings, store }
+}
+
+/// Opens the file and has SQLite check it. Should a run have begun to write meanwhile, it is looked at once more as a file
+/// that is shared.
+fn sound(path: &Path) -> Result<(SqliteStore, String), StoreError> {
+    let shared = log_path(path).exists();
+    let look = || {
+        let store = SqliteStore::open_to_look(path)?;
+        let word = store.integrity()?;
+        Ok((store, word))
+    };
+    match look() {
+        Ok((store, word)) if word == "ok" => Ok((store, word)),
+        _ if !shared && log_path(path).exists() => look(),
+        other => other,
+    }
+}
+
+fn versioned(path: &Path, store: SqliteStore) -> (Finding, Option<SqliteStore>) {
+    let known = SqliteStore::VERSION;
+    let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
+    match store.version() {
+        Ok(version) if version == known => {
+            let message = format!("it is sound: version {version}, {}", bytes(size));
+            (Finding::ok(Check::Database, message), Some(store))
+        }
+        Ok(version) => {
+            let message = format!(
+                "it is sound, of version {version}; the next command brings it to {known} and keeps a copy"
+            );
+            (Finding::ok(Check::Database, message), None)
+        }
+        Err(error) => (broken(&error, &[]), None),
+    }
+}
+
+fn broken(error: &StoreError, copies: &[Beside]) -> Finding {
+    let message = error.to_string();
+    let fix = match error {
+        StoreError::NewerSchema { .. } => "update ralph: a newer one wrote this file".to_owned(),
+        StoreError::NotWritable { path, .. } => format!("chmod u+rw {}", path.display()),
+        _ => bring_back(copies),
+    };
+    Finding::error(Check::Database, message, fix)
+}
+
+fn bring_back(copies: &[Beside]) -> String {
+    let newest = copies
+        .iter()
+        .filter(|copy| copy.kind == Kind::Copy)
+        .max_by_key(|copy| copy.version);
+    match newest {
+        Some(copy) => format!(
+            "move the damaged file away and bring back {}, from before a migration",
+            copy.path.display()
+        ),
+        None => "bring back .ralph/progress.db from a copy".to_owned(),
+    }
+}
+
+/// What other processes wrote last waits in a log.
+fn log_note(path: &Path) -> Option<String> {
+    let size = std::fs::metadata(log_path(path)).ok()?.len();
+    (size > 0).then(|| format!("its log has {}, not yet folded in", bytes(size)))
+}
+
+fn log(path: &Path) -> Option<Finding> {
+    let log = log_path(path);
+    let size = std::fs::metadata(&log).ok()?.len();
+    if size < LARGE_LOG {
+        return None;
+    }
+    let message = format!(
+        "its log has grown to {}: some process keeps it open",
+        bytes(size)
+    );
+    Some(Finding::warning(
+        Check::Database,
+        message,
+        format!("fuser {}", log.display()),
+    ))
+}
+
+/// A file that a migration left.
+#[derive(Debug, PartialEq, Eq)]
+struct Beside {
+    path: PathBuf,
+    kind: Kind,
+    version: u32,
+    size: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The file as it was before.
+    Copy,
+    /// Half of such a copy, from a process that was killed.
+    Half,
+}
+
+/// What migrations left beside the file.
+fn beside(path: &Path) -> Vec<Beside> {
+    let (Some(dir), Some(name)) = (
+        path.parent(),
+        path.file_name().and_then(|name| name.to_str()),
+    ) else {
+        return Vec::new();
+    };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let version = |file: &str| -> Option<u32> {
+        let rest = file.strip_prefix(name)?.strip_prefix(".v")?;
+        rest.strip_suffix(".bak")?.parse().ok()
+    };
+    let mut found: Vec<Beside> = entries
+        .flatten()
+        .take(MOST_FILES)
+        .filter_map(|entry| {
+            let file = entry.file_name();
+            let file = file.to_str()?;
+            let (kind, version) = match version(file) {
+                Some(version) => (Kind::Copy, version),
+                None if file.starts_with(".tmp") => (Kind::Half, 0),
+                None => return None,
+            };
+            let size = entry.metadata().ok()?.len();
+            let path = entry.path();
+            Some(Beside {
+                path,
+                kind,
+                version,
+                size,
+            })
+        })
+        .collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn notes(copies: &[Beside]) -> Vec<String> {
+    copies
+        .iter()
+        .map(|copy| {
+            let (path, size) = (copy.path.display(), bytes(copy.size));
+            match copy.kind {
+                Kind::Copy => format!(
+                    "{path} ({size}) is the file before a migration; it may go when all is well"
+                ),
+                Kind::Half => format!("{path} ({size}) was left by a killed process; it may go"),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    #[test]
+    fn what_migrations_left_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("progress.db");
+        for file in [
+            "progress.db.v9.bak",
+            "progress.db.v10.bak",
+            "progress.db.vx.bak",
+            ".tmpAb12",
+            "STATE.md",
+        ] {
+            std::fs::write(dir.path().join(file), "1234").unwrap();
+        }
+        let found = beside(&path);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(bring_back(&found).contains("v10.bak"));
+        assert!(
+            notes(&found)
+                .iter()
+                .any(|note| note.contains("killed process"))
+        );
+        assert_eq!(
+            look(&path).findings[0].level,
+            Level::Ok,
+            "there is none yet"
+        );
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("progress.db");
+        std::fs::write(
+            &path,
+            "this is no database, and it never was one".repeat(100),
+        )
+        .unwrap();
+        let looked = look(&path);
+        assert_eq!(
+            looked.findings[0].level,
+            Level::Error,
+            "{:?}",
+            looked.findings
+        );
+        assert!(looked.store.is_none());
+    }
+}

@@ -1,0 +1,139 @@
+//! What Ralph adds to the agent's command line and environment, so that a person sees it before an agent does.
+
+use std::path::Path;
+
+use ralph_core::agent::{Agent, Launch, LaunchRequest};
+use ralph_core::model::{RunId, TaskId};
+
+use super::finding::{Check, Finding};
+use crate::secrets::{shown, shown_words};
+use crate::settings::{Settings, build_agent};
+
+/// Characters of one argument or value; longer ones are cut.
+const SHOWN: usize = 60;
+/// Variables of the attempt, which every agent gets.
+const OF_THE_ATTEMPT: &str = "RALPH_";
+const RULES: &str = "(the rules for signals)";
+const PROMPT: &str = "(the prompt)";
+
+/// How the chosen agent would be started; nothing where it cannot be built.
+pub fn finding(settings: &Settings, chosen: &str, root: &Path) -> Option<Finding> {
+    let agent = build_agent(chosen, &settings.agents).ok()?;
+    let model = settings.text("run", "model");
+    let ladder = agent.ladder();
+    let middle = ladder.get(ladder.len() / 2).map(String::as_str);
+    let launch = agent.launch(&LaunchRequest {
+        task_id: &TaskId::from_stored("t-000000"),
+        task_key: None,
+        attempt: 1,
+        model: model.or(middle).unwrap_or(agent.name()),
+        run_id: &RunId::from_stored("r-00000000"),
+        project_root: root,
+        work_tree: root,
+        rules: RULES,
+        task_prompt: PROMPT,
+        is_root: rustix::process::getuid().is_root(),
+        budget_usd: settings.number("run", "max_cost_usd"),
+    });
+    let message = format!("what Ralph starts {chosen} with");
+    Some(Finding::ok(Check::Launch, message).with(lines(&launch, agent.as_ref())))
+}
+
+/// The command line, the variables, and where the prompt goes.
+fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
+    let words = std::iter::once(&launch.program).chain(&launch.args);
+    let words = shown_words(words.map(String::as_str), SHOWN);
+    let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let mut lines = vec![quoted.join(" ")];
+    if !launch.stdin.is_empty() {
+        let rules = if agent.system_prompt(RULES).is_some() {
+            ""
+        } else {
+            ", the rules for signals first"
+        };
+        lines.push(format!("on standard input: the prompt{rules}"));
+    }
+    let is_own = |name: &str| name.starts_with(OF_THE_ATTEMPT);
+    let (own, added): (Vec<_>, Vec<_>) = launch.env.iter().partition(|(name, _)| is_own(name));
+    for (name, value) in added {
+        let value = shown(name, &value.to_string_lossy(), SHOWN);
+        lines.push(format!("{name}={}", quoted_value(&value)));
+    }
+    let own: Vec<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
+    if !own.is_empty() {
+        lines.push(format!("{} of the attempt", own.join(", ")));
+    }
+    lines
+}
+
+/// A word as a shell would need it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+[]{}".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn quoted_value(value: &str) -> String {
+    if value.is_empty() {
+        String::new()
+    } else {
+        quoted(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detail(toml: &str, agent: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".ralph.toml");
+        std::fs::write(&file, toml).unwrap();
+        let settings = Settings::load(&file, std::iter::empty()).unwrap();
+        finding(&settings, agent, Path::new("/p")).unwrap().detail
+    }
+
+    #[test]
+    fn the_command_line_is_shown_without_secrets_and_long_texts() {
+        let long = "x".repeat(300);
+        let toml = format!(
+            "[run]\nmax_cost_usd = 2\n[agents.claude]\nargs = ['--api-key', 'hunter2', \"it's\", '{long}']\n\
+             env = {{ ANTHROPIC_API_KEY = 'hunter2', MODE = 'a b' }}"
+        );
+        let detail = detail(&toml, "claude");
+        let line = &detail[0];
+        assert!(line.starts_with("claude -p "), "{line}");
+        assert!(line.contains("--model sonnet"), "{line}");
+        assert!(
+            line.contains("--append-system-prompt '(the rules for signals)'"),
+            "{line}"
+        );
+        assert!(line.contains("--max-budget-usd 2.0000"), "{line}");
+        assert!(line.contains("--api-key [masked]"), "{line}");
+        assert!(line.len() < 400 && line.contains('…'), "{line}");
+        assert!(
+            detail.contains(&"ANTHROPIC_API_KEY=[masked]".to_owned()),
+            "{detail:?}"
+        );
+        assert!(detail.contains(&"MODE='a b'".to_owned()), "{detail:?}");
+        assert!(
+            detail.contains(&"on standard input: the prompt".to_owned()),
+            "{detail:?}"
+        );
+        assert!(!detail.join("\n").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_command_is_shown_as_it_is() {
+        let toml = "[agents.mine]\nkind = 'command'\ncommand = ['my agent', '--m={model}']\nmodels = ['a', 'b']";
+        let detail = detail(toml, "mine");
+        assert_eq!(detail[0], "'my agent' --m=b");
+        assert!(
+            detail[2].starts_with("RALPH_TASK_ID, RALPH_TASK_KEY"),
+            "{detail:?}"
+        );
+    }
+}

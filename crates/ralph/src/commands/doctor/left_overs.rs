@@ -1,0 +1,98 @@
+//! What dead runs left: claims, their own record, processes. Those that live are told apart from them.
+
+use ralph_core::agent::processes_of_runs;
+use ralph_core::host::{Host, Liveness, is_stale};
+use ralph_core::model::{RunId, Timestamp};
+use ralph_core::store::{Claim, PlanStore, RunRow, RunStore, SqliteStore, StoreError};
+
+use super::finding::{Check, Finding};
+
+const NEXT_RUN: &str = "nothing to do: the next `ralph run` records and frees them";
+/// Names that are listed.
+const LISTED: usize = 5;
+
+/// Claims, runs and processes.
+pub fn findings(
+    store: &SqliteStore,
+    host: &dyn Host,
+    now: Timestamp,
+) -> Result<Vec<Finding>, StoreError> {
+    let mut findings = Vec::new();
+    let is_dead = |claim: &Claim| is_stale(claim, host.liveness(&claim.owner), now);
+    let (dead, alive): (Vec<Claim>, Vec<Claim>) = store.claims()?.into_iter().partition(is_dead);
+    if !alive.is_empty() {
+        let message = format!(
+            "held now: {}",
+            list(alive.iter().map(|claim| held(store, claim)))
+        );
+        findings.push(Finding::ok(Check::Claims, message));
+    }
+    if !dead.is_empty() {
+        let names = list(dead.iter().map(|claim| name(store, claim)));
+        let message = format!("held by runs that died: {names}");
+        findings.push(Finding::warning(Check::Claims, message, NEXT_RUN));
+    }
+    let of = |liveness: Liveness, runs: &[RunRow]| -> Vec<RunId> {
+        let matching = runs
+            .iter()
+            .filter(|run| host.liveness(&run.owner) == liveness);
+        matching.map(|run| run.id.clone()).collect()
+    };
+    let open = store.open_runs()?;
+    let dead = of(Liveness::Dead, &open);
+    if !dead.is_empty() {
+        let message = format!(
+            "died without a word: {}",
+            list(dead.iter().map(RunId::to_string))
+        );
+        findings.push(Finding::warning(Check::Runs, message, NEXT_RUN));
+    }
+    let processes = processes_of_runs(&dead);
+    if !processes.is_empty() {
+        let pids = list(processes.iter().map(u32::to_string));
+        let message = format!("still running for runs that died: {pids}");
+        let fix = "the next `ralph run` ends them; or end them yourself";
+        findings.push(Finding::warning(Check::Processes, message, fix));
+    }
+    for (liveness, words) in [
+        (Liveness::Alive, "under way"),
+        (Liveness::Elsewhere, "under way on another host"),
+    ] {
+        let runs = of(liveness, &open);
+        if !runs.is_empty() {
+            let message = format!("{words}: {}", list(runs.iter().map(RunId::to_string)));
+            findings.push(Finding::ok(Check::Runs, message));
+        }
+    }
+    if findings.is_empty() {
+        let message = "none is under way, and none left anything behind";
+        findings.push(Finding::ok(Check::Runs, message));
+    }
+    Ok(findings)
+}
+
+fn name(store: &SqliteStore, claim: &Claim) -> String {
+    let task = store.task(claim.task_id.as_str());
+    task.map_or_else(|_| claim.task_id.to_string(), |task| task.name().to_owned())
+}
+
+fn held(store: &SqliteStore, claim: &Claim) -> String {
+    let (run, owner) = (&claim.run_id, &claim.owner);
+    format!(
+        "{} by {run} (process {} on {})",
+        name(store, claim),
+        owner.pid,
+        owner.host
+    )
+}
+
+/// The first few, and how many more there are.
+fn list(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    let more = names.len().saturating_sub(LISTED);
+    let shown: Vec<String> = names.into_iter().take(LISTED).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

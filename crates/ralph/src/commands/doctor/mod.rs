@@ -1,0 +1,166 @@
+//! `ralph doctor`: whether a run would work, and what mends what would not. It looks, and changes nothing.
+
+mod agents;
+mod agents_md;
+mod clock;
+mod credentials;
+mod database;
+mod disk;
+mod finding;
+mod git;
+mod launch;
+mod left_overs;
+mod permissions;
+mod plan;
+mod program;
+mod render;
+mod sandbox;
+mod settings;
+mod version;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+use finding::{Check, Finding, Level};
+use ralph_core::agent::Interrupt;
+use ralph_core::exit::RunExit;
+use ralph_core::host::ThisHost;
+use ralph_core::project::Project;
+use ralph_core::store::{HistoryStore, SqliteStore, StoreError};
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::settings::Settings;
+use crate::workspace::{Workspace, no_project, now, start_dir};
+use crate::{interrupts, output, ui};
+
+/// Check what a run needs: git, agents and their versions, credentials, settings, database, disk, permissions, what dead
+/// runs left; each finding with what mends it.
+///
+/// Nothing is changed, and no secret is shown. Exits 1 when something would stop a run.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let here = start_dir(dir)?;
+    let interrupt = interrupts::listen()?;
+    let findings = ui::progress::waiting("looking at programs and files", || {
+        examine(&here, &interrupt)
+    });
+    if let Some(signal) = interrupt.first() {
+        return Ok(ExitCode::from(RunExit::Interrupted(signal).code()));
+    }
+    let stops = findings.iter().any(|one| one.level == Level::Error);
+    if args.json {
+        output::json(&serde_json::json!({ "ok": !stops, "findings": findings }));
+    } else {
+        output::text(render::render(&findings, ui::width()));
+    }
+    Ok(ExitCode::from(u8::from(stops)))
+}
+
+/// Everything there is to find, in the order it is shown.
+fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
+    let project = Project::find(here);
+    let root = project.as_ref().map_or(here, Project::root);
+    let looked = project
+        .as_ref()
+        .map(|project| database::look(&project.database()));
+    let (database, store) = match looked {
+        Some(looked) => (looked.findings, looked.store),
+        None => (Vec::new(), None),
+    };
+    let (settings, store) = read_settings(project.as_ref(), root, store);
+    let read = settings.as_ref().ok();
+    let chosen = read.map(agents::chosen);
+
+    let mut findings = machine(root, project.as_ref(), store.as_ref(), interrupt);
+    findings.extend(programs(read, chosen, root, interrupt));
+    let Some(project) = &project else {
+        let message = no_project(here).message().to_owned();
+        findings.push(Finding::error(Check::Project, message, "ralph init"));
+        return findings;
+    };
+    let at = format!("{}", project.root().display());
+    findings.push(Finding::ok(Check::Project, at));
+    match &settings {
+        Ok(settings) => findings.extend(settings::findings(settings, &project.config())),
+        Err(error) => findings.push(settings::unreadable(error)),
+    }
+    findings.extend(database);
+    findings.extend(permissions::findings(project, read, chosen));
+    match store.as_ref().map(recorded) {
+        Some(Ok(recorded)) => findings.extend(recorded),
+        Some(Err(error)) => {
+            let fix = "ralph status";
+            findings.push(Finding::error(Check::Database, error.to_string(), fix));
+        }
+        None if !project.database().exists() => findings.push(plan::empty()),
+        None => {}
+    }
+    findings.extend(read.map(|settings| agents_md::finding(project.root(), settings)));
+    findings
+}
+
+/// The settings in force: those of the project with what its specs say, else the defaults and the environment's.
+fn read_settings(
+    project: Option<&Project>,
+    root: &Path,
+    store: Option<SqliteStore>,
+) -> (Result<Settings, CommandError>, Option<SqliteStore>) {
+    let (Some(project), Some(store)) = (project, store) else {
+        let file = Project::at(root).config();
+        return (Settings::load(&file, env::vars_os()), None);
+    };
+    let workspace = Workspace {
+        project: project.clone(),
+        store,
+    };
+    (workspace.settings(), Some(workspace.store))
+}
+
+fn machine(
+    root: &Path,
+    project: Option<&Project>,
+    store: Option<&SqliteStore>,
+    interrupt: &Interrupt,
+) -> Vec<Finding> {
+    let dir = project.map(Project::ralph_dir).filter(|dir| dir.is_dir());
+    let newest = store.and_then(|store| store.newest_attempts(1).ok());
+    let newest = newest.and_then(|attempts| attempts.first().map(|attempt| attempt.started_at));
+    vec![
+        git::finding(root, project.map(Project::root), interrupt),
+        disk::finding(dir.as_deref().unwrap_or(root)),
+        sandbox::finding(root),
+        clock::judge(now(), newest),
+    ]
+}
+
+/// Agents, how the chosen one is started, and what is seen of credentials. Without settings nobody knows which is chosen.
+fn programs(
+    settings: Option<&Settings>,
+    chosen: Option<&str>,
+    root: &Path,
+    interrupt: &Interrupt,
+) -> Vec<Finding> {
+    let defaults = Settings::load(Path::new(""), std::iter::empty()).ok();
+    let Some(settings) = settings.or(defaults.as_ref()) else {
+        return Vec::new();
+    };
+    let known = agents::look(settings, root, interrupt);
+    let mut findings = agents::findings(&known, settings, chosen);
+    findings.extend(chosen.and_then(|chosen| launch::finding(settings, chosen, root)));
+    findings.extend(credentials::findings(&known, chosen));
+    findings
+}
+
+/// What the plan's file says: left-overs, and what there is to do.
+fn recorded(store: &SqliteStore) -> Result<Vec<Finding>, StoreError> {
+    let mut findings = left_overs::findings(store, &ThisHost::new(), now())?;
+    findings.extend(plan::findings(store)?);
+    Ok(findings)
+}

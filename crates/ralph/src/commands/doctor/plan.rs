@@ -1,0 +1,37 @@
+//! The plan: whether there is anything to do, and whether the breaker lets it be done.
+
+use ralph_core::store::{BreakerState, HistoryStore, PlanStore, SqliteStore, StoreError};
+
+use super::finding::{Check, Finding};
+use crate::ui::format::counted;
+
+const ADD: &str = "ralph task add TITLE --verify COMMAND";
+
+/// What there is to say of a store that can be asked.
+pub fn findings(store: &SqliteStore) -> Result<Vec<Finding>, StoreError> {
+    let counts = store.counts()?;
+    if counts.total == 0 {
+        return Ok(vec![empty()]);
+    }
+    let message = format!(
+        "{}: {} done, {} can be run now",
+        counted(counts.total, "task"),
+        counts.done,
+        store.ready_count()?
+    );
+    let mut findings = vec![Finding::ok(Check::Plan, message)];
+    if store.breaker()?.state != BreakerState::Closed {
+        let message = "the circuit breaker is open: the next run probes with one attempt";
+        findings.push(Finding::warning(
+            Check::Plan,
+            message,
+            "ralph breaker reset",
+        ));
+    }
+    Ok(findings)
+}
+
+/// There is nothing to do.
+pub fn empty() -> Finding {
+    Finding::warning(Check::Plan, "there are no tasks", ADD)
+}

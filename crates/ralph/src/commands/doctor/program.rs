@@ -1,0 +1,188 @@
+//! Programs: where they are, and what they answer within a short time.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_core::agent::{Access, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch, run};
+use ralph_core::text::one_line;
+
+/// How long a program may take to tell its version.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it then has between TERM and KILL.
+const GRACE: Duration = Duration::from_millis(300);
+/// Bytes of an answer that are looked at.
+const ANSWER: usize = 4096;
+/// Characters of the line that is shown.
+const SHOWN: usize = 100;
+
+/// Where a program is: as a path below a directory, or on a search path.
+pub fn find(program: &str, dir: &Path, search: Option<&OsString>) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        use rustix::fs::{Access as May, access};
+        path.is_file() && access(path, May::EXEC_OK).is_ok()
+    };
+    if program.contains('/') {
+        return Some(dir.join(program)).filter(is_program);
+    }
+    std::env::split_paths(search?)
+        .map(|folder| dir.join(folder).join(program))
+        .find(is_program)
+}
+
+/// This process's own search path.
+pub fn search_path() -> Option<OsString> {
+    std::env::var_os("PATH")
+}
+
+/// What came of asking a program something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The first line it printed.
+    Said(String),
+    /// It printed nothing of use, and this is why.
+    Nothing(String),
+}
+
+/// What a program is asked.
+#[derive(Clone, Debug)]
+pub struct Question<'q> {
+    /// Program and arguments.
+    pub words: &'q [String],
+    /// Variables it gets.
+    pub env: &'q [(String, String)],
+    /// Where it is started.
+    pub dir: &'q Path,
+    /// How long it may take; it is ended with its group then.
+    pub patience: Duration,
+}
+
+/// Asks a program and waits for its answer. It may hang, or print without end.
+pub fn ask(question: &Question<'_>, interrupt: &Interrupt) -> Answer {
+    let mut words = question.words.iter().cloned();
+    let env = question.env.iter();
+    let launch = Launch {
+        program: words.next().unwrap_or_default(),
+        args: words.collect(),
+        env: env
+            .map(|(name, value)| (name.clone(), value.into()))
+            .collect(),
+        cwd: question.dir.to_owned(),
+        stdin: String::new(),
+        access: Access::default(),
+    };
+    let limits = ProcessLimits {
+        wall: question.patience,
+        idle: None,
+        grace: GRACE,
+    };
+    let mut heard = Heard::default();
+    match run(&launch, &limits, interrupt, &mut heard) {
+        Err(error) => Answer::Nothing(format!("it cannot be started: {}", error.source)),
+        Ok(ended) => match (ended.stop, ended.exit) {
+            (Stop::Exited, Exit::Code(0)) => heard.answer(),
+            (Stop::Exited, Exit::Code(code)) => Answer::Nothing(format!("it exited with {code}")),
+            (Stop::Exited, Exit::Signal(signal)) => {
+                Answer::Nothing(format!("it was ended by signal {signal}"))
+            }
+            (Stop::WallTimeout | Stop::IdleTimeout, _) => {
+                let patience = question.patience.as_secs_f32();
+                Answer::Nothing(format!("there was no answer within {patience} s"))
+            }
+            (Stop::Interrupted | Stop::Budget, _) => {
+                Answer::Nothing("it was not waited for".into())
+            }
+        },
+    }
+}
+
+/// The beginning of both streams.
+#[derive(Default)]
+struct Heard {
+    out: Vec<u8>,
+    err: Vec<u8>,
+}
+
+impl Watch for Heard {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) {
+        let kept = match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        };
+        let room = ANSWER.saturating_sub(kept.len()).min(chunk.len());
+        kept.extend(chunk.iter().take(room));
+    }
+}
+
+impl Heard {
+    fn answer(&self) -> Answer {
+        let lines = [&self.out, &self.err].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let mut lines = lines
+            .iter()
+            .flat_map(|text| text.lines())
+            .map(|line| one_line(line, SHOWN));
+        match lines.find(|line| !line.is_empty()) {
+            Some(line) => Answer::Said(line),
+            None => Answer::Nothing("it printed nothing".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn asked(script: &str, patience: Duration) -> Answer {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        let question = Question {
+            words: &words,
+            env: &[("A".into(), "1".into())],
+            dir: Path::new("/"),
+            patience,
+        };
+        ask(&question, &Interrupt::default())
+    }
+
+    #[test]
+    fn an_answer_is_a_line() {
+        let said = |text: &str| Answer::Said(text.into());
+        assert_eq!(asked("echo; echo \"v $A\"; echo x", PATIENCE), said("v 1"));
+        assert_eq!(asked("echo v 2 >&2", PATIENCE), said("v 2"));
+        let nothing = |why: &str| Answer::Nothing(why.into());
+        assert_eq!(asked("exit 3", PATIENCE), nothing("it exited with 3"));
+        assert_eq!(asked(":", PATIENCE), nothing("it printed nothing"));
+    }
+
+    #[test]
+    fn a_program_that_hangs_or_prints_without_end_is_ended_with_its_children() {
+        let short = Duration::from_millis(200);
+        for script in [
+            "trap '' TERM; sleep 77.31 & sleep 77.31",
+            "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done",
+        ] {
+            let started = Instant::now();
+            let answer = asked(script, short);
+            assert_eq!(
+                answer,
+                Answer::Nothing("there was no answer within 0.2 s".into())
+            );
+            assert!(started.elapsed() < Duration::from_secs(4), "{script}");
+        }
+    }
+
+    #[test]
+    fn programs_are_found_as_paths_and_on_a_search_path() {
+        let search = OsString::from("/nowhere:/bin:/usr/bin");
+        let root = Path::new("/");
+        assert!(find("sh", root, Some(&search)).is_some());
+        assert!(find("bin/sh", root, None).is_some());
+        assert!(find("/bin/sh", Path::new("/tmp"), None).is_some());
+        assert_eq!(find("sh", root, None), None);
+        assert_eq!(find("no-such-program", root, Some(&search)), None);
+        // A directory or a plain file is none.
+        assert_eq!(find("/bin", root, Some(&search)), None);
+        assert_eq!(find("/etc/passwd", root, Some(&search)), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! `.ralph.toml` and the environment: whether they can be read, what does nothing, who may read secrets.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::finding::{Check, Finding};
+use crate::command_error::CommandError;
+use crate::secrets::is_secret;
+use crate::settings::{Settings, Source};
+use crate::ui::format::counted;
+
+/// Somebody else may read it.
+const OTHERS_READ: u32 = 0o044;
+
+/// Settings that cannot be read. Of a reason in several lines those are left out that show the place: it may hold a secret.
+pub fn unreadable(error: &CommandError) -> Finding {
+    let is_place = |line: &&str| {
+        let rest = line
+            .trim_start()
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.trim_start().starts_with('|')
+    };
+    let mut lines = error.message().lines().filter(|line| !is_place(line));
+    let message = lines.next().unwrap_or_default();
+    let fix = "mend .ralph.toml; docs/config.md has every setting";
+    let hints = error.hints().iter().map(String::as_str);
+    Finding::error(Check::Settings, message, fix).with(lines.chain(hints))
+}
+
+/// What there is to say of settings that could be read.
+pub fn findings(settings: &Settings, file: &Path) -> Vec<Finding> {
+    let mut findings = vec![summary(settings, file)];
+    let mode = std::fs::metadata(file).map(|meta| meta.permissions().mode());
+    if let Ok(mode) = mode {
+        findings.extend(secrets(&secret_names(settings), mode, file));
+    }
+    findings
+}
+
+fn summary(settings: &Settings, file: &Path) -> Finding {
+    let count = |wanted: fn(&Source) -> bool| {
+        let matching = settings
+            .all()
+            .filter(|(_, setting)| wanted(&setting.source));
+        u64::try_from(matching.count()).unwrap_or(u64::MAX)
+    };
+    let in_file = count(|source| *source == Source::File);
+    let agents = settings.agents.keys();
+    let agents = agents.filter(|name| settings.is_configured(name)).count();
+    let agents = u64::try_from(agents).unwrap_or(u64::MAX);
+    let message = if file.exists() {
+        format!(
+            ".ralph.toml: {}, {}",
+            counted(in_file, "setting"),
+            counted(agents, "agent")
+        )
+    } else {
+        "there is no .ralph.toml: the defaults stand".to_owned()
+    };
+    let elsewhere = settings.all().filter_map(|(key, setting)| {
+        let (Source::Environment(place) | Source::Spec(place)) = &setting.source else {
+            return None;
+        };
+        Some(format!("{place} sets [{}] {}", key.section, key.name))
+    });
+    Finding::ok(Check::Settings, message).with(elsewhere)
+}
+
+/// What in the file is a secret, by name.
+fn secret_names(settings: &Settings) -> Vec<String> {
+    let plain = settings.all().filter_map(|(key, setting)| {
+        let value = setting.value.as_ref()?.to_string();
+        // Whoever knows the address of a webhook can post there.
+        let secret = is_secret(key.name, &value) || key.name == "webhook" && !value.is_empty();
+        (setting.source == Source::File && secret)
+            .then(|| format!("[{}] {}", key.section, key.name))
+    });
+    let of_agents = settings
+        .agents
+        .iter()
+        .filter(|(name, _)| settings.agent_source(name, "env") == Source::File)
+        .flat_map(|(name, agent)| {
+            let secrets = agent.setup.env.iter();
+            secrets
+                .filter(|(variable, value)| is_secret(variable, value))
+                .map(move |(variable, _)| format!("[agents.{name}] env {variable}"))
+        });
+    plain.chain(of_agents).collect()
+}
+
+fn secrets(names: &[String], mode: u32, file: &Path) -> Option<Finding> {
+    if names.is_empty() || mode & OTHERS_READ == 0 {
+        return None;
+    }
+    let message = format!(
+        ".ralph.toml holds secrets and others may read it (mode {:o}): {}",
+        mode & 0o777,
+        names.join(", ")
+    );
+    let fix = format!("chmod 600 {}", file.display());
+    Some(Finding::warning(Check::Settings, message, fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    fn look(toml: &str, mode: u32) -> Vec<Finding> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".ralph.toml");
+        std::fs::write(&file, toml).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let settings = Settings::load(&file, std::iter::empty()).unwrap();
+        findings(&settings, &file)
+    }
+
+    #[test]
+    fn a_broken_file_is_described_without_its_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(".ralph.toml");
+        std::fs::write(&file, "[agents.x]\nenv = { K = 'hunter2' 'y' }\n").unwrap();
+        let error = Settings::load(&file, std::iter::empty()).unwrap_err();
+        let finding = unreadable(&error);
+        assert!(finding.message.contains("line 2"), "{finding:?}");
+        assert_eq!(finding.detail.len(), 1, "{finding:?}");
+        assert!(!format!("{finding:?}").contains("hunter2"), "{finding:?}");
+    }
+
+    #[test]
+    fn secrets_that_others_may_read_are_named_and_not_shown() {
+        let toml =
+            "[agents.claude]\nenv = { ANTHROPIC_API_KEY = 'hunter2' }\n[run]\nmodel = 'opus'";
+        let findings = look(toml, 0o644);
+        assert_eq!(findings[0].message, ".ralph.toml: 1 setting, 1 agent");
+        let warning = &findings[1];
+        assert_eq!(warning.level, Level::Warning);
+        assert!(
+            warning
+                .message
+                .contains("[agents.claude] env ANTHROPIC_API_KEY")
+        );
+        assert!(!warning.message.contains("hunter2"));
+        assert!(warning.fix.as_ref().unwrap().starts_with("chmod 600 /"));
+        assert_eq!(look(toml, 0o600).len(), 1);
+        assert_eq!(look("[run]\nmodel = 'opus'", 0o644).len(), 1);
+    }
+}

@@ -1,0 +1,180 @@
+//! Files: the database, who may read and write, room on the disk, the clock.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use super::{files, finding, findings, report, text};
+use crate::support::Project;
+
+fn project() -> Project {
+    let project = Project::with_git();
+    project.agent("echo nothing");
+    project.add(&["A", "--key", "a"]);
+    project
+}
+
+#[test]
+fn doctor_leaves_a_newer_database_alone_and_says_so() {
+    let project = project();
+    project
+        .database()
+        .pragma_update(None, "user_version", 999)
+        .unwrap();
+    let before = files(&project.path(".ralph"));
+    let output = project.ralph(&["doctor", "--json"]).expect_code(1);
+    let database = finding(&output.json(), "database");
+    assert_eq!(database["level"], "error");
+    assert!(text(&database["message"]).contains("999"), "{database}");
+    assert!(
+        text(&database["fix"]).starts_with("update ralph"),
+        "{database}"
+    );
+    assert_eq!(files(&project.path(".ralph")), before);
+}
+
+#[test]
+fn doctor_does_not_migrate() {
+    let project = project();
+    fs::remove_file(project.path(".ralph/progress.db")).unwrap();
+    project
+        .database()
+        .execute_batch("CREATE TABLE tasks (id TEXT); PRAGMA user_version = 1;")
+        .unwrap();
+    fs::write(project.path(".ralph/progress.db.v1.bak"), "x").unwrap();
+    let before = files(&project.path(".ralph"));
+    let database = finding(&report(&project), "database");
+    assert_eq!(database["level"], "ok");
+    assert!(
+        text(&database["message"]).contains("of version 1;"),
+        "{database}"
+    );
+    assert!(
+        text(&database["detail"][0]).contains("v1.bak"),
+        "{database}"
+    );
+    assert_eq!(files(&project.path(".ralph")), before);
+}
+
+#[test]
+fn doctor_finds_a_damaged_database() {
+    let project = project();
+    let path = project.path(".ralph/progress.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[4096..middle].fill(0x5a);
+    fs::write(&path, bytes).unwrap();
+    let output = project.ralph(&["doctor", "--json"]).expect_code(1);
+    let database = finding(&output.json(), "database");
+    assert_eq!(database["level"], "error", "{database}");
+    assert!(text(&database["fix"]).contains("bring back"), "{database}");
+}
+
+#[test]
+fn doctor_notices_secrets_and_logs_that_others_may_read() {
+    let project = project();
+    project.ralph(&["run", "--once"]).expect_code(4);
+    let level = |check: &str| {
+        let all = findings(&report(&project), check);
+        let warned = all.iter().find(|one| one["level"] == "warning");
+        warned.map(|one| text(&one["fix"]).to_owned())
+    };
+    assert_eq!(level("permissions"), None);
+    assert_eq!(level("settings"), None);
+    let log = fs::read_dir(project.path(".ralph/logs")).unwrap();
+    let log = log.flatten().next().unwrap().path();
+    fs::set_permissions(log, Permissions::from_mode(0o644)).unwrap();
+    let fix = level("permissions").unwrap();
+    project.configure("[agents.claude]\nenv = { ANTHROPIC_API_KEY = \"hunter2\" }");
+    let toml = project.path(".ralph.toml");
+    fs::set_permissions(&toml, Permissions::from_mode(0o644)).unwrap();
+    let chmod = level("settings").unwrap();
+    assert!(chmod.starts_with("chmod 600 /"), "{chmod}");
+    // What mends it, mends it.
+    for command in [fix, chmod] {
+        let mut shell = std::process::Command::new("sh");
+        let shell = project.clean(&mut shell).args(["-c", &command]);
+        assert!(shell.status().unwrap().success(), "{command}");
+    }
+    assert_eq!(level("permissions"), None);
+    assert_eq!(level("settings"), None);
+}
+
+/// Runs a story as root of a world of its own, where disks can be mounted; `$RALPH` is the program.
+fn in_a_world_of_its_own(project: &Project, story: &str) -> Vec<Value> {
+    let mut command = std::process::Command::new("unshare");
+    command
+        .args(["-Urm", "sh", "-c", story])
+        .current_dir(project.root());
+    let output = project
+        .clean(&mut command)
+        .env("RALPH", env!("CARGO_BIN_EXE_ralph"))
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    let documents = serde_json::Deserializer::from_str(&printed).into_iter();
+    let documents: Result<Vec<Value>, _> = documents.collect();
+    documents.unwrap_or_else(|error| panic!("{error}\n{printed}\n{complaints}"))
+}
+
+#[test]
+fn doctor_sees_what_may_not_be_written() {
+    let project = project();
+    let story = "mount --bind . . && mount -o remount,ro,bind . && cd \"$PWD\" && $RALPH doctor --json; true";
+    let report = in_a_world_of_its_own(&project, story).remove(0);
+    assert_eq!(report["ok"], false);
+    let errors = findings(&report, "permissions");
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    for error in errors {
+        assert_eq!(error["level"], "error");
+        assert!(text(&error["fix"]).starts_with("chmod u+rwx /"), "{error}");
+    }
+    // One file of somebody else's.
+    let story = "touch .ralph/state_md.lock && mount --bind .ralph/state_md.lock .ralph/state_md.lock \
+                 && mount -o remount,ro,bind .ralph/state_md.lock && $RALPH doctor --json; true";
+    let report = in_a_world_of_its_own(&project, story).remove(0);
+    let errors = findings(&report, "permissions");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        text(&errors[0]["message"]).contains("state_md.lock"),
+        "{errors:?}"
+    );
+    assert!(text(&errors[0]["fix"]).contains("chown"), "{errors:?}");
+}
+
+#[test]
+fn doctor_sees_how_little_room_is_left() {
+    let project = Project::empty();
+    let story =
+        "for size in 40m 300m; do mount -t tmpfs -o size=$size tmpfs . && cd \"$PWD\" || exit 9
+                 $RALPH init > /dev/null; $RALPH doctor --json; done; true";
+    let reports = in_a_world_of_its_own(&project, story);
+    let levels: Vec<&str> = reports
+        .iter()
+        .map(|report| match text(&finding(report, "disk")["level"]) {
+            "error" => "error",
+            "warning" => "warning",
+            _ => "ok",
+        })
+        .collect();
+    assert_eq!(levels, ["error", "warning"]);
+}
+
+#[test]
+fn doctor_sees_that_the_clock_went_back() {
+    let project = project();
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(finding(&report(&project), "clock")["level"], "ok");
+    project
+        .database()
+        .execute(
+            "UPDATE iteration_outcomes SET started_at = '2999-01-01T00:00:00.000Z'",
+            [],
+        )
+        .unwrap();
+    let clock = finding(&report(&project), "clock");
+    assert_eq!(clock["level"], "warning", "{clock}");
+    assert!(text(&clock["message"]).contains("2999-01-01"), "{clock}");
+}
