@@ -109,13 +109,14 @@ impl Project {
         fs::write(path, format!("{before}\n{toml}\n")).unwrap();
     }
 
-    /// Adds lines to a section that `.ralph.toml` has.
-    #[track_caller]
+    /// Adds lines to a section of `.ralph.toml`.
     pub fn set(&self, section: &str, lines: &str) {
         let path = self.path(".ralph.toml");
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(&path).unwrap_or_default();
         let head = format!("[{section}]");
-        assert!(text.contains(&head), "{text}");
+        if !text.contains(&head) {
+            return self.configure(&format!("{head}\n{lines}"));
+        }
         fs::write(path, text.replacen(&head, &format!("{head}\n{lines}"), 1)).unwrap();
     }
 

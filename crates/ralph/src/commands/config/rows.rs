@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn every_field_is_shown() {
         let toml = "[agents.x]\nkind = 'command'\ncommand = ['a', '--m', '{model}']\nmodels = ['m']\nargs = ['b']\n\
-                    env = { A = '1' }\noutput = 'claude'\nskip_permissions = false\nprice = { m = 1 }";
+                    env = { A = '1' }\noutput = 'claude'\nskip_permissions = false\nfallback = [\"codex\"]\nprice = { m = 1 }";
         for field in AGENT_FIELDS {
             let toml = match field.name {
                 "skip_permissions" => &toml.replace("kind = 'command'", "kind = 'claude'"),

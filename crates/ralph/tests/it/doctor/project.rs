@@ -75,7 +75,7 @@ fn doctor_changes_nothing() {
 fn doctor_reads_the_settings_as_a_run_would() {
     let mut project = Project::new();
     project.agent("true");
-    project.configure("[git]\ncommit = \"on-success\"");
+    project.set("git", "commit = \"on-success\"");
     project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "3");
     let report = super::report(&project);
     let settings = findings(&report, "settings");
