@@ -1,7 +1,6 @@
 //! The branch a run works on.
 
 use super::call::Call;
-use super::look::branch;
 use super::save::exists;
 use super::{Git, GitError};
 
@@ -30,7 +29,7 @@ impl Git {
             return Err(GitError::BranchName(name.to_owned()));
         }
         let full = format!("refs/heads/{name}");
-        if branch(&places)?.as_ref() == Some(&full) {
+        if places.branch()?.as_ref() == Some(&full) {
             return Ok(BranchOutcome::Already);
         }
         self.settled_places()?;
@@ -47,7 +46,7 @@ impl Git {
         ]);
         let output = call.args(how).output()?;
         // A hook's failure after the switch does not undo it.
-        if output.status.success() || branch(&places)?.as_ref() == Some(&full) {
+        if output.status.success() || places.branch()?.as_ref() == Some(&full) {
             return Ok(outcome);
         }
         let said = String::from_utf8_lossy(&output.stderr);
@@ -78,4 +77,121 @@ fn named_files(said: &str) -> Vec<String> {
         files.push(format!("and {over} more"));
     }
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::testing::Repo;
+
+    fn branch_of(repo: &Repo) -> String {
+        repo.git(&["symbolic-ref", "--short", "HEAD"])
+            .trim()
+            .to_owned()
+    }
+
+    #[test]
+    fn a_branch_is_made_switched_to_and_kept() {
+        let repo = Repo::with_first_commit();
+        repo.write("notes.txt", "the user's");
+        repo.write("a.txt", "the user's\n");
+        let git = repo.open();
+        assert_eq!(git.work_on("ralph/work").unwrap(), BranchOutcome::Made);
+        assert_eq!(git.work_on("ralph/work").unwrap(), BranchOutcome::Already);
+        assert_eq!(git.branch().as_deref(), Some("ralph/work"));
+        assert_eq!(git.work_on("main").unwrap(), BranchOutcome::Switched);
+        assert_eq!(branch_of(&repo), "main");
+        assert_eq!(repo.status(), [" M a.txt", "?? notes.txt"]);
+    }
+
+    #[test]
+    fn what_would_be_overwritten_is_named_and_stays() {
+        let repo = Repo::with_first_commit();
+        repo.write(".gitignore", "ignored\n");
+        repo.commit_all("ignore");
+        let git = repo.open();
+        git.work_on("other").unwrap();
+        repo.write("a.txt", "other\n");
+        repo.write("new.txt", "other\n");
+        repo.write("ignored", "other\n");
+        repo.git(&["add", "-f", "ignored"]);
+        repo.commit_all("other");
+        git.work_on("main").unwrap();
+        for path in ["a.txt", "new.txt", "ignored"] {
+            let committed = repo.git(&["show", "HEAD:a.txt"]);
+            repo.write(path, "the user's\n");
+            let error = git.work_on("other").unwrap_err();
+            let GitError::BranchInTheWay { branch, files } = &error else {
+                panic!("{error}");
+            };
+            assert_eq!(
+                (branch.as_str(), files.as_slice()),
+                ("other", &[path.to_owned()][..])
+            );
+            assert!(error.to_string().ends_with(path), "{error}");
+            assert_eq!(repo.read(path), "the user's\n");
+            assert_eq!(branch_of(&repo), "main");
+            match path {
+                "a.txt" => repo.write(path, &committed),
+                _ => repo.remove(path),
+            }
+        }
+        assert_eq!(git.work_on("other").unwrap(), BranchOutcome::Switched);
+    }
+
+    #[test]
+    fn a_file_of_that_name_is_no_branch() {
+        let repo = Repo::with_first_commit();
+        assert_eq!(repo.open().work_on("a.txt").unwrap(), BranchOutcome::Made);
+        assert_eq!(
+            repo.open().work_on("main").unwrap(),
+            BranchOutcome::Switched
+        );
+        assert_eq!(
+            repo.open().work_on("a.txt").unwrap(),
+            BranchOutcome::Switched
+        );
+    }
+
+    #[test]
+    fn odd_names_are_refused() {
+        let repo = Repo::with_first_commit();
+        let git = repo.open();
+        git.work_on("one").unwrap();
+        git.work_on("main").unwrap();
+        for name in [
+            "", "-x", "a b", "a..b", "@{-1}", "x.lock", "HEAD", "a\nb", "--help",
+        ] {
+            let error = git.work_on(name).unwrap_err();
+            assert!(matches!(error, GitError::BranchName(_)), "{name:?} {error}");
+        }
+        let error = git.work_on("one/two").unwrap_err();
+        assert!(matches!(error, GitError::Refused { .. }), "{error}");
+        assert_eq!(branch_of(&repo), "main");
+    }
+
+    #[test]
+    fn before_the_first_commit_and_off_every_branch() {
+        let repo = Repo::new();
+        repo.write("notes.txt", "the user's");
+        assert_eq!(repo.open().work_on("work").unwrap(), BranchOutcome::Made);
+        assert_eq!(branch_of(&repo), "work");
+        assert_eq!(repo.open().work_on("work").unwrap(), BranchOutcome::Already);
+        let repo = Repo::with_first_commit();
+        repo.git(&["checkout", "-q", "--detach"]);
+        assert_eq!(repo.open().work_on("work").unwrap(), BranchOutcome::Made);
+    }
+
+    #[test]
+    fn hooks_and_other_work_trees_have_their_say() {
+        let repo = Repo::with_first_commit();
+        repo.hook("post-checkout", "exit 1");
+        assert_eq!(repo.open().work_on("work").unwrap(), BranchOutcome::Made);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tree").display().to_string();
+        repo.remove(".git/hooks/post-checkout");
+        repo.git(&["worktree", "add", "-q", "-b", "taken", &path]);
+        let error = repo.open().work_on("taken").unwrap_err().to_string();
+        assert!(error.contains("taken"), "{error}");
+    }
 }

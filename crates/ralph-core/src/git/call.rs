@@ -94,7 +94,7 @@ impl Call {
     }
 
     /// Signed by Ralph.
-    pub(super) fn as_keeper(mut self) -> Self {
+    pub(super) fn signed_by_ralph(mut self) -> Self {
         self.command.envs(KEEPER);
         self
     }

@@ -8,43 +8,29 @@
 
 mod branch;
 mod call;
-mod choose;
 mod commit;
 mod error;
-mod files;
-mod follow;
-mod heads;
 mod index;
-mod keep;
 mod left;
-mod look;
-mod message;
 mod paths;
 mod places;
-mod plan;
-mod restore;
 mod rollback;
 mod save;
 mod snapshot;
 mod status;
 mod trees;
-mod undone;
 mod unfinished;
 
-#[cfg(test)]
-mod property_tests;
 #[cfg(test)]
 mod testing;
 
 use std::path::{Path, PathBuf};
 
 pub use branch::BranchOutcome;
-pub use commit::{CommitOrder, CommitOutcome};
+pub use commit::{CommitOrder, CommitOutcome, commit_message};
 pub use error::GitError;
-pub use keep::Kept;
 pub use left::{Left, LeftBecause};
-pub use message::commit_message;
-pub use rollback::{RollbackMode, RolledBack};
+pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 pub use unfinished::Unfinished;
 
@@ -130,7 +116,7 @@ impl Git {
     }
 
     /// A path of the project from the repository's root.
-    fn from_top(&self, path: &[u8]) -> paths::RepoPath {
+    fn rooted(&self, path: &[u8]) -> paths::RepoPath {
         [self.prefix.as_slice(), path].concat()
     }
 

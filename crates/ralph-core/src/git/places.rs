@@ -80,6 +80,14 @@ impl Places {
         made.map_err(|error| GitError::file(&self.git_dir, error))
     }
 
+    /// The branch HEAD is on, by its full name; none on none.
+    pub(super) fn branch(&self) -> Result<Option<String>, GitError> {
+        let output = self.call(&["symbolic-ref", "-q", "HEAD"]).output()?;
+        let name = String::from_utf8_lossy(&output.stdout);
+        let name = name.trim_end();
+        Ok((output.status.success() && !name.is_empty()).then(|| name.to_owned()))
+    }
+
     pub(super) fn index(&self) -> PathBuf {
         self.git_dir.join("index")
     }

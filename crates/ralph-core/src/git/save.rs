@@ -21,7 +21,9 @@ pub(super) fn commit(
             seen.push(parent);
         }
     }
-    call.as_keeper().input(message.as_bytes().to_vec()).line()
+    call.signed_by_ralph()
+        .input(message.as_bytes().to_vec())
+        .line()
 }
 
 /// Makes a reference to a commit. One that exists is never moved: it may be all that holds somebody's work.

@@ -41,7 +41,7 @@ pub struct Snapshot {
 /// Enough of a changed file to see that it changed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
-    /// Git's two status letters.
+    /// Git's two status letters; of both records where there are two.
     letters: Vec<u8>,
     /// What changed in a submodule; none for what is no submodule.
     pub(super) submodule: Option<Vec<u8>>,
@@ -54,10 +54,42 @@ pub(super) struct FileState {
 pub(super) enum Content {
     /// There is no file.
     Gone,
-    /// A hash of it: writing the same again is no change.
-    Hash(u64),
-    /// Modification time, size and inode, where the file is large or one of many.
-    Stat(i64, i64, u64, u64),
+    /// There is one.
+    There {
+        /// Modification time, size and inode.
+        stat: (i64, i64, u64, u64),
+        /// A hash of it, unless the file is large or one of many.
+        hash: Option<u64>,
+    },
+}
+
+impl FileState {
+    /// Whether it was taken out of the index and is still there: no longer to be tracked.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.letters.first() == Some(&b'D') && self.content != Content::Gone
+    }
+
+    /// Whether nothing changed since.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        self.letters == other.letters
+            && self.submodule == other.submodule
+            && self.executable == other.executable
+            && self.content.is_same_as(&other.content)
+    }
+}
+
+impl Content {
+    /// Whether two files hold the same; writing the same again is no change, where both were looked into.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Gone, Self::Gone) => true,
+            (Self::There { stat, hash }, Self::There { stat: s, hash: h }) => match (hash, h) {
+                (Some(hash), Some(h)) => hash == h,
+                _ => stat == s,
+            },
+            (Self::Gone, Self::There { .. }) | (Self::There { .. }, Self::Gone) => false,
+        }
+    }
 }
 
 impl Snapshot {
@@ -94,8 +126,13 @@ impl Git {
             };
             let full = on_disk(&self.dir, path);
             let meta = std::fs::symlink_metadata(&full).ok();
+            // A path taken out of the index and still there has two records.
+            let letters = match snapshot.dirty.get(path) {
+                Some(known) => [known.letters.as_slice(), letters].concat(),
+                None => letters.to_owned(),
+            };
             let state = FileState {
-                letters: letters.to_owned(),
+                letters,
                 submodule: sub.starts_with(b"S").then(|| sub.to_owned()),
                 executable: meta.as_ref().is_some_and(|meta| meta.mode() & 0o100 != 0),
                 content: content(&full, meta.as_ref(), snapshot.dirty.len()),
@@ -109,7 +146,8 @@ impl Git {
     pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> Result<GitRecord, GitError> {
         let mut files: Vec<String> = Vec::new();
         for (path, state) in &after.dirty {
-            if before.dirty.get(path) != Some(state) {
+            let known = before.dirty.get(path);
+            if !known.is_some_and(|known| known.is_same_as(state)) {
                 files.push(text(path));
             }
         }
@@ -169,16 +207,17 @@ fn content(path: &Path, meta: Option<&Metadata>, dirty_before: usize) -> Content
     let Some(meta) = meta else {
         return Content::Gone;
     };
-    let stat = Content::Stat(meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino());
-    if !meta.is_file() || meta.size() > HASHED_BYTES || dirty_before >= HASHED_FILES {
-        return stat;
+    let small = meta.is_file() && meta.size() <= HASHED_BYTES && dirty_before < HASHED_FILES;
+    let bytes = small.then(|| std::fs::read(path).ok()).flatten();
+    let hash = bytes.map(|bytes| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&bytes);
+        hasher.finish()
+    });
+    Content::There {
+        stat: (meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()),
+        hash,
     }
-    let Ok(bytes) = std::fs::read(path) else {
-        return stat;
-    };
-    let mut hasher = DefaultHasher::new();
-    hasher.write(&bytes);
-    Content::Hash(hasher.finish())
 }
 
 #[cfg(test)]
@@ -252,6 +291,21 @@ mod tests {
     }
 
     #[test]
+    fn a_file_looked_into_and_one_of_many_are_compared() {
+        let repo = Repo::new();
+        repo.write("z.txt", "the user's");
+        let record = repo.changed_by("", || {
+            for n in 0..HASHED_FILES + 10 {
+                repo.write(&format!("many/{n}"), "x");
+            }
+        });
+        assert_eq!(files(&record).len(), HASHED_FILES + 10);
+        assert!(!files(&record).contains(&"z.txt"));
+        let record = repo.changed_by("", || repo.write("z.txt", "longer than before"));
+        assert_eq!(files(&record), ["z.txt"]);
+    }
+
+    #[test]
     fn nothing_changed_is_said_so() {
         let repo = Repo::new();
         repo.write("a.txt", "1");
@@ -273,6 +327,21 @@ mod tests {
             repo.git(&["commit", "-qm", "all"]);
         });
         assert_eq!(files(&record), ["a.txt", "b.txt"]);
+    }
+
+    #[test]
+    fn dirt_is_listed_without_ralphs_own() {
+        let repo = Repo::with_first_commit();
+        let git = repo.open().without(vec!["tasks.md".into()]);
+        assert!(git.snapshot().unwrap().dirty().is_empty());
+        repo.write("a.txt", "two\n");
+        repo.write("new\nline", "x");
+        repo.write("tasks.md", "x");
+        repo.write(".ralph/x", "x");
+        assert_eq!(
+            git.snapshot().unwrap().dirty(),
+            ["a.txt", "new\u{fffd}line"]
+        );
     }
 
     #[test]

@@ -48,3 +48,49 @@ pub(super) fn find(git_dir: &Path) -> Option<Unfinished> {
         .find(|(trace, _)| git_dir.join(trace).exists())
         .map(|(_, unfinished)| *unfinished)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::call::Call;
+    use crate::git::testing::Repo;
+
+    #[test]
+    fn every_unfinished_thing_is_seen() {
+        let repo = Repo::with_first_commit();
+        repo.git(&["checkout", "-qb", "other"]);
+        repo.write("a.txt", "theirs\n");
+        repo.commit_all("theirs");
+        repo.git(&["checkout", "-q", "main"]);
+        repo.write("a.txt", "ours\n");
+        repo.commit_all("ours");
+        repo.write("a.txt", "later\n");
+        repo.commit_all("later");
+        let git = repo.open();
+        assert_eq!(git.unfinished().unwrap(), None);
+        for (begin, end, what) in [
+            (["merge", "other"], ["merge", "--abort"], Unfinished::Merge),
+            (
+                ["rebase", "other"],
+                ["rebase", "--abort"],
+                Unfinished::Rebase,
+            ),
+            (
+                ["cherry-pick", "other"],
+                ["cherry-pick", "--abort"],
+                Unfinished::CherryPick,
+            ),
+            (
+                ["revert", "HEAD~1"],
+                ["revert", "--abort"],
+                Unfinished::Revert,
+            ),
+            (["bisect", "start"], ["bisect", "reset"], Unfinished::Bisect),
+        ] {
+            let _ = Call::new(repo.root(), &begin).output().unwrap();
+            assert_eq!(git.unfinished().unwrap(), Some(what), "{what}");
+            repo.git(&end);
+            assert_eq!(git.unfinished().unwrap(), None, "{what}");
+        }
+    }
+}

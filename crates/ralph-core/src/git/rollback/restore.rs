@@ -8,12 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::GitError;
-use super::call::with_zeros;
-use super::index::Index;
-use super::paths::{Kind, RepoPath, kind, name, on_disk, parents, shown};
-use super::places::Places;
 use super::plan::Undo;
+use crate::git::GitError;
+use crate::git::call::with_zeros;
+use crate::git::index::Index;
+use crate::git::paths::{Kind, RepoPath, kind, name, on_disk, parents, shown};
+use crate::git::places::Places;
 
 /// Rules for other files: they must be as they were before others are looked at.
 const RULES: [&[u8]; 2] = [b".gitignore", b".gitattributes"];
@@ -150,7 +150,7 @@ impl Restore<'_> {
         }
         for (path, was) in before {
             if let (Kind::File(old), Kind::File(new)) = (was, kind(top, path)) {
-                let mode = as_narrow_as(old, new);
+                let mode = permissions(old, new);
                 if mode != new {
                     let full = on_disk(top, path);
                     let done = fs::set_permissions(full, Permissions::from_mode(mode));
@@ -162,14 +162,13 @@ impl Restore<'_> {
     }
 }
 
-/// The permissions of a file that git wrote anew: who may read and write it stays as it was, whether it can be executed is
-/// git's to say.
-fn as_narrow_as(old: u32, new: u32) -> u32 {
-    let executable = match new & 0o100 {
-        0 => 0,
-        _ => (old & 0o444) >> 2,
-    };
-    (old & 0o666) | executable
+/// The permissions of a file that git wrote anew: as they were, for it could have been nobody else's to read; git's own
+/// where only they tell whether it can be executed.
+fn permissions(old: u32, new: u32) -> u32 {
+    match old & 0o100 == new & 0o100 {
+        true => old,
+        false => new,
+    }
 }
 
 /// Those of the paths that the rules ignore.
@@ -270,15 +269,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permissions_stay_as_narrow_as_they_were() {
+    fn permissions_stay_but_for_whether_it_can_be_executed() {
         for (old, new, mode) in [
             (0o600, 0o644, 0o600),
-            (0o600, 0o755, 0o700),
+            (0o700, 0o755, 0o700),
             (0o755, 0o644, 0o644),
-            (0o644, 0o755, 0o755),
-            (0o640, 0o755, 0o750),
+            (0o600, 0o755, 0o755),
         ] {
-            assert_eq!(as_narrow_as(old, new), mode, "{old:o} {new:o}");
+            assert_eq!(permissions(old, new), mode, "{old:o} {new:o}");
         }
     }
 

@@ -1,12 +1,16 @@
 //! Committing what an attempt changed, and nothing else.
 
+mod choose;
+mod follow;
+mod message;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
+pub use message::commit_message;
+
 use super::call::{FOREIGN, INDEX_FILE};
-use super::choose::choose;
-use super::follow::follow;
 use super::index::Index;
 use super::paths::RepoPath;
 use super::places::Places;
@@ -16,6 +20,8 @@ use crate::agent::{
     self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
 };
 use crate::text;
+use choose::choose;
+use follow::follow;
 
 /// How much of what git and the hooks say is kept, of its beginning and of its end.
 const OUTPUT: usize = 8 * 1024;
@@ -66,17 +72,22 @@ impl Git {
         places.wait_for_index()?;
         let now = self.snapshot()?;
         let choice = choose(order.run_start, order.before, &now);
-        let paths: BTreeSet<RepoPath> = choice.paths.iter().map(|p| self.from_top(p)).collect();
+        let rooted = |paths: &[Vec<u8>]| -> BTreeSet<RepoPath> {
+            paths.iter().map(|path| self.rooted(path)).collect()
+        };
+        let (mut paths, dropped) = (rooted(&choice.paths), rooted(&choice.dropped));
         let nothing = CommitOutcome {
             left_out: choice.left_out,
             ..CommitOutcome::default()
         };
-        if paths.is_empty() {
+        if paths.is_empty() && dropped.is_empty() {
             return Ok(nothing);
         }
         let head = now.head();
         let index = Index::like_head(&places, head)?;
+        index.forget(&dropped)?;
         index.take(&paths)?;
+        paths.extend(dropped);
         if is_same_tree(&places, &index, head)? {
             return Ok(nothing);
         }
@@ -219,5 +230,4 @@ impl Watch for Output<'_> {
 }
 
 #[cfg(test)]
-#[path = "commit_tests.rs"]
 mod tests;

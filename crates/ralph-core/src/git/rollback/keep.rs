@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use super::files::{Blobs, Held, entries, hold};
-use super::index::Index;
 use super::look::Look;
-use super::paths::RepoPath;
-use super::places::{IndexFile, Places};
-use super::save;
-use super::{Git, GitError};
+use crate::git::index::Index;
+use crate::git::paths::{RepoPath, parents};
+use crate::git::places::{IndexFile, Places};
+use crate::git::save;
+use crate::git::{Git, GitError};
 
 /// How often a look is taken when files come and go under it.
 const LOOKS: u32 = 3;
@@ -33,6 +33,20 @@ impl Kept {
     /// The reference that holds it.
     pub fn reference(&self) -> Option<&str> {
         self.saved.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    /// What lay at a path, where it was uncommitted. Below a file or a link there was nothing, which git does not always
+    /// see: not where the link led to itself.
+    pub(super) fn held_at(&self, path: &[u8]) -> Option<&Held> {
+        let is_no_directory = |dir: &[u8]| {
+            let bare = dir.strip_suffix(b"/").unwrap_or(dir);
+            matches!(
+                self.held.get(bare),
+                Some(Held::File { .. } | Held::Link { .. } | Held::Special)
+            )
+        };
+        let known = self.held.get(path);
+        known.or_else(|| parents(path).any(is_no_directory).then_some(&Held::Gone))
     }
 }
 

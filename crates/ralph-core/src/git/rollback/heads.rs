@@ -1,9 +1,9 @@
 //! The way of HEAD back to where it was before an attempt.
 
-use super::GitError;
 use super::look::Look;
-use super::places::Places;
-use super::save::commit_at;
+use crate::git::GitError;
+use crate::git::places::Places;
+use crate::git::save::commit_at;
 
 /// How HEAD gets back.
 #[derive(Clone, Debug, PartialEq, Eq)]

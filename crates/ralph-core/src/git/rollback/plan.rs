@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::{Blobs, Held, glance, hold};
-use super::index::{Entries, Entry, GITLINK};
 use super::keep::Kept;
 use super::look::Look;
-use super::paths::RepoPath;
-use super::places::Places;
-use super::{Git, GitError, Left, LeftBecause};
+use crate::git::index::{Entries, Entry, GITLINK};
+use crate::git::paths::RepoPath;
+use crate::git::places::Places;
+use crate::git::{Git, GitError, Left, LeftBecause};
 
 /// How a path gets back to what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +108,12 @@ impl Git {
         let mut paths: BTreeSet<&RepoPath> = kept.held.keys().collect();
         paths.extend(now.dirty.keys());
         paths.extend(committed);
+        // Where a file or a link had taken a directory's place, git may see what was in it as unchanged.
+        for path in kept.held.keys() {
+            let dir = [path.as_slice(), b"/"].concat();
+            let from = entries.range(dir.clone()..).map(|(path, _)| path);
+            paths.extend(from.take_while(|path| path.starts_with(&dir)));
+        }
         for path in paths {
             if !path.starts_with(&self.prefix) {
                 plan.left.push(self.left(path, LeftBecause::OutsideProject));
@@ -125,7 +131,7 @@ impl Git {
                 }
             };
             let facts = Facts {
-                before: kept.held.get(path),
+                before: kept.held_at(path),
                 now,
                 was_ignored: kept.look.is_ignored(path),
                 index: entry_of(entries, path),

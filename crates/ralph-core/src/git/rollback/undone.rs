@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::GitError;
-use super::index::{Entries, Entry, Index};
 use super::keep::Kept;
 use super::look::Look;
-use super::paths::RepoPath;
-use super::places::Places;
 use super::plan::{Plan, entry_of};
-use super::save::{self, commit_at};
+use crate::git::GitError;
+use crate::git::index::{Entries, Entry, Index};
+use crate::git::paths::RepoPath;
+use crate::git::places::Places;
+use crate::git::save::{self, commit_at};
 
 /// What is known when an attempt is about to be undone.
 pub(super) struct Undone<'u> {

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call::Call;
-use super::paths::{RepoPath, parents};
-use super::places::Places;
-use super::snapshot::STATUS;
-use super::status::{Record, records};
-use super::{Git, GitError};
+use crate::git::call::Call;
+use crate::git::paths::{RepoPath, parents};
+use crate::git::places::Places;
+use crate::git::snapshot::STATUS;
+use crate::git::status::{Record, records};
+use crate::git::{Git, GitError};
 
 /// What a close look finds. Paths come from the repository's root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Git {
             .args(&["--ignored=matching", "--", "."])
             .run()?;
         let mut look = Look {
-            branch: branch(places)?,
+            branch: places.branch()?,
             ..Look::default()
         };
         for record in records(&out) {
@@ -102,13 +102,4 @@ fn staged(letters: &[u8], objects: &[u8]) -> Vec<u8> {
         [_, mode, _, _, object, _] => [mode, b" ".as_slice(), object].concat(),
         _ => [letters, b" ", objects].concat(),
     }
-}
-
-/// The branch HEAD is on, by its full name.
-pub(super) fn branch(places: &Places) -> Result<Option<String>, GitError> {
-    let output = places.call(&["symbolic-ref", "-q", "HEAD"]).output()?;
-    let name = String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned();
-    Ok((output.status.success() && !name.is_empty()).then_some(name))
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 
-use super::GitError;
-use super::index::Entry;
-use super::paths::{Kind, RepoPath, kind, on_disk};
-use super::places::Places;
+use crate::git::GitError;
+use crate::git::index::Entry;
+use crate::git::paths::{Kind, RepoPath, kind, on_disk};
+use crate::git::places::Places;
 
 /// What lay at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,18 +1,27 @@
 //! Undoing a failed attempt: saved first, then everything as it was before.
 
+mod files;
+mod heads;
+mod keep;
+mod look;
+mod plan;
+mod restore;
+mod undone;
+
 use std::collections::BTreeSet;
 
-use super::heads::{self, Way, short};
+pub use keep::Kept;
+
 use super::index::{Entries, Entry, Index};
-use super::keep::Kept;
-use super::look::Look;
 use super::paths::{RepoPath, shown};
 use super::places::Places;
-use super::restore::{Restore, ignored};
 use super::save;
 use super::trees::differences;
-use super::undone::Undone;
 use super::{Git, GitError, Left, LeftBecause};
+use heads::{Way, short};
+use look::Look;
+use restore::{Restore, ignored};
+use undone::Undone;
 
 /// What git writes into its logs of references.
 const REFLOG: &str = "ralph: roll back";
@@ -264,5 +273,4 @@ fn commits(places: &Places, way: &Way) -> Result<u32, GitError> {
 }
 
 #[cfg(test)]
-#[path = "rollback_tests.rs"]
 mod tests;

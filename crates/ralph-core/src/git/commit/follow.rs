@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::index::index_info;
-use super::paths::RepoPath;
-use super::places::Places;
-use super::trees::{Difference, differences};
-use super::{Git, GitError, Snapshot};
+use crate::git::index::index_info;
+use crate::git::paths::RepoPath;
+use crate::git::places::Places;
+use crate::git::trees::{Difference, differences};
+use crate::git::{Git, GitError, Snapshot};
 
 /// How long somebody else's lock on the index is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
