@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     analyze, breaker, complete, completions, config, context, control, demo, doctor, export,
-    failures, fingerprint, guard, history, import, init, learnings, logs, man, replay, run, stats,
-    status, task,
+    failures, fingerprint, guard, history, import, init, learnings, logs, man, notify, replay, run,
+    stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -69,6 +69,9 @@ pub enum Command {
     /// Show the settings in force and where each comes from.
     #[command(subcommand)]
     Config(config::Command),
+    /// Try the notifications.
+    #[command(subcommand)]
+    Notify(notify::Command),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]

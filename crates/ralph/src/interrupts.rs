@@ -1,7 +1,7 @@
 //! INT and TERM: the first asks the run to end in order, the second at once.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,14 @@ use crate::command_error::CommandError;
 
 /// How long the second signal leaves for the record of the attempt.
 const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// What was heard in this process.
+static HEARD: OnceLock<Interrupt> = OnceLock::new();
+
+/// Whether this process was told to stop.
+pub fn told_to_stop() -> bool {
+    HEARD.get().is_some_and(|heard| heard.first().is_some())
+}
 
 /// Listens from now on.
 pub fn listen() -> Result<Interrupt, CommandError> {
@@ -30,6 +38,7 @@ pub fn listen() -> Result<Interrupt, CommandError> {
     }
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
+    let _ = HEARD.set(interrupt.clone());
     thread::spawn(move || {
         for signal in &mut signals {
             match signal {

@@ -8,6 +8,7 @@ mod commands;
 mod docs_tests;
 mod input;
 mod interrupts;
+mod notify;
 mod output;
 mod secrets;
 mod settings;

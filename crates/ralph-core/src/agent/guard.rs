@@ -7,12 +7,13 @@
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
+use super::spared::SparedChild;
 use super::sweep;
 use crate::model::RunId;
 
@@ -22,7 +23,7 @@ const DISMISSED: &str = "dismissed";
 /// A guard on duty. It hears of Ralph's death by the end of the pipe.
 #[derive(Debug)]
 pub struct Guard {
-    process: Child,
+    process: SparedChild,
     orders: ChildStdin,
 }
 
@@ -32,17 +33,18 @@ impl Guard {
         let (program, args) = command
             .split_first()
             .ok_or(std::io::ErrorKind::InvalidInput)?;
-        let mut process = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(args)
             .arg(run.as_str())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             // Ctrl-C is Ralph's to deal with.
-            .process_group(0)
-            .spawn()?;
-        let orders = process.stdin.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
-        sweep::spare(Pid::from_child(&process));
+            .process_group(0);
+        let mut process = SparedChild::start(&mut command)?;
+        let orders = process.child().stdin.take();
+        let orders = orders.ok_or(std::io::ErrorKind::BrokenPipe)?;
         Ok(Self { process, orders })
     }
 
@@ -61,7 +63,7 @@ impl Guard {
     pub fn dismiss(mut self) {
         let _ = writeln!(self.orders, "{DISMISSED}");
         drop(self.orders);
-        let _ = self.process.wait();
+        let _ = self.process.child().wait();
     }
 }
 
@@ -92,6 +94,8 @@ pub fn stand_guard(run: &RunId, orders: impl BufRead, grace: Duration) {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Child;
+
     use super::*;
 
     fn sleeper() -> Child {

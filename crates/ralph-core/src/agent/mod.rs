@@ -1,6 +1,7 @@
 //! Agents: programs that get a prompt and work. Each is one file behind the same trait; running the process and
 //! reading its stream safely is common to all.
 
+mod aside;
 mod brief;
 pub mod claude;
 pub mod codex;
@@ -18,12 +19,14 @@ mod price;
 mod process;
 mod report;
 mod setup;
+mod spared;
 mod sweep;
 mod tail;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+pub use aside::run_aside;
 pub use claude::Claude;
 pub use codex::Codex;
 pub use command::{CommandAgent, OutputFormat};

@@ -106,27 +106,56 @@ pub fn run(
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
 ) -> Result<Ended, SpawnError> {
-    let mut child = spawn(launch)?;
-    let group = Pid::from_child(&child);
+    let mut child = command(launch)
+        .spawn()
+        .map_err(|source| spawn_error(launch, source))?;
+    let mut ended = attend(
+        &mut child,
+        &launch.stdin,
+        limits,
+        interrupt,
+        watch,
+        LeftOvers::AreEnded,
+    );
+    ended.stop = match ended.stop {
+        Stop::Exited if was_told_to_stop(ended.exit) && soon(interrupt) => Stop::Interrupted,
+        stop => stop,
+    };
+    ended.left_overs += sweep::end_left_overs(limits.grace, interrupt, None);
+    Ok(ended)
+}
+
+/// What happens to processes that hold the child's pipes after its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeftOvers {
+    AreEnded,
+    AreLeft,
+}
+
+/// Looks after a child until it has ended, and takes note of its end.
+pub(super) fn attend(
+    child: &mut Child,
+    stdin: &str,
+    limits: &ProcessLimits,
+    interrupt: &Interrupt,
+    watch: &mut dyn Watch,
+    left: LeftOvers,
+) -> Ended {
+    let group = Pid::from_child(child);
     watch.started(group);
-    let mut pipes = Pipes::of(&mut child, &launch.stdin);
-    let (stop, swept) = supervise(&mut pipes, group, limits, interrupt, watch);
+    let mut pipes = Pipes::of(child, stdin);
+    let (stop, left_overs) = supervise(&mut pipes, group, limits, interrupt, watch, left);
     drop(pipes);
     // A status nobody kept for us counts as a failure.
     let exit = child.wait().map_or(Exit::Code(-1), exit);
-    let stop = match stop {
-        Stop::Exited if was_told_to_stop(exit) && soon(interrupt) => Stop::Interrupted,
-        stop => stop,
-    };
-    let left_overs = swept + sweep::end_left_overs(limits.grace, interrupt, None);
-    Ok(Ended {
+    Ended {
         exit,
         stop,
         left_overs,
-    })
+    }
 }
 
-fn spawn(launch: &Launch) -> Result<Child, SpawnError> {
+pub(super) fn command(launch: &Launch) -> Command {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
@@ -142,11 +171,9 @@ fn spawn(launch: &Launch) -> Result<Child, SpawnError> {
         // Its own group: Ctrl-C in the terminal reaches Ralph alone, which then ends the child in order.
         .process_group(0);
     command
-        .spawn()
-        .map_err(|source| spawn_error(launch, source))
 }
 
-fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError {
+pub(super) fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError {
     SpawnError {
         program: launch.program.clone(),
         source,
@@ -171,6 +198,7 @@ fn supervise(
     limits: &ProcessLimits,
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
+    left: LeftOvers,
 ) -> (Stop, usize) {
     let started = Instant::now();
     let mut last_output = started;
@@ -203,7 +231,7 @@ fn supervise(
         }
         // Whatever the child started in the background holds its pipes open.
         if at.elapsed() > PIPES_LINGER {
-            if swept {
+            if swept || left == LeftOvers::AreLeft {
                 break;
             }
             left_overs += sweep::end_left_overs(limits.grace, interrupt, Some(group));

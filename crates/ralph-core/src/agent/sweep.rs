@@ -1,7 +1,7 @@
 //! Processes that agents leave behind: tools in sessions of their own, servers put in the background.
 
 #[cfg(target_os = "linux")]
-pub use linux::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs, spare};
+pub use linux::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 
 /// Elsewhere a child's orphans cannot be followed.
 #[cfg(not(target_os = "linux"))]
@@ -29,14 +29,10 @@ pub fn processes_of_runs(_runs: &[crate::model::RunId]) -> Vec<u32> {
     Vec::new()
 }
 
-/// Elsewhere nobody is ended, so nobody needs to be spared.
-#[cfg(not(target_os = "linux"))]
-pub fn spare(_pid: rustix::process::Pid) {}
-
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
-    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -45,26 +41,20 @@ mod linux {
     };
 
     use super::super::Interrupt;
+    use super::super::spared::spared;
     use crate::model::RunId;
 
     static ADOPTING: AtomicBool = AtomicBool::new(false);
-    /// A child that is meant to stay.
-    static SPARED: AtomicI32 = AtomicI32::new(0);
     const LOOK_AGAIN: Duration = Duration::from_millis(5);
     /// How long left-overs may take to end by themselves.
     const MOMENT: Duration = Duration::from_millis(150);
 
     /// From now on, orphans of our children become our own children and can be ended. For a process whose
-    /// only children are agents, gates and git: every child that none of these is, is a left-over.
+    /// only children are agents, gates and git, and those it spares: every child that is none of these, is a left-over.
     pub fn adopt_orphans() {
         if set_child_subreaper(Some(getpid())).is_ok() {
             ADOPTING.store(true, Ordering::SeqCst);
         }
-    }
-
-    /// Makes a child that is meant to stay exempt.
-    pub fn spare(pid: Pid) {
-        SPARED.store(pid.as_raw_nonzero().get(), Ordering::SeqCst);
     }
 
     /// Ends what is left of a child that has itself ended: TERM, grace, KILL. Returns how many there were.
@@ -145,15 +135,16 @@ mod linux {
             return Vec::new();
         };
         let mut living = Vec::new();
+        // Held until the end: another thread's child must not be reaped between its start and its being spared.
+        let spared = spared();
         for entry in threads.flatten() {
             let Ok(list) = fs::read_to_string(entry.path().join("children")) else {
                 continue;
             };
             let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
-            let spared = Pid::from_raw(SPARED.load(Ordering::SeqCst));
             for pid in pids
                 .filter_map(Pid::from_raw)
-                .filter(|pid| Some(*pid) != own && Some(*pid) != spared)
+                .filter(|pid| Some(*pid) != own && !spared.contains(pid))
             {
                 if let Ok(None) = waitpid(Some(pid), WaitOptions::NOHANG) {
                     living.push(pid);

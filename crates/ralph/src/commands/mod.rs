@@ -19,6 +19,7 @@ pub mod init;
 pub mod learnings;
 pub mod logs;
 pub mod man;
+pub mod notify;
 pub mod replay;
 pub mod run;
 pub mod stats;
@@ -55,6 +56,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Context(args) => context::run(dir, &args),
         Command::Config(command) => config::run(dir, &command),
         Command::Complete(args) => complete::run(&args),
+        Command::Notify(command) => notify::run(dir, &command),
         Command::Completions(args) => completions::run(&args),
         Command::Fingerprint(args) => fingerprint::run(dir, &args),
         Command::Guard(args) => guard::run(&args),

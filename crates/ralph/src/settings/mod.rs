@@ -5,6 +5,7 @@ mod agents;
 pub mod duration;
 pub mod keys;
 mod load;
+mod secrecy;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub use agents::FORMATS;
 pub use agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
 use keys::KEYS;
+pub use secrecy::{shown, shown_url};
 
 use crate::command_error::CommandError;
 

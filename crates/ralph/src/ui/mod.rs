@@ -23,11 +23,16 @@ pub fn display(json: bool, quiet: bool) -> Box<dyn Observer> {
         Box::new(|event: &RunEvent| output::json_line(event))
     } else if quiet {
         Box::new(|_: &RunEvent| {})
-    } else if std::io::stdout().is_terminal() {
+    } else if is_live(json, quiet) {
         Box::new(terminal::Terminal::new())
     } else {
         Box::new(plain::Plain)
     }
+}
+
+/// Whether the display draws on the screen anew all the time: then nobody else should write there.
+pub fn is_live(json: bool, quiet: bool) -> bool {
+    !json && !quiet && std::io::stdout().is_terminal()
 }
 
 /// Columns of the terminal; where standard output is none, lines may be as long as they are.

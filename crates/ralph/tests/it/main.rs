@@ -28,6 +28,7 @@ mod import;
 mod learnings;
 mod manual;
 mod night;
+mod notify;
 mod pause;
 mod plan;
 mod plan_changes;

@@ -4,8 +4,8 @@ use ralph_core::agent::{AgentKind, Price, Prices};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::secrets::{is_secret, shown, shown_words};
-use crate::settings::{AGENT_FIELDS, AgentSettings, Settings, format_name};
+use crate::secrets::{shown, shown_words};
+use crate::settings::{self, AGENT_FIELDS, AgentSettings, Settings, format_name};
 
 /// One setting.
 #[derive(Debug, Serialize)]
@@ -37,20 +37,14 @@ impl Row {
 
 /// All of them, in the order of documentation.
 pub fn rows(settings: &Settings) -> Vec<Row> {
-    let plain = settings.all().map(|(key, setting)| {
-        let text = setting.value.as_ref().map(ToString::to_string);
-        Row {
-            section: key.section.to_owned(),
-            key: key.name,
-            value: text.map(|text| {
-                if is_secret(key.name, &text) {
-                    shown(key.name, &text, usize::MAX).into()
-                } else {
-                    text.into()
-                }
-            }),
-            source: setting.source.to_string(),
-        }
+    let plain = settings.all().map(|(key, setting)| Row {
+        section: key.section.to_owned(),
+        key: key.name,
+        value: setting.value.as_ref().map(|value| match value {
+            settings::Value::List(words) => json!(words),
+            value => settings::shown(key, value).into(),
+        }),
+        source: setting.source.to_string(),
     });
     let agents = settings.agents.iter().flat_map(|(name, agent)| {
         AGENT_FIELDS.iter().map(move |field| Row {

@@ -25,6 +25,7 @@ use ralph_core::model::{Strategy, UnknownStrategy};
 pub use settings::{agents_md, gate_limits, policy, run_settings};
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::notify::{Notifications, Warnings};
 use crate::settings::{Settings, duration, keys::nearest};
 use crate::ui;
 use crate::ui::attendant::AtTerminal;
@@ -171,20 +172,30 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         detach::leave_terminal();
     }
     scope::give_go_ahead(&mut workspace, args)?;
+    let warnings = match ui::is_live(args.json, args.quiet) {
+        true => Warnings::ByDisplay,
+        false => Warnings::OnStderr,
+    };
+    let mut notifications = Notifications::of(&settings, &workspace.project, warnings);
     let mut display = ui::display(args.json, args.quiet);
-    let summary = execute(
+    let ended = execute(
         &mut workspace,
         &crew,
         &run_settings,
         &settings,
-        display.as_mut(),
+        &mut notifications.beside(display.as_mut()),
         &Seat {
             attended: !args.no_input && !args.json,
             output: args.detached_output.clone(),
         },
-    )?;
+    );
     drop(display);
-    Ok(conclude(&workspace, &summary, args))
+    let result = ended.map(|summary| conclude(&workspace, &summary, args));
+    if let Err(error) = &result {
+        notifications.broke_off(error.message());
+    }
+    notifications.finish();
+    result
 }
 
 /// A model that is no rung of the ladder may be meant, but may be a slip too.

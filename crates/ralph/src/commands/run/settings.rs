@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::Args;
 use crate::command_error::CommandError;
-use crate::settings::{Settings, Value};
+use crate::settings::{Settings, Value, shown};
 use crate::workspace::{Workspace, apply_state};
 
 /// Flags win over everything.
@@ -289,7 +289,7 @@ pub(super) fn recorded(settings: &Settings) -> String {
         .filter_map(|(key, setting)| {
             Some((
                 format!("{}.{}", key.section, key.name),
-                json!(setting.value.as_ref()?.to_string()),
+                json!(shown(key, setting.value.as_ref()?)),
             ))
         })
         .collect();

@@ -1,0 +1,121 @@
+//! `ralph notify test`: whether notices arrive.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::notify::{Cutoff, Delivery, Occasion, Parcel, Place, notice, sample, senders};
+use crate::output;
+use crate::settings::Settings;
+use crate::ui::style::{DIM, GREEN, RED, paint};
+use crate::workspace::{Workspace, now, random};
+
+/// What to do about notifications.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Send a sample notice in every way that [notify] in .ralph.toml names, and say which worked.
+    ///
+    /// Exits 1 when one failed. A way that has no use here, such as the bell without a terminal, is no failure.
+    Test(Args),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What the sample is about.
+    #[arg(long, value_enum, default_value = "done")]
+    occasion: Occasion,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of one way.
+#[derive(Debug, Serialize)]
+struct Row {
+    sender: &'static str,
+    target: Option<String>,
+    result: Outcome,
+    /// Why it failed, or why it has no use here.
+    reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Sent,
+    Nowhere,
+    Failed,
+}
+
+pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
+    let Command::Test(args) = command;
+    let workspace = Workspace::open(dir)?;
+    let settings = workspace.settings()?;
+    let parcel = parcel(&workspace, args.occasion)?;
+    let senders = senders(&settings, workspace.project.root());
+    if senders.is_empty() {
+        return Err(CommandError::usage("no way to notify anybody is set")
+            .hint("name one under [notify] in .ralph.toml: webhook, command, bell or desktop"));
+    }
+    let cutoff = Cutoff::default();
+    let rows: Vec<Row> = senders
+        .iter()
+        .map(|sender| {
+            let (result, reason) = match sender.send(&parcel, &cutoff) {
+                Ok(Delivery::Sent) => (Outcome::Sent, None),
+                Ok(Delivery::Nowhere(why)) => (Outcome::Nowhere, Some(why.to_owned())),
+                Err(why) => (Outcome::Failed, Some(why)),
+            };
+            let row = Row {
+                sender: sender.name(),
+                target: sender.target(),
+                result,
+                reason,
+            };
+            if !args.json {
+                output::line(line(&row));
+            }
+            row
+        })
+        .collect();
+    let failed = rows.iter().any(|row| row.result == Outcome::Failed);
+    if args.json {
+        output::json(&json!({ "ok": !failed, "occasion": args.occasion, "senders": rows }));
+    }
+    note_unwanted(&settings, args.occasion);
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// A sample that nobody can take for the real thing.
+fn parcel(workspace: &Workspace, occasion: Occasion) -> Result<Parcel, CommandError> {
+    let place = Place::of(&workspace.project);
+    let mut notice = notice(&sample(occasion, now()), &place)
+        .ok_or_else(|| CommandError::environment("there is no sample of that"))?;
+    notice.title = format!("Test: {}", notice.title);
+    notice.message = format!("This is a test of `ralph notify`.\n{}", notice.message);
+    Ok(Parcel::new(notice, &mut random))
+}
+
+fn line(row: &Row) -> String {
+    let target = row.target.as_ref().map(|target| format!(" {target}"));
+    let name = format!("{}{}", row.sender, target.unwrap_or_default());
+    let reason = row.reason.as_deref().unwrap_or_default();
+    match row.result {
+        Outcome::Sent => format!("{} {name}: sent", paint(GREEN, "✓")),
+        Outcome::Nowhere => format!("{} {name}: {reason} here", paint(DIM, "-")),
+        Outcome::Failed => format!("{} {name}: {reason}", paint(RED, "✗")),
+    }
+}
+
+fn note_unwanted(settings: &Settings, occasion: Occasion) {
+    let wanted = Occasion::named(settings.list("notify", "on"));
+    if !wanted.contains(&occasion) {
+        let word = occasion.as_str();
+        output::note(format_args!(
+            "note: [notify] on does not name `{word}`: a run does not tell of it"
+        ));
+    }
+}

@@ -1,0 +1,70 @@
+//! The command: any program of the user's own, with the notice as JSON on its standard input.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_core::agent::{Access, Launch};
+
+use super::aside::{Fault, call};
+use super::sender::{Cutoff, Delivery, Parcel, Sender};
+
+/// How long it may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs a shell command in the project's root.
+pub struct NotifyCommand {
+    command: String,
+    root: PathBuf,
+}
+
+impl NotifyCommand {
+    /// The command and where it runs.
+    pub fn new(command: &str, root: &Path) -> Self {
+        Self {
+            command: command.to_owned(),
+            root: root.to_owned(),
+        }
+    }
+
+    fn launch(&self, parcel: &Parcel) -> Launch {
+        let notice = &parcel.notice;
+        let env = |name: &str, value: &str| (name.to_owned(), OsString::from(value));
+        Launch {
+            program: "sh".into(),
+            args: vec!["-c".into(), self.command.clone()],
+            env: vec![
+                env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
+                env("RALPH_NOTIFY_TITLE", &notice.title),
+                env("RALPH_NOTIFY_MESSAGE", &notice.message),
+                env("RALPH_RUN_ID", &notice.run_id),
+                ("RALPH_PROJECT".to_owned(), self.root.clone().into()),
+            ],
+            cwd: self.root.clone(),
+            stdin: format!("{}\n", parcel.json),
+            access: Access::default(),
+        }
+    }
+}
+
+impl Sender for NotifyCommand {
+    fn name(&self) -> &'static str {
+        "command"
+    }
+
+    fn patience(&self) -> Duration {
+        LIMIT
+    }
+
+    fn has_process(&self) -> bool {
+        true
+    }
+
+    fn send(&self, parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
+        match call(&self.launch(parcel), LIMIT, cutoff) {
+            Ok(()) => Ok(Delivery::Sent),
+            Err(Fault::NotThere) => Err("there is no `sh`".to_owned()),
+            Err(Fault::Failed(how)) => Err(how),
+        }
+    }
+}

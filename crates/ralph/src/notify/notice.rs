@@ -1,0 +1,296 @@
+//! Which events a person is told of, and what. Pure.
+
+use std::time::Duration;
+
+use ralph_core::event::{EventKind, RunEvent, TaskRef, WaitingFor};
+use ralph_core::model::{Status, Timestamp};
+use ralph_core::store::PlanCounts;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Occasion, tame};
+use crate::ui::format;
+
+/// The version of the format.
+pub const NOTICE_VERSION: u32 = 1;
+/// Characters of a title.
+const TITLE: usize = 120;
+/// Characters of a task's title within it.
+const TASK_TITLE: usize = 60;
+
+/// Where a notice comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The project's name: that of its directory.
+    pub name: String,
+    /// Its root.
+    pub root: String,
+    /// The machine.
+    pub host: String,
+}
+
+/// What a person is told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Notice {
+    /// Version of this format.
+    pub v: u32,
+    /// Why a person is told.
+    pub occasion: Occasion,
+    /// In a line.
+    pub title: String,
+    /// In a few lines.
+    pub message: String,
+    /// The run.
+    pub run_id: String,
+    /// The task, where it is about one.
+    pub task: Option<NoticeTask>,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The project.
+    pub project: NoticeProject,
+    /// The machine.
+    pub host: String,
+    /// The run's exit code, where it ended.
+    pub exit_code: Option<i32>,
+    /// What the run cost, where it ended.
+    pub cost_usd: Option<f64>,
+    /// The plan, where the run ended.
+    pub tasks: Option<PlanCounts>,
+    /// The command to type next.
+    pub next: Option<String>,
+    /// The event itself.
+    pub event: Value,
+}
+
+/// A task as notices name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoticeTask {
+    /// Its id.
+    pub id: String,
+    /// Its key.
+    pub key: Option<String>,
+    /// Its title.
+    pub title: String,
+}
+
+/// A project as notices name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoticeProject {
+    /// Its name.
+    pub name: String,
+    /// Its root.
+    pub root: String,
+}
+
+/// What there is to say.
+struct Says<'e> {
+    occasion: Occasion,
+    what: String,
+    lines: Vec<String>,
+    task: Option<&'e TaskRef>,
+    next: Option<String>,
+}
+
+/// What a person is told of an event, if anything.
+pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
+    let says = says(&event.kind)?;
+    let (exit_code, cost_usd, tasks) = match &event.kind {
+        EventKind::RunFinished {
+            exit_code,
+            cost_usd,
+            tasks,
+            ..
+        } => (Some(*exit_code), Some(*cost_usd), Some(*tasks)),
+        _ => (None, None, None),
+    };
+    Some(Notice {
+        v: NOTICE_VERSION,
+        occasion: says.occasion,
+        title: tame::line(&format!("{}: {}", place.name, says.what), TITLE),
+        message: tame::lines(says.lines.iter().map(String::as_str)),
+        run_id: tame::line(event.run_id.as_str(), TITLE),
+        task: says.task.map(|task| NoticeTask {
+            id: tame::line(task.task_id.as_str(), TITLE),
+            key: task.key.as_ref().map(|key| tame::line(key.as_str(), TITLE)),
+            title: tame::line(&task.title, TITLE),
+        }),
+        at: event.at,
+        project: NoticeProject {
+            name: tame::line(&place.name, TITLE),
+            root: tame::line(&place.root, 1000),
+        },
+        host: tame::line(&place.host, TITLE),
+        exit_code,
+        cost_usd,
+        tasks,
+        next: says.next,
+        event: tame::value(serde_json::to_value(event).unwrap_or_default()),
+    })
+}
+
+fn says(kind: &EventKind) -> Option<Says<'_>> {
+    match kind {
+        EventKind::AttemptFinished(finished) if finished.status == Status::Blocked => {
+            let why = finished.reason.as_ref().or(finished.message.as_ref());
+            Some(blocked(&finished.task, why.cloned().into_iter().collect()))
+        }
+        EventKind::HandedOver { task, reason } => Some(blocked(task, vec![reason.clone()])),
+        EventKind::GivenUp { task, lines } => Some(blocked(task, lines.clone())),
+        EventKind::LostFound {
+            task,
+            status: Status::Blocked,
+            ..
+        } => {
+            let why = "its attempts were lost when Ralph died, again and again";
+            Some(blocked(task, vec![why.to_owned()]))
+        }
+        EventKind::BreakerOpened {
+            failures,
+            tasks,
+            analysis,
+        } => Some(Says {
+            occasion: Occasion::Breaker,
+            what: "the circuit breaker opened".to_owned(),
+            lines: std::iter::once(format!(
+                "{failures} consecutive failures on {tasks} tasks, nothing done between them"
+            ))
+            .chain(analysis.lines())
+            .collect(),
+            task: None,
+            next: Some("ralph analyze".to_owned()),
+        }),
+        EventKind::Waiting {
+            waiting_for: WaitingFor::Limit,
+            reason,
+            until,
+        } => {
+            let until = until.map(|until| format!(" until {until}"));
+            let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
+            Some(Says {
+                occasion: Occasion::Limit,
+                what: "a usage limit was met".to_owned(),
+                lines: vec![wait, "the run goes on by itself then".to_owned()],
+                task: None,
+                next: None,
+            })
+        }
+        EventKind::BudgetNear { message, .. } => Some(Says {
+            occasion: Occasion::Budget,
+            what: "a budget is nearly used up".to_owned(),
+            lines: vec![message.clone()],
+            task: None,
+            next: None,
+        }),
+        EventKind::RunFinished { .. } => finished(kind),
+        EventKind::AttemptFinished(_)
+        | EventKind::LostFound { .. }
+        | EventKind::Waiting { .. }
+        | EventKind::RunStarted { .. }
+        | EventKind::AttemptStarted { .. }
+        | EventKind::Activity { .. }
+        | EventKind::GateStarted { .. }
+        | EventKind::GateFinished { .. }
+        | EventKind::GateGreenBefore { .. }
+        | EventKind::Progress { .. }
+        | EventKind::ParentGate { .. }
+        | EventKind::BreakerProbes
+        | EventKind::Paused
+        | EventKind::Resumed
+        | EventKind::Skipped { .. }
+        | EventKind::WaitOver
+        | EventKind::AgentChanged { .. }
+        | EventKind::FixCreated { .. }
+        | EventKind::PlanChange { .. }
+        | EventKind::PlanFileRead { .. }
+        | EventKind::BranchChanged { .. }
+        | EventKind::Committed { .. }
+        | EventKind::RolledBack { .. }
+        | EventKind::HookFailed { .. }
+        | EventKind::Warning { .. }
+        | EventKind::LearningsTidied { .. }
+        | EventKind::Interrupted { .. } => None,
+    }
+}
+
+/// A task waits for a person.
+fn blocked(task: &TaskRef, why: Vec<String>) -> Says<'_> {
+    let title = tame::line(&task.title, TASK_TITLE);
+    Says {
+        occasion: Occasion::Blocked,
+        what: format!("{} {title} waits for you", task.name()),
+        lines: why,
+        task: Some(task),
+        next: Some(format!("ralph run {}", typed(task))),
+    }
+}
+
+/// A task's name as it can be typed at a shell.
+fn typed(task: &TaskRef) -> &str {
+    let plain = |key: &&str| {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
+        key.chars().all(allowed)
+    };
+    let key = task.key.as_ref().map(|key| key.as_str());
+    key.filter(plain).unwrap_or(task.task_id.as_str())
+}
+
+/// The run ended. Of one that somebody interrupted nobody is told.
+fn finished(kind: &EventKind) -> Option<Says<'_>> {
+    let EventKind::RunFinished {
+        exit_code,
+        reason,
+        hint,
+        budget,
+        attempts,
+        done,
+        cost_usd,
+        duration_ms,
+        ..
+    } = kind
+    else {
+        return None;
+    };
+    let (occasion, what, next) = match exit_code {
+        0 => (Occasion::Done, "every task is done", "ralph status"),
+        4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
+        4 => (Occasion::Limit, "a limit ended the run", "ralph run"),
+        5 => (
+            Occasion::Blocked,
+            "what is left waits for you",
+            "ralph status",
+        ),
+        6 => (
+            Occasion::Breaker,
+            "the circuit breaker is open",
+            "ralph analyze",
+        ),
+        7 => (Occasion::Error, "the run was aborted", "ralph status"),
+        code if *code >= 128 => return None,
+        _ => (
+            Occasion::Error,
+            "the run ended with an error",
+            "ralph doctor",
+        ),
+    };
+    let mut facts = vec![
+        format::counted(u64::from(*attempts), "attempt"),
+        format!("{} done", format::counted(u64::from(*done), "task")),
+        format::duration(Duration::from_millis(*duration_ms)),
+    ];
+    if *cost_usd > 0.0 {
+        facts.push(format::cost(Some(*cost_usd)));
+    }
+    let mut lines = vec![reason.clone()];
+    lines.extend(hint.iter().cloned());
+    lines.push(facts.join(", "));
+    Some(Says {
+        occasion,
+        what: what.to_owned(),
+        lines,
+        task: None,
+        next: Some(next.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! Which events are told, and the exact JSON.
+
+use ralph_core::decide::Budget;
+use ralph_core::event::AttemptFinished;
+use ralph_core::model::{Key, Outcome, RunId, TaskId};
+
+use super::*;
+use crate::notify::sample;
+use crate::notify::told::Told;
+
+fn place() -> Place {
+    Place {
+        name: "shop".into(),
+        root: "/src/shop".into(),
+        host: "lab".into(),
+    }
+}
+
+fn event(kind: EventKind) -> RunEvent {
+    let at = Timestamp::from_secs(1_800_000_000);
+    RunEvent::new(7, at, &RunId::from_stored("r-0badcafe"), kind)
+}
+
+fn task(id: &str, key: Option<&str>) -> TaskRef {
+    TaskRef {
+        task_id: TaskId::from_stored(id),
+        key: key.map(Key::from_stored),
+        title: "Parse dates".into(),
+    }
+}
+
+fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
+    EventKind::AttemptFinished(Box::new(AttemptFinished {
+        task: task(id, Some("1.2")),
+        attempt: 5,
+        iteration: 9,
+        model: "large".into(),
+        outcome,
+        error_type: None,
+        counted: true,
+        message: Some("it failed".into()),
+        duration_ms: 1,
+        cost_usd: None,
+        tokens_input: None,
+        tokens_output: None,
+        files_changed: None,
+        gate_files_changed: Vec::new(),
+        learnt: 0,
+        status,
+        reason: (status == Status::Blocked).then(|| "5 failures in a row: no luck".into()),
+    }))
+}
+
+fn ended(exit_code: i32, budget: Option<Budget>) -> EventKind {
+    EventKind::RunFinished {
+        exit_code,
+        outcome: "w".into(),
+        reason: "the reason".into(),
+        hint: Some("the hint".into()),
+        budget,
+        attempts: 1,
+        done: 0,
+        cost_usd: 1.25,
+        duration_ms: 61_000,
+        tasks: PlanCounts {
+            total: 4,
+            done: 3,
+            blocked: 1,
+            ..PlanCounts::default()
+        },
+    }
+}
+
+fn occasion(kind: EventKind) -> Option<Occasion> {
+    notice(&event(kind), &place()).map(|notice| notice.occasion)
+}
+
+#[test]
+fn the_json_of_a_blocked_task() {
+    let kind = EventKind::HandedOver {
+        task: task("t-00a1b2", Some("1.2")),
+        reason: "it failed 5 times in a row".into(),
+    };
+    let notice = notice(&event(kind), &place()).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&notice).unwrap());
+}
+
+#[test]
+fn the_json_of_a_run_that_ended() {
+    let notice = notice(&event(ended(4, Some(Budget::RunCost))), &place()).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&notice).unwrap());
+}
+
+#[test]
+fn the_end_of_a_run_is_told_by_its_exit_code() {
+    for (code, budget, expected) in [
+        (0, None, Some(Occasion::Done)),
+        (1, None, Some(Occasion::Error)),
+        (4, None, Some(Occasion::Limit)),
+        (4, Some(Budget::DayCost), Some(Occasion::Budget)),
+        (5, None, Some(Occasion::Blocked)),
+        (6, None, Some(Occasion::Breaker)),
+        (7, None, Some(Occasion::Error)),
+        (130, None, None),
+        (143, None, None),
+    ] {
+        assert_eq!(occasion(ended(code, budget)), expected, "{code}");
+    }
+    let told = notice(&event(ended(5, None)), &place()).unwrap();
+    assert_eq!(
+        told.message,
+        "the reason\nthe hint\n1 attempt, 0 tasks done, 1:01, $1.25"
+    );
+    assert_eq!((told.exit_code, told.cost_usd), (Some(5), Some(1.25)));
+    assert_eq!(told.tasks.map(|tasks| tasks.blocked), Some(1));
+}
+
+#[test]
+fn a_task_is_told_of_where_it_waits_for_a_person() {
+    let failed = attempt("t-000001", Outcome::Failed, Status::Blocked);
+    let told = notice(&event(failed), &place()).unwrap();
+    assert_eq!(told.occasion, Occasion::Blocked);
+    assert_eq!(told.title, "shop: 1.2 Parse dates waits for you");
+    assert_eq!(told.message, "5 failures in a row: no luck");
+    assert_eq!(told.next.as_deref(), Some("ralph run 1.2"));
+    let again = attempt("t-000001", Outcome::Failed, Status::Pending);
+    assert_eq!(occasion(again), None);
+    let lost = |status| EventKind::LostFound {
+        task: task("t-000001", None),
+        lost_run_id: RunId::from_stored("r-1"),
+        counted: true,
+        status,
+    };
+    assert_eq!(occasion(lost(Status::Blocked)), Some(Occasion::Blocked));
+    assert_eq!(occasion(lost(Status::Pending)), None);
+}
+
+#[test]
+fn the_command_to_type_is_safe_to_type() {
+    let next = |key| {
+        let kind = EventKind::HandedOver {
+            task: task("t-00a1b2", key),
+            reason: String::new(),
+        };
+        notice(&event(kind), &place()).unwrap().next.unwrap()
+    };
+    assert_eq!(next(None), "ralph run t-00a1b2");
+    assert_eq!(next(Some("V4")), "ralph run V4");
+    assert_eq!(next(Some("#12")), "ralph run t-00a1b2");
+    assert_eq!(next(Some("1; rm -rf /")), "ralph run t-00a1b2");
+}
+
+#[test]
+fn the_breaker_is_told_with_its_analysis_and_the_limit_with_its_end() {
+    let at = Timestamp::from_secs(1_800_000_000);
+    let breaker = notice(&sample(Occasion::Breaker, at), &place()).unwrap();
+    assert!(
+        breaker.message.contains("Suggestion: install npm"),
+        "{}",
+        breaker.message
+    );
+    assert_eq!(breaker.next.as_deref(), Some("ralph analyze"));
+    let limit = notice(&sample(Occasion::Limit, at), &place()).unwrap();
+    assert!(
+        limit.message.contains("until 2027-01-15T09:00:00.000Z"),
+        "{}",
+        limit.message
+    );
+    let other = EventKind::Waiting {
+        waiting_for: WaitingFor::Service,
+        reason: "the service".into(),
+        until: None,
+    };
+    assert_eq!(occasion(other), None);
+}
+
+#[test]
+fn there_is_a_sample_of_every_occasion() {
+    for occasion in Occasion::ALL {
+        let sample = sample(occasion, Timestamp::from_secs(0));
+        assert_eq!(notice(&sample, &place()).unwrap().occasion, occasion);
+    }
+}
+
+#[test]
+fn hostile_text_is_tamed_everywhere() {
+    let key = format!("sk-ant-{}", "a1".repeat(20));
+    let hostile = format!("\u{1b}]0;x\u{7}{key}\u{0}{}", " long".repeat(5000));
+    let mut bad = task("t-00a1b2", None);
+    bad.title = hostile.clone();
+    let kind = EventKind::GivenUp {
+        task: bad,
+        lines: vec![hostile; 1000],
+    };
+    let place = Place {
+        name: format!("a\u{1b}[2J\n{key}"),
+        ..place()
+    };
+    let json = serde_json::to_string(&notice(&event(kind), &place).unwrap()).unwrap();
+    assert!(!json.contains(&key), "the key is out");
+    assert!(!json.contains("\\u00"), "control codes are out");
+    assert!(json.len() < 70_000, "{} bytes", json.len());
+}
+
+fn all() -> Told {
+    Told::nothing(Occasion::ALL.to_vec())
+}
+
+#[test]
+fn a_task_is_told_of_once_and_another_too() {
+    let mut told = all();
+    let mut news = |kind| told.news(&event(kind), &place()).is_some();
+    assert!(news(attempt("t-000001", Outcome::Failed, Status::Blocked)));
+    let lines = vec!["given up".to_owned()];
+    assert!(!news(EventKind::GivenUp {
+        task: task("t-000001", None),
+        lines: lines.clone()
+    }));
+    assert!(!news(attempt("t-000001", Outcome::Failed, Status::Blocked)));
+    assert!(news(EventKind::GivenUp {
+        task: task("t-000002", None),
+        lines
+    }));
+    assert!(news(ended(5, None)), "that the run is over is news");
+}
+
+#[test]
+fn the_breaker_is_told_of_once_until_something_is_done() {
+    let mut told = all();
+    let breaker = || sample(Occasion::Breaker, Timestamp::from_secs(0));
+    assert!(told.news(&breaker(), &place()).is_some());
+    assert!(told.news(&event(ended(6, None)), &place()).is_none());
+    let failed = attempt("t-000001", Outcome::Failed, Status::Pending);
+    told.news(&event(failed), &place());
+    assert!(told.news(&breaker(), &place()).is_none());
+    let done = attempt("t-000001", Outcome::Done, Status::Done);
+    told.news(&event(done), &place());
+    assert!(told.news(&breaker(), &place()).is_some());
+    assert!(all().news(&event(ended(6, None)), &place()).is_some());
+}
+
+#[test]
+fn a_limit_is_told_of_once_until_an_attempt_counts() {
+    let mut told = all();
+    let limit = || sample(Occasion::Limit, Timestamp::from_secs(0));
+    assert!(told.news(&limit(), &place()).is_some());
+    assert!(told.news(&limit(), &place()).is_none());
+    let failed = attempt("t-000001", Outcome::Failed, Status::Pending);
+    told.news(&event(failed), &place());
+    assert!(told.news(&limit(), &place()).is_some());
+}
+
+#[test]
+fn what_is_not_wanted_is_not_told() {
+    let mut told = Told::nothing(vec![Occasion::Done]);
+    assert!(told.news(&event(ended(0, None)), &place()).is_some());
+    assert!(told.news(&event(ended(1, None)), &place()).is_none());
+    let mut nothing = Told::nothing(Vec::new());
+    assert!(nothing.news(&event(ended(0, None)), &place()).is_none());
+}
