@@ -29,6 +29,7 @@ mod learnings;
 mod manual;
 mod night;
 mod notify;
+mod opencode;
 mod pause;
 mod plan;
 mod plan_changes;

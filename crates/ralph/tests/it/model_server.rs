@@ -1,6 +1,7 @@
 //! A scripted model on loopback: it speaks the APIs of the real services, so that the real agent programs can be
 //! run in tests without an account. A test says, request by request, what the model answers.
 
+mod chat;
 mod dialect;
 mod gemini;
 mod http;

@@ -1,72 +1,40 @@
-//! OpenCode as an agent.
+//! OpenCode as an agent: how it is started, what its event stream says, what class its faults are.
 
-use super::{
-    Activity, Agent, AgentReport, Ending, Exit, Facts, Launch, LaunchRequest, Setup, StreamParser,
-    Usage,
-};
+mod agent;
+mod brief;
+mod classify;
+mod events;
+mod launch;
+#[cfg(test)]
+mod recorded_tests;
+mod reset;
+mod stream;
+#[cfg(test)]
+mod stream_tests;
+
+pub use agent::Opencode;
+pub use launch::arguments;
+pub use stream::OpencodeStream;
+
+use super::Facts;
 
 /// What is known of OpenCode before it is started.
 pub(super) const FACTS: Facts = Facts {
     program: "opencode",
+    // They are `provider/model` and depend on the user's providers: the user's own default stands.
     models: &[],
-    tested: "",
-    install: "",
-    login: "",
-    credential_variables: &[],
-    credential_files: &[],
+    tested: "1.18.33",
+    install: "npm install -g opencode-ai",
+    login: "opencode auth login",
+    // Any provider's key will do; these are the usual ones.
+    credential_variables: &[
+        "OPENCODE_API_KEY",
+        "OPENCODE_AUTH_CONTENT",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+    ],
+    credential_files: &[".local/share/opencode/auth.json"],
 };
-
-/// OpenCode, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Opencode {
-    setup: Setup,
-}
-
-impl Opencode {
-    /// As the settings want it.
-    #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        Self { setup }
-    }
-}
-
-impl Agent for Opencode {
-    fn setup(&self) -> &Setup {
-        &self.setup
-    }
-
-    fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let stdin = self.prompt(request.rules, request.task_prompt);
-        self.setup
-            .launch(self.setup.args.clone(), &[], stdin, request)
-    }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        Box::new(OpencodeStream::default())
-    }
-}
-
-/// The reader of one session's stream.
-#[derive(Debug, Default)]
-pub struct OpencodeStream {}
-
-impl StreamParser for OpencodeStream {
-    fn line(&mut self, _line: &[u8], _complete: bool) -> Option<Activity> {
-        None
-    }
-
-    fn finish(self: Box<Self>, _exit: Exit) -> AgentReport {
-        AgentReport {
-            ending: Ending::Completed,
-            result_text: String::new(),
-            session_id: None,
-            model: None,
-            cost_usd: None,
-            usage: Usage::default(),
-            denials: Vec::new(),
-            retries: 0,
-            limit: None,
-            actions: Vec::new(),
-        }
-    }
-}

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::chat::Chat;
 use super::gemini::Gemini;
 use super::http::Call;
 use super::messages::Messages;
@@ -74,7 +75,7 @@ pub trait Dialect: Sync {
 }
 
 /// Every API the scripted model speaks.
-const ALL: [&dyn Dialect; 3] = [&Messages, &Responses, &Gemini];
+const ALL: [&dyn Dialect; 4] = [&Messages, &Responses, &Chat, &Gemini];
 
 /// The API a call is for.
 pub fn of(call: &Call) -> Option<&'static dyn Dialect> {

@@ -215,3 +215,45 @@ fn it_ends_though_clients_hang() {
     assert!(began.elapsed() < Duration::from_secs(2));
     assert!(TcpStream::connect(url.trim_start_matches("http://")).is_err());
 }
+
+fn chat(server: &ModelServer, session: &str, body: &Value) -> String {
+    let body = body.to_string();
+    let length = body.len();
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nX-Session-Id: {session}\r\ncontent-length: {length}"
+    );
+    ask(server, &head, &body)
+}
+
+#[test]
+fn a_chat_with_a_tool() {
+    let server = ModelServer::start(|request| match (request.ordinal, request.after_tool) {
+        (3, _) => Reply::CutMidStream,
+        (4, _) => Reply::error(429),
+        (_, false) => Reply::tool("bash", json!({"command": "ls"})),
+        (_, true) => Reply::text(format!("session {}", request.session)),
+    });
+    let first = chat(&server, "a", &main_request(true));
+    assert!(first.contains("\r\n\r\ndata: {"), "{first}");
+    assert!(
+        first.contains(r#""arguments":"{\"command\":\"ls\"}""#),
+        "{first}"
+    );
+    assert!(first.contains(r#""finish_reason":"tool_calls""#), "{first}");
+    assert!(first.ends_with("data: [DONE]\n\n"), "{first}");
+
+    let mut second = main_request(false);
+    let result = json!({"role": "tool", "tool_call_id": "call_0000", "content": "src"});
+    second["messages"].as_array_mut().unwrap().push(result);
+    let answer = chat(&server, "b", &second);
+    assert!(answer.contains(r#""content":"session 2""#), "{answer}");
+    assert!(answer.contains(r#""completion_tokens":7"#), "{answer}");
+
+    let cut = chat(&server, "b", &main_request(true));
+    assert!(cut.contains("Half an") && !cut.contains("[DONE]"), "{cut}");
+    let limited = chat(&server, "b", &main_request(true));
+    assert!(limited.contains("rate_limit_exceeded"), "{limited}");
+    let side = chat(&server, "b", &json!({"model": "m", "messages": []}));
+    assert!(side.contains("Side request"), "{side}");
+    assert_eq!(server.requests().len(), 4);
+}

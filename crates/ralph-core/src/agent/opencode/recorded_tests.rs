@@ -1,0 +1,171 @@
+//! The recorded streams of the real program, where they are at hand, and arbitrary input.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::super::{Activity, Exit, Fault, StreamParser};
+use super::OpencodeStream;
+use super::stream_tests::{fault_of, message_of, report};
+
+/// Expected class of every recorded stream, by the end of its name; those not named here completed.
+const RECORDED: [(&str, Fault); 3] = [
+    ("err400", Fault::Crash),
+    ("err401", Fault::Auth),
+    ("err429", Fault::RateLimit),
+];
+
+#[test]
+fn recorded_streams() {
+    let Some(folder) = std::env::var_os("RALPH_AGENT_SAMPLES") else {
+        eprintln!("SKIPPED: RALPH_AGENT_SAMPLES names no folder of recorded streams");
+        return;
+    };
+    let mut seen = 0;
+    for entry in fs::read_dir(Path::new(&folder)).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let Some(case) = file
+            .strip_prefix("opencode-")
+            .and_then(|n| n.strip_suffix(".jsonl"))
+        else {
+            continue;
+        };
+        seen += 1;
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let expected = RECORDED.iter().find(|(name, _)| *name == case);
+        let exit = expected.map_or(Exit::Code(0), |_| Exit::Code(1));
+        let report = report(&lines, exit);
+        assert_eq!(
+            fault_of(&report),
+            expected.map(|(_, fault)| *fault),
+            "{case}"
+        );
+        assert!(report.session_id.is_some(), "{case}");
+        let steps = text.matches(r#""type":"step_finish""#).count();
+        let cost = report.cost_usd.unwrap_or_default();
+        assert!((cost - 0.00207 * steps as f64).abs() < 1e-9, "{case}");
+        let input = (steps > 0).then_some(1000 * steps as u64);
+        assert_eq!(report.usage.input, input, "{case}");
+        let tools = text.matches(r#""type":"tool_use""#).count();
+        assert_eq!(report.actions.len(), tools, "{case}");
+        if expected.is_none() {
+            assert_eq!(report.result_text, "STANDIN-FINAL: done.", "{case}");
+        }
+    }
+    assert!(seen > 0, "no opencode-*.jsonl in the folder");
+}
+
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let key = prop::sample::select(vec![
+        "type",
+        "timestamp",
+        "sessionID",
+        "part",
+        "messageID",
+        "text",
+        "tool",
+        "state",
+        "status",
+        "input",
+        "filePath",
+        "title",
+        "reason",
+        "tokens",
+        "cache",
+        "cost",
+        "error",
+        "name",
+        "data",
+        "message",
+        "statusCode",
+        "responseHeaders",
+        "retry-after",
+        "responseBody",
+        "metadata",
+        "ref",
+    ]);
+    let word = prop::sample::select(vec![
+        "step_start",
+        "text",
+        "tool_use",
+        "step_finish",
+        "error",
+        "stop",
+        "APIError",
+        "UnknownError",
+        "3600",
+        "{\"error\":{\"code\":429,\"details\":[{}]}}",
+        "\u{1b}[2J\u{202e}",
+    ]);
+    let leaf = prop_oneof![
+        word.prop_map(serde_json::Value::from),
+        any::<f64>().prop_map(serde_json::Value::from),
+        any::<i64>().prop_map(serde_json::Value::from),
+        any::<bool>().prop_map(serde_json::Value::from),
+        Just(serde_json::Value::Null),
+    ];
+    leaf.prop_recursive(5, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(serde_json::Value::from),
+            prop::collection::vec((key.clone(), inner), 0..8).prop_map(|fields| {
+                fields
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect()
+            }),
+        ]
+    })
+}
+
+/// An event of a known kind with anything in it.
+fn event() -> impl Strategy<Value = serde_json::Value> {
+    let kind = prop::sample::select(vec![
+        "step_start",
+        "text",
+        "tool_use",
+        "step_finish",
+        "error",
+    ]);
+    (kind, json(), json()).prop_map(|(kind, part, error)| {
+        serde_json::json!({"type": kind, "timestamp": i64::MAX, "part": part, "error": error})
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(
+        lines in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..200), any::<bool>()), 0..20),
+    ) {
+        let mut stream = Box::new(OpencodeStream::new());
+        for (line, complete) in &lines {
+            stream.line(line, *complete);
+        }
+        let report = stream.finish(Exit::Code(0));
+        prop_assert_eq!(fault_of(&report), Some(Fault::Crash));
+    }
+
+    #[test]
+    fn any_json_is_survived_and_shown_clean(
+        lines in prop::collection::vec(prop_oneof![json(), event()], 0..60),
+    ) {
+        let mut stream = Box::new(OpencodeStream::new());
+        for line in &lines {
+            if let Some(Activity::Said { text } | Activity::Tool { target: text, .. }) =
+                stream.line(line.to_string().as_bytes(), true)
+            {
+                prop_assert!(text.chars().count() <= 120 && !text.contains(char::is_control));
+            }
+        }
+        let report = stream.finish(Exit::Code(1));
+        prop_assert!(report.actions.len() <= 36 && report.denials.len() <= 32);
+        prop_assert!(report.cost_usd.is_none_or(|cost| cost.is_finite() && cost > 0.0));
+        prop_assert!(!message_of(&report).contains(char::is_control));
+    }
+}
