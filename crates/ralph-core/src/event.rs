@@ -1,6 +1,6 @@
 //! `RunEvent`: the one stream that every display, `--json` and the event log read.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::Activity;
 use crate::analysis::Analysis;
@@ -15,7 +15,7 @@ use crate::store::{Merged, PlanCounts};
 pub const EVENT_VERSION: u32 = 1;
 
 /// Something that happened in a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunEvent {
     /// Version of this format.
     pub v: u32,
@@ -50,7 +50,7 @@ impl RunEvent {
 }
 
 /// A task as events name it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRef {
     /// Its id.
     pub task_id: TaskId,
@@ -78,7 +78,7 @@ impl From<&crate::model::Task> for TaskRef {
 }
 
 /// What happened.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
     /// The run began.
@@ -325,10 +325,17 @@ pub enum EventKind {
         /// Old and unused ones that were put away.
         pruned: Vec<LearningId>,
     },
+    /// At the end of a run, old logs were deleted.
+    LogsPruned {
+        /// How many files.
+        files: u64,
+        /// How much room they took.
+        bytes: u64,
+    },
     /// A signal arrived; the run is ending.
     Interrupted {
         /// Its name.
-        signal: &'static str,
+        signal: String,
     },
     /// The run ended.
     RunFinished {
@@ -356,7 +363,7 @@ pub enum EventKind {
 }
 
 /// What a run waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingFor {
     /// The end of a usage limit.
@@ -372,7 +379,7 @@ pub enum WaitingFor {
 }
 
 /// An attempt that was captured.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AttemptFinished {
     /// The task.
     #[serde(flatten)]
@@ -445,6 +452,7 @@ impl EventKind {
             Self::HookFailed { .. } => "hook_failed",
             Self::Warning { .. } => "warning",
             Self::LearningsTidied { .. } => "learnings_tidied",
+            Self::LogsPruned { .. } => "logs_pruned",
             Self::Interrupted { .. } => "interrupted",
             Self::RunFinished { .. } => "run_finished",
         }
@@ -462,3 +470,6 @@ impl<F: FnMut(&RunEvent)> Observer for F {
         self(event);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,7 @@ pub mod git;
 pub mod hooks;
 pub mod host;
 pub mod import;
+pub mod logs;
 mod markdown;
 pub mod model;
 pub mod modification;

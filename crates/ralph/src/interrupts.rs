@@ -54,6 +54,15 @@ pub fn listen() -> Result<Interrupt, CommandError> {
     Ok(interrupt)
 }
 
+/// From now on Ctrl-C ends this program at once and quietly, even while it waits for a reader. For commands that only look.
+pub fn quit_on_interrupt() -> Result<(), CommandError> {
+    let code = i32::from(RunExit::Interrupted(Signal::Interrupt).code());
+    let always = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(SIGINT, code, always)
+        .map(|_| ())
+        .map_err(|e| CommandError::environment(format_args!("signals cannot be caught: {e}")))
+}
+
 /// Whatever still holds the run up, a hung disk or a hung git, is not waited for. The guard ends what is left, and the
 /// next run finds the attempt.
 fn end_soon(interrupt: &Interrupt) {

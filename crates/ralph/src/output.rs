@@ -2,19 +2,44 @@
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 /// The first write that failed, but for a reader that left: it has what it wanted.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
+/// Nobody takes what is printed any more: the reader left, or the disk is full.
+static IN_VAIN: AtomicBool = AtomicBool::new(false);
+
 fn written(result: io::Result<()>) {
     let Err(error) = result else { return };
+    IN_VAIN.store(true, Ordering::Relaxed);
     if error.kind() != io::ErrorKind::BrokenPipe
         && let Ok(mut failed) = FAILED.lock()
     {
         failed.get_or_insert(error);
     }
+}
+
+/// Whether printing more is in vain.
+pub fn is_in_vain() -> bool {
+    IN_VAIN.load(Ordering::Relaxed)
+}
+
+/// Waits so long, but not for a reader that has left; whether it has.
+pub fn nap(time: Duration) -> bool {
+    let out = io::stdout();
+    // Nothing is waited for: errors are told of unasked.
+    let mut fds = [PollFd::new(&out, PollFlags::empty())];
+    let time = Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    let left = poll(&mut fds, Some(&time)).is_ok_and(|ready| ready > 0);
+    left || is_in_vain()
 }
 
 /// Why standard output is not whole, if it is not: a full disk, mostly.
@@ -32,6 +57,12 @@ pub fn line(text: impl std::fmt::Display) {
 /// Prints text as it is.
 pub fn text(text: impl std::fmt::Display) {
     written(write!(anstream::stdout().lock(), "{text}"));
+}
+
+/// Prints bytes as they are, whatever they are.
+pub fn bytes(bytes: &[u8]) {
+    let mut out = io::stdout().lock();
+    written(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
 /// Prints a line for people on standard error.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use ralph_core::clock::{Clock, SystemClock};
 use ralph_core::engine::Recovery;
-use ralph_core::host::ThisHost;
+use ralph_core::host::{Host, Liveness, ThisHost};
 use ralph_core::import::{self, STATE_JSON};
 use ralph_core::model::{Task, Timestamp};
 use ralph_core::plan_files::Format;
 use ralph_core::project::Project;
 use ralph_core::spec::state_json::SpecState;
-use ralph_core::store::{PlanStore, SourceStore, SqliteStore};
+use ralph_core::store::{PlanStore, RunRow, RunStore, SourceStore, SqliteStore};
 
 use crate::command_error::CommandError;
 use crate::settings::{Settings, Value};
@@ -100,10 +100,29 @@ impl Workspace {
         Ok(())
     }
 
+    /// The run under way, the latest of several; else the last one.
+    pub fn present_run(&self) -> Result<Option<RunRow>, CommandError> {
+        let active = self.store.open_runs()?.into_iter().rfind(is_active);
+        match active {
+            Some(run) => Ok(Some(run)),
+            None => Ok(self.store.last_run()?),
+        }
+    }
+
+    /// Whether any run is under way.
+    pub fn has_active_run(&self) -> Result<bool, CommandError> {
+        Ok(self.store.open_runs()?.iter().any(is_active))
+    }
+
     /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
         Ok(self.store.task(name)?)
     }
+}
+
+/// Whether a run is under way, as far as can be told from here.
+pub fn is_active(run: &RunRow) -> bool {
+    run.ended_at.is_none() && ThisHost::new().liveness(&run.owner) != Liveness::Dead
 }
 
 /// What a spec's state file says of how it is to be run.

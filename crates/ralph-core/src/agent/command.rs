@@ -3,7 +3,7 @@
 use super::claude::ClaudeStream;
 use super::{
     Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, Setup,
-    StreamParser, Usage,
+    StreamParser, Told, Usage,
 };
 use crate::text;
 
@@ -84,14 +84,26 @@ impl Default for TextStream {
     }
 }
 
-impl StreamParser for TextStream {
-    fn line(&mut self, line: &[u8], _complete: bool) -> Option<Activity> {
+impl TextStream {
+    fn keep(&mut self, line: &[u8]) {
         self.text.push(line);
         self.text.push(b"\n");
+    }
+}
+
+impl StreamParser for TextStream {
+    fn line(&mut self, line: &[u8], _complete: bool) -> Option<Activity> {
+        self.keep(line);
         let start = &line[..line.len().min(4 * SHOWN)];
         let shown = text::one_line(&String::from_utf8_lossy(start), SHOWN);
         // Signals are for Ralph, not for the screen.
         (!shown.is_empty() && !shown.starts_with('<')).then_some(Activity::Said { text: shown })
+    }
+
+    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        self.keep(line);
+        let text = String::from_utf8_lossy(line).into_owned();
+        vec![Told::Line { text, complete }]
     }
 
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport {
@@ -191,5 +203,23 @@ mod tests {
             assert_eq!(report.ending == Ending::Completed, completed, "{exit:?}");
             assert_eq!(report.result_text, "hello\n");
         }
+    }
+
+    #[test]
+    fn a_log_of_text_is_told_line_by_line_signals_and_all() {
+        let mut parser = agent().parser();
+        let told = |text: &str, complete| {
+            vec![Told::Line {
+                text: text.into(),
+                complete,
+            }]
+        };
+        assert_eq!(parser.tell(b"", true), told("", true));
+        let long = "  x".repeat(1000);
+        assert_eq!(parser.tell(long.as_bytes(), false), told(&long, false));
+        let signal = "<task-done>t-1</task-done>";
+        assert_eq!(parser.tell(signal.as_bytes(), true), told(signal, true));
+        let report = parser.finish(Exit::Code(0));
+        assert_eq!(report.result_text, format!("\n{long}\n{signal}\n"));
     }
 }

@@ -17,6 +17,7 @@ pub mod opencode;
 mod pipes;
 mod price;
 mod process;
+mod reader;
 mod report;
 mod setup;
 mod spared;
@@ -39,7 +40,10 @@ pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use opencode::Opencode;
 pub use price::{Price, Prices, output_prices};
 pub use process::{Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
-pub use report::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
+pub use reader::{LogReader, OnTold};
+pub use report::{
+    Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,
+};
 pub use setup::Setup;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 pub use tail::BoundedText;

@@ -1,11 +1,11 @@
 //! What an agent's event stream tells Ralph: live activity while it runs, one report when it ends.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Price;
 
 /// Something the agent is doing right now, for displays only. Text is short and free of control codes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Activity {
     /// The session began with this concrete model.
@@ -39,6 +39,25 @@ pub enum Activity {
         /// Share of the limit that is used, 0 to 1.
         utilization: Option<f64>,
     },
+}
+
+/// What a line of a log tells somebody who reads it: all of it, where an [`Activity`] is one short line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A line of output that is nothing but text, as it came.
+    Line {
+        /// The text.
+        text: String,
+        /// Whether that is all of the line.
+        complete: bool,
+    },
+    /// Something the agent said, whole and as it came.
+    Said {
+        /// The text.
+        text: String,
+    },
+    /// Anything else it did.
+    Did(Activity),
 }
 
 /// Why an agent session did not end normally, read from structured events only.
@@ -94,6 +113,15 @@ pub enum Ending {
         /// Unix seconds when a limit is over, where the service told.
         resets_at: Option<i64>,
     },
+}
+
+impl From<Activity> for Told {
+    fn from(activity: Activity) -> Self {
+        match activity {
+            Activity::Said { text } => Self::Said { text },
+            other => Self::Did(other),
+        }
+    }
 }
 
 /// Token counts as reported; `None` where the agent reported none.
@@ -169,6 +197,12 @@ pub enum Exit {
 pub trait StreamParser: Send {
     /// Takes one line without its line end. Lines over the reader's limit arrive cut, with `complete` false.
     fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity>;
+    /// Takes a line as [`Self::line`] does, and tells everything that is in it. Reading a log takes this one,
+    /// a display of what happens now the other.
+    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        let activity = self.line(line, complete);
+        activity.into_iter().map(Told::from).collect()
+    }
     /// The final text, if the agent's last word was a successful result. A program that lingers after that, for
     /// something it left in the background, has nothing more to say. `None` where streams have no such word.
     fn conclusion(&self) -> Option<&str> {

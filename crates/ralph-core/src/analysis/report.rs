@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The line above the others.
 const HEADING: &str = "Failure Analysis:";
 
 /// What was found. As JSON this is `ralph analyze --json`, so the names of its fields stay.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
     /// How many failures were looked at.
     pub failures: usize,

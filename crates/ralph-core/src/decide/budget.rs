@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::SpentOnTask;
 
@@ -33,7 +33,7 @@ pub struct Spent {
 }
 
 /// Which budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
     /// Dollars, by one run.
@@ -49,7 +49,7 @@ pub enum Budget {
 }
 
 /// A budget and how much of it is used: dollars or minutes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meter {
     /// Which.
     pub budget: Budget,

@@ -11,6 +11,7 @@ mod experience;
 mod finding;
 mod hooks;
 mod judge;
+mod log_upkeep;
 mod next;
 mod parents;
 mod plan_files;
@@ -30,6 +31,7 @@ mod wait;
 mod work_tree;
 
 pub use breaker::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
+pub use log_upkeep::protected_logs;
 pub use prompt::{Prompt, PromptError, Prompter, Templates};
 pub use recall::{Recalled, recall};
 pub use recover::{Recovered, Recovery};

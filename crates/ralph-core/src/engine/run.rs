@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::agents_md::Moment;
 use super::breaker::Attendant;
+use super::log_upkeep::Haste;
 use super::next::Step;
 use super::team::Team;
 use super::{PromptError, RunSettings, Templates};
@@ -436,12 +437,18 @@ impl<'e, 'a> Run<'e, 'a> {
             stop = StopRun::new(RunExit::Finished, "every task is done");
         }
         // Whoever interrupts a run wants it to end.
-        if !matches!(stop.exit, RunExit::Interrupted(_)) {
+        let interrupted = matches!(stop.exit, RunExit::Interrupted(_));
+        if !interrupted {
             self.tidy_learnings()?;
             let nothing = super::plan_files::LogNews::default();
             self.sync_plan_files(None, Hand::Person, &nothing)?;
             self.sync_agents_md(Moment::After)?;
         }
+        self.prune_logs(if interrupted {
+            Haste::Interrupted
+        } else {
+            Haste::None
+        })?;
         let now = self.engine.clock.now();
         let rates = self.engine.store.run_rates(&self.id)?;
         let event = self.event(EventKind::RunFinished {

@@ -112,7 +112,7 @@ impl Run<'_, '_> {
         {
             self.interrupt_told = true;
             self.show(EventKind::Interrupted {
-                signal: signal.name(),
+                signal: signal.name().to_owned(),
             });
         }
         let now = self.engine.clock.now();

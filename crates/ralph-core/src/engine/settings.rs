@@ -10,6 +10,7 @@ use crate::adaptive::DEFAULT_VALUE_USD;
 use crate::context::Limits;
 use crate::decide::{Budgets, Policy};
 use crate::hooks::Hooks;
+use crate::logs;
 use crate::model::Strategy;
 use crate::store::Scope;
 
@@ -66,6 +67,8 @@ pub struct RunSettings {
     pub memory: Limits,
     /// AGENTS.md below the work tree; none where it is not to be kept.
     pub agents_md: Option<String>,
+    /// How long logs are kept.
+    pub logs: logs::Limits,
     /// How long a claim is believed without a sign of life; for other hosts.
     pub lease: Duration,
 }
@@ -172,6 +175,7 @@ impl Default for RunSettings {
             recovery_by_spec: HashMap::new(),
             memory: Limits::default(),
             agents_md: Some("AGENTS.md".into()),
+            logs: logs::Limits::new(30, 1024),
             lease: Duration::from_secs(60),
         }
     }

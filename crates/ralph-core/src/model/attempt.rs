@@ -1,6 +1,6 @@
 //! What is recorded of an attempt.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Difficulty, ErrorType, Key, Outcome, RunId, TaskId, Timestamp};
 
@@ -96,7 +96,7 @@ pub struct AttemptDetail {
 }
 
 /// What the gate said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateOutcome {
     /// Exit 0.

@@ -1,6 +1,6 @@
 //! The failure object: what is known of a failure, with a sentence in place of what is not.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 const NO_ERROR_IN_BLOCK: &str = "Task execution failed";
 const NO_EVIDENCE: &str = "Task did not complete";
@@ -34,7 +34,7 @@ pub struct FailureBlock {
 }
 
 /// A failure, every field filled. It serialises to the failure object of the spec's format.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The failed task's key.

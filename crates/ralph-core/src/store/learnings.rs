@@ -1,6 +1,6 @@
 //! Learnings as the store keeps them: looking them up, changing what becomes of them. Nothing is ever rewritten.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Random, Result};
 use crate::model::{Learning, LearningId, LearningState, NewLearning, Source, TaskId, Timestamp};
@@ -75,7 +75,7 @@ pub struct LearningEdit {
 }
 
 /// Learnings that were joined into a new one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
     /// The new one.
     pub into: LearningId,

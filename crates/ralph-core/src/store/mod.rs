@@ -5,6 +5,7 @@ mod agents_md;
 mod control;
 mod experience;
 mod learnings;
+mod logs;
 mod names;
 mod records;
 mod recovery;
@@ -17,6 +18,7 @@ pub use agents_md::*;
 pub use control::*;
 pub use experience::*;
 pub use learnings::*;
+pub use logs::*;
 pub use names::*;
 pub use records::*;
 pub use recovery::*;
@@ -273,6 +275,7 @@ pub trait Store:
     + RunStore
     + ControlStore
     + HistoryStore
+    + LogStore
     + LearningStore
     + ExperienceStore
     + AgentsMdStore
@@ -288,6 +291,7 @@ impl<T> Store for T where
         + RunStore
         + ControlStore
         + HistoryStore
+        + LogStore
         + LearningStore
         + ExperienceStore
         + AgentsMdStore

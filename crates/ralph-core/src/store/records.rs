@@ -1,6 +1,6 @@
 //! Plain data that goes into the store and comes out of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Lesson, NewFix, PlanChange, RecoveryEnd, RunRequest};
 use crate::agent::{LimitNotice, Usage};
@@ -21,7 +21,7 @@ pub enum Scope {
 }
 
 /// How many tasks have each status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the statuses")]
 pub struct PlanCounts {
     pub total: u64,

@@ -205,6 +205,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
         | EventKind::BranchChanged { .. }
         | EventKind::Committed { .. }
         | EventKind::RolledBack { .. }
+        | EventKind::LogsPruned { .. }
         | EventKind::HookFailed { .. }
         | EventKind::Warning { .. }
         | EventKind::LearningsTidied { .. }

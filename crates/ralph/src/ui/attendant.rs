@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use ralph_core::agent::Interrupt;
 use ralph_core::engine::{Answer, Attendant, PauseReason, Question};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
+use super::keys::{self, Echo, Input, SingleKeys, read_some};
 use super::style::{BOLD, YELLOW, paint};
 use super::{table, width};
 
@@ -33,14 +32,14 @@ impl AtTerminal {
 impl Attendant for AtTerminal {
     /// In the background nobody is: touching the terminal there would stop the run for ever.
     fn is_there(&self) -> bool {
-        tcgetpgrp(stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+        keys::is_foreground()
     }
 
     fn ask(&mut self, question: &Question<'_>) -> Answer {
         print(&opening(question));
-        let keys = SingleKeys::set();
+        let single = SingleKeys::set(Echo::On);
         let answer = self.listen(question.timeout);
-        drop(keys);
+        drop(single);
         let said = match answer {
             Answer::Abort if self.interrupt.first().is_some() => "",
             Answer::Resume => "resume",
@@ -108,7 +107,7 @@ impl AtTerminal {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Answer::Nobody;
             }
-            match read_some() {
+            match read_some(NAP) {
                 Input::Nothing => {}
                 Input::Ended => return Answer::Abort,
                 Input::Bytes(bytes) => match understand(&bytes, &mut line_open) {
@@ -120,34 +119,6 @@ impl AtTerminal {
                 },
             }
         }
-    }
-}
-
-/// What arrived.
-enum Input {
-    Nothing,
-    Ended,
-    Bytes(Vec<u8>),
-}
-
-fn read_some() -> Input {
-    let input = stdin();
-    let mut fds = [PollFd::new(&input, PollFlags::IN)];
-    let nap = Timespec {
-        tv_sec: 0,
-        tv_nsec: i64::from(NAP.subsec_nanos()),
-    };
-    match poll(&mut fds, Some(&nap)) {
-        Ok(0) | Err(rustix::io::Errno::INTR) => return Input::Nothing,
-        Err(_) => return Input::Ended,
-        Ok(_) => {}
-    }
-    let mut buffer = [0_u8; 256];
-    match rustix::io::read(&input, &mut buffer) {
-        Ok(0) => Input::Ended,
-        Ok(length) => Input::Bytes(buffer.get(..length).unwrap_or_default().to_vec()),
-        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Input::Nothing,
-        Err(_) => Input::Ended,
     }
 }
 
@@ -175,33 +146,6 @@ fn understand(bytes: &[u8], line_open: &mut bool) -> Understood {
         "s" => Understood::Answer(Answer::Skip),
         "a" => Understood::Answer(Answer::Abort),
         _ => Understood::Wrong,
-    }
-}
-
-/// The terminal gives every key at once until this is dropped; signals work as ever.
-struct SingleKeys {
-    before: Option<Termios>,
-}
-
-impl SingleKeys {
-    fn set() -> Self {
-        let before = tcgetattr(stdin()).ok();
-        if let Some(before) = &before {
-            let mut keys = before.clone();
-            keys.local_modes.remove(LocalModes::ICANON);
-            // Flush: what was typed before the question was asked is no answer to it.
-            let _ = tcsetattr(stdin(), OptionalActions::Flush, &keys);
-        }
-        Self { before }
-    }
-}
-
-impl Drop for SingleKeys {
-    fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            // Flush: the rest of a line whose letter was the answer is no command for anybody.
-            let _ = tcsetattr(stdin(), OptionalActions::Flush, before);
-        }
     }
 }
 

@@ -41,6 +41,16 @@ pub fn time(time: Timestamp) -> String {
     text.get(..19).unwrap_or(&text).replace('T', " ")
 }
 
+/// The day of a point in time.
+pub fn day(time: Timestamp) -> String {
+    time.to_string().chars().take(10).collect()
+}
+
+/// The time of day, to the second.
+pub fn clock(time: Timestamp) -> String {
+    time.to_string().chars().skip(11).take(8).collect()
+}
+
 /// A cost; unknown is not zero.
 pub fn cost(usd: Option<f64>) -> String {
     match usd {
@@ -159,6 +169,11 @@ mod tests {
         ] {
             assert_eq!(bytes(n), text);
         }
+        let moment = Timestamp::from_millis(1_700_000_000_123);
+        assert_eq!(
+            (day(moment), clock(moment)),
+            ("2023-11-14".into(), "22:13:20".into())
+        );
         assert_eq!(cost(None), "-");
         assert_eq!(cost(Some(0.0)), "$0.00");
         assert_eq!(cost(Some(0.0021)), "$0.002");

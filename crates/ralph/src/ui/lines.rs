@@ -161,6 +161,14 @@ pub fn line(event: &RunEvent) -> Option<String> {
         )),
         EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::LearningsTidied { merged, pruned } => Some(paint(DIM, tidied(merged, pruned))),
+        EventKind::LogsPruned { files, bytes } => Some(paint(
+            DIM,
+            format_args!(
+                "· {} deleted, {}; [logs] keep_days and max_mb say when",
+                format::counted(*files, "old log"),
+                format::bytes(*bytes)
+            ),
+        )),
         EventKind::Interrupted { signal } => {
             Some(paint(YELLOW, format_args!("! {signal}: ending")))
         }

@@ -2,14 +2,16 @@
 
 pub mod attendant;
 pub mod format;
-mod lines;
-mod plain;
+pub mod keys;
+pub mod lines;
+pub mod plain;
 pub mod progress;
 pub mod scores;
 pub mod style;
 pub mod summary;
 pub mod table;
 mod terminal;
+pub mod wrap;
 
 use std::io::IsTerminal;
 

@@ -11,37 +11,40 @@ pub struct Plain;
 
 impl Observer for Plain {
     fn event(&mut self, event: &RunEvent) {
-        match &event.kind {
-            EventKind::RunStarted {
-                agent,
-                strategy,
-                tasks,
-                ..
-            } => output::line(format_args!(
-                "run {}: {} task(s), {} done; agent {agent}, strategy {strategy}",
-                event.run_id,
-                tasks.total,
-                tasks.finished()
-            )),
-            EventKind::AttemptStarted {
-                task,
-                attempt,
-                choice,
-                learnings,
-                ..
-            } => output::line(format_args!(
-                "▶ {} {}  attempt {attempt}, {} ({}){}",
-                task.name(),
-                task.title,
-                choice.model,
-                choice.rationale,
-                lines::told(learnings.len(), ", ")
-            )),
-            _ => {
-                if let Some(line) = lines::line(event) {
-                    output::line(line);
-                }
-            }
+        if let Some(line) = line(event) {
+            output::line(line);
         }
+    }
+}
+
+/// The line of an event, where nothing but lines can be shown.
+pub fn line(event: &RunEvent) -> Option<String> {
+    match &event.kind {
+        EventKind::RunStarted {
+            agent,
+            strategy,
+            tasks,
+            ..
+        } => Some(format!(
+            "run {}: {} task(s), {} done; agent {agent}, strategy {strategy}",
+            event.run_id,
+            tasks.total,
+            tasks.finished()
+        )),
+        EventKind::AttemptStarted {
+            task,
+            attempt,
+            choice,
+            learnings,
+            ..
+        } => Some(format!(
+            "▶ {} {}  attempt {attempt}, {} ({}){}",
+            task.name(),
+            task.title,
+            choice.model,
+            choice.rationale,
+            lines::told(learnings.len(), ", ")
+        )),
+        _ => lines::line(event),
     }
 }

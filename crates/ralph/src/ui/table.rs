@@ -31,7 +31,8 @@ impl Table {
         self.render_to(super::width())
     }
 
-    fn render_to(&self, width: usize) -> String {
+    /// The table as text, no wider than so many columns.
+    pub fn render_to(&self, width: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         // An empty column is not shown at all.
         let kept: Vec<usize> = (0..columns)

@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 
 use super::super::brief::{MESSAGE, NAME, SHOWN, name, push_bounded, short, tail, text};
 use super::super::json::{Text, read};
-use super::super::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Usage};
+use super::super::{
+    Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,
+};
 use super::brief::target;
 use super::classify::{ApiError, Evidence, fault};
 use super::events::{
@@ -118,7 +120,7 @@ impl ClaudeStream {
         warning
     }
 
-    fn assistant(&mut self, event: Assistant, is_sub_agent: bool) -> Option<Activity> {
+    fn assistant(&mut self, event: Assistant, is_sub_agent: bool) -> Vec<Told> {
         let content = event.message.unwrap_or_default().content;
         if event.is_api_error_message == Some(true) {
             if !is_sub_agent {
@@ -139,28 +141,25 @@ impl ClaudeStream {
                     self.limit(info);
                 }
             }
-            return None;
+            return Vec::new();
         }
         if !is_sub_agent {
             self.trouble = Trouble::default();
         }
-        let mut activity = None;
-        for block in content {
-            activity = self.block(block, is_sub_agent).or(activity);
-        }
-        activity
+        let blocks = content.into_iter();
+        blocks
+            .filter_map(|block| self.block(block, is_sub_agent))
+            .collect()
     }
 
-    fn block(&mut self, block: Block, is_sub_agent: bool) -> Option<Activity> {
+    fn block(&mut self, block: Block, is_sub_agent: bool) -> Option<Told> {
         match block.kind?.0.as_str() {
             "text" => {
                 let text = block.text?.0;
                 if !is_sub_agent {
                     push_bounded(&mut self.said, &text);
                 }
-                let first = text.lines().find(|line| !line.trim().is_empty())?;
-                let text = short(first, SHOWN);
-                (!text.is_empty()).then_some(Activity::Said { text })
+                Some(Told::Said { text })
             }
             "tool_use" => {
                 let tool = short(&block.name?.0, NAME);
@@ -170,7 +169,33 @@ impl ClaudeStream {
                 }
                 self.actions
                     .push_back(one_line(&format!("{tool} {target}"), SHOWN));
-                Some(Activity::Tool { name: tool, target })
+                Some(Told::Did(Activity::Tool { name: tool, target }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes one event; `None` for what is none, or none of interest.
+    fn event(&mut self, line: &str) -> Option<Vec<Told>> {
+        let event: Event = read(line)?;
+        let is_sub_agent = event.parent_tool_use_id.is_some();
+        if let Some(id) = name(event.session_id) {
+            self.session_id = Some(id);
+        }
+        match text(event.kind.as_ref())? {
+            "system" => self.system(text(event.subtype.as_ref())?, line).map(did),
+            "rate_limit_event" => self.limit(read::<Limit>(line)?.rate_limit_info?).map(did),
+            "assistant" => {
+                self.concluded = false;
+                Some(self.assistant(read(line)?, is_sub_agent))
+            }
+            "result" => {
+                self.result(read(line)?);
+                self.concluded = self
+                    .outcome
+                    .as_ref()
+                    .is_some_and(|o| o.is_error == Some(false));
+                None
             }
             _ => None,
         }
@@ -291,35 +316,35 @@ impl ClaudeStream {
     }
 }
 
+fn did(activity: Activity) -> Vec<Told> {
+    vec![Told::Did(activity)]
+}
+
+/// The short line for displays.
+fn activity(told: Told) -> Option<Activity> {
+    match told {
+        Told::Did(activity) => Some(activity),
+        Told::Said { text } | Told::Line { text, .. } => {
+            let first = text.lines().find(|line| !line.trim().is_empty())?;
+            let text = short(first, SHOWN);
+            (!text.is_empty()).then_some(Activity::Said { text })
+        }
+    }
+}
+
 impl StreamParser for ClaudeStream {
     fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity> {
+        let told = self.tell(line, complete);
+        told.into_iter().rev().find_map(activity)
+    }
+
+    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
         if !complete {
             self.cut_lines += 1;
-            return None;
+            return Vec::new();
         }
-        let line = String::from_utf8_lossy(line);
-        let event: Event = read(&line)?;
-        let is_sub_agent = event.parent_tool_use_id.is_some();
-        if let Some(id) = name(event.session_id) {
-            self.session_id = Some(id);
-        }
-        match text(event.kind.as_ref())? {
-            "system" => self.system(text(event.subtype.as_ref())?, &line),
-            "rate_limit_event" => self.limit(read::<Limit>(&line)?.rate_limit_info?),
-            "assistant" => {
-                self.concluded = false;
-                self.assistant(read(&line)?, is_sub_agent)
-            }
-            "result" => {
-                self.result(read(&line)?);
-                self.concluded = self
-                    .outcome
-                    .as_ref()
-                    .is_some_and(|o| o.is_error == Some(false));
-                None
-            }
-            _ => None,
-        }
+        self.event(&String::from_utf8_lossy(line))
+            .unwrap_or_default()
     }
 
     fn conclusion(&self) -> Option<&str> {

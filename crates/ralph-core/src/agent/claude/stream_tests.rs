@@ -1,6 +1,6 @@
 //! Short streams modelled on recorded ones.
 
-use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
+use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Told, Usage};
 use super::ClaudeStream;
 
 const INIT: &str = r#"{"type":"system","subtype":"init","cwd":"/p","session_id":"s1","model":"claude-sonnet-5-5"}"#;
@@ -362,4 +362,42 @@ fn what_is_kept_is_bounded() {
         report.actions.last().map(String::as_str),
         Some("Bash step 39")
     );
+}
+
+#[test]
+fn a_reader_of_the_log_is_told_all_that_was_said_and_every_tool() {
+    let line = serde_json::json!({"type": "assistant", "message": {"content": [
+        {"type": "text", "text": "\n\nFirst I look.\n  Then I write.\n"},
+        {"type": "tool_use", "name": "Read", "input": {"file_path": "/p/a.rs"}},
+        {"type": "tool_use", "name": "Bash", "input": {"command": "cargo test"}},
+    ]}})
+    .to_string();
+    let mut stream = ClaudeStream::new();
+    stream.line(INIT.as_bytes(), true);
+    let tool = |name: &str, target: &str| {
+        Told::Did(Activity::Tool {
+            name: name.into(),
+            target: target.into(),
+        })
+    };
+    assert_eq!(
+        stream.tell(line.as_bytes(), true),
+        [
+            Told::Said {
+                text: "\n\nFirst I look.\n  Then I write.\n".into()
+            },
+            tool("Read", "a.rs"),
+            tool("Bash", "cargo test"),
+        ]
+    );
+    // A display gets the last of them, and of words the first line.
+    let mut live = ClaudeStream::new();
+    assert_eq!(
+        live.line(said(" \nFirst I look.\nThen").as_bytes(), true),
+        Some(Activity::Said {
+            text: "First I look.".into()
+        })
+    );
+    assert_eq!(live.line(said(" \n ").as_bytes(), true), None);
+    assert_eq!(stream.tell(b"{\"type\":\"assistant\"", false), []);
 }

@@ -235,6 +235,10 @@ impl StreamParser for OpencodeStream {
         self.concluded.then(|| self.final_text())
     }
 
+    fn cost_so_far(&self) -> Option<f64> {
+        Some(self.cost_usd).filter(|cost| *cost > 0.0 && cost.is_finite())
+    }
+
     fn finish(mut self: Box<Self>, exit: Exit) -> AgentReport {
         let ending = self.ending(exit);
         let result_text = match ending {

@@ -11,6 +11,7 @@ mod fixes;
 mod graph;
 mod history;
 mod learnings;
+mod logs;
 mod look;
 mod migrate;
 mod names;

@@ -22,7 +22,7 @@ use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownStrategy};
-pub use settings::{agents_md, gate_limits, policy, run_settings};
+pub use settings::{agents_md, gate_limits, log_limits, policy, run_settings};
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::notify::{Notifications, Warnings};

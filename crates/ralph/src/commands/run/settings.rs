@@ -11,6 +11,7 @@ use ralph_core::engine::{
 };
 use ralph_core::git::RollbackMode;
 use ralph_core::hooks::{Hooks, OnHookFailure};
+use ralph_core::logs;
 use ralph_core::recovery;
 use ralph_core::store::Scope;
 use serde_json::json;
@@ -147,8 +148,15 @@ pub fn run_settings(
         recovery_by_spec: HashMap::new(),
         memory,
         agents_md: agents_md(settings),
+        logs: log_limits(settings),
         lease: defaults.lease,
     })
+}
+
+/// How long logs are kept.
+pub fn log_limits(settings: &Settings) -> logs::Limits {
+    let number = |name, or| settings.count("logs", name).unwrap_or(or);
+    logs::Limits::new(number("keep_days", 30), number("max_mb", 1024))
 }
 
 fn hooks(settings: &Settings) -> Hooks {

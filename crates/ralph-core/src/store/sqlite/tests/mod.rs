@@ -3,6 +3,7 @@
 mod capture;
 mod claims;
 mod learnings;
+mod logs;
 mod look;
 mod migrate;
 mod names;

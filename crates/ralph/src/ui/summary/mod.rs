@@ -1,11 +1,14 @@
 //! The end of a run: what was done, what was not and why, what it cost, what to type next.
 
+mod facts;
+
 use std::time::Duration;
 
+pub use facts::{RunFacts, TaskFacts, next_command};
 use ralph_core::engine::Summary;
 use ralph_core::exit::RunExit;
-use ralph_core::model::{Attempt, RunId, Status, TaskId};
-use ralph_core::store::{HistoryStore, PlanStore, RunStore};
+use ralph_core::model::Status;
+use ralph_core::store::{PlanStore, RunStore};
 
 use super::style::{self, BOLD, paint};
 use super::{format, table::Table};
@@ -20,17 +23,20 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
         return String::new();
     };
     let mut text = String::from("\n");
-    text.push_str(&tasks(workspace, run_id));
-    text.push_str(&totals(workspace, run_id));
+    if let Ok(Some(run)) = workspace.store.run(run_id)
+        && let Ok(facts) = RunFacts::of(workspace, &run)
+    {
+        let tasks = tasks(&facts.worked_on(), LISTED, super::width());
+        text.push_str(&tasks);
+        text.push_str(if tasks.is_empty() { "" } else { "\n" });
+        text.push_str(&totals(workspace, &facts));
+    }
     if summary.exit != RunExit::Finished {
         let ended = format!("ended: {}", summary.reason);
         text.push_str(&format!("{}\n", super::table::wrap(&ended, super::width())));
     }
     for held in workspace.store.held(LISTED).unwrap_or_default() {
-        let next = match held.status {
-            Status::Blocked => format!("ralph run {}", held.name),
-            _ => format!("ralph task reset {}", held.name),
-        };
+        let next = next_command(&held.name, held.status).unwrap_or_default();
         let status = style::status(held.status);
         text.push_str(&format!(
             "  {} is {status}: `{next}` tries it again\n",
@@ -40,25 +46,13 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
     text
 }
 
-/// A row per task the run worked on.
-fn tasks(workspace: &Workspace, run_id: &RunId) -> String {
-    let attempts = workspace.store.run_history(run_id).unwrap_or_default();
-    let mut ids: Vec<&TaskId> = Vec::new();
-    for attempt in &attempts {
-        if !ids.contains(&&attempt.task_id) {
-            ids.push(&attempt.task_id);
-        }
-    }
-    if ids.is_empty() {
+/// A row per task that a run worked on, in so many columns.
+pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
+    if tasks.is_empty() {
         return String::new();
     }
     let mut table = Table::new(["", "TASK", "TRIES", "TIME", "COST", "RESULT"]);
-    for id in ids.iter().take(LISTED) {
-        let Ok(task) = workspace.store.task(id.as_str()) else {
-            continue;
-        };
-        let own: Vec<&Attempt> = attempts.iter().filter(|a| a.task_id == **id).collect();
-        let cost = own.iter().filter_map(|a| a.cost_usd).reduce(|a, b| a + b);
+    for task in tasks.iter().take(most) {
         let why = task
             .reason
             .as_deref()
@@ -67,26 +61,24 @@ fn tasks(workspace: &Workspace, run_id: &RunId) -> String {
         table.row([
             style::mark(task.status),
             format!("{} {}", task.name(), task.title),
-            own.iter().filter(|a| a.counted).count().to_string(),
-            format::duration(Duration::from_millis(
-                own.iter().map(|a| a.duration_ms).sum(),
-            )),
-            cost.map(|usd| format::cost(Some(usd))).unwrap_or_default(),
+            task.attempts.to_string(),
+            format::duration(Duration::from_millis(task.duration_ms)),
+            task.cost_usd
+                .map(|usd| format::cost(Some(usd)))
+                .unwrap_or_default(),
             format!("{}{why}", style::status(task.status)),
         ]);
     }
-    let mut text = table.render();
-    if ids.len() > LISTED {
-        let more = ids.len() - LISTED;
+    let mut text = table.render_to(width);
+    if tasks.len() > most {
+        let more = tasks.len() - most;
         text.push_str(&format!("… and {more} more; `ralph task list` shows all\n"));
     }
-    text.push('\n');
     text
 }
 
-fn totals(workspace: &Workspace, run_id: &RunId) -> String {
-    let (Ok(counts), Ok(Some(run))) = (workspace.store.counts(), workspace.store.run(run_id))
-    else {
+fn totals(workspace: &Workspace, facts: &RunFacts) -> String {
+    let Ok(counts) = workspace.store.counts() else {
         return String::new();
     };
     let mut parts = vec![format!("{} of {} done", counts.done, counts.total)];
@@ -99,16 +91,15 @@ fn totals(workspace: &Workspace, run_id: &RunId) -> String {
             parts.push(format!("{n} {}", style::status(status)));
         }
     }
-    let attempts = format::counted(run.attempts, "attempt");
-    let time = run
-        .ended_at
-        .map(|ended| ended.since(run.started_at))
-        .unwrap_or_default();
-    let cost = if run.cost_usd > 0.0 {
-        format!(", {}", format::cost(Some(run.cost_usd)))
-    } else {
-        String::new()
-    };
     let parts = paint(BOLD, parts.join(", "));
-    format!("{parts} · {attempts}, {}{cost}\n", format::duration(time))
+    format!("{parts} · {}\n", spent(facts))
+}
+
+/// `31 attempts, 6:12:03, $4.12`: what a run took.
+pub fn spent(facts: &RunFacts) -> String {
+    let attempts = format::counted(facts.attempts, "attempt");
+    let time = format::duration(Duration::from_millis(facts.duration_ms));
+    let cost = Some(facts.cost_usd).filter(|usd| *usd > 0.0);
+    let cost = cost.map(|usd| format!(", {}", format::cost(Some(usd))));
+    format!("{attempts}, {time}{}", cost.unwrap_or_default())
 }

@@ -1,0 +1,217 @@
+//! One attempt: where its log is, what is in it, and how it ended.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ralph_core::agent::{LogReader, StreamParser};
+use ralph_core::model::Task;
+use ralph_core::text::clean_bytes;
+use serde_json::json;
+
+use super::Args;
+use super::follow;
+use super::page::{Page, TAIL_LINES, last_lines};
+use super::target::{self, Standing, Target};
+use crate::command_error::{CommandError, CommandResult};
+use crate::settings::{Settings, build_agent};
+use crate::ui;
+use crate::workspace::{Workspace, now};
+use crate::{interrupts, output};
+
+/// How much of standard error is looked at for its last lines.
+const ERRORS_SEEN: u64 = 16 * 1024;
+/// How much of a log is copied at once.
+const CHUNK: usize = 64 * 1024;
+
+pub fn run(workspace: &Workspace, task: Task, args: &Args) -> CommandResult {
+    if args.follow {
+        interrupts::quit_on_interrupt()?;
+        return follow::task(workspace, &task, args);
+    }
+    let Some(target) = target::find(workspace, &task, args.attempt)? else {
+        return Err(no_attempt(&task, args.attempt));
+    };
+    let path = target.path(workspace);
+    if args.json {
+        output::json(&document(&task, &target, &path));
+    } else if args.path {
+        output::line(path.display());
+    } else {
+        let mut shown = Shown::open(workspace, &task, &target, args)?;
+        while shown.more(None)? && !output::is_in_vain() {}
+        shown.end(&target.standing);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn no_attempt(task: &Task, number: Option<u32>) -> CommandError {
+    let name = task.name();
+    match number {
+        Some(n) => CommandError::usage(format_args!("`{name}` has no attempt {n}"))
+            .hint(format_args!("`ralph history {name}` lists its attempts")),
+        None => CommandError::usage(format_args!("`{name}` has not been attempted yet"))
+            .hint("`ralph status` says what is"),
+    }
+}
+
+fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
+    let outcome = match &target.standing {
+        Standing::Ended(attempt) => Some(attempt.outcome),
+        Standing::UnderWay | Standing::Lost => None,
+    };
+    json!({
+        "task_id": task.id,
+        "attempt": target.number,
+        "path": path,
+        "agent": target.agent,
+        "model": target.model,
+        "started_at": target.started_at,
+        "under_way": matches!(target.standing, Standing::UnderWay),
+        "outcome": outcome,
+        "exists": path.exists(),
+    })
+}
+
+/// A log that is being shown.
+pub struct Shown {
+    body: Body,
+    errors: std::path::PathBuf,
+}
+
+enum Body {
+    Raw(File, Vec<u8>),
+    Read(LogReader, Page),
+}
+
+/// When something came that has just come.
+pub type Arrival = Option<ralph_core::model::Timestamp>;
+
+impl Shown {
+    /// Opens the log and shows what stands above it.
+    pub fn open(
+        workspace: &Workspace,
+        task: &Task,
+        target: &Target,
+        args: &Args,
+    ) -> Result<Self, CommandError> {
+        let path = target.path(workspace);
+        let settings = workspace.settings()?;
+        let missing = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => gone(task, target, &settings),
+            _ => CommandError::environment(format_args!(
+                "{} cannot be read: {error}",
+                path.display()
+            )),
+        };
+        let body = if args.raw {
+            Body::Raw(File::open(&path).map_err(missing)?, vec![0; CHUNK])
+        } else {
+            let parser = parser(target, &settings);
+            let reader = LogReader::open(&path, parser).map_err(missing)?;
+            let page = Page::new(task, ui::width(), target.started_at);
+            output::text(page.header(task, target));
+            Body::Read(reader, page)
+        };
+        Ok(Self {
+            body,
+            errors: path.with_extension("stderr.log"),
+        })
+    }
+
+    /// Shows what is there next; whether anything was.
+    pub fn more(&mut self, arrived: Arrival) -> Result<bool, CommandError> {
+        let read = match &mut self.body {
+            Body::Raw(file, buffer) => file.read(buffer).map(|n| {
+                output::bytes(buffer.get(..n).unwrap_or_default());
+                n > 0
+            }),
+            Body::Read(reader, page) => {
+                let mut text = String::new();
+                let read = reader.read(&mut |at, told| {
+                    text.push_str(&page.told(at.or(arrived), told));
+                });
+                output::text(text);
+                read
+            }
+        };
+        read.map_err(|e| CommandError::environment(format_args!("the log cannot be read: {e}")))
+    }
+
+    /// Shows what stands below it.
+    pub fn end(self, standing: &Standing) {
+        if let Body::Read(reader, mut page) = self.body {
+            let mut text = String::new();
+            let report = reader.finish(&mut |at, told| text.push_str(&page.told(at, told)));
+            text.push_str(&page.end(standing, &report, &errors(&self.errors)));
+            output::text(text);
+        }
+    }
+}
+
+/// The reader for the agent that made the attempt; for one that is not known any more, a reader of text.
+fn parser(target: &Target, settings: &Settings) -> Box<dyn StreamParser> {
+    let name = target.agent.as_deref().unwrap_or_default();
+    match build_agent(name, &settings.agents) {
+        Ok(agent) => agent.parser(),
+        Err(_) => {
+            output::note(format_args!(
+                "the agent `{name}` is not in the settings any more: its log is shown as text"
+            ));
+            ralph_core::agent::AgentKind::Command
+                .build(ralph_core::agent::Setup::default())
+                .parser()
+        }
+    }
+}
+
+/// The end of standard error.
+fn errors(path: &Path) -> Vec<String> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(ERRORS_SEEN)))?;
+        let mut end = Vec::new();
+        file.take(ERRORS_SEEN).read_to_end(&mut end)?;
+        Ok(end)
+    };
+    // Most attempts have none.
+    last_lines(&clean_bytes(&read().unwrap_or_default()), TAIL_LINES)
+}
+
+/// A log that is not there any more, and which setting that may be due to.
+fn gone(task: &Task, target: &Target, settings: &Settings) -> CommandError {
+    let days = settings.count("logs", "keep_days").unwrap_or(0);
+    let room = settings.count("logs", "max_mb").unwrap_or(0);
+    let ended = match &target.standing {
+        Standing::Ended(attempt) => Some(
+            attempt
+                .started_at
+                .plus(Duration::from_millis(attempt.duration_ms)),
+        ),
+        Standing::UnderWay | Standing::Lost => None,
+    };
+    let limits = crate::commands::run::log_limits(settings);
+    let age = ended.map_or(Duration::ZERO, |ended| now().since(ended));
+    let why = match (limits.max_age, limits.max_bytes) {
+        (Some(most), _) if age > most => {
+            format!("was pruned: [logs] keep_days = {days} keeps logs for {days} days")
+        }
+        (_, Some(_)) => format!(
+            "was pruned: [logs] max_mb = {room} lets logs take {room} MB, and the oldest go first"
+        ),
+        _ => "is gone, and not by Ralph: [logs] keep_days and max_mb keep it".to_owned(),
+    };
+    CommandError::environment(format_args!(
+        "the log of attempt {} of `{}` {why}",
+        target.number,
+        task.name()
+    ))
+    .hint(format_args!(
+        "`ralph history {}` and `ralph failures show {}` still know how it went",
+        task.name(),
+        task.name()
+    ))
+}

@@ -1,0 +1,262 @@
+//! An attempt's log as people read it. Text in, text out; what agents wrote is cleaned here.
+
+use std::time::Duration;
+
+use ralph_core::agent::{Activity, AgentReport, Ending, Told};
+use ralph_core::model::{Attempt, GateOutcome, Task, Timestamp};
+use ralph_core::text::{clean, mask_secrets};
+
+use super::target::{Standing, Target};
+use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
+use crate::ui::table::shown as shown_width;
+use crate::ui::wrap::fold;
+use crate::ui::{format, lines};
+
+/// Lines shown of the end of standard error, and of what the gate printed.
+pub const TAIL_LINES: usize = 20;
+/// How much of one line, or of one thing said, is shown.
+const MOST: usize = 256 * 1024;
+/// Columns of a time in front.
+const TIME: usize = 8;
+
+/// No terminal is so wide.
+const ENDLESS: usize = usize::MAX / 4;
+
+/// The page of one attempt.
+pub struct Page {
+    /// The task's name.
+    task: String,
+    /// Columns.
+    width: usize,
+    /// Times are since then.
+    started_at: Option<Timestamp>,
+    /// The last thing the agent said, which its result mostly repeats.
+    last_said: String,
+    /// The log is nothing but text.
+    plain: bool,
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(task: &Task, width: usize, started_at: Option<Timestamp>) -> Self {
+        Self {
+            task: task.name().to_owned(),
+            width,
+            started_at,
+            last_said: String::new(),
+            plain: false,
+        }
+    }
+
+    /// The line above everything.
+    pub fn header(&self, task: &Task, target: &Target) -> String {
+        let name = paint(BOLD, format_args!("{} {}", task.name(), task.title));
+        let mut parts = vec![name, format!("attempt {}", target.number)];
+        let agent = target.agent.as_deref().unwrap_or_default();
+        let model = target.model.as_deref().unwrap_or_default();
+        let model = if model == agent { "" } else { model };
+        let who = format!("{agent} {model}");
+        if !who.trim().is_empty() {
+            parts.push(who.trim().to_owned());
+        }
+        if let Some(at) = target.started_at {
+            parts.push(format!("{} UTC", format::time(at)));
+        }
+        match &target.standing {
+            Standing::UnderWay => parts.push(paint(CYAN, "under way")),
+            Standing::Lost => parts.push(paint(YELLOW, "lost when Ralph died")),
+            Standing::Ended(attempt) => {
+                parts.push(format::outcome(attempt));
+                parts.extend(attempt.cost_usd.map(|usd| format::cost(Some(usd))));
+            }
+        }
+        self.block(&parts.join(" · "), "", "  ") + "\n"
+    }
+
+    /// What the log tells next. `at` is when, where that is known.
+    pub fn told(&mut self, at: Option<Timestamp>, told: Told) -> String {
+        let time = self.time(at);
+        match told {
+            Told::Line { text, complete } => {
+                self.plain = true;
+                let cut = if complete { "" } else { CUT };
+                self.block(&shown(&text, cut), "", "")
+            }
+            Told::Said { text } => {
+                let shown = shown(&text, "");
+                self.last_said = text;
+                let shown = shown.trim_matches('\n').trim_end();
+                if shown.trim().is_empty() {
+                    return String::new();
+                }
+                self.block(shown, &format!("{time}● "), &self.indent(&time))
+            }
+            Told::Did(activity) => {
+                let (mark, style) = match activity {
+                    Activity::Tool { .. } => ("→", CYAN),
+                    Activity::Retrying { .. } | Activity::LimitWarning { .. } => ("~", YELLOW),
+                    Activity::Started { .. } | Activity::Said { .. } => ("·", DIM),
+                };
+                let mark = paint(style, mark);
+                let line = shown(&lines::activity(&activity), "");
+                self.block(&line, &format!("{time}{mark} "), &self.indent(&time))
+            }
+        }
+    }
+
+    /// What stands below the log: the result, unless it was read already, and how the attempt ended.
+    pub fn end(&self, standing: &Standing, report: &AgentReport, errors: &[String]) -> String {
+        let mut text = String::new();
+        let result = report.result_text.trim();
+        if !self.plain && !result.is_empty() && !self.has_said(result) {
+            text.push_str(&format!("{}\n", paint(BOLD, "result:")));
+            text.push_str(&self.block(&shown(result, ""), "  ", "  "));
+        }
+        text.push('\n');
+        match standing {
+            Standing::UnderWay => {
+                let more = format!("under way; `ralph logs -f {}` goes on with it", self.task);
+                let mark = paint(CYAN, "…");
+                text.push_str(&self.block(&more, &format!("{mark} "), "  "));
+            }
+            Standing::Lost => {
+                let said = match &report.ending {
+                    Ending::Completed => {
+                        "Ralph died before it was recorded; the next run does that"
+                    }
+                    Ending::Faulted { .. } => "Ralph died during the attempt",
+                };
+                text.push_str(&format!("{} {said}\n", paint(YELLOW, "~")));
+            }
+            Standing::Ended(attempt) => text.push_str(&self.ended(attempt)),
+        }
+        if !errors.is_empty() {
+            text.push_str("  the end of its standard error:\n");
+            text.push_str(&self.quoted(errors));
+        }
+        text
+    }
+
+    /// Whether a result repeats what was read: the last thing said, or, for want of a result, everything.
+    fn has_said(&self, result: &str) -> bool {
+        let last = self.last_said.trim();
+        last.ends_with(result) || (!last.is_empty() && result.ends_with(last))
+    }
+
+    fn ended(&self, attempt: &Attempt) -> String {
+        let time = format::duration(Duration::from_millis(attempt.duration_ms));
+        let mut facts = vec![format!("{} after {time}", format::outcome(attempt))];
+        facts.extend(attempt.cost_usd.map(|usd| format::cost(Some(usd))));
+        if let (Some(input), Some(output)) = (attempt.tokens_input, attempt.tokens_output) {
+            facts.push(format!("{input} tokens in, {output} out"));
+        }
+        let message = attempt.detail.message.as_deref().unwrap_or_default();
+        let message = match message {
+            "" => String::new(),
+            message => format!(": {}", shown(message, "")),
+        };
+        let mark = style::outcome_mark(attempt.outcome, attempt.counted);
+        let line = format!("{}{message}", facts.join(", "));
+        let mut text = self.block(&line, &format!("{mark} "), "  ");
+        if !attempt.detail.denials.is_empty() {
+            let denied = attempt.detail.denials.join(", ");
+            text.push_str(&self.block(&format!("tools it was denied: {denied}"), "  ", "  "));
+        }
+        let gate = match attempt.detail.gate {
+            None | Some(GateOutcome::Passed) => return text,
+            Some(GateOutcome::Failed) => "  the end of what its gate printed:\n",
+            Some(GateOutcome::TimedOut) => {
+                "  its gate took too long; the end of what it printed:\n"
+            }
+        };
+        let output = attempt.detail.gate_output.as_deref().unwrap_or_default();
+        let tail = last_lines(&shown(output, ""), TAIL_LINES);
+        if !tail.is_empty() {
+            text.push_str(gate);
+            text.push_str(&self.quoted(&tail));
+        }
+        text
+    }
+
+    fn quoted(&self, lines: &[String]) -> String {
+        let bar = format!("  {} ", paint(DIM, "│"));
+        lines
+            .iter()
+            .map(|line| self.block(&shown(line, ""), &bar, &bar))
+            .collect()
+    }
+
+    /// `+3:05   `; nothing where no time is known.
+    fn time(&self, at: Option<Timestamp>) -> String {
+        let (Some(at), Some(start)) = (at, self.started_at) else {
+            return String::new();
+        };
+        let since = Duration::from_secs(at.since(start).as_secs());
+        let since = match since.as_secs() {
+            seconds @ 0..60 => format!("+{seconds}s"),
+            _ => format!("+{}", format::duration(since)),
+        };
+        paint(DIM, format_args!("{since:<TIME$}"))
+    }
+
+    fn indent(&self, time: &str) -> String {
+        " ".repeat(if time.is_empty() { 2 } else { TIME + 2 })
+    }
+
+    /// Lines that fit, the first after one thing and the others after another.
+    fn block(&self, text: &str, first: &str, others: &str) -> String {
+        // Where there is no end to a line, nothing has to be measured.
+        let room = match self.width < ENDLESS {
+            true => self
+                .width
+                .saturating_sub(shown_width(first).max(shown_width(others)))
+                .max(10),
+            false => usize::MAX,
+        };
+        let mut out = String::new();
+        let mut lead = first;
+        for line in text.split('\n') {
+            let pieces = fold(line, room);
+            let last = pieces.len() - 1;
+            for (at, piece) in pieces.iter().enumerate() {
+                // The space at which a line was broken is not shown, nor one before nothing.
+                let end = match at == last {
+                    true => piece,
+                    false => piece.trim_end(),
+                };
+                out.push_str(if end.is_empty() {
+                    lead.trim_end()
+                } else {
+                    lead
+                });
+                out.push_str(end);
+                out.push('\n');
+                lead = others;
+            }
+        }
+        out
+    }
+}
+
+/// Where more stood than is shown.
+const CUT: &str = " [… and more than is shown; --raw has it]";
+
+/// Text of an agent, fit for a terminal; what is to follow it, or a word on what was left out.
+fn shown(text: &str, then: &str) -> String {
+    let start = text.floor_char_boundary(text.len().min(MOST));
+    let then = if start < text.len() { CUT } else { then };
+    let text = clean(text.get(..start).unwrap_or_default());
+    let mut text = mask_secrets(&text).into_owned();
+    text.push_str(then);
+    text
+}
+
+/// The last lines of a text, without blank ones at its end.
+pub fn last_lines(text: &str, most: usize) -> Vec<String> {
+    let lines: Vec<&str> = text.trim_end().trim_start_matches('\n').lines().collect();
+    let from = lines.len().saturating_sub(most);
+    lines.into_iter().skip(from).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests;

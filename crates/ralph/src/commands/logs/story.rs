@@ -1,0 +1,245 @@
+//! The story of a run: its events, as `ralph run` shows them in a pipe, with the time in front.
+
+use std::process::ExitCode;
+
+use ralph_core::event::EventKind;
+use ralph_core::model::{RunId, TaskId};
+use ralph_core::store::{LogStore, RunRow, RunStore, StoredEvent};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::Args;
+use super::follow::LOOK_AGAIN;
+use crate::command_error::{CommandError, CommandResult};
+use crate::ui::style::{BOLD, DIM, paint};
+use crate::ui::wrap::fold;
+use crate::ui::{self, format, plain};
+use crate::workspace::{Workspace, is_active};
+use crate::{interrupts, output};
+
+/// Events read at once.
+const PORTION: u32 = 500;
+/// Columns of the time in front.
+const TIME: usize = 10;
+
+pub fn run(workspace: &Workspace, args: &Args) -> CommandResult {
+    let run = chosen(workspace, args)?;
+    if args.path {
+        return path(workspace, &run);
+    }
+    if args.json && !args.follow {
+        return document(workspace, &run);
+    }
+    if args.follow {
+        interrupts::quit_on_interrupt()?;
+    }
+    let mut story = match args.raw || args.json {
+        true => Telling::Json,
+        false => Telling::Lines(Story::new(ui::width())),
+    };
+    tell(
+        workspace,
+        &run,
+        args.follow,
+        &mut |event| match &mut story {
+            Telling::Json => output::line(&event.json),
+            Telling::Lines(story) => output::text(story.line(event)),
+        },
+    )
+}
+
+enum Telling {
+    Json,
+    Lines(Story),
+}
+
+/// The events of a task as JSON lines, as long as a run goes on.
+pub fn follow_task(workspace: &Workspace, task: &TaskId) -> CommandResult {
+    interrupts::quit_on_interrupt()?;
+    let Some(run) = workspace.present_run()? else {
+        return Err(no_run());
+    };
+    #[derive(serde::Deserialize)]
+    struct Named {
+        task_id: Option<TaskId>,
+    }
+    tell(workspace, &run, true, &mut |event| {
+        let named: Option<Named> = serde_json::from_str(&event.json).ok();
+        if named.and_then(|named| named.task_id).as_ref() == Some(task) {
+            output::line(&event.json);
+        }
+    })
+}
+
+fn no_run() -> CommandError {
+    CommandError::usage("there was no run yet").hint("`ralph run` starts one")
+}
+
+fn chosen(workspace: &Workspace, args: &Args) -> Result<RunRow, CommandError> {
+    let Some(id) = &args.run else {
+        return workspace.present_run()?.ok_or_else(no_run);
+    };
+    let run = workspace.store.run(&RunId::from_stored(id.as_str()))?;
+    run.ok_or_else(|| {
+        CommandError::usage(format_args!("there is no run `{id}`"))
+            .hint("`ralph history --json` names the run of every attempt")
+    })
+}
+
+fn path(workspace: &Workspace, run: &RunRow) -> CommandResult {
+    let Some(path) = &run.output else {
+        return Err(CommandError::usage(format_args!(
+            "run {} printed to its terminal, not to a file",
+            run.id
+        ))
+        .hint("`ralph logs --raw` has its events"));
+    };
+    output::line(workspace.project.root().join(path).display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run with its events, as one document.
+#[derive(Serialize)]
+struct Document {
+    run_id: RunId,
+    path: Option<std::path::PathBuf>,
+    active: bool,
+    #[serde(flatten)]
+    run: RunRow,
+    events: Vec<Box<RawValue>>,
+}
+
+fn document(workspace: &Workspace, run: &RunRow) -> CommandResult {
+    let mut events = Vec::new();
+    tell(workspace, run, false, &mut |event| {
+        events.extend(RawValue::from_string(event.json.clone()).ok());
+    })?;
+    let root = workspace.project.root();
+    output::json(&Document {
+        run_id: run.id.clone(),
+        path: run.output.as_ref().map(|path| root.join(path)),
+        active: is_active(run),
+        run: run.clone(),
+        events,
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells a run's events, and the new ones too where it is followed, until it has ended or nobody listens.
+fn tell(
+    workspace: &Workspace,
+    run: &RunRow,
+    follow: bool,
+    each: &mut dyn FnMut(&StoredEvent),
+) -> CommandResult {
+    let store = &workspace.store;
+    let mut last = 0;
+    loop {
+        // Looked at first: what was told until then is read.
+        let ended = !follow || !store.run(&run.id)?.is_some_and(|run| is_active(&run));
+        loop {
+            let events = store.some_events(&run.id, last, PORTION)?;
+            let Some(newest) = events.last() else { break };
+            last = newest.seq;
+            events.iter().for_each(&mut *each);
+            if output::is_in_vain() {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        if ended || output::nap(LOOK_AGAIN) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// Events as lines, with the time in front and the day above.
+struct Story {
+    width: usize,
+    day: String,
+}
+
+impl Story {
+    fn new(width: usize) -> Self {
+        Self {
+            width,
+            day: String::new(),
+        }
+    }
+
+    fn line(&mut self, event: &StoredEvent) -> String {
+        let mut text = String::new();
+        let Some(line) = told(event) else { return text };
+        let day = format::day(event.at);
+        if day != self.day {
+            text.push_str(&paint(DIM, format_args!("{day} UTC")));
+            text.push('\n');
+            self.day = day;
+        }
+        let time = paint(DIM, format_args!("{:<TIME$}", format::clock(event.at)));
+        let mut lead = time;
+        for line in line.lines() {
+            for piece in pieces(line, self.width.saturating_sub(TIME).max(10)) {
+                text.push_str(&lead);
+                text.push_str(&piece);
+                text.push('\n');
+                lead = " ".repeat(TIME);
+            }
+        }
+        text
+    }
+}
+
+/// A line in pieces that fit; one that has to be broken loses its colours.
+fn pieces(line: &str, room: usize) -> Vec<String> {
+    if ui::table::shown(line) <= room {
+        return vec![line.to_owned()];
+    }
+    let bare = anstream::adapter::strip_str(line).to_string();
+    fold(&bare, room)
+        .into_iter()
+        .map(std::borrow::Cow::into_owned)
+        .collect()
+}
+
+/// An event in words; of a kind that this version does not know, at least its name.
+fn told(event: &StoredEvent) -> Option<String> {
+    let Some(read) = event.read() else {
+        return Some(format!("· {}", event.kind.replace('_', " ")));
+    };
+    match &read.kind {
+        EventKind::RunFinished {
+            reason,
+            hint,
+            attempts,
+            done,
+            cost_usd,
+            duration_ms,
+            ..
+        } => {
+            let attempts = format::counted(u64::from(*attempts), "attempt");
+            let time = format::duration(std::time::Duration::from_millis(*duration_ms));
+            let cost = Some(*cost_usd).filter(|usd| *usd > 0.0);
+            let cost = cost.map(|usd| format!(", {}", format::cost(Some(usd))));
+            let mut text = format!(
+                "{} {reason}  {}",
+                paint(BOLD, "ended:"),
+                paint(
+                    DIM,
+                    format_args!(
+                        "{attempts}, {done} done, {time}{}",
+                        cost.unwrap_or_default()
+                    )
+                )
+            );
+            if let Some(hint) = hint {
+                text.push_str(&format!("\nhint: {hint}"));
+            }
+            Some(text)
+        }
+        EventKind::WaitOver => Some("goes on".to_owned()),
+        _ => plain::line(&read),
+    }
+}
+
+#[cfg(test)]
+mod tests;

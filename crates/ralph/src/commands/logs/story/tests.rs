@@ -1,0 +1,94 @@
+//! The story as it comes out.
+
+use ralph_core::event::{EventKind, RunEvent};
+use ralph_core::model::Timestamp;
+use ralph_core::store::PlanCounts;
+
+use super::*;
+
+fn stored(at: i64, kind: EventKind) -> StoredEvent {
+    let at = Timestamp::from_secs(at);
+    let event = RunEvent::new(1, at, &RunId::from_stored("r-00000001"), kind);
+    StoredEvent {
+        seq: 1,
+        at,
+        kind: event.kind.name().to_owned(),
+        json: serde_json::to_string(&event).unwrap(),
+    }
+}
+
+#[test]
+fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
+    let tasks = PlanCounts {
+        total: 3,
+        done: 1,
+        ..PlanCounts::default()
+    };
+    let day = 86_400;
+    let mut unknown = stored(day + 60, EventKind::BreakerProbes);
+    unknown.kind = "stars_aligned".into();
+    unknown.json = r#"{"type":"stars_aligned"}"#.into();
+    let events = [
+        stored(
+            day - 1,
+            EventKind::RunStarted {
+                agent: "claude".into(),
+                strategy: "fixed".into(),
+                limit: None,
+                tasks,
+            },
+        ),
+        stored(
+            day - 1,
+            EventKind::GivenUp {
+                task: ralph_core::event::TaskRef {
+                    task_id: TaskId::from_stored("t-000001"),
+                    key: None,
+                    title: "x".into(),
+                },
+                lines: vec!["given up".into(), "  after three fixes".into()],
+            },
+        ),
+        stored(
+            day + 5,
+            EventKind::Progress {
+                tasks,
+                cost_usd: 1.0,
+            },
+        ),
+        unknown,
+        stored(
+            day + 3661,
+            EventKind::RunFinished {
+                exit_code: 5,
+                outcome: "nothing_to_run".into(),
+                reason: "what is left waits for a human".into(),
+                hint: Some("`ralph status` says for what".into()),
+                budget: None,
+                attempts: 3,
+                done: 1,
+                cost_usd: 0.5,
+                duration_ms: 3_662_000,
+                tasks,
+            },
+        ),
+    ];
+    let tell = |width| {
+        let mut story = Story::new(width);
+        let text: String = events.iter().map(|event| story.line(event)).collect();
+        anstream::adapter::strip_str(&text).to_string()
+    };
+    insta::assert_snapshot!(tell(200), @"
+    1970-01-01 UTC
+    23:59:59  run r-00000001: 3 task(s), 1 done; agent claude, strategy fixed
+    23:59:59  given up
+                after three fixes
+    1970-01-02 UTC
+    00:01:00  · stars aligned
+    01:01:01  ended: what is left waits for a human  3 attempts, 1 done, 1:01:02, $0.50
+              hint: `ralph status` says for what
+    ");
+    for line in tell(30).lines() {
+        assert!(ui::table::shown(line.trim_end()) <= 30, "{line:?}");
+    }
+}

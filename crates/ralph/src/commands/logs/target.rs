@@ -1,0 +1,122 @@
+//! Which attempt's log is meant, and where it is.
+
+use std::path::PathBuf;
+
+use ralph_core::host::{Host, ThisHost, is_stale};
+use ralph_core::model::{Attempt, Task, Timestamp};
+use ralph_core::store::{Claim, HistoryStore, RunStore};
+
+use crate::command_error::CommandError;
+use crate::workspace::{Workspace, now};
+
+/// An attempt that has a log.
+#[derive(Debug)]
+pub struct Target {
+    /// The number people see.
+    pub number: u32,
+    /// The try's number in the database, by which one follows another.
+    pub try_number: u32,
+    /// Who made it.
+    pub agent: Option<String>,
+    /// With which model.
+    pub model: Option<String>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// Where its log was recorded to be, below the project's root.
+    pub log: String,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// How an attempt stands.
+#[derive(Debug)]
+pub enum Standing {
+    /// It goes on.
+    UnderWay,
+    /// Its process died; the next run records it.
+    Lost,
+    /// It is over, and recorded.
+    Ended(Box<Attempt>),
+}
+
+impl Target {
+    /// Where its log is.
+    pub fn path(&self, workspace: &Workspace) -> PathBuf {
+        workspace.project.root().join(&self.log)
+    }
+
+    fn recorded(attempt: Attempt) -> Option<Self> {
+        Some(Self {
+            number: attempt.attempt,
+            try_number: attempt.detail.attempt_number,
+            agent: attempt.detail.agent.clone(),
+            model: Some(attempt.model.clone()),
+            started_at: Some(attempt.started_at),
+            log: attempt.detail.log_path.clone()?,
+            standing: Standing::Ended(Box::new(attempt)),
+        })
+    }
+
+    fn claimed(claim: Claim, counted: u32) -> Option<Self> {
+        let lost = is_stale(&claim, ThisHost::new().liveness(&claim.owner), now());
+        let attempt = claim.attempt;
+        Some(Self {
+            number: counted + 1,
+            try_number: attempt.attempt_number?,
+            agent: attempt.agent,
+            model: attempt.model,
+            started_at: attempt.started_at,
+            log: attempt.log_path?,
+            standing: match lost {
+                true => Standing::Lost,
+                false => Standing::UnderWay,
+            },
+        })
+    }
+}
+
+/// A task's attempts that have a log, oldest first; one under way is the last.
+fn all(workspace: &Workspace, task: &Task) -> Result<Vec<Target>, CommandError> {
+    let store = &workspace.store;
+    // Claims first: an attempt that ends between the two is then in both, and in neither otherwise.
+    let claims = store.claims()?;
+    let history = store.history(Some(&task.id))?;
+    let mut all: Vec<Target> = history.into_iter().filter_map(Target::recorded).collect();
+    if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
+        let counted = store.tries(&task.id)?.counted;
+        let under_way = Target::claimed(claim, counted);
+        let last = all.last().map_or(0, |target| target.try_number);
+        all.extend(under_way.filter(|target| target.try_number > last));
+    }
+    Ok(all)
+}
+
+/// The attempt with that number, the newest of several; without a number the last.
+pub fn find(
+    workspace: &Workspace,
+    task: &Task,
+    number: Option<u32>,
+) -> Result<Option<Target>, CommandError> {
+    let mut all = all(workspace, task)?.into_iter();
+    Ok(all.rfind(|target| number.is_none_or(|n| target.number == n)))
+}
+
+/// The first attempt after a try.
+pub fn after(
+    workspace: &Workspace,
+    task: &Task,
+    try_number: u32,
+) -> Result<Option<Target>, CommandError> {
+    let mut all = all(workspace, task)?.into_iter();
+    Ok(all.find(|target| target.try_number > try_number))
+}
+
+/// The same attempt as it stands now.
+pub fn again(
+    workspace: &Workspace,
+    task: &Task,
+    try_number: u32,
+) -> Result<Option<Target>, CommandError> {
+    let mut all = all(workspace, task)?.into_iter();
+    Ok(all.find(|target| target.try_number == try_number))
+}

@@ -1,0 +1,56 @@
+//! `ralph status`.
+
+mod active;
+mod report;
+mod show;
+mod watch;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::command_error::CommandResult;
+use crate::output;
+use crate::ui;
+use crate::workspace::Workspace;
+use report::Report;
+
+/// Show where the plan stands, what the run is doing or how the last one ended, and what needs you.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Show it again as it changes, until the run ends. In a terminal q ends it too; elsewhere every change is printed, as
+    /// a line with --json.
+    #[arg(short, long)]
+    watch: bool,
+    /// How many seconds lie between two looks.
+    #[arg(long, value_name = "SECS", default_value = "1", value_parser = interval, requires = "watch")]
+    interval: Duration,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text
+        .parse::<f64>()
+        .ok()
+        .filter(|n| (0.1..=86_400.0).contains(n));
+    seconds
+        .and_then(|n| Duration::try_from_secs_f64(n).ok())
+        .ok_or_else(|| "expected a number of seconds from 0.1 on".into())
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open(dir)?;
+    let settings = workspace.settings()?;
+    if args.watch {
+        return watch::watch(&workspace, &settings, args);
+    }
+    let report = Report::of(&workspace, &settings)?;
+    if args.json {
+        output::json(&report);
+    } else {
+        output::text(show::text(&report, ui::width()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

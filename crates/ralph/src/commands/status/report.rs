@@ -1,0 +1,83 @@
+//! What `ralph status` knows. As JSON this is a contract: fields may be added, none goes.
+
+use ralph_core::decide::{Waiter, outlook};
+use ralph_core::model::Timestamp;
+use ralph_core::store::{
+    BreakerState, Held, HistoryStore, PlanCounts, PlanStore, RunRow, RunStore, Scope,
+};
+use serde::Serialize;
+
+use super::active::{ActiveRun, active_runs};
+use crate::command_error::CommandError;
+use crate::settings::Settings;
+use crate::ui::summary::RunFacts;
+use crate::workspace::{Workspace, is_active};
+
+/// Where everything stands.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub tasks: PlanCounts,
+    pub ready: u64,
+    pub attempts: u64,
+    pub cost_usd: f64,
+    pub run: Option<RunReport>,
+    pub breaker: BreakerReport,
+    pub waiting: Vec<Waiter>,
+    /// What waits for a person.
+    pub held: Vec<Held>,
+    /// Runs under way, and what they do.
+    pub active: Vec<ActiveRun>,
+    /// The run that started last, if it is over.
+    pub last_run: Option<RunFacts>,
+}
+
+/// The run that started last.
+#[derive(Debug, Serialize)]
+pub struct RunReport {
+    #[serde(flatten)]
+    pub run: RunRow,
+    pub active: bool,
+}
+
+/// The circuit breaker.
+#[derive(Debug, Serialize)]
+pub struct BreakerReport {
+    pub state: BreakerState,
+    pub failures: u64,
+    pub threshold: u32,
+    pub opened_at: Option<Timestamp>,
+}
+
+impl Report {
+    /// Looks at everything.
+    pub fn of(workspace: &Workspace, settings: &Settings) -> Result<Self, CommandError> {
+        let store = &workspace.store;
+        let totals = store.totals()?;
+        let breaker = store.breaker()?;
+        let run = store.last_run()?.map(|run| RunReport {
+            active: is_active(&run),
+            run,
+        });
+        let last_run = match &run {
+            Some(RunReport { run, active: false }) => Some(RunFacts::of(workspace, run)?),
+            _ => None,
+        };
+        Ok(Self {
+            tasks: store.counts()?,
+            ready: store.ready_count()?,
+            attempts: totals.attempts,
+            cost_usd: totals.cost_usd,
+            run,
+            breaker: BreakerReport {
+                state: breaker.state,
+                failures: breaker.failures,
+                threshold: settings.count("breaker", "threshold").unwrap_or(5),
+                opened_at: breaker.opened_at,
+            },
+            waiting: outlook(&store.skeleton()?, &Scope::All).waiting,
+            held: store.held(usize::MAX)?,
+            active: active_runs(workspace)?,
+            last_run,
+        })
+    }
+}

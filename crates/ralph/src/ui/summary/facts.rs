@@ -1,0 +1,248 @@
+//! What is to be said of a run that has ended: gathered once, for the end of `ralph run`, for `ralph status` and for its
+//! JSON alike.
+
+use std::collections::HashMap;
+
+use ralph_core::event::EventKind;
+use ralph_core::model::{Attempt, ErrorType, Key, RunId, Status, TaskId, Timestamp};
+use ralph_core::store::{
+    ControlStore, HistoryStore, LogStore, PlanStore, RunRow, RunStore, StoreError,
+};
+use serde::Serialize;
+
+use crate::workspace::{Workspace, is_active, now};
+
+/// A run, looked back at. As JSON this is `last_run` of `ralph status --json`, so the names of its fields stay.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunFacts {
+    /// The run.
+    pub run_id: RunId,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it ended; none if it died unseen.
+    pub ended_at: Option<Timestamp>,
+    /// How long it took, as far as is known.
+    pub duration_ms: u64,
+    /// How it ended, in a word; `died` if it did.
+    pub outcome: String,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// How it ended, in a sentence.
+    pub reason: Option<String>,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// Counted attempts.
+    pub attempts: u64,
+    /// Attempts whose process died.
+    pub lost_attempts: u64,
+    /// How often it waited.
+    pub waits: u64,
+    /// For how long in all.
+    pub waited_ms: u64,
+    /// What it cost, as far as is known.
+    pub cost_usd: f64,
+    /// What all runs cost today (UTC).
+    pub cost_today_usd: f64,
+    /// What it worked on and is done now, in that order.
+    pub done: Vec<TaskFacts>,
+    /// What it worked on and waits for a person now.
+    pub blocked: Vec<TaskFacts>,
+    /// What it worked on and is neither.
+    pub others: Vec<TaskFacts>,
+}
+
+/// A task that a run worked on.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskFacts {
+    /// The task.
+    pub task_id: TaskId,
+    /// Its key.
+    pub key: Option<Key>,
+    /// Its title.
+    pub title: String,
+    /// Where it stands now.
+    pub status: Status,
+    /// Why, where that is known.
+    pub reason: Option<String>,
+    /// The run's counted attempts on it.
+    pub attempts: u64,
+    /// How long they took, uncounted ones included.
+    pub duration_ms: u64,
+    /// What they cost.
+    pub cost_usd: Option<f64>,
+    /// The command to type next, where it waits for a person.
+    pub next: Option<String>,
+    /// Its place among those that the run worked on.
+    #[serde(skip)]
+    place: usize,
+}
+
+impl TaskFacts {
+    /// A task of which nothing more is known yet; none if it was deleted.
+    fn find(workspace: &Workspace, id: &TaskId, place: usize) -> Result<Option<Self>, StoreError> {
+        let task = match workspace.store.task(id.as_str()) {
+            Ok(task) => task,
+            Err(StoreError::UnknownTask(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Self {
+            next: next_command(task.name(), task.status),
+            task_id: task.id,
+            key: task.key,
+            title: task.title,
+            status: task.status,
+            reason: task.reason,
+            attempts: 0,
+            duration_ms: 0,
+            cost_usd: None,
+            place,
+        }))
+    }
+
+    /// The name people use.
+    pub fn name(&self) -> &str {
+        self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
+    }
+}
+
+/// The command that tries a task again that waits for a person.
+pub fn next_command(name: &str, status: Status) -> Option<String> {
+    match status {
+        Status::Blocked => Some(format!("ralph run {name}")),
+        Status::Failed => Some(format!("ralph task reset {name}")),
+        Status::Pending | Status::InProgress | Status::Done | Status::Skipped => None,
+    }
+}
+
+impl RunFacts {
+    /// Looks back at a run.
+    pub fn of(workspace: &Workspace, run: &RunRow) -> Result<Self, StoreError> {
+        let store = &workspace.store;
+        let attempts = store.run_history(&run.id)?;
+        let mut facts = Self {
+            run_id: run.id.clone(),
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+            duration_ms: 0,
+            outcome: run.outcome.clone().unwrap_or_else(|| "died".to_owned()),
+            exit_code: run.exit_code,
+            reason: None,
+            hint: None,
+            attempts: run.attempts,
+            lost_attempts: lost(&attempts),
+            waits: 0,
+            waited_ms: 0,
+            cost_usd: run.cost_usd,
+            cost_today_usd: store.spent_on_day(now())?,
+            done: Vec::new(),
+            blocked: Vec::new(),
+            others: Vec::new(),
+        };
+        facts.read_events(store, run)?;
+        if !is_active(run) {
+            // Not recorded yet: the next run does that.
+            let claims = store.claims()?;
+            let own = claims.iter().filter(|claim| claim.run_id == run.id);
+            facts.lost_attempts +=
+                own.filter(|c| c.attempt.attempt_number.is_some()).count() as u64;
+        }
+        let mut tasks = tasks(workspace, &attempts)?;
+        tasks.extend(handed_over(workspace, run, &tasks)?);
+        for task in tasks {
+            match task.status {
+                Status::Done => facts.done.push(task),
+                Status::Blocked | Status::Failed => facts.blocked.push(task),
+                Status::Pending | Status::InProgress | Status::Skipped => facts.others.push(task),
+            }
+        }
+        Ok(facts)
+    }
+
+    fn read_events(&mut self, store: &impl LogStore, run: &RunRow) -> Result<(), StoreError> {
+        if let Some(event) = store.last_event(&run.id, Some("run_finished"))?
+            && let Some(EventKind::RunFinished { reason, hint, .. }) =
+                event.read().map(|event| event.kind)
+        {
+            self.reason = Some(reason);
+            self.hint = hint;
+        }
+        let last = store.last_event(&run.id, None)?.map(|event| event.at);
+        // A run whose death was seen late did not run until then.
+        let end = match self.reason {
+            Some(_) => run.ended_at.or(last),
+            None => last.or(run.ended_at),
+        };
+        self.duration_ms = end.map_or(0, |end| millis(end, run.started_at));
+        let waits = store.waits(&run.id)?;
+        self.waits = waits.len() as u64;
+        self.waited_ms = waits
+            .iter()
+            .filter_map(|wait| Some(millis(wait.to.or(end)?, wait.from)))
+            .sum();
+        Ok(())
+    }
+
+    /// Everything it worked on, in the order in which it did.
+    pub fn worked_on(&self) -> Vec<&TaskFacts> {
+        let all = self.done.iter().chain(&self.blocked).chain(&self.others);
+        let mut all: Vec<&TaskFacts> = all.collect();
+        all.sort_by_key(|task| task.place);
+        all
+    }
+}
+
+fn lost(attempts: &[Attempt]) -> u64 {
+    let lost = |attempt: &&Attempt| attempt.error_type == Some(ErrorType::Lost);
+    attempts.iter().filter(lost).count() as u64
+}
+
+fn millis(to: Timestamp, from: Timestamp) -> u64 {
+    u64::try_from(to.since(from).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The tasks of some attempts, in the order of their first ones.
+fn tasks(workspace: &Workspace, attempts: &[Attempt]) -> Result<Vec<TaskFacts>, StoreError> {
+    let mut place: HashMap<&TaskId, usize> = HashMap::new();
+    let mut all: Vec<TaskFacts> = Vec::new();
+    for attempt in attempts {
+        let at = match place.get(&attempt.task_id) {
+            Some(at) => *at,
+            None => {
+                let Some(task) = TaskFacts::find(workspace, &attempt.task_id, all.len())? else {
+                    continue;
+                };
+                place.insert(&attempt.task_id, all.len());
+                all.push(task);
+                all.len() - 1
+            }
+        };
+        if let Some(task) = all.get_mut(at) {
+            task.attempts += u64::from(attempt.counted);
+            task.duration_ms += attempt.duration_ms;
+            if let Some(usd) = attempt.cost_usd {
+                *task.cost_usd.get_or_insert(0.0) += usd;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Tasks that the run gave to a person without trying them.
+fn handed_over(
+    workspace: &Workspace,
+    run: &RunRow,
+    tried: &[TaskFacts],
+) -> Result<Vec<TaskFacts>, StoreError> {
+    let mut all: Vec<TaskFacts> = Vec::new();
+    for event in workspace.store.events_of_kind(&run.id, "handed_over")? {
+        let Some(EventKind::HandedOver { task, .. }) = event.read().map(|event| event.kind) else {
+            continue;
+        };
+        let known = |known: &TaskFacts| known.task_id == task.task_id;
+        if !tried.iter().any(known) && !all.iter().any(known) {
+            let place = tried.len() + all.len();
+            all.extend(TaskFacts::find(workspace, &task.task_id, place)?);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,266 @@
+//! `ralph logs -f`: against runs that are going on.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{DONE, project};
+use crate::support::{Project, eventually};
+
+/// Waits until a file is there.
+const GATE: &str = "until_there() { while [ ! -f \"$1\" ]; do sleep 0.02; done; }";
+
+/// A command that prints as it goes.
+struct Following {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Following {
+    fn start(project: &Project, args: &[&str]) -> Self {
+        let mut child = project
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    /// Reads up to a line that holds a text.
+    #[track_caller]
+    fn wait_for(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let before = all.len();
+            if self.lines.read_line(&mut all).unwrap() == 0 {
+                panic!("no {text:?} in\n{all}");
+            }
+            if all[before..].contains(text) {
+                return all;
+            }
+        }
+    }
+
+    /// Reads to its end; everything that was left, what it wrote to standard error, and the exit code.
+    #[track_caller]
+    fn end(mut self) -> (String, String, i32) {
+        let mut rest = Vec::new();
+        self.lines.read_to_end(&mut rest).unwrap();
+        let mut errors = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut errors).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        (String::from_utf8_lossy(&rest).into_owned(), errors, code)
+    }
+
+    fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+/// Every attempt prints its number, waits for a file of that number, and fails until the third.
+fn three_attempts() -> Project {
+    let project = project(&format!(
+        "{GATE}
+         echo begin $RALPH_ATTEMPT; until_there \"go-$RALPH_ATTEMPT\"; echo end $RALPH_ATTEMPT
+         [ $RALPH_ATTEMPT -lt 3 ] && echo 'FAILURE_REASON: not yet' || {DONE}"
+    ));
+    project.add(&["A", "--key", "a"]);
+    project
+}
+
+#[test]
+fn it_goes_on_with_the_log_and_the_next_attempt_until_the_run_ends() {
+    let project = three_attempts();
+    let mut run = project.start(&["run"]);
+    eventually("the run is recorded", || {
+        project.json(&["status", "--json"])["run"]["active"] == json!(true)
+    });
+    let mut follow = Following::start(&project, &["logs", "-f", "a"]);
+    for attempt in 1..=3 {
+        let shown = follow.wait_for(&format!("begin {attempt}"));
+        assert!(
+            shown.contains(&format!("attempt {attempt} · script")),
+            "{shown}"
+        );
+        // Nothing is shown before it is there.
+        assert!(!shown.contains(&format!("end {attempt}")), "{shown}");
+        project.write(&format!("go-{attempt}"), "");
+        follow.wait_for(&format!("end {attempt}"));
+        follow.wait_for(if attempt < 3 {
+            "✗ failed"
+        } else {
+            "✓ done"
+        });
+    }
+    assert!(run.wait().unwrap().success());
+    let (rest, errors, code) = follow.end();
+    assert_eq!((rest.as_str(), errors.as_str(), code), ("", "", 0));
+}
+
+#[test]
+fn raw_it_gives_the_bytes_of_every_attempt_and_json_the_events() {
+    let project = three_attempts();
+    let mut run = project.start(&["run"]);
+    eventually("the first attempt is begun", || {
+        project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
+    });
+    let raw = Following::start(&project, &["logs", "-f", "--raw", "a"]);
+    let json = Following::start(&project, &["logs", "-f", "--json"]);
+    let own = Following::start(&project, &["logs", "-f", "--json", "a"]);
+    let mut story = Following::start(&project, &["logs", "-f"]);
+    story.wait_for("▶ a A  attempt 1");
+    for attempt in 1..=3 {
+        project.write(&format!("go-{attempt}"), "");
+    }
+    assert!(run.wait().unwrap().success());
+    let logs: String = project
+        .history()
+        .iter()
+        .map(|attempt| project.read(attempt["log_path"].as_str().unwrap()))
+        .collect();
+    assert_eq!(raw.end(), (logs, String::new(), 0));
+    let (events, errors, code) = json.end();
+    assert_eq!((errors.as_str(), code), ("", 0));
+    let events: Vec<Value> = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        &events,
+        project.json(&["logs", "--json"])["events"]
+            .as_array()
+            .unwrap()
+    );
+    assert_eq!(events.last().unwrap()["type"], json!("run_finished"));
+    // With a task, only what is about it.
+    let (of_task, ..) = own.end();
+    let starts = of_task.matches("\"attempt_started\"").count();
+    assert_eq!((starts, of_task.contains("run_finished")), (3, false));
+    let (rest, _, code) = story.end();
+    assert!(
+        rest.contains("ended: every task is done") && code == 0,
+        "{rest}"
+    );
+}
+
+#[test]
+fn where_no_run_is_under_way_it_ends_at_once() {
+    let project = project(&format!("echo hello; {DONE}"));
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b", "--after", "a"]);
+    project.ralph(&["logs", "-f", "b"]).expect_code(2);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    for (args, told) in [
+        (&["logs", "-f", "a"][..], "\nhello\n"),
+        (&["logs", "-f"], "ended: the limit of 1 attempt"),
+        (&["logs", "--follow", "--raw", "a"], "hello\n"),
+        (&["logs", "-f", "--json"], "run_finished"),
+    ] {
+        let shown = project.ok(args);
+        assert!(shown.stdout.contains(told), "{args:?}\n{}", shown.stdout);
+        assert_eq!(shown.stderr, "");
+    }
+    project.ralph(&["logs", "-f", "b"]).expect_code(2);
+}
+
+#[test]
+fn a_task_that_has_its_turn_later_is_waited_for() {
+    let project = project(&format!(
+        "{GATE}; until_there go; echo at $RALPH_TASK_KEY; {DONE}"
+    ));
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b", "--after", "a"]);
+    let mut run = project.start(&["run"]);
+    eventually("the run is recorded", || {
+        project.json(&["status", "--json"])["run"]["active"] == json!(true)
+    });
+    let follow = Following::start(&project, &["logs", "-f", "b"]);
+    project.write("go", "");
+    let (shown, _, code) = follow.end();
+    assert!(
+        shown.contains("b B · attempt 1") && shown.contains("at b"),
+        "{shown}"
+    );
+    assert!(!shown.contains("at a") && code == 0, "{shown}");
+    run.wait().unwrap();
+}
+
+#[test]
+fn ctrl_c_ends_it_quietly() {
+    let project = three_attempts();
+    let mut run = project.start(&["run"]);
+    eventually("the first attempt is begun", || {
+        project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
+    });
+    for args in [
+        &["logs", "-f", "a"][..],
+        &["logs", "-f"],
+        &["logs", "-f", "--raw", "a"],
+    ] {
+        let mut follow = Following::start(&project, args);
+        follow.wait_for(if args.len() == 2 {
+            "attempt 1"
+        } else {
+            "begin 1"
+        });
+        follow.interrupt();
+        let (_, errors, code) = follow.end();
+        assert_eq!((errors.as_str(), code), ("", 130), "{args:?}");
+    }
+    // The run did not mind.
+    for attempt in 1..=3 {
+        project.write(&format!("go-{attempt}"), "");
+    }
+    assert!(run.wait().unwrap().success());
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it() {
+    let project = three_attempts();
+    let mut run = project.start(&["run"]);
+    eventually("the first attempt is begun", || {
+        project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
+    });
+    let mut follow = Following::start(&project, &["logs", "-f", "a"]);
+    follow.wait_for("begin 1");
+    // Nothing more is written meanwhile, so no write could fail.
+    let Following { mut child, lines } = follow;
+    drop(lines);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    for attempt in 1..=3 {
+        project.write(&format!("go-{attempt}"), "");
+    }
+    assert!(run.wait().unwrap().success());
+}
+
+#[test]
+fn a_run_that_dies_ends_it_too() {
+    let project = three_attempts();
+    let mut run = project.start(&["run"]);
+    eventually("the first attempt is begun", || {
+        project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
+    });
+    let mut of_task = Following::start(&project, &["logs", "-f", "a"]);
+    let of_run = Following::start(&project, &["logs", "-f"]);
+    of_task.wait_for("begin 1");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let started = Instant::now();
+    let (rest, _, code) = of_task.end();
+    assert!(
+        rest.contains("Ralph died during the attempt") && code == 0,
+        "{rest}"
+    );
+    let (story, _, code) = of_run.end();
+    assert!(!story.contains("ended:") && code == 0, "{story}");
+    assert!(started.elapsed() < Duration::from_secs(20));
+}

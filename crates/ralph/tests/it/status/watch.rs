@@ -1,0 +1,187 @@
+//! `ralph status --watch`.
+
+use std::time::{Duration, Instant};
+
+use expectrl::process::unix::WaitStatus;
+use expectrl::session::OsSession;
+use expectrl::{Eof, Expect};
+use serde_json::{Value, json};
+
+use super::{DONE, active, patient, project};
+use crate::support::{Project, eventually};
+
+/// A run whose first task is done and whose second waits for a file.
+fn under_way() -> (Project, std::process::Child) {
+    let mut project = project(&format!(
+        "[ $RALPH_TASK_KEY = a ] || while [ ! -f go ]; do sleep 0.02; done; {DONE}"
+    ));
+    project.set_env("TERM", "xterm-256color");
+    project.add(&["First", "--key", "a"]);
+    project.add(&["Second", "--key", "b"]);
+    let run = project.start(&["run"]);
+    eventually("the second is begun", || {
+        active(&project)[0]["attempts"][0]["key"] == json!("b")
+    });
+    (project, run)
+}
+
+#[test]
+fn in_a_pipe_a_block_is_printed_when_something_changed() {
+    let (project, mut run) = under_way();
+    let watch = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| project.ok(&["status", "--watch", "--interval", "0.1"]));
+        std::thread::sleep(Duration::from_millis(800));
+        project.write("go", "");
+        watch.join().unwrap()
+    });
+    assert!(run.wait().unwrap().success());
+    let blocks: Vec<&str> = watch
+        .stdout
+        .split("█")
+        .filter(|part| part.contains("of 2 done"))
+        .collect();
+    assert!(blocks[0].contains("1 of 2 done"), "{}", watch.stdout);
+    assert!(
+        blocks.last().unwrap().contains("last run"),
+        "{}",
+        watch.stdout
+    );
+    // Eight looks while nothing changed.
+    assert!((2..6).contains(&blocks.len()), "{}", watch.stdout);
+    assert!(!watch.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn as_json_every_change_is_a_line() {
+    let (project, mut run) = under_way();
+    let args = ["status", "--watch", "--json", "--interval", "0.1"];
+    let watch = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| project.ok(&args));
+        std::thread::sleep(Duration::from_millis(500));
+        project.write("go", "");
+        watch.join().unwrap()
+    });
+    assert!(run.wait().unwrap().success());
+    let lines = watch.json_lines();
+    assert_eq!(lines[0]["active"][0]["attempts"][0]["key"], json!("b"));
+    assert_eq!(lines[0]["last_run"], Value::Null);
+    for two in lines.windows(2) {
+        assert_ne!(two[0], two[1]);
+    }
+    assert_eq!(lines.last().unwrap(), &project.json(&["status", "--json"]));
+}
+
+#[test]
+fn where_no_run_is_under_way_it_is_shown_once() {
+    let project = patient();
+    project.write("go", "");
+    let once = project.ok(&["status", "--watch"]).stdout;
+    assert_eq!(once, project.ok(&["status"]).stdout);
+    project.ok(&["run"]);
+    let lines = project.ok(&["status", "--watch", "--json"]).json_lines();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0], project.json(&["status", "--json"]));
+    for wrong in ["0", "-1", "x", "nan"] {
+        let interval = format!("--interval={wrong}");
+        project
+            .ralph(&["status", "--watch", &interval])
+            .expect_code(2);
+    }
+    project.ralph(&["status", "--interval", "1"]).expect_code(2);
+}
+
+#[track_caller]
+fn end(mut session: OsSession) -> (String, WaitStatus) {
+    let rest = session.expect(Eof).unwrap();
+    let rest = String::from_utf8_lossy(rest.as_bytes()).into_owned();
+    (rest, session.get_process().wait().unwrap())
+}
+
+#[track_caller]
+fn expect_exit(status: &WaitStatus, code: i32) {
+    assert!(
+        matches!(status, WaitStatus::Exited(_, c) if *c == code),
+        "{status:?}"
+    );
+}
+
+#[test]
+fn in_a_terminal_it_is_drawn_over_until_the_run_ends() {
+    let (project, mut run) = under_way();
+    let mut session = project.in_terminal(&["status", "--watch", "--interval", "0.2"], 60);
+    session.expect("Second").unwrap();
+    // Drawn from the top, every line to its end, nothing cleared before.
+    session.expect("\u{1b}[H").unwrap();
+    project.write("go", "");
+    let (rest, status) = end(session);
+    assert!(run.wait().unwrap().success());
+    assert!(
+        rest.contains("\u{1b}[K") && !rest.contains("\u{1b}[2J"),
+        "{rest:?}"
+    );
+    let last = rest.rsplit("\u{1b}[J").next().unwrap();
+    assert!(
+        last.contains("2 of 2 done") && last.contains("last run"),
+        "{last:?}"
+    );
+    expect_exit(&status, 0);
+}
+
+#[test]
+fn q_and_ctrl_c_end_it_and_the_run_goes_on() {
+    let (project, mut run) = under_way();
+    for (key, code) in [("q", 0), ("\u{3}", 130)] {
+        let mut session = project.in_terminal(&["status", "--watch"], 60);
+        session.expect("Second").unwrap();
+        let started = Instant::now();
+        session.send(key).unwrap();
+        let (_, status) = end(session);
+        expect_exit(&status, code);
+        assert!(started.elapsed() < Duration::from_secs(5));
+    }
+    // What only looks leaves the terminal as it was.
+    assert_eq!(active(&project)[0]["attempts"][0]["key"], json!("b"));
+    project.write("go", "");
+    assert!(run.wait().unwrap().success());
+}
+
+#[test]
+fn a_small_terminal_gets_what_fits_and_no_colour_where_none_is_wanted() {
+    let (mut project, mut run) = under_way();
+    for n in 0..16 {
+        project.add(&[&format!("Later {n}"), "--after", "b"]);
+    }
+    let failed = "UPDATE tasks SET status = 'failed' WHERE title LIKE 'Later%'";
+    project.database().execute(failed, []).unwrap();
+    project.set_env("NO_COLOR", "1");
+    let mut session = project.in_terminal(&["status", "--watch"], 40);
+    let shown = session.expect("more lines").unwrap();
+    let shown = String::from_utf8_lossy(shown.before()).into_owned();
+    let frame = shown.rsplit("\u{1b}[H").next().unwrap();
+    assert!(frame.lines().count() < 30, "{frame:?}");
+    for line in frame.lines() {
+        let line = line.replace("\u{1b}[K", "");
+        assert!(!line.contains('\u{1b}'), "{line:?}");
+        assert!(line.trim_end().chars().count() <= 40, "{line:?}");
+    }
+    session.send("q").unwrap();
+    let (_, status) = end(session);
+    expect_exit(&status, 0);
+    run.kill().unwrap();
+    run.wait().unwrap();
+}
+
+#[test]
+fn in_a_pipe_ctrl_c_ends_it_too() {
+    let (project, mut run) = under_way();
+    let mut watch = project.start(&["status", "--watch"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = watch.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(sent.unwrap().success());
+    assert_eq!(watch.wait().unwrap().code(), Some(130));
+    project.write("go", "");
+    assert!(run.wait().unwrap().success());
+}
