@@ -10,6 +10,7 @@ mod branch;
 mod call;
 mod commit;
 mod error;
+mod file_state;
 mod index;
 mod left;
 mod paths;

@@ -1,12 +1,9 @@
 //! The state of a work tree at one moment, and what changed between two.
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
-use std::hash::{DefaultHasher, Hasher};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use super::call::Call;
+use super::file_state::FileState;
 use super::paths::{on_disk, shown};
 use super::status::{Record, records};
 use super::{Git, GitError};
@@ -14,10 +11,6 @@ use crate::model::GitRecord;
 
 /// More changed files than this are not listed one by one.
 const MOST_FILES: usize = 1000;
-
-/// Dirty files that are looked into: small ones, and not too many.
-const HASHED_BYTES: u64 = 64 * 1024;
-const HASHED_FILES: usize = 200;
 
 /// What every look at the work tree asks; paths come from the repository's root.
 pub(super) const STATUS: [&str; 7] = [
@@ -36,60 +29,6 @@ pub struct Snapshot {
     head: Option<String>,
     /// By paths of the project.
     pub(super) dirty: BTreeMap<Vec<u8>, FileState>,
-}
-
-/// Enough of a changed file to see that it changed again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileState {
-    /// Git's two status letters; of both records where there are two.
-    letters: Vec<u8>,
-    /// What changed in a submodule; none for what is no submodule.
-    pub(super) submodule: Option<Vec<u8>>,
-    executable: bool,
-    pub(super) content: Content,
-}
-
-/// What is in a file, as far as it was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    /// There is no file.
-    Gone,
-    /// There is one.
-    There {
-        /// Modification time, size and inode.
-        stat: (i64, i64, u64, u64),
-        /// A hash of it, unless the file is large or one of many.
-        hash: Option<u64>,
-    },
-}
-
-impl FileState {
-    /// Whether it was taken out of the index and is still there: no longer to be tracked.
-    pub(super) fn is_dropped(&self) -> bool {
-        self.letters.first() == Some(&b'D') && self.content != Content::Gone
-    }
-
-    /// Whether nothing changed since.
-    pub(super) fn is_same_as(&self, other: &Self) -> bool {
-        self.letters == other.letters
-            && self.submodule == other.submodule
-            && self.executable == other.executable
-            && self.content.is_same_as(&other.content)
-    }
-}
-
-impl Content {
-    /// Whether two files hold the same; writing the same again is no change, where both were looked into.
-    pub(super) fn is_same_as(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Gone, Self::Gone) => true,
-            (Self::There { stat, hash }, Self::There { stat: s, hash: h }) => match (hash, h) {
-                (Some(hash), Some(h)) => hash == h,
-                _ => stat == s,
-            },
-            (Self::Gone, Self::There { .. }) | (Self::There { .. }, Self::Gone) => false,
-        }
-    }
 }
 
 impl Snapshot {
@@ -124,19 +63,17 @@ impl Git {
             let Some(path) = self.own_path(path) else {
                 continue;
             };
-            let full = on_disk(&self.dir, path);
-            let meta = std::fs::symlink_metadata(&full).ok();
             // A path taken out of the index and still there has two records.
             let letters = match snapshot.dirty.get(path) {
-                Some(known) => [known.letters.as_slice(), letters].concat(),
+                Some(known) => [known.letters(), letters].concat(),
                 None => letters.to_owned(),
             };
-            let state = FileState {
+            let state = FileState::look(
+                &on_disk(&self.dir, path),
                 letters,
-                submodule: sub.starts_with(b"S").then(|| sub.to_owned()),
-                executable: meta.as_ref().is_some_and(|meta| meta.mode() & 0o100 != 0),
-                content: content(&full, meta.as_ref(), snapshot.dirty.len()),
-            };
+                sub.starts_with(b"S").then(|| sub.to_owned()),
+                snapshot.dirty.len(),
+            );
             snapshot.dirty.insert(path.to_owned(), state);
         }
         Ok(snapshot)
@@ -202,29 +139,12 @@ fn text(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-/// Looks at a dirty file; into it only if it is small and not one of very many.
-fn content(path: &Path, meta: Option<&Metadata>, dirty_before: usize) -> Content {
-    let Some(meta) = meta else {
-        return Content::Gone;
-    };
-    let small = meta.is_file() && meta.size() <= HASHED_BYTES && dirty_before < HASHED_FILES;
-    let bytes = small.then(|| std::fs::read(path).ok()).flatten();
-    let hash = bytes.map(|bytes| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(&bytes);
-        hasher.finish()
-    });
-    Content::There {
-        stat: (meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()),
-        hash,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::git::file_state::HASHED_FILES;
     use crate::git::testing::Repo;
 
     fn files(record: &GitRecord) -> Vec<&str> {

@@ -1,8 +1,8 @@
 //! Which paths belong into a commit, decided over plain data.
 
+use crate::git::file_state::{Content, FileState};
 use crate::git::paths::{parents, shown};
-use crate::git::snapshot::{Content, FileState, Snapshot};
-use crate::git::{Left, LeftBecause};
+use crate::git::{Left, LeftBecause, Snapshot};
 
 /// What a commit takes and what it leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

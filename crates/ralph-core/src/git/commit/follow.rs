@@ -1,9 +1,9 @@
 //! The repository's index after a commit that was made with another one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use crate::git::index::index_info;
+use crate::git::index::{Entry, Index, index_info};
 use crate::git::paths::RepoPath;
 use crate::git::places::Places;
 use crate::git::trees::{Difference, differences};
@@ -13,46 +13,64 @@ use crate::git::{Git, GitError, Snapshot};
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_millis(50);
 
-/// Brings the repository's index to the new HEAD where a person has staged nothing. What is in the commits, and what went
-/// wrong: they are made, and nothing here takes them back.
-pub(super) fn follow(
-    git: &Git,
-    places: &Places,
-    old: Option<&str>,
-    new: &str,
-    run_start: &Snapshot,
-) -> Result<(Vec<RepoPath>, Option<String>), GitError> {
-    let committed = differences(places, old, Some(new))?;
-    let fault = match update(git, places, old, &committed, run_start) {
-        Ok(()) => None,
-        Err(error) => Some(format!(
-            "the index does not know of the commit yet ({error}); `git reset` brings it up to date"
-        )),
-    };
-    let paths = committed.into_iter().map(|difference| difference.path);
-    Ok((paths.collect(), fault))
+/// A commit that was made.
+pub(super) struct Made<'m> {
+    pub(super) places: &'m Places,
+    /// The index it was made with.
+    pub(super) index: &'m Index<'m>,
+    /// HEAD before.
+    pub(super) old: Option<&'m str>,
+    /// HEAD now.
+    pub(super) new: &'m str,
+    /// What was meant to be in it.
+    pub(super) paths: &'m BTreeSet<RepoPath>,
+    /// What was a person's when the run began.
+    pub(super) run_start: &'m Snapshot,
 }
 
-fn update(
-    git: &Git,
-    places: &Places,
-    old: Option<&str>,
-    committed: &[Difference],
-    run_start: &Snapshot,
-) -> Result<(), GitError> {
-    let staged = staged(places, old)?;
+/// Brings the repository's index to the new HEAD where a person has staged nothing. What is in the commit, and what went
+/// wrong: it is made, and nothing here takes it back.
+pub(super) fn follow(git: &Git, made: &Made<'_>) -> (Vec<RepoPath>, Option<String>) {
+    let fault = |error: GitError| {
+        format!(
+            "the index does not know of the commit yet ({error}); `git reset` brings it up to date"
+        )
+    };
+    match differences(made.places, made.old, Some(made.new)) {
+        Ok(committed) => {
+            let fault = update(git, made, &committed).err().map(fault);
+            let paths = committed.into_iter().map(|difference| difference.path);
+            (paths.collect(), fault)
+        }
+        Err(error) => (made.paths.iter().cloned().collect(), Some(fault(error))),
+    }
+}
+
+fn update(git: &Git, made: &Made<'_>, committed: &[Difference]) -> Result<(), GitError> {
+    let staged = staged(made.places, made.old)?;
     let is_persons = |path: &RepoPath| match path.strip_prefix(git.prefix.as_slice()) {
-        Some(inside) => run_start.dirty.contains_key(inside) || git.own_path(path).is_none(),
+        Some(inside) => made.run_start.dirty.contains_key(inside) || git.own_path(path).is_none(),
         None => true,
     };
-    let free = committed
+    let mut entries: BTreeMap<&RepoPath, Entry> = committed
         .iter()
         .filter(|difference| !(staged.contains(&difference.path) && is_persons(&difference.path)))
-        .map(|difference| (&difference.path, &difference.to));
-    let list = index_info(free);
+        .map(|difference| (&difference.path, difference.to.clone()))
+        .collect();
+    // What the attempt had staged and then taken back: the index is to forget it too.
+    let stale = staged.iter().filter(|path| made.paths.contains(*path));
+    let stale: Vec<&RepoPath> = stale.filter(|path| !entries.contains_key(path)).collect();
+    if !stale.is_empty() {
+        let known = made.index.entries()?;
+        for path in stale {
+            let entry = known.get(path).and_then(|entries| entries.first()).cloned();
+            entries.insert(path, entry.unwrap_or_else(|| Entry::none(made.new)));
+        }
+    }
+    let list = index_info(entries.iter().map(|(path, entry)| (*path, entry)));
     let asked = Instant::now();
     loop {
-        let call = places.call(&["update-index", "-z", "--index-info"]);
+        let call = made.places.call(&["update-index", "-z", "--index-info"]);
         match call.input(list.clone()).run() {
             Ok(_) => break,
             Err(error) if asked.elapsed() >= LOCK_PATIENCE => return Err(error),
@@ -60,7 +78,8 @@ fn update(
         }
     }
     // So that git need not look into the files again; it says no where others are changed.
-    let _ = places.call(&["update-index", "-q", "--refresh"]).output();
+    let refresh = made.places.call(&["update-index", "-q", "--refresh"]);
+    let _ = refresh.output();
     Ok(())
 }
 

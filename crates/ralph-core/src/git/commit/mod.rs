@@ -21,7 +21,7 @@ use crate::agent::{
 };
 use crate::text;
 use choose::choose;
-use follow::follow;
+use follow::{Made, follow};
 
 /// How much of what git and the hooks say is kept, of its beginning and of its end.
 const OUTPUT: usize = 8 * 1024;
@@ -97,10 +97,21 @@ impl Git {
             (None, Err(error)) => return Err(error),
             (None, Ok(())) => return Ok(nothing),
             (Some(hash), Ok(())) => (hash, Vec::new()),
-            // What failed came after the commit: a hook of its own.
-            (Some(hash), Err(error)) => (hash, vec![error.to_string()]),
+            // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.
+            (Some(hash), Err(error)) => match is_same_tree(&places, &index, Some(&hash))? {
+                true => (hash, vec![error.to_string()]),
+                false => return Err(error),
+            },
         };
-        let (committed, fault) = follow(self, &places, head, &hash, order.run_start)?;
+        let made = Made {
+            places: &places,
+            index: &index,
+            old: head,
+            new: &hash,
+            paths: &paths,
+            run_start: order.run_start,
+        };
+        let (committed, fault) = follow(self, &made);
         warnings.extend(fault);
         let names = |committed: &mut dyn Iterator<Item = &RepoPath>| -> Vec<String> {
             committed.map(|path| self.display(path)).collect()
@@ -168,6 +179,8 @@ impl Git {
                 "gc.auto=0",
                 "-c",
                 "maintenance.auto=false",
+                "-c",
+                "core.fsmonitor=false",
                 "commit",
                 "--quiet",
                 "--cleanup=whitespace",

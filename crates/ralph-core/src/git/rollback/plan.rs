@@ -108,8 +108,8 @@ impl Git {
         let mut paths: BTreeSet<&RepoPath> = kept.held.keys().collect();
         paths.extend(now.dirty.keys());
         paths.extend(committed);
-        // Where a file or a link had taken a directory's place, git may see what was in it as unchanged.
-        for path in kept.held.keys() {
+        // Where a link took a directory's place and leads to itself, git sees what was in there as unchanged.
+        for path in kept.held.keys().chain(now.dirty.keys()) {
             let dir = [path.as_slice(), b"/"].concat();
             let from = entries.range(dir.clone()..).map(|(path, _)| path);
             paths.extend(from.take_while(|path| path.starts_with(&dir)));

@@ -221,12 +221,24 @@ fn make_room(top: &Path, path: &[u8]) -> io::Result<()> {
     }
     let full = on_disk(top, path);
     match kind(top, path) {
-        Kind::Directory | Kind::Repository if fs::remove_dir(&full).is_err() => in_the_way(path),
+        Kind::Directory | Kind::Repository if remove_empty(&full).is_err() => in_the_way(path),
         _ => match full.parent() {
             Some(parent) => fs::create_dir_all(parent),
             None => Ok(()),
         },
     }
+}
+
+/// Removes a directory with nothing but directories in it: a file was in its place, so the attempt made them all.
+fn remove_empty(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => remove_empty(&entry.path())?,
+            false => return Err(io::ErrorKind::DirectoryNotEmpty.into()),
+        }
+    }
+    fs::remove_dir(dir)
 }
 
 fn link(top: &Path, path: &[u8], target: &[u8]) -> io::Result<()> {
@@ -284,13 +296,14 @@ mod tests {
     fn room_is_not_made_by_removing_things() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path();
-        fs::create_dir_all(top.join("full/inner")).unwrap();
-        fs::create_dir(top.join("empty")).unwrap();
+        fs::create_dir_all(top.join("full")).unwrap();
+        fs::write(top.join("full/inner"), "x").unwrap();
+        fs::create_dir_all(top.join("empty/inner")).unwrap();
         fs::write(top.join("file"), "x").unwrap();
         assert!(make_room(top, b"full").is_err());
         assert!(make_room(top, b"file/below").is_err());
         assert!(make_room(top, b"empty").is_ok());
         assert!(make_room(top, b"new/dir/f").is_ok());
-        assert!(top.join("new/dir").is_dir() && top.join("full/inner").is_dir());
+        assert!(top.join("new/dir").is_dir() && top.join("full/inner").exists());
     }
 }

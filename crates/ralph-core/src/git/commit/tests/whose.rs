@@ -199,3 +199,18 @@ fn what_the_agent_stops_tracking_leaves_the_repository_and_not_the_disk() {
     assert_eq!(repo.read("local.cfg"), "x\n");
     assert_eq!(repo.status(), ["?? b.txt"]);
 }
+
+#[test]
+fn what_the_agent_staged_and_took_back_is_not_staged_any_longer() {
+    let repo = Repo::with_first_commit();
+    let outcome = after(&repo.open(), || {
+        repo.write("old name.txt", "x\n");
+        repo.write("a.txt", "tried\n");
+        repo.git(&["add", "."]);
+        std::fs::rename(repo.path("old name.txt"), repo.path("name.txt")).unwrap();
+        repo.write("a.txt", "one\n");
+    })
+    .unwrap();
+    assert_eq!(outcome.files, ["name.txt"]);
+    assert!(repo.status().is_empty(), "{:?}", repo.status());
+}
