@@ -51,6 +51,10 @@ impl Run<'_, '_> {
             self.engine.store.release(&claimed.task.id, &token)?;
             return Ok(Step::Stop(stop));
         }
+        if self.engine.interrupt.first().is_some() {
+            self.engine.store.release(&claimed.task.id, &token)?;
+            return Ok(Step::Continue);
+        }
         let tree_before = self.look_at_tree()?;
         self.remember_look(&claimed.task.id, tree_before.as_ref());
         let kept_name = format!("{}-{number:03}", claimed.task.id);

@@ -235,8 +235,9 @@ impl StreamParser for OpencodeStream {
         self.concluded.then(|| self.final_text())
     }
 
+    /// Of a session that goes on; what has ended need not be stopped.
     fn cost_so_far(&self) -> Option<f64> {
-        Some(self.cost_usd).filter(|cost| *cost > 0.0 && cost.is_finite())
+        Some(self.cost_usd).filter(|cost| !self.concluded && *cost > 0.0 && cost.is_finite())
     }
 
     fn finish(mut self: Box<Self>, exit: Exit) -> AgentReport {

@@ -376,3 +376,17 @@ fn what_is_kept_is_bounded() {
     assert_eq!((report.actions.len(), report.denials.len()), (36, 32));
     assert!(report.actions[35].starts_with("tool39 x x") && report.actions[35].len() < 400);
 }
+
+#[test]
+fn what_a_session_cost_so_far_is_told_while_it_goes_on() {
+    let mut stream = OpencodeStream::new();
+    assert_eq!(stream.cost_so_far(), None);
+    for line in [began("m"), ended("tool-calls")] {
+        stream.line(line.as_bytes(), true);
+    }
+    assert_eq!(stream.cost_so_far(), Some(0.25));
+    for line in [began("n"), ended("stop")] {
+        stream.line(line.as_bytes(), true);
+    }
+    assert_eq!(stream.cost_so_far(), None);
+}
