@@ -1,6 +1,6 @@
 //! Logs at the end of a run: those that are too old or too many go.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::run::{EngineError, Run};
 use crate::event::EventKind;
@@ -9,10 +9,12 @@ use crate::model::{RunId, Timestamp};
 use crate::project::Project;
 use crate::store::{LogStore, RunStore, StoreError};
 
-/// How long the end of a run may take because of it; what is left over goes at the end of the next.
+/// How long looking and deleting may take at the end of a run; what is left over goes at the end of the next.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The same where somebody waits for the run to end.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(200);
+/// Some are deleted however long it took to look, or there would never be fewer.
+const AT_LEAST: Duration = Duration::from_millis(100);
 
 /// Whether somebody waits for a run to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +63,15 @@ fn prune_now<S: LogStore + RunStore + ?Sized>(
         path: dir.display().to_string(),
         source,
     };
+    let started = Instant::now();
     let files = match protected_logs(store, Some(own)) {
         Ok(protected) => plan(&dir, &protected, limits, now).map_err(broken),
         Err(error) => Err(error.into()),
     };
     match files {
         Ok(files) => {
-            let (done, failed) = prune(&dir, &files, patience);
+            let left = patience.saturating_sub(started.elapsed()).max(AT_LEAST);
+            let (done, failed) = prune(&dir, &files, left);
             (done, failed.map(broken))
         }
         Err(error) => (Pruned::default(), Some(error)),

@@ -93,8 +93,8 @@ fn what_claude_code_said_is_there_in_full_with_every_tool() {
     for told in [
         "· started claude-sonnet-5-5\n● First.\n  word word",
         "\n  last line of it\n",
-        // The event has a time of its own, long before the attempt.
-        "+0s     → Bash cargo test\n+0s     → Write src/a.rs\n● All parsed.\n  <task-done>a</task-done>\n\n✓ done after ",
+        // A time long before the attempt is not one of it.
+        "\n→ Bash cargo test\n→ Write src/a.rs\n● All parsed.\n  <task-done>a</task-done>\n\n✓ done after ",
         ", $0.25, 10 tokens in, 5 out\n",
     ] {
         assert!(text.contains(told), "{told:?} in\n{text}");

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ralph_core::agent::{LogReader, StreamParser};
-use ralph_core::model::Task;
+use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser};
+use ralph_core::model::{Task, Timestamp};
 use ralph_core::text::clean_bytes;
 use serde_json::json;
 
@@ -78,16 +78,13 @@ fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
 /// A log that is being shown.
 pub struct Shown {
     body: Body,
-    errors: std::path::PathBuf,
+    errors: PathBuf,
 }
 
 enum Body {
     Raw(File, Vec<u8>),
     Read(LogReader, Page),
 }
-
-/// When something came that has just come.
-pub type Arrival = Option<ralph_core::model::Timestamp>;
 
 impl Shown {
     /// Opens the log and shows what stands above it.
@@ -121,8 +118,8 @@ impl Shown {
         })
     }
 
-    /// Shows what is there next; whether anything was.
-    pub fn more(&mut self, arrived: Arrival) -> Result<bool, CommandError> {
+    /// Shows what is there next; whether anything was. `arrived` is now, where it has just come.
+    pub fn more(&mut self, arrived: Option<Timestamp>) -> Result<bool, CommandError> {
         let read = match &mut self.body {
             Body::Raw(file, buffer) => file.read(buffer).map(|n| {
                 output::bytes(buffer.get(..n).unwrap_or_default());
@@ -160,9 +157,7 @@ fn parser(target: &Target, settings: &Settings) -> Box<dyn StreamParser> {
             output::note(format_args!(
                 "the agent `{name}` is not in the settings any more: its log is shown as text"
             ));
-            ralph_core::agent::AgentKind::Command
-                .build(ralph_core::agent::Setup::default())
-                .parser()
+            AgentKind::Command.build(Setup::default()).parser()
         }
     }
 }

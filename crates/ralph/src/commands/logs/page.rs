@@ -191,6 +191,10 @@ impl Page {
         let (Some(at), Some(start)) = (at, self.started_at) else {
             return String::new();
         };
+        // Another clock, or an old stream: no time is better than a wrong one.
+        if at < start {
+            return String::new();
+        }
         let since = Duration::from_secs(at.since(start).as_secs());
         let since = match since.as_secs() {
             seconds @ 0..60 => format!("+{seconds}s"),
