@@ -39,7 +39,7 @@ pub use lines::LineSplitter;
 pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use opencode::Opencode;
 pub use price::{Price, Prices, output_prices};
-pub use process::{Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
+pub use process::{EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
 pub use reader::{LogReader, OnTold};
 pub use report::{
     Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,
@@ -61,6 +61,10 @@ pub trait Agent: Send + Sync {
     /// Its name in the settings.
     fn name(&self) -> &str {
         &self.setup().name
+    }
+    /// The signal that asks it to end.
+    fn first_signal(&self) -> EndSignal {
+        EndSignal::Terminate
     }
     /// What is known of its kind before it is started.
     fn facts(&self) -> Option<&'static Facts> {

@@ -76,10 +76,23 @@ pub trait Watch {
     fn concluded(&self) -> bool {
         false
     }
+    /// The signal that asks the process to end.
+    fn first_signal(&self) -> EndSignal {
+        EndSignal::Terminate
+    }
     /// Whether the process has spent more money than it may.
     fn is_over_budget(&self) -> bool {
         false
     }
+}
+
+/// A signal that asks a process to end in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndSignal {
+    /// TERM.
+    Terminate,
+    /// INT: some programs say more at their end when they are asked that way.
+    Interrupt,
 }
 
 /// The program could not be started.
@@ -220,9 +233,13 @@ fn supervise(
         let Some(at) = ended else {
             let lingers = watch.concluded() && last_output.elapsed() >= CONCLUDED_LINGER;
             phase = match phase {
-                Phase::Running if lingers => terminate(group, Stop::Exited),
-                Phase::Running if watch.is_over_budget() => terminate(group, Stop::Budget),
-                phase => advance(phase, group, limits, interrupt, started, last_output),
+                Phase::Running if lingers => terminate(group, watch, Stop::Exited),
+                Phase::Running if watch.is_over_budget() => terminate(group, watch, Stop::Budget),
+                Phase::Running => match due(limits, interrupt, started, last_output) {
+                    Some(why) => terminate(group, watch, why),
+                    None => Phase::Running,
+                },
+                phase => advance(phase, group, limits, interrupt),
             };
             continue;
         };
@@ -246,32 +263,32 @@ fn supervise(
     (stop, left_overs)
 }
 
-/// TERM when a limit is reached, KILL after the grace, KILL at once when asked twice.
-fn advance(
-    phase: Phase,
-    group: Pid,
+/// Why a process has to end now.
+fn due(
     limits: &ProcessLimits,
     interrupt: &Interrupt,
     started: Instant,
     last_output: Instant,
-) -> Phase {
-    use rustix::process::Signal;
+) -> Option<Stop> {
+    if interrupt.first().is_some() {
+        Some(Stop::Interrupted)
+    } else if started.elapsed() >= limits.wall {
+        Some(Stop::WallTimeout)
+    } else if limits
+        .idle
+        .is_some_and(|idle| last_output.elapsed() >= idle)
+    {
+        Some(Stop::IdleTimeout)
+    } else {
+        None
+    }
+}
+
+/// KILL after the grace, and at once when asked twice.
+fn advance(phase: Phase, group: Pid, limits: &ProcessLimits, interrupt: &Interrupt) -> Phase {
     match phase {
-        Phase::Running => {
-            let idle_for = last_output.elapsed();
-            let why = if interrupt.first().is_some() {
-                Stop::Interrupted
-            } else if started.elapsed() >= limits.wall {
-                Stop::WallTimeout
-            } else if limits.idle.is_some_and(|idle| idle_for >= idle) {
-                Stop::IdleTimeout
-            } else {
-                return Phase::Running;
-            };
-            terminate(group, why)
-        }
         Phase::Terminated { at, why } if at.elapsed() >= limits.grace || interrupt.at_once() => {
-            let _ = kill_process_group(group, Signal::KILL);
+            let _ = kill_process_group(group, rustix::process::Signal::KILL);
             Phase::Killed { why }
         }
         other => other,
@@ -296,8 +313,12 @@ fn soon(interrupt: &Interrupt) -> bool {
     true
 }
 
-fn terminate(group: Pid, why: Stop) -> Phase {
-    let _ = kill_process_group(group, rustix::process::Signal::TERM);
+fn terminate(group: Pid, watch: &dyn Watch, why: Stop) -> Phase {
+    let signal = match watch.first_signal() {
+        EndSignal::Terminate => rustix::process::Signal::TERM,
+        EndSignal::Interrupt => rustix::process::Signal::INT,
+    };
+    let _ = kill_process_group(group, signal);
     Phase::Terminated {
         at: Instant::now(),
         why,

@@ -29,6 +29,13 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// The model to name to the program: none where it chooses by its own settings, because the agent's own name stands for
+    /// one.
+    pub(super) fn named<'m>(&self, model: &'m str) -> Option<&'m str> {
+        let is_the_agent = self.models.is_empty() && model == self.name;
+        (!model.is_empty() && !is_the_agent).then_some(model)
+    }
+
     /// The process of one session: the settings' program with what Ralph adds. Variables that the settings state win over
     /// `env`, and those of the attempt over both.
     pub(super) fn launch(

@@ -66,10 +66,11 @@ impl Run<'_, '_> {
         if self.engine.interrupt.first().is_some() && signals.completion == Completion::Absent {
             session.stop = Stop::Interrupted;
         }
+        let before_attempt = tree_before.clone();
         let mut git = self.look_at_changes(tree_before)?;
         let mut gate = self.judge(&claimed, &session, &signals, &git)?;
         if verdict(&evidence(&session, &signals, &gate)).outcome == Outcome::Done {
-            match self.commit_work(&claimed)? {
+            match self.commit_work(&claimed, before_attempt.as_ref())? {
                 Committed::Nothing => {}
                 Committed::As(commit) => git.commit_after = Some(commit),
                 Committed::Failed(judged) => gate = judged,
@@ -125,6 +126,7 @@ impl Run<'_, '_> {
         let cost = self.cost(&finding);
         let metrics = self.store_finding(&claimed, &token, finding)?;
         self.warn_of_unknown_cost(cost)?;
+        self.warn_of_task_budget(&claimed.task)?;
         self.sync_after(failed, learnt)?;
         let hand = Hand::Agent(Some(claimed.task.id.clone()));
         self.sync_plan_files(Some(&claimed.task.id), hand, &log)?;
@@ -202,6 +204,8 @@ impl Run<'_, '_> {
         event: RunEvent,
     ) -> Result<(UnfinishedAttempt, AttemptLog), EngineError> {
         let number = claimed.tries.recorded + 1;
+        // What was told since it was made stands before it.
+        let event = self.event(event.kind);
         // Before the attempt begins: one that cannot be logged is not made.
         let log = self.open_log(log_name)?;
         let start = AttemptStart {
@@ -278,7 +282,10 @@ impl Run<'_, '_> {
                 ..
             }
         );
-        if minded && budget_usd.is_some() && session.stop == Stop::Exited {
+        // A cap of the settings' own, far below what is left, is a limit of one session.
+        let spent = session.report.cost_usd;
+        let ours = budget_usd.is_some_and(|budget| spent.is_none_or(|spent| spent >= 0.9 * budget));
+        if minded && ours && session.stop == Stop::Exited {
             session.stop = Stop::Budget;
         }
         Ok(session)

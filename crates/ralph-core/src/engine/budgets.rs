@@ -5,7 +5,7 @@ use super::run::{EngineError, Run, StopRun};
 use crate::decide::{Meter, Spent, meters, rest_usd, task_meters};
 use crate::event::EventKind;
 use crate::exit::RunExit;
-use crate::model::TaskId;
+use crate::model::{Task, TaskId};
 
 impl Run<'_, '_> {
     /// Stops the run where a budget is used up; warns once where it nearly is.
@@ -31,8 +31,9 @@ impl Run<'_, '_> {
     fn meters(&self) -> Result<Vec<Meter>, EngineError> {
         let budgets = &self.engine.settings.budgets;
         let now = self.engine.clock.now();
+        let steady = self.engine.clock.steady();
         let mut spent = Spent {
-            run_time: now.since(self.started_at),
+            run_time: steady.saturating_sub(self.started_steady),
             ..Spent::default()
         };
         if budgets.run_usd.is_some() {
@@ -63,6 +64,20 @@ impl Run<'_, '_> {
                 meter.told_reached()
             )
         }))
+    }
+
+    /// Warns once where a task's budget is nearly used up.
+    pub(super) fn warn_of_task_budget(&mut self, task: &Task) -> Result<(), EngineError> {
+        for meter in self.task_meters(&task.id)? {
+            let key = (task.id.clone(), meter.budget);
+            if !meter.is_near() || meter.is_reached() || self.warned_of_task.contains(&key) {
+                continue;
+            }
+            self.warned_of_task.push(key);
+            let message = format!("{}: {}", task.name(), meter.told_near());
+            self.tell(EventKind::BudgetNear { meter, message })?;
+        }
+        Ok(())
     }
 
     /// An attempt ended because its budget was used up: the loop finds out which one, unless a cent is missing.

@@ -188,6 +188,10 @@ impl Run<'_, '_> {
             events: vec![event.clone()],
         };
         self.engine.store.capture(&capture, self.engine.random)?;
+        if let TaskNext::Blocked { .. } = capture.next {
+            // What comes before it is tried again is the work of others.
+            self.first_looks.remove(&claimed.task.id);
+        }
         self.tell_of_changes(&claimed.task, capture.changes.len())?;
         // A parent's own gate is no attempt of an agent: it uses up no limit.
         if verdict.counted && !capture.own_work {
@@ -208,7 +212,11 @@ impl Run<'_, '_> {
     pub(super) fn cost(&self, finding: &Finding) -> Option<f64> {
         let agent = finding.agent.as_ref()?;
         let model = finding.start.model.as_ref();
-        agent.cost_by(model.and_then(|model| self.agent().prices().get(model)))
+        let prices = self.agent().prices();
+        let named = model.and_then(|model| prices.get(model));
+        // The settings may name what the program makes of an alias.
+        let real = agent.model.as_ref().and_then(|model| prices.get(model));
+        agent.cost_by(named.or(real))
     }
 
     /// What the attempt teaches about its model and its task; nothing, where it does not count.

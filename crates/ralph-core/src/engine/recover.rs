@@ -183,9 +183,9 @@ impl Recovery<'_> {
 
     /// What a lost try cost, as far as its log tells.
     fn cost(&self, claim: &Claim, said: &AgentReport) -> Option<f64> {
-        let model = claim.attempt.model.as_deref()?;
         let prices = self.agent_of(claim)?.prices();
-        said.cost_by(prices.get(model))
+        let known = |model: Option<&String>| model.and_then(|model| prices.get(model));
+        said.cost_by(known(claim.attempt.model.as_ref()).or(known(said.model.as_ref())))
     }
 
     fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {

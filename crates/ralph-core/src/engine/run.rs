@@ -9,7 +9,7 @@ use super::agents_md::Moment;
 use super::breaker::Attendant;
 use super::log_upkeep::Haste;
 use super::next::Step;
-use super::team::Team;
+use super::team::{Chosen, Team};
 use super::{PromptError, RunSettings, Templates};
 use crate::agent::{Agent, Guard, Interrupt};
 use crate::clock::Clock;
@@ -138,6 +138,8 @@ pub(super) struct Run<'e, 'a> {
     /// The tree before the first attempt on each task that is not done.
     pub first_looks: HashMap<TaskId, Snapshot>,
     pub started_at: Timestamp,
+    /// The same by the clock that nobody can set.
+    pub started_steady: Duration,
     /// How it began; the hook before a run reads it.
     pub started: Option<RunEvent>,
     /// Counted attempts so far.
@@ -146,6 +148,7 @@ pub(super) struct Run<'e, 'a> {
     pub team: Team<'a>,
     /// Budgets whose near end was told.
     pub warned: Vec<Budget>,
+    pub warned_of_task: Vec<(TaskId, Budget)>,
     pub unknown_cost_told: bool,
     pub last_heartbeat: Timestamp,
     pub interrupt_told: bool,
@@ -218,6 +221,7 @@ impl<'e, 'a> Run<'e, 'a> {
         let git = Git::discover(engine.work_tree).map(|git| git.without(own));
         let templates = Templates::load(engine.project)?;
         let team = Team::new(engine.agent, engine.fallback);
+        let started_steady = engine.clock.steady();
         let mut run = Self {
             engine,
             id,
@@ -227,10 +231,12 @@ impl<'e, 'a> Run<'e, 'a> {
             run_start: None,
             first_looks: HashMap::new(),
             started_at: now,
+            started_steady,
             started: None,
             attempts: 0,
             team,
             warned: Vec::new(),
+            warned_of_task: Vec::new(),
             unknown_cost_told: false,
             last_heartbeat: now,
             interrupt_told: false,
@@ -309,8 +315,10 @@ impl<'e, 'a> Run<'e, 'a> {
             if let Some(stop) = self.mind_breaker(None)? {
                 return Ok(stop);
             }
-            if let Some(stop) = self.choose_agent()? {
-                return Ok(stop);
+            match self.choose_agent()? {
+                Chosen::Works => {}
+                Chosen::Waited => continue,
+                Chosen::Nobody(stop) => return Ok(stop),
             }
             let Some((claimed, token)) = self.claim(Purpose::Attempt)? else {
                 match self.wait_for_others()? {
@@ -415,7 +423,7 @@ impl<'e, 'a> Run<'e, 'a> {
     }
 
     /// Whether nothing in scope is left to do. For the whole plan the kept counts say so.
-    fn is_finished(&self) -> Result<bool, EngineError> {
+    pub(super) fn is_finished(&self) -> Result<bool, EngineError> {
         if self.engine.settings.scope == Scope::All {
             let tasks = self.engine.store.counts()?;
             return Ok(tasks.finished() == tasks.total);
@@ -451,7 +459,7 @@ impl<'e, 'a> Run<'e, 'a> {
         })?;
         let now = self.engine.clock.now();
         let rates = self.engine.store.run_rates(&self.id)?;
-        let event = self.event(EventKind::RunFinished {
+        let kind = EventKind::RunFinished {
             exit_code: i32::from(stop.exit.code()),
             outcome: stop.exit.word().to_owned(),
             reason: stop.reason.clone(),
@@ -462,7 +470,11 @@ impl<'e, 'a> Run<'e, 'a> {
             cost_usd: rates.cost_usd,
             duration_ms: millis(now.since(self.started_at)),
             tasks: self.engine.store.counts()?,
-        });
+        };
+        // While the run is still on record as one that is at work.
+        let event = self.event(kind.clone());
+        self.hook_after(HookPoint::AfterRun, &event)?;
+        let event = self.event(kind);
         let end = RunEnd {
             id: self.id.clone(),
             ended_at: now,
@@ -472,7 +484,6 @@ impl<'e, 'a> Run<'e, 'a> {
         self.engine.store.end_run(&end, &event)?;
         self.write_state_as(&stop.reason, None)?;
         self.engine.observer.event(&event);
-        self.hook_after(HookPoint::AfterRun, &event)?;
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }

@@ -6,7 +6,7 @@ use rustix::process::Pid;
 
 use super::run::{EngineError, Run};
 use crate::agent::{
-    self, Activity, AgentReport, AttemptLog, Ending, Exit, Fault, Launch, LineSplitter,
+    self, Activity, AgentReport, AttemptLog, EndSignal, Ending, Exit, Fault, Launch, LineSplitter,
     ProcessLimits, Stop, Stream, StreamParser, Watch,
 };
 use crate::event::EventKind;
@@ -190,6 +190,10 @@ impl Watch for Live<'_, '_, '_, '_> {
 
     fn concluded(&self) -> bool {
         self.concluded
+    }
+
+    fn first_signal(&self) -> EndSignal {
+        self.run.agent().first_signal()
     }
 
     fn is_over_budget(&self) -> bool {

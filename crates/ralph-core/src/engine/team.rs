@@ -6,8 +6,7 @@ use crate::agent::Agent;
 use crate::decide::{Out, Standing, Turn, whose_turn};
 use crate::event::{EventKind, WaitingFor};
 use crate::exit::RunExit;
-use crate::model::{ErrorType, Timestamp};
-use crate::store::AgentLimit;
+use crate::model::Timestamp;
 
 /// An agent and how it fares in this run.
 pub(super) struct Member<'a> {
@@ -20,6 +19,23 @@ pub(super) struct Member<'a> {
     pub limited_since: Option<Timestamp>,
     /// It does not work, and why.
     pub out: Option<OutOfOrder>,
+}
+
+impl Member<'_> {
+    fn is_out_for_good(&self) -> bool {
+        let out = self.out.as_ref();
+        out.is_some_and(|out| out.how == Out::ForGood)
+    }
+}
+
+/// What came of the question whose turn it is.
+pub(super) enum Chosen {
+    /// Somebody can work now.
+    Works,
+    /// There was a wait; much may have changed.
+    Waited,
+    /// Nobody can, and the run ends.
+    Nobody(StopRun),
 }
 
 /// Why an agent does not work.
@@ -70,7 +86,7 @@ impl<'a> Team<'a> {
         let others = self.members.iter().enumerate();
         others
             .filter(|(place, _)| *place != self.at)
-            .any(|(_, member)| member.out.is_none())
+            .any(|(_, member)| !member.is_out_for_good())
     }
 }
 
@@ -81,20 +97,25 @@ impl<'a> Run<'_, 'a> {
     }
 
     /// Whose turn it is; what nobody can work around is waited out before anything is claimed.
-    pub(super) fn choose_agent(&mut self) -> Result<Option<StopRun>, EngineError> {
-        loop {
-            let now = self.engine.clock.now();
-            match whose_turn(&self.standings(now)?, now) {
-                Turn::Works(member) => {
-                    self.change_to(member)?;
-                    return Ok(None);
-                }
-                Turn::Nobody => return Ok(Some(self.nobody_left())),
-                Turn::Waits { member, until } => {
-                    if let Some(stop) = self.wait_for(member, until)? {
-                        return Ok(Some(stop));
-                    }
-                }
+    pub(super) fn choose_agent(&mut self) -> Result<Chosen, EngineError> {
+        let now = self.engine.clock.now();
+        match whose_turn(&self.standings(now)?, now) {
+            Turn::Works(member) => {
+                // Its time has passed.
+                self.team.members[member].out = None;
+                self.change_to(member)?;
+                Ok(Chosen::Works)
+            }
+            Turn::Nobody => Ok(Chosen::Nobody(self.nobody_left())),
+            Turn::Waits { member, until } => {
+                // Nobody waits hours for an agent that has nothing to do.
+                let scope = &self.engine.settings.scope;
+                let stop = if self.engine.store.ready(scope, 1)?.is_empty() {
+                    self.wait_for_others()?
+                } else {
+                    self.wait_for(member, until)?
+                };
+                Ok(stop.map_or(Chosen::Waited, Chosen::Nobody))
             }
         }
     }
@@ -127,51 +148,53 @@ impl<'a> Run<'_, 'a> {
         member: usize,
         until: Timestamp,
     ) -> Result<Option<StopRun>, EngineError> {
+        let name = self.team.members[member].agent.name().to_owned();
+        let limit = self.engine.store.agent_limit(&name)?;
         let now = self.engine.clock.now();
-        let settings = self.engine.settings;
-        let waiting = &self.team.members[member];
-        let name = waiting.agent.name().to_owned();
-        if let Some(out) = waiting.out.as_ref() {
+        let limited = limit.is_some_and(|limit| limit.ends(now) > now);
+        let out = self.team.members[member].out.as_ref();
+        if let Some(out) = out.filter(|_| !limited) {
             let reason = format!("the service of {name} ({})", out.why);
-            let stop = self.wait_until(until, WaitingFor::Service, reason)?;
-            self.team.members[member].out = None;
-            return Ok(stop);
+            return self.wait_until(until, WaitingFor::Service, reason);
         }
-        let since = waiting.limited_since.unwrap_or(now);
-        let too_long = match settings.max_wait {
-            None => Some("--no-wait".to_owned()),
-            Some(most) if until.since(since) > most => Some(format!(
-                "[run] max_wait allows {} min",
-                most.as_secs().div_ceil(60)
-            )),
-            Some(_) => None,
-        };
-        if let Some(why) = too_long {
-            let reason = format!("the usage limit of {name} lasts until {until} ({why})");
-            let mut stop = StopRun::new(RunExit::Limit, reason);
-            stop.hint = Some(format!("`ralph run` again after {until}"));
+        if let Some(stop) = self.too_long(member, until) {
             return Ok(Some(stop));
         }
         let reason = format!("the usage limit of {name}");
         let stop = self.wait_until(until, WaitingFor::Limit, reason)?;
-        if stop.is_none() {
-            self.forget_limit(&name)?;
+        if let (None, Some(limit)) = (&stop, limit) {
+            let now = self.engine.clock.now();
+            self.engine.store.end_agent_limit(&name, &limit, now)?;
         }
         Ok(stop)
     }
 
-    /// A limit that was waited out is over, whatever the clock showed meanwhile.
-    fn forget_limit(&mut self, agent: &str) -> Result<(), EngineError> {
+    /// Why a limit is not waited for, if it is not.
+    pub(super) fn too_long(&self, member: usize, until: Timestamp) -> Option<StopRun> {
         let now = self.engine.clock.now();
-        let over = AgentLimit {
-            until: now,
-            met_at: Some(now),
+        let waiting = &self.team.members[member];
+        let since = waiting.limited_since.unwrap_or(now);
+        let why = match self.engine.settings.max_wait {
+            None => "--no-wait".to_owned(),
+            Some(most) if until.since(since) > most => {
+                let minutes = most.as_secs().div_ceil(60);
+                format!("[run] max_wait allows {minutes} min")
+            }
+            Some(_) => return None,
         };
-        let reason = ErrorType::RateLimit;
-        Ok(self
-            .engine
-            .store
-            .set_agent_limit(agent, &over, reason.as_str())?)
+        let name = waiting.agent.name();
+        let reason = format!("the usage limit of {name} lasts until {until} ({why})");
+        let mut stop = StopRun::new(RunExit::Limit, reason);
+        stop.hint = Some(format!("`ralph run` again after {until}"));
+        Some(stop)
+    }
+
+    /// The end of the run where the limit that was just met is not waited for and nobody else can go on.
+    pub(super) fn stop_at_limit(&self, until: Timestamp) -> Option<StopRun> {
+        if self.team.has_others() {
+            return None;
+        }
+        self.too_long(self.team.at, until)
     }
 
     fn nobody_left(&self) -> StopRun {

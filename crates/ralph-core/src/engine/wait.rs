@@ -9,12 +9,14 @@ use crate::decide::{Out, backoff};
 use crate::event::{EventKind, WaitingFor};
 use crate::exit::RunExit;
 use crate::model::{ErrorType, Timestamp};
-use crate::store::{AgentLimit, BreakerState};
+use crate::store::{AgentLimit, BreakerState, Scope};
 
 /// How long a wait goes on without looking for signals.
 const NAP: Duration = Duration::from_millis(100);
 /// No service limits for longer than a week and a day; a time beyond that is a mistake.
 const LONGEST_LIMIT: Duration = Duration::from_secs(8 * 24 * 3600);
+/// How often a wait looks at what is stored.
+const LOOK_AT_STORE: Duration = Duration::from_secs(1);
 /// How often work of other runs is looked at.
 const LOOK_AT_OTHERS: Duration = Duration::from_millis(300);
 
@@ -87,7 +89,7 @@ impl Run<'_, '_> {
         self.engine
             .store
             .set_agent_limit(agent, &limit, ErrorType::RateLimit.as_str())?;
-        Ok(Step::Continue)
+        Ok(self.stop_at_limit(until).map_or(Step::Continue, Step::Stop))
     }
 
     /// After a fault of the service: back off, but not for ever.
@@ -133,6 +135,7 @@ impl Run<'_, '_> {
         self.tree = None;
         let began = self.engine.clock.steady();
         let planned = until.since(self.engine.clock.now());
+        let mut looked = Duration::ZERO;
         loop {
             let waited = self.engine.clock.steady().saturating_sub(began);
             let left = until.since(self.engine.clock.now());
@@ -141,8 +144,16 @@ impl Run<'_, '_> {
                 self.show(EventKind::WaitOver);
                 return Ok(None);
             }
-            if let Some(stop) = self.must_stop()? {
-                return Ok(Some(stop));
+            // Signals at once, what is stored now and then: a wait may take hours.
+            if self.engine.interrupt.first().is_some() || waited >= looked {
+                looked = waited + LOOK_AT_STORE;
+                if let Some(stop) = self.must_stop()? {
+                    return Ok(Some(stop));
+                }
+                let whole = self.engine.settings.scope == Scope::All;
+                if whole && waiting_for == WaitingFor::Limit && self.is_finished()? {
+                    return Ok(Some(StopRun::new(RunExit::Finished, "every task is done")));
+                }
             }
             self.engine.clock.sleep(NAP.min(left));
         }

@@ -88,6 +88,13 @@ impl Run<'_, '_> {
             Err(error) => return Ok(Some(cannot(&error))),
         }
         if let Some(branch) = settings.branch.clone() {
+            let there = git.branch().as_deref() == Some(branch.as_str());
+            if let Some(other) = self.other_run()?.filter(|_| !there) {
+                let reason = format!("run {other} works in this tree, which is not on {branch}");
+                let mut stop = StopRun::new(RunExit::Error, reason);
+                stop.hint = Some("wait for it, or `ralph stop` it".into());
+                return Ok(Some(stop));
+            }
             match git.work_on(&branch) {
                 Ok(BranchOutcome::Already) => {}
                 Ok(BranchOutcome::Switched | BranchOutcome::Made) => {
@@ -125,17 +132,28 @@ impl Run<'_, '_> {
     }
 
     /// Commits the work of a task that is done but for this. A commit that fails is a failed gate.
-    pub(super) fn commit_work(&mut self, claimed: &Claimed) -> Result<Committed, EngineError> {
+    pub(super) fn commit_work(
+        &mut self,
+        claimed: &Claimed,
+        before_attempt: Option<&Snapshot>,
+    ) -> Result<Committed, EngineError> {
         let settings = &self.engine.settings.git;
         if settings.commit == CommitWhen::Never {
             return Ok(Committed::Nothing);
         }
         let task = &claimed.task;
-        let before = self.first_looks.remove(&task.id);
-        let (Some(git), Some(run_start), Some(before)) =
-            (self.git.clone(), self.run_start.clone(), before)
-        else {
+        let Some(git) = self.git.clone() else {
             return Ok(Committed::Nothing);
+        };
+        let first = self.first_looks.remove(&task.id);
+        // What another run has under way in the same tree is not this task's.
+        let before = match self.other_run()? {
+            Some(_) => before_attempt.cloned(),
+            None => first,
+        };
+        let (Some(run_start), Some(before)) = (self.run_start.clone(), before) else {
+            let why = "the work tree could not be looked at before the attempt";
+            return Ok(Committed::Failed(refused(why.to_owned())));
         };
         let key = task.key.as_ref().map(|key| key.as_str());
         let order = CommitOrder {
@@ -158,15 +176,7 @@ impl Run<'_, '_> {
                     .insert(claimed.task.id.clone(), before.clone());
                 let output = error.output().unwrap_or_default();
                 let output = format!("{output}\n{error}").trim().to_owned();
-                Ok(Committed::Failed(Judged::Ran(GateRecord {
-                    command: "git commit".into(),
-                    outcome: GateOutcome::Failed,
-                    ended: "failed".into(),
-                    flaky: false,
-                    output_tail: output.clone(),
-                    output,
-                    touched: Vec::new(),
-                })))
+                Ok(Committed::Failed(refused(output)))
             }
         }
     }
@@ -204,7 +214,10 @@ impl Run<'_, '_> {
         if self.engine.settings.git.commit == CommitWhen::Never {
             return;
         }
-        if let Some(tree) = tree.filter(|_| !self.first_looks.contains_key(task)) {
+        let Some(tree) = tree else { return };
+        // A look at the start may have failed.
+        self.run_start.get_or_insert_with(|| tree.clone());
+        if !self.first_looks.contains_key(task) {
             self.first_looks.insert(task.clone(), tree.clone());
         }
     }
@@ -298,6 +311,19 @@ pub(super) enum Committed {
     As(String),
     /// It failed: the gate has not passed after all.
     Failed(Judged),
+}
+
+/// A commit that was not made, as a gate that failed.
+fn refused(output: String) -> Judged {
+    Judged::Ran(GateRecord {
+        command: "git commit".into(),
+        outcome: GateOutcome::Failed,
+        ended: "failed".into(),
+        flaky: false,
+        output_tail: output.clone(),
+        output,
+        touched: Vec::new(),
+    })
 }
 
 fn cannot(error: &GitError) -> StopRun {

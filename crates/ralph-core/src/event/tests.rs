@@ -207,6 +207,20 @@ fn of_runs() -> Vec<EventKind> {
             },
             message: "nearly".into(),
         },
+        EventKind::BranchChanged {
+            branch: "ralph/night".into(),
+        },
+        EventKind::Committed {
+            task: task(),
+            commit: "0123456789".into(),
+            files: 2,
+        },
+        EventKind::RolledBack {
+            task: task(),
+            reference: "refs/ralph/rollback/t-000001-001".into(),
+            files: 3,
+            commits: 1,
+        },
         EventKind::HookFailed {
             hook: HookPoint::AfterRun,
             message: "exited with code 1".into(),

@@ -90,6 +90,9 @@ fn grouped(files: &[LogFile]) -> BTreeMap<&str, Group<'_>> {
         group.modified = group.modified.max(Some(file.modified));
         group.protected |= file.protected;
     }
+    for group in groups.values_mut() {
+        group.files.sort_by(|a, b| a.name.cmp(&b.name));
+    }
     groups
 }
 

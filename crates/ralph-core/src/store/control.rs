@@ -55,14 +55,18 @@ impl AgentLimit {
 
 /// Requests, limits and spending.
 pub trait ControlStore {
-    /// Asks a run to do something, or takes that back. `false` if it has ended.
-    fn ask_run(&mut self, run: &RunId, request: Option<RunRequest>) -> Result<bool>;
+    /// Asks a run to do something. `false` if it has ended, or was asked to stop and is now asked for less.
+    fn ask_run(&mut self, run: &RunId, request: RunRequest) -> Result<bool>;
+    /// Takes back that a run was asked to pause. `false` if it was not.
+    fn resume_run(&mut self, run: &RunId) -> Result<bool>;
     /// What a run is asked to do.
     fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>>;
     /// The limit an agent met last, which may be over.
     fn agent_limit(&self, agent: &str) -> Result<Option<AgentLimit>>;
     /// Remembers until when an agent is limited.
     fn set_agent_limit(&mut self, agent: &str, limit: &AgentLimit, reason: &str) -> Result<()>;
+    /// A limit that was waited for is over, unless another was met meanwhile.
+    fn end_agent_limit(&mut self, agent: &str, waited: &AgentLimit, now: Timestamp) -> Result<()>;
     /// What was spent on the day (UTC) of this moment, by all runs.
     fn spent_on_day(&self, of: Timestamp) -> Result<f64>;
     /// What was spent on a task, by all runs.

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ralph_core::host::{Host, Liveness, ThisHost};
-use ralph_core::store::{ControlStore, RunRequest, RunRow, RunStore};
+use ralph_core::store::{ControlStore, RunRequest, RunRow, RunStore, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -62,17 +62,14 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let runs = active(&workspace, args.run.as_deref())?;
     if args.after_attempt {
-        return ask(
-            &mut workspace,
-            &runs,
-            Some(RunRequest::Stop),
-            "ends after its attempt",
-            args.json,
-        );
+        let words = ["ends after its attempt", "has ended already"];
+        let request = |workspace: &mut Workspace, run: &RunRow| {
+            workspace.store.ask_run(&run.id, RunRequest::Stop)
+        };
+        return ask(&mut workspace, &runs, request, words, args.json);
     }
     let settings = workspace.settings()?;
     let (_, grace) = super::run::gate_limits(&settings);
-    let mut ended = true;
     for run in &runs {
         send_term(run)?;
         if args.now {
@@ -81,59 +78,71 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
             send_term(run)?;
         }
     }
+    let mut told = Vec::new();
     for run in &runs {
         let waiting = format!("{} is ending", run.id);
-        ended &= progress::waiting(&waiting, || wait_for_end(run, grace + PATIENCE));
+        let ended = progress::waiting(&waiting, || wait_for_end(run, grace + PATIENCE));
+        told.push((run, ended, if ended { "ended" } else { "is still ending" }));
     }
-    tell(
-        &runs,
-        if ended { "ended" } else { "is still ending" },
-        args.json,
-    );
-    Ok(ExitCode::from(u8::from(!ended)))
+    tell(&told, args.json);
+    let all = told.iter().all(|(_, ended, _)| *ended);
+    Ok(ExitCode::from(u8::from(!all)))
 }
 
 pub fn pause(dir: Option<&Path>, args: &PauseArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let runs = active(&workspace, args.run.as_deref())?;
-    let words = "pauses after its attempt; `ralph resume` lets it go on";
-    let request = Some(RunRequest::Pause);
+    let words = [
+        "pauses after its attempt; `ralph resume` lets it go on",
+        "is ending; it is not paused",
+    ];
+    let request = |workspace: &mut Workspace, run: &RunRow| {
+        workspace.store.ask_run(&run.id, RunRequest::Pause)
+    };
     ask(&mut workspace, &runs, request, words, args.json)
 }
 
 pub fn resume(dir: Option<&Path>, args: &ResumeArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let runs = active(&workspace, args.run.as_deref())?;
-    ask(&mut workspace, &runs, None, "goes on", args.json)
+    let request = |workspace: &mut Workspace, run: &RunRow| workspace.store.resume_run(&run.id);
+    let words = ["goes on", "was not paused"];
+    ask(&mut workspace, &runs, request, words, args.json)
 }
 
+/// Asks each run, and tells with the first words that it was asked, with the second that it was not.
 fn ask(
     workspace: &mut Workspace,
     runs: &[RunRow],
-    request: Option<RunRequest>,
-    words: &str,
+    request: impl Fn(&mut Workspace, &RunRow) -> Result<bool, StoreError>,
+    words: [&'static str; 2],
     json: bool,
 ) -> CommandResult {
+    let mut told = Vec::new();
     for run in runs {
-        workspace.store.ask_run(&run.id, request)?;
+        let done = request(workspace, run)?;
+        told.push((run, done, if done { words[0] } else { words[1] }));
     }
-    tell(runs, words, json);
+    tell(&told, json);
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(runs: &[RunRow], words: &str, json: bool) {
+fn tell(runs: &[(&RunRow, bool, &str)], json: bool) {
     if json {
         let runs: Vec<_> = runs
             .iter()
-            .map(|run| json!({ "run_id": run.id, "pid": run.owner.pid, "host": run.owner.host }))
+            .map(|(run, done, words)| {
+                let (pid, host) = (run.owner.pid, &run.owner.host);
+                json!({ "run_id": run.id, "pid": pid, "host": host, "done": done, "message": words })
+            })
             .collect();
-        output::json(&json!({ "runs": runs, "done": words }));
+        output::json(&json!({ "runs": runs }));
         return;
     }
     if runs.is_empty() {
         output::line("no run is active");
     }
-    for run in runs {
+    for (run, _, words) in runs {
         output::line(format_args!("run {} {words}", run.id));
     }
 }

@@ -29,6 +29,11 @@ fn a_detached_run_goes_on_by_itself_and_prints_to_its_file() {
     assert_eq!(status["run"]["id"], run);
     assert_eq!(status["run"]["active"], true);
     eventually("the agent begins", || project.path("begun").exists());
+    // It has a session of its own: closing the terminal does not reach it.
+    let pid = started["pid"].as_u64().unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit(')').next().unwrap();
+    assert_eq!(fields.split_whitespace().nth(3), Some(&*pid.to_string()));
     project.write("go", "");
     eventually("it ends", || !active(&project));
     assert_eq!(project.status_of("b"), "done");
@@ -43,7 +48,6 @@ fn a_detached_run_goes_on_by_itself_and_prints_to_its_file() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    // It has a session of its own: closing the terminal does not reach it.
     assert_eq!(project.json(&["status", "--json"])["run"]["exit_code"], 0);
 }
 
@@ -86,6 +90,15 @@ fn stop_after_attempt_lets_the_attempt_end() {
     project.ok(&["run", "--detach"]);
     eventually("the agent begins", || project.path("begun").exists());
     project.ok(&["stop", "--after-attempt"]);
+    // Neither takes that back.
+    let paused = project.ok(&["pause"]);
+    assert!(paused.stdout.contains("not paused"), "{}", paused.stdout);
+    let resumed = project.ok(&["resume"]);
+    assert!(
+        resumed.stdout.contains("was not paused"),
+        "{}",
+        resumed.stdout
+    );
     project.write("go", "");
     eventually("it ends", || !active(&project));
     assert_eq!(project.status_of("a"), "done");
@@ -117,11 +130,14 @@ fn a_paused_run_finishes_its_attempt_and_waits_for_resume() {
 #[test]
 fn a_paused_run_can_be_stopped() {
     let project = waiting_project();
-    project.write("go", "");
-    project.ok(&["run", "--detach"]);
+    project.ok(&["run", "--detach", "--", "a", "b"]);
+    eventually("the agent begins", || project.path("begun").exists());
     project.ok(&["pause"]);
+    project.write("go", "");
+    eventually("the first is done", || project.status_of("a") == "done");
     project.ok(&["stop"]);
     assert!(!active(&project));
+    assert_eq!(project.status_of("b"), "pending");
 }
 
 #[test]

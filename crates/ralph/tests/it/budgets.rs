@@ -128,3 +128,24 @@ fn who_does_not_tell_what_it_costs_is_named_where_cost_is_limited() {
     let run = project.ok(&["run"]);
     assert!(!run.stdout.contains("does not tell"), "{}", run.stdout);
 }
+
+#[test]
+fn out_04_a_cap_that_the_settings_give_one_session_counts_against_the_task() {
+    let capped = "echo '{\"type\":\"result\",\"subtype\":\"error_max_budget_usd\",\"is_error\":true,\
+                  \"total_cost_usd\":0.5}'; exit 1";
+    let project = project(capped, "max_attempts = 2");
+    project.add(&["A"]);
+    project.ralph(&["run", "--max-cost", "20"]).expect_code(5);
+    assert_eq!(tries(&project), ["main error crash", "main error crash"]);
+}
+
+#[test]
+fn a_person_is_warned_when_the_budget_of_a_task_is_nearly_used_up() {
+    let project = project(&said(0.45, "no luck"), "max_attempts = 3");
+    project.add(&["A", "--key", "a"]);
+    let run = project
+        .ralph(&["run", "--max-task-cost", "1"])
+        .expect_code(5);
+    let near = "a: 90% of the task's cost limit of $1 is used ($0.90)";
+    assert!(run.stdout.contains(near), "{}", run.stdout);
+}

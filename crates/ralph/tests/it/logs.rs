@@ -6,7 +6,7 @@ mod retention;
 
 use serde_json::{Value, json};
 
-use crate::support::{Project, eventually};
+use crate::support::{Background, Project, eventually};
 
 const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 
@@ -115,7 +115,7 @@ fn an_attempt_under_way_is_found() {
         "{}",
         none.stderr
     );
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the agent is at work", || {
         project.ralph(&["logs", "a"]).stdout.contains("working")
     });
@@ -133,7 +133,7 @@ fn an_attempt_under_way_is_found() {
     assert_eq!(document["attempt"], json!(1));
     assert_eq!(document["agent"], json!("script"));
     project.write("go", "");
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     let document = project.json(&["logs", "a", "--json"]);
     assert_eq!(document["under_way"], json!(false));
     assert_eq!(document["outcome"], json!("done"));

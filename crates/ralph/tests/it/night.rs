@@ -202,7 +202,10 @@ fn after_a_night_every_task_is_done_or_blocked_and_everything_adds_up() {
 
     // What it cost is what the sessions said.
     let reported = reported(&project);
-    assert_eq!(reported.len(), recorded);
+    let known = |log: &&str| reported.contains_key(log.rsplit('/').next().unwrap_or_default());
+    assert!(logs.iter().all(|log| known(&log)), "a recorded log is gone");
+    // A kill may come before a session's beginning is on record; its log is then empty.
+    assert!(reported.len() <= logs.len() + KILLS);
     let told: f64 = reported.values().sum();
     let status = project.json(&["status", "--json"]);
     let known = status["cost_usd"].as_f64().unwrap();

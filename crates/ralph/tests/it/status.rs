@@ -4,7 +4,7 @@ mod watch;
 
 use serde_json::{Value, json};
 
-use crate::support::{Project, eventually};
+use crate::support::{Background, Project, eventually};
 
 const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 
@@ -104,7 +104,7 @@ fn a_hint_of_the_runs_end_is_repeated() {
 #[test]
 fn while_a_run_goes_on_it_says_what_is_done_now() {
     let project = patient();
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the attempt is begun", || {
         active(&project)[0]["attempts"][0]["agent"] == json!("script")
     });
@@ -112,7 +112,7 @@ fn while_a_run_goes_on_it_says_what_is_done_now() {
     assert_eq!(status["last_run"], Value::Null);
     let now = &status["active"][0];
     assert_eq!(now["run_id"], status["run"]["id"]);
-    assert_eq!(now["pid"], json!(run.id()));
+    assert_eq!(now["pid"], json!(run.0.id()));
     let work = &now["attempts"][0];
     assert_eq!(
         (&work["key"], &work["attempt"], &work["purpose"]),
@@ -128,7 +128,7 @@ fn while_a_run_goes_on_it_says_what_is_done_now() {
         "{text}"
     );
     project.write("go", "");
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     assert_eq!(active(&project), json!([]));
 }
 
@@ -136,7 +136,7 @@ fn while_a_run_goes_on_it_says_what_is_done_now() {
 fn a_pause_that_was_asked_for_is_shown_and_so_is_the_pause() {
     let project = patient();
     project.add(&["B", "--key", "b"]);
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the attempt is begun", || {
         active(&project)[0]["attempts"][0]["agent"] == json!("script")
     });
@@ -155,7 +155,7 @@ fn a_pause_that_was_asked_for_is_shown_and_so_is_the_pause() {
     assert!(text.contains("  paused; `ralph resume` goes on"), "{text}");
     assert_eq!(active(&project)[0]["request"], json!("pause"));
     ask("NULL");
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     let last = project.json(&["status", "--json"])["last_run"].clone();
     assert_eq!(last["waits"], json!(1));
     assert!(last["waited_ms"].as_u64().unwrap() > 0, "{last}");
@@ -180,7 +180,7 @@ fn a_limit_that_is_waited_for_is_shown_with_its_end() {
     let output = "[agents.script]\noutput = \"claude\"";
     project.write(".ralph.toml", &toml.replace("[agents.script]", output));
     project.add(&["A", "--key", "a"]);
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("it waits", || {
         active(&project)[0]["waiting"]["waiting_for"] == json!("limit")
     });
@@ -191,19 +191,17 @@ fn a_limit_that_is_waited_for_is_shown_with_its_end() {
     );
     // Ten minutes, less what the run has taken.
     assert!(text.contains(" UTC, 9:"), "{text}");
-    run.kill().unwrap();
-    run.wait().unwrap();
+    drop(run);
 }
 
 #[test]
 fn a_run_that_died_is_told_with_what_it_lost() {
     let project = patient();
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the attempt is begun", || {
         active(&project)[0]["attempts"][0]["agent"] == json!("script")
     });
-    run.kill().unwrap();
-    run.wait().unwrap();
+    drop(run);
     let last = project.json(&["status", "--json"])["last_run"].clone();
     assert_eq!(
         (&last["outcome"], &last["lost_attempts"], &last["ended_at"]),

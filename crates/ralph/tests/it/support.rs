@@ -154,6 +154,18 @@ impl Project {
         command
     }
 
+    /// The same for one that goes on until something happens; should that not happen, it ends after a minute.
+    pub fn patient_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command
+            .args(["60", env!("CARGO_BIN_EXE_ralph")])
+            .args(args)
+            .current_dir(self.root())
+            .stdin(Stdio::null());
+        self.clean(&mut command);
+        command
+    }
+
     /// Clears a command's environment but for what every command has.
     pub fn clean<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         let home = self.dir.path().join("home");
@@ -297,6 +309,24 @@ impl Project {
     /// The project's database.
     pub fn database(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.path(".ralph/progress.db")).unwrap()
+    }
+}
+
+/// A program that is ended with the test, however that ends.
+pub struct Background(pub Child);
+
+impl Background {
+    /// Waits for its end.
+    #[track_caller]
+    pub fn expect_success(mut self) {
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

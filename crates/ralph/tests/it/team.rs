@@ -150,3 +150,53 @@ fn an_agent_that_is_not_there_is_refused_as_a_stand_in() {
     let run = project.ralph(&["run"]).expect_code(2);
     assert!(run.stderr.contains("second"), "{}", run.stderr);
 }
+
+#[test]
+fn exit_01_a_limit_is_not_waited_for_when_there_is_nothing_to_do() {
+    let project = project(&limit(3600), "fallback = [\"second\"]");
+    speaker(&project, "second", &done(0.1));
+    project.add(&["A"]);
+    project.ok(&["run"]);
+    // The limit of the first is remembered, and nothing is left.
+    let started = Instant::now();
+    project.ok(&["run", "--agent", "main"]);
+    assert!(started.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn out_05_an_agent_that_recovered_and_is_then_limited_is_limited_and_not_broken() {
+    let count = "n=$(cat $0.n 2> /dev/null || echo 0); echo $((n + 1)) > $0.n";
+    let first = format!(
+        "{count}; case $n in 0) {};; 1) {};; *) {};; esac",
+        error(529),
+        done(0.1),
+        limit(3600)
+    );
+    let run = "fallback = [\"second\"]\nservice_retries = 0\nbackoff_cap = \"10ms\"";
+    let project = project(&first, run);
+    let second = format!(
+        "{count}; case $n in 0) sleep 0.2; {};; *) {};; esac",
+        done(0.1),
+        error(401)
+    );
+    speaker(&project, "second", &second);
+    for title in ["A", "B", "C"] {
+        project.add(&[title]);
+    }
+    let run = project.ralph(&["run", "--no-wait"]).expect_code(4);
+    assert!(
+        run.stdout.contains("the usage limit of main"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(
+        tries(&project),
+        [
+            "main error overloaded",
+            "second done",
+            "main done",
+            "main error rate_limit",
+            "second error auth"
+        ]
+    );
+}

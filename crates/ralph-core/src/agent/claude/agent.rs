@@ -1,6 +1,6 @@
 //! Claude Code behind the trait that all agents share.
 
-use super::super::{Agent, Launch, LaunchRequest, Setup, StreamParser};
+use super::super::{Agent, EndSignal, Launch, LaunchRequest, Setup, StreamParser};
 use super::{ClaudeStream, arguments, environment};
 
 /// Claude Code, started once per attempt.
@@ -40,6 +40,11 @@ impl Agent for Claude {
         let env = environment(self.setup.skip_permissions, request.is_root);
         let stdin = self.prompt(request.rules, request.task_prompt);
         self.setup.launch(args, &env, stdin, request)
+    }
+
+    /// After TERM it ends without a word; after INT it still tells what it cost.
+    fn first_signal(&self) -> EndSignal {
+        EndSignal::Interrupt
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {

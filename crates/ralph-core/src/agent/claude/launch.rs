@@ -12,7 +12,7 @@ pub fn arguments(
     setup: &Setup,
 ) -> Vec<String> {
     let mut words = vec!["-p", "--output-format", "stream-json", "--verbose"];
-    if !model.is_empty() {
+    if let Some(model) = setup.named(model) {
         words.extend(["--model", model]);
     }
     if setup.skip_permissions {
@@ -92,11 +92,17 @@ mod tests {
 
     #[test]
     fn empty_values_leave_their_flag_out() {
-        let arguments = arguments("", "", None, &setup(false, &[]));
-        assert_eq!(
-            arguments,
-            ["-p", "--output-format", "stream-json", "--verbose"]
-        );
+        let own = Setup {
+            name: "claude".into(),
+            ..setup(false, &[])
+        };
+        // An agent without models has its own name for one.
+        for model in ["", "claude"] {
+            assert_eq!(
+                arguments(model, "", None, &own),
+                ["-p", "--output-format", "stream-json", "--verbose"]
+            );
+        }
     }
 
     #[test]

@@ -205,12 +205,15 @@ impl ClaudeStream {
         // A session goes on after a result when something it left in the background reports back. The cost is
         // then the session's so far, the tokens and the text are the turn's: a signal given before such an
         // afterthought still holds.
-        self.cost_usd = outcome
-            .total_cost_usd
-            .filter(|cost| *cost >= 0.0)
-            .or(self.cost_usd);
-        if let Some(tokens) = outcome.usage.take() {
-            self.usage = sum(self.usage, &tokens);
+        let cost = outcome.total_cost_usd.filter(|cost| *cost >= 0.0);
+        // What was interrupted in the middle of its first answer is not counted; that is not nothing.
+        let reason = text(outcome.terminal_reason.as_ref()).unwrap_or_default();
+        let untold = reason.starts_with("aborted_") && cost.is_none_or(|cost| cost == 0.0);
+        if !untold {
+            self.cost_usd = cost.or(self.cost_usd);
+            if let Some(tokens) = outcome.usage.take() {
+                self.usage = sum(self.usage, &tokens);
+            }
         }
         for denial in std::mem::take(&mut outcome.permission_denials) {
             if let Some(tool) = name(denial.tool_name)

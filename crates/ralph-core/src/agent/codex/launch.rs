@@ -27,17 +27,11 @@ pub fn arguments(model: &str, setup: &Setup) -> Vec<String> {
     } else {
         words.extend(["-c", SANDBOX]);
     }
-    if is_named(model, setup) {
+    if let Some(model) = setup.named(model) {
         words.extend(["-m", model]);
     }
     let words = words.into_iter().map(String::from);
     words.chain(setup.args.iter().cloned()).collect()
-}
-
-/// Whether a model was chosen: an agent without models has its own name for one.
-fn is_named(model: &str, setup: &Setup) -> bool {
-    let is_the_agent = setup.models.is_empty() && model == setup.name;
-    !model.is_empty() && !is_the_agent
 }
 
 #[cfg(test)]

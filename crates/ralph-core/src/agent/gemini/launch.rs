@@ -11,7 +11,7 @@ pub fn arguments(model: &str, setup: &Setup) -> Vec<String> {
     if setup.skip_permissions {
         words.extend(["--yolo", "--skip-trust"]);
     }
-    if !model.is_empty() {
+    if let Some(model) = setup.named(model) {
         words.extend(["-m", model]);
     }
     let words = words.into_iter().map(String::from);

@@ -10,8 +10,7 @@ use super::super::Setup;
 /// An agent without models is its own model name, which is none that the program knows: its own default stands then.
 pub fn arguments(model: &str, title: &str, setup: &Setup) -> Vec<String> {
     let mut words = vec!["run", "--format", "json"];
-    let is_default = setup.models.is_empty() && model == setup.name;
-    if !is_default && !model.is_empty() {
+    if let Some(model) = setup.named(model) {
         words.extend(["--model", model]);
     }
     if setup.skip_permissions {

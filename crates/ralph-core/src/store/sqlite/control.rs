@@ -9,11 +9,22 @@ use crate::model::{RunId, SpentOnTask, TaskId, Timestamp};
 use crate::store::{AgentLimit, ControlStore, Result, RunRequest};
 
 impl ControlStore for SqliteStore {
-    fn ask_run(&mut self, run: &RunId, request: Option<RunRequest>) -> Result<bool> {
+    fn ask_run(&mut self, run: &RunId, request: RunRequest) -> Result<bool> {
         self.write(Durability::Process, |tx| {
             let asked = tx.execute(
-                "UPDATE runs SET request = ?2 WHERE id = ?1 AND ended_at IS NULL",
-                params![run.as_str(), request.map(RunRequest::as_str)],
+                "UPDATE runs SET request = ?2 WHERE id = ?1 AND ended_at IS NULL
+                    AND (request IS NOT 'stop' OR ?2 = 'stop')",
+                params![run.as_str(), request.as_str()],
+            )?;
+            Ok(asked > 0)
+        })
+    }
+
+    fn resume_run(&mut self, run: &RunId) -> Result<bool> {
+        self.write(Durability::Process, |tx| {
+            let asked = tx.execute(
+                "UPDATE runs SET request = NULL WHERE id = ?1 AND ended_at IS NULL AND request = 'pause'",
+                [run.as_str()],
             )?;
             Ok(asked > 0)
         })
@@ -54,6 +65,16 @@ impl ControlStore for SqliteStore {
                     reason,
                     limit.met_at.map(|at| at.to_string())
                 ],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn end_agent_limit(&mut self, agent: &str, waited: &AgentLimit, now: Timestamp) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "UPDATE agent_limits SET until = ?3, met_at = ?3 WHERE agent = ?1 AND until = ?2",
+                [agent, &waited.until.to_string(), &now.to_string()],
             )?;
             Ok(())
         })

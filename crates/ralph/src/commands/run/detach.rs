@@ -18,6 +18,8 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::workspace::{Workspace, now};
 
+/// The variable by which a run in the background knows where it prints.
+const OUTPUT: &str = "RALPH_DETACHED_OUTPUT";
 /// How long a run may take to be on record.
 const START: Duration = Duration::from_secs(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -48,10 +50,12 @@ pub(super) fn detach(workspace: &Workspace, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A run that was started by [`detach`] leaves its terminal.
-pub(super) fn leave_terminal() {
+/// Where a run that was started by [`detach`] prints. It leaves its terminal.
+pub(super) fn output() -> Option<String> {
+    let path = env::var(OUTPUT).ok().filter(|path| !path.is_empty())?;
     // Fails only for a leader of a group, which already has nobody above it.
     let _ = rustix::process::setsid();
+    Some(path)
 }
 
 fn output_path(workspace: &Workspace) -> Result<PathBuf, CommandError> {
@@ -94,8 +98,7 @@ fn spawn(workspace: &Workspace, path: &Path) -> Result<Child, CommandError> {
     let program = env::current_exe().map_err(failed)?;
     Command::new(program)
         .args(arguments(env::args_os().skip(1)))
-        .arg("--detached-output")
-        .arg(shown_path(workspace, path))
+        .env(OUTPUT, shown_path(workspace, path))
         .stdin(Stdio::null())
         .stdout(out)
         .stderr(err)
@@ -122,8 +125,9 @@ fn wait_for_start(
     let asked = Instant::now();
     loop {
         let ended = child.try_wait().ok().flatten().is_some();
-        let last = workspace.store.last_run()?;
-        if let Some(run) = last.filter(|run| run.output.as_deref() == Some(output)) {
+        let runs = workspace.store.open_runs()?.into_iter();
+        let mut runs = runs.chain(workspace.store.last_run()?);
+        if let Some(run) = runs.find(|run| run.output.as_deref() == Some(output)) {
             return Ok(Some(run));
         }
         if ended {

@@ -109,9 +109,6 @@ pub struct Args {
     /// Work in the background: `ralph status --watch` and `ralph logs -f` show it, `ralph stop` ends it.
     #[arg(long, conflicts_with = "dry_run")]
     detach: bool,
-    /// Where a run in the background prints.
-    #[arg(long, hide = true, value_name = "FILE")]
-    detached_output: Option<String>,
     /// Show what would be attempted next, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -168,9 +165,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.detach {
         return detach::detach(&workspace, args);
     }
-    if args.detached_output.is_some() {
-        detach::leave_terminal();
-    }
+    let output = detach::output();
     scope::give_go_ahead(&mut workspace, args)?;
     let warnings = match ui::is_live(args.json, args.quiet) {
         true => Warnings::ByDisplay,
@@ -186,7 +181,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         &mut notifications.beside(display.as_mut()),
         &Seat {
             attended: !args.no_input && !args.json,
-            output: args.detached_output.clone(),
+            output,
         },
     );
     drop(display);

@@ -56,6 +56,10 @@ fn exit_04_term_ends_a_tool_at_work_too() {
     stage.expect_no_process();
     assert_eq!(stage.tries(), ["error interrupted uncounted #1"]);
     stage.expect_untouched_task();
+    // It still told what it had cost so far.
+    let attempt = stage.project.history().remove(0);
+    let cost = attempt["cost_usd"].as_f64();
+    assert!(cost.is_some_and(|cost| cost > 0.0), "{attempt}");
 }
 
 #[test]

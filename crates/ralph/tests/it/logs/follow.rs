@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{DONE, project};
-use crate::support::{Project, eventually};
+use crate::support::{Background, Project, eventually};
 
 /// Waits until a file is there.
 const GATE: &str = "until_there() { while [ ! -f \"$1\" ]; do sleep 0.02; done; }";
@@ -21,7 +21,7 @@ struct Following {
 impl Following {
     fn start(project: &Project, args: &[&str]) -> Self {
         let mut child = project
-            .command(args)
+            .patient_command(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -80,7 +80,7 @@ fn three_attempts() -> Project {
 #[test]
 fn it_goes_on_with_the_log_and_the_next_attempt_until_the_run_ends() {
     let project = three_attempts();
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the run is recorded", || {
         project.json(&["status", "--json"])["run"]["active"] == json!(true)
     });
@@ -101,7 +101,7 @@ fn it_goes_on_with_the_log_and_the_next_attempt_until_the_run_ends() {
             "✓ done"
         });
     }
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     let (rest, errors, code) = follow.end();
     assert_eq!((rest.as_str(), errors.as_str(), code), ("", "", 0));
 }
@@ -109,7 +109,7 @@ fn it_goes_on_with_the_log_and_the_next_attempt_until_the_run_ends() {
 #[test]
 fn raw_it_gives_the_bytes_of_every_attempt_and_json_the_events() {
     let project = three_attempts();
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the first attempt is begun", || {
         project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
     });
@@ -121,7 +121,7 @@ fn raw_it_gives_the_bytes_of_every_attempt_and_json_the_events() {
     for attempt in 1..=3 {
         project.write(&format!("go-{attempt}"), "");
     }
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     let logs: String = project
         .history()
         .iter()
@@ -179,7 +179,7 @@ fn a_task_that_has_its_turn_later_is_waited_for() {
     ));
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b", "--after", "a"]);
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the run is recorded", || {
         project.json(&["status", "--json"])["run"]["active"] == json!(true)
     });
@@ -191,13 +191,13 @@ fn a_task_that_has_its_turn_later_is_waited_for() {
         "{shown}"
     );
     assert!(!shown.contains("at a") && code == 0, "{shown}");
-    run.wait().unwrap();
+    run.expect_success();
 }
 
 #[test]
 fn ctrl_c_ends_it_quietly() {
     let project = three_attempts();
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the first attempt is begun", || {
         project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
     });
@@ -220,13 +220,13 @@ fn ctrl_c_ends_it_quietly() {
     for attempt in 1..=3 {
         project.write(&format!("go-{attempt}"), "");
     }
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
 }
 
 #[test]
 fn a_reader_that_leaves_ends_it() {
     let project = three_attempts();
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the first attempt is begun", || {
         project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
     });
@@ -239,21 +239,20 @@ fn a_reader_that_leaves_ends_it() {
     for attempt in 1..=3 {
         project.write(&format!("go-{attempt}"), "");
     }
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
 }
 
 #[test]
 fn a_run_that_dies_ends_it_too() {
     let project = three_attempts();
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the first attempt is begun", || {
         project.ralph(&["logs", "a", "--raw"]).stdout == "begin 1\n"
     });
     let mut of_task = Following::start(&project, &["logs", "-f", "a"]);
     let of_run = Following::start(&project, &["logs", "-f"]);
     of_task.wait_for("begin 1");
-    run.kill().unwrap();
-    run.wait().unwrap();
+    drop(run);
     let started = Instant::now();
     let (rest, _, code) = of_task.end();
     assert!(

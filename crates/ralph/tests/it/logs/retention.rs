@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use super::{DONE, project};
-use crate::support::{Project, eventually};
+use crate::support::{Background, Project, eventually};
 
 /// The log of a task's last attempt, below the project's root.
 fn log_of(project: &Project, task: &str) -> String {
@@ -197,7 +197,7 @@ fn a_log_under_way_is_never_deleted() {
     ));
     project.set_env("RALPH_SET_LOGS_MAX_MB", "1");
     project.add(&["A", "--key", "a"]);
-    let mut run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the log is written", || {
         let path = project.ralph(&["logs", "a", "--path"]).stdout;
         fs::metadata(path.trim_end()).is_ok_and(|meta| meta.len() == 3_000_000)
@@ -211,7 +211,7 @@ fn a_log_under_way_is_never_deleted() {
         "0 logs deleted, 0 B"
     );
     project.write("go", "");
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     // Once its task is done, it goes.
     assert!(!std::path::Path::new(&path).exists());
     assert_eq!(pruned(&project).len(), 1);

@@ -1,5 +1,7 @@
 //! `ralph status --watch`.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use expectrl::process::unix::WaitStatus;
@@ -8,17 +10,17 @@ use expectrl::{Eof, Expect};
 use serde_json::{Value, json};
 
 use super::{DONE, active, patient, project};
-use crate::support::{Project, eventually};
+use crate::support::{Background, Project, eventually};
 
 /// A run whose first task is done and whose second waits for a file.
-fn under_way() -> (Project, std::process::Child) {
+fn under_way() -> (Project, Background) {
     let mut project = project(&format!(
         "[ $RALPH_TASK_KEY = a ] || while [ ! -f go ]; do sleep 0.02; done; {DONE}"
     ));
     project.set_env("TERM", "xterm-256color");
     project.add(&["First", "--key", "a"]);
     project.add(&["Second", "--key", "b"]);
-    let run = project.start(&["run"]);
+    let run = Background(project.start(&["run"]));
     eventually("the second is begun", || {
         active(&project)[0]["attempts"][0]["key"] == json!("b")
     });
@@ -27,14 +29,14 @@ fn under_way() -> (Project, std::process::Child) {
 
 #[test]
 fn in_a_pipe_a_block_is_printed_when_something_changed() {
-    let (project, mut run) = under_way();
+    let (project, run) = under_way();
     let watch = std::thread::scope(|scope| {
         let watch = scope.spawn(|| project.ok(&["status", "--watch", "--interval", "0.1"]));
         std::thread::sleep(Duration::from_millis(800));
         project.write("go", "");
         watch.join().unwrap()
     });
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     let blocks: Vec<&str> = watch
         .stdout
         .split("█")
@@ -53,22 +55,38 @@ fn in_a_pipe_a_block_is_printed_when_something_changed() {
 
 #[test]
 fn as_json_every_change_is_a_line() {
-    let (project, mut run) = under_way();
+    let (project, run) = under_way();
     let args = ["status", "--watch", "--json", "--interval", "0.1"];
-    let watch = std::thread::scope(|scope| {
-        let watch = scope.spawn(|| project.ok(&args));
-        std::thread::sleep(Duration::from_millis(500));
-        project.write("go", "");
-        watch.join().unwrap()
-    });
-    assert!(run.wait().unwrap().success());
-    let lines = watch.json_lines();
-    assert_eq!(lines[0]["active"][0]["attempts"][0]["key"], json!("b"));
-    assert_eq!(lines[0]["last_run"], Value::Null);
-    for two in lines.windows(2) {
+    let child = project
+        .patient_command(&args)
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut watch = Background(child.unwrap());
+    let out = BufReader::new(watch.0.stdout.take().unwrap());
+    let mut lines = out
+        .lines()
+        .map(|line| -> Value { serde_json::from_str(&line.unwrap()).unwrap() });
+    let first = lines.next().unwrap();
+    assert_eq!(first["active"][0]["attempts"][0]["key"], json!("b"));
+    assert_eq!(
+        (&first["last_run"], &first["tasks"]["total"]),
+        (&Value::Null, &json!(2))
+    );
+    // What others change is seen at the next look.
+    project.add(&["Third", "--key", "c", "--after", "b"]);
+    let second = lines
+        .find(|status| status["tasks"]["total"] == json!(3))
+        .unwrap();
+    assert_eq!(second["active"][0]["attempts"][0]["key"], json!("b"));
+    project.write("go", "");
+    let mut rest: Vec<Value> = lines.collect();
+    run.expect_success();
+    watch.expect_success();
+    rest.insert(0, second);
+    for two in rest.windows(2) {
         assert_ne!(two[0], two[1]);
     }
-    assert_eq!(lines.last().unwrap(), &project.json(&["status", "--json"]));
+    assert_eq!(rest.last().unwrap(), &project.json(&["status", "--json"]));
 }
 
 #[test]
@@ -107,14 +125,14 @@ fn expect_exit(status: &WaitStatus, code: i32) {
 
 #[test]
 fn in_a_terminal_it_is_drawn_over_until_the_run_ends() {
-    let (project, mut run) = under_way();
+    let (project, run) = under_way();
     let mut session = project.in_terminal(&["status", "--watch", "--interval", "0.2"], 60);
     session.expect("Second").unwrap();
     // Drawn from the top, every line to its end, nothing cleared before.
     session.expect("\u{1b}[H").unwrap();
     project.write("go", "");
     let (rest, status) = end(session);
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
     assert!(
         rest.contains("\u{1b}[K") && !rest.contains("\u{1b}[2J"),
         "{rest:?}"
@@ -129,7 +147,7 @@ fn in_a_terminal_it_is_drawn_over_until_the_run_ends() {
 
 #[test]
 fn q_and_ctrl_c_end_it_and_the_run_goes_on() {
-    let (project, mut run) = under_way();
+    let (project, run) = under_way();
     for (key, code) in [("q", 0), ("\u{3}", 130)] {
         let mut session = project.in_terminal(&["status", "--watch"], 60);
         session.expect("Second").unwrap();
@@ -142,12 +160,12 @@ fn q_and_ctrl_c_end_it_and_the_run_goes_on() {
     // What only looks leaves the terminal as it was.
     assert_eq!(active(&project)[0]["attempts"][0]["key"], json!("b"));
     project.write("go", "");
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
 }
 
 #[test]
 fn a_small_terminal_gets_what_fits_and_no_colour_where_none_is_wanted() {
-    let (mut project, mut run) = under_way();
+    let (mut project, run) = under_way();
     for n in 0..16 {
         project.add(&[&format!("Later {n}"), "--after", "b"]);
     }
@@ -167,13 +185,12 @@ fn a_small_terminal_gets_what_fits_and_no_colour_where_none_is_wanted() {
     session.send("q").unwrap();
     let (_, status) = end(session);
     expect_exit(&status, 0);
-    run.kill().unwrap();
-    run.wait().unwrap();
+    drop(run);
 }
 
 #[test]
 fn in_a_pipe_ctrl_c_ends_it_too() {
-    let (project, mut run) = under_way();
+    let (project, run) = under_way();
     let mut watch = project.start(&["status", "--watch"]);
     std::thread::sleep(Duration::from_millis(500));
     let pid = watch.id().to_string();
@@ -183,5 +200,5 @@ fn in_a_pipe_ctrl_c_ends_it_too() {
     assert!(sent.unwrap().success());
     assert_eq!(watch.wait().unwrap().code(), Some(130));
     project.write("go", "");
-    assert!(run.wait().unwrap().success());
+    run.expect_success();
 }

@@ -236,3 +236,25 @@ fn a_session_without_a_result_does_not_say_everything_twice() {
     assert!(!text.contains("result:"), "{text}");
     assert_eq!(text.matches("Going on.").count(), 1);
 }
+
+#[test]
+fn nothing_an_agent_prints_reaches_the_terminal_but_text() {
+    let evil = "a\u{1b}[2Jb\u{1b}]0;title\u{7}c\u{8}\rd\u{202e}e\u{9b}31m";
+    let mut page = Page::new(&task(), 80, None);
+    let text = evil.to_owned();
+    let lines = page.told(
+        None,
+        Told::Line {
+            text: text.clone(),
+            complete: true,
+        },
+    );
+    assert_eq!(lines, "abc\nde\n");
+    assert_eq!(page.told(None, Told::Said { text }), "● abc\n  de\n");
+    let tail = page.quoted(&[evil.to_owned()]);
+    assert_eq!(
+        anstream::adapter::strip_str(&tail).to_string(),
+        "  │ abc\n  │ de\n"
+    );
+    assert!(!tail.contains("[2J") && !tail.contains('\u{202e}'));
+}
