@@ -203,7 +203,7 @@ fn after_a_night_every_task_is_done_or_blocked_and_everything_adds_up() {
     // What it cost is what the sessions said.
     let reported = reported(&project);
     let known = |log: &&str| reported.contains_key(log.rsplit('/').next().unwrap_or_default());
-    assert!(logs.iter().all(|log| known(&log)), "a recorded log is gone");
+    assert!(logs.iter().all(known), "a recorded log is gone");
     // A kill may come before a session's beginning is on record; its log is then empty.
     assert!(reported.len() <= logs.len() + KILLS);
     let told: f64 = reported.values().sum();
