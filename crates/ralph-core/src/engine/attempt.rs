@@ -107,6 +107,8 @@ impl Run<'_, '_> {
         }
         let resets_at = resets_at(&session.report);
         let used_up = session.stop == Stop::Budget;
+        // One that was cut short may know what it costs and have had no time to say so.
+        let completed = session.report.ending == Ending::Completed;
         let finding = Finding {
             started_at: start.started_at.unwrap_or_else(|| self.engine.clock.now()),
             start,
@@ -123,9 +125,11 @@ impl Run<'_, '_> {
             tries: prompt.tries,
             own_work: false,
         };
-        let cost = self.cost(&finding);
+        let untold = completed && self.cost(&finding).is_none();
         let metrics = self.store_finding(&claimed, &token, finding)?;
-        self.warn_of_unknown_cost(cost)?;
+        if untold {
+            self.warn_of_unknown_cost()?;
+        }
         self.warn_of_task_budget(&claimed.task)?;
         self.sync_after(failed, learnt)?;
         let hand = Hand::Agent(Some(claimed.task.id.clone()));

@@ -97,10 +97,10 @@ impl Run<'_, '_> {
     }
 
     /// A cost limit means nothing where nobody can tell what attempts cost.
-    pub(super) fn warn_of_unknown_cost(&mut self, cost: Option<f64>) -> Result<(), EngineError> {
+    pub(super) fn warn_of_unknown_cost(&mut self) -> Result<(), EngineError> {
         let budgets = &self.engine.settings.budgets;
         let limited = budgets.run_usd.or(budgets.day_usd).or(budgets.task_usd);
-        if cost.is_some() || limited.is_none() || self.unknown_cost_told {
+        if limited.is_none() || self.unknown_cost_told {
             return Ok(());
         }
         self.unknown_cost_told = true;
