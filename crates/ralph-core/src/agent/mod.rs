@@ -23,6 +23,8 @@ mod setup;
 mod spared;
 mod sweep;
 mod tail;
+#[cfg(test)]
+mod testing;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

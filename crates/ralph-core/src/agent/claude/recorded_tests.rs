@@ -1,10 +1,8 @@
 //! The recorded streams of the real program, where they are at hand, and arbitrary input.
 
-use std::fs;
-use std::path::Path;
-
 use proptest::prelude::*;
 
+use super::super::testing::recorded;
 use super::super::{Activity, Exit, Fault, StreamParser};
 use super::ClaudeStream;
 use super::stream_tests::{fault_of, message_of, report};
@@ -44,26 +42,7 @@ const RECORDED: [(&str, Exit, Fault); 25] = [
 
 #[test]
 fn recorded_streams() {
-    let Some(folder) = std::env::var_os("RALPH_AGENT_SAMPLES") else {
-        eprintln!("SKIPPED: RALPH_AGENT_SAMPLES names no folder of recorded streams");
-        return;
-    };
-    let mut seen = 0;
-    for entry in fs::read_dir(Path::new(&folder)).unwrap() {
-        let path = entry.unwrap().path();
-        let file = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let Some(case) = file
-            .strip_prefix("claude-")
-            .and_then(|n| n.strip_suffix(".jsonl"))
-        else {
-            continue;
-        };
-        seen += 1;
-        let text = fs::read_to_string(&path).unwrap();
+    for (case, text) in recorded("claude") {
         let lines: Vec<&str> = text.lines().collect();
         let expected = RECORDED.iter().find(|(name, ..)| *name == case);
         let report = report(&lines, expected.map_or(Exit::Code(0), |(_, exit, _)| *exit));
@@ -93,59 +72,42 @@ fn recorded_streams() {
             "{case}"
         );
     }
-    assert!(seen > 0, "no claude-*.jsonl in the folder");
 }
 
+const KEYS: &[&str] = &[
+    "type",
+    "subtype",
+    "message",
+    "content",
+    "text",
+    "name",
+    "input",
+    "error",
+    "is_error",
+    "result",
+    "usage",
+    "rate_limit_info",
+    "status",
+    "permission_denials",
+    "errors",
+    "model",
+];
+const WORDS: &[&str] = &[
+    "system",
+    "init",
+    "api_retry",
+    "assistant",
+    "result",
+    "rate_limit_event",
+    "tool_use",
+    "text",
+    "rejected",
+    "success",
+    "\u{1b}[2J\u{202e}",
+];
+
 fn json() -> impl Strategy<Value = serde_json::Value> {
-    let key = prop::sample::select(vec![
-        "type",
-        "subtype",
-        "message",
-        "content",
-        "text",
-        "name",
-        "input",
-        "error",
-        "is_error",
-        "result",
-        "usage",
-        "rate_limit_info",
-        "status",
-        "permission_denials",
-        "errors",
-        "model",
-    ]);
-    let word = prop::sample::select(vec![
-        "system",
-        "init",
-        "api_retry",
-        "assistant",
-        "result",
-        "rate_limit_event",
-        "tool_use",
-        "text",
-        "rejected",
-        "success",
-        "\u{1b}[2J\u{202e}",
-    ]);
-    let leaf = prop_oneof![
-        word.prop_map(serde_json::Value::from),
-        any::<f64>().prop_map(serde_json::Value::from),
-        any::<i64>().prop_map(serde_json::Value::from),
-        any::<bool>().prop_map(serde_json::Value::from),
-        Just(serde_json::Value::Null),
-    ];
-    leaf.prop_recursive(5, 60, 6, move |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(serde_json::Value::from),
-            prop::collection::vec((key.clone(), inner), 0..8).prop_map(|fields| {
-                fields
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value))
-                    .collect()
-            }),
-        ]
-    })
+    super::super::testing::json(KEYS, WORDS)
 }
 
 proptest! {

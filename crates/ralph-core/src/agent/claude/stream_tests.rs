@@ -1,5 +1,6 @@
 //! Short streams modelled on recorded ones.
 
+pub(super) use super::super::testing::{fault_of, message_of};
 use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Told, Usage};
 use super::ClaudeStream;
 
@@ -44,20 +45,6 @@ fn api_error(on_message: &str, on_result: &str) -> [String; 2] {
             r#"{{"type":"result","subtype":"success","is_error":true,"result":"Told so","terminal_reason":"api_error","total_cost_usd":0{on_result}}}"#
         ),
     ]
-}
-
-pub(super) fn fault_of(report: &AgentReport) -> Option<Fault> {
-    match report.ending {
-        Ending::Completed => None,
-        Ending::Faulted { fault, .. } => Some(fault),
-    }
-}
-
-pub(super) fn message_of(report: &AgentReport) -> &str {
-    match &report.ending {
-        Ending::Completed => "completed",
-        Ending::Faulted { message, .. } => message,
-    }
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! The recorded streams of the real program, where they are at hand, and arbitrary input.
 
-use std::fs;
-use std::path::Path;
-
 use proptest::prelude::*;
 
+use super::super::testing::recorded;
 use super::super::{Activity, Exit, Fault, StreamParser};
 use super::CodexStream;
 use super::stream_tests::{fault_of, message_of, report};
@@ -24,20 +22,7 @@ const RECORDED: [(&str, Exit, Fault); 9] = [
 
 #[test]
 fn recorded_streams() {
-    let Some(folder) = std::env::var_os("RALPH_AGENT_SAMPLES") else {
-        eprintln!("SKIPPED: RALPH_AGENT_SAMPLES names no folder of recorded streams");
-        return;
-    };
-    let mut seen = 0;
-    for entry in fs::read_dir(Path::new(&folder)).unwrap() {
-        let path = entry.unwrap().path();
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let case = file.strip_prefix("codex-");
-        let Some(case) = case.and_then(|name| name.strip_suffix(".jsonl")) else {
-            continue;
-        };
-        seen += 1;
-        let stream = fs::read_to_string(&path).unwrap();
+    for (case, stream) in recorded("codex") {
         let lines: Vec<&str> = stream.lines().collect();
         let expected = RECORDED.iter().find(|(name, ..)| *name == case);
         let report = report(&lines, expected.map_or(Exit::Code(0), |(_, exit, _)| *exit));
@@ -53,64 +38,47 @@ fn recorded_streams() {
         let retries = stream.matches("Reconnecting... ").count() as u64;
         assert_eq!(report.retries, retries, "{case}");
     }
-    assert!(seen > 0, "no codex-*.jsonl in the folder");
 }
 
+const KEYS: &[&str] = &[
+    "type",
+    "item",
+    "text",
+    "message",
+    "error",
+    "usage",
+    "thread_id",
+    "command",
+    "changes",
+    "path",
+    "kind",
+    "status",
+    "query",
+    "server",
+    "tool",
+    "input_tokens",
+    "cached_input_tokens",
+];
+const WORDS: &[&str] = &[
+    "thread.started",
+    "turn.started",
+    "turn.failed",
+    "item.started",
+    "item.completed",
+    "error",
+    "agent_message",
+    "command_execution",
+    "file_change",
+    "web_search",
+    "declined",
+    "Reconnecting... 1/9999999999999999999999 (unexpected status 4",
+    "You’ve hit your usage limit. Try again at 99:99 PM.",
+    "/bin/sh -c '",
+    "\u{1b}[2J\u{202e}",
+];
+
 fn json() -> impl Strategy<Value = serde_json::Value> {
-    let key = prop::sample::select(vec![
-        "type",
-        "item",
-        "text",
-        "message",
-        "error",
-        "usage",
-        "thread_id",
-        "command",
-        "changes",
-        "path",
-        "kind",
-        "status",
-        "query",
-        "server",
-        "tool",
-        "input_tokens",
-        "cached_input_tokens",
-    ]);
-    let word = prop::sample::select(vec![
-        "thread.started",
-        "turn.started",
-        "turn.failed",
-        "item.started",
-        "item.completed",
-        "error",
-        "agent_message",
-        "command_execution",
-        "file_change",
-        "web_search",
-        "declined",
-        "Reconnecting... 1/9999999999999999999999 (unexpected status 4",
-        "You’ve hit your usage limit. Try again at 99:99 PM.",
-        "/bin/sh -c '",
-        "\u{1b}[2J\u{202e}",
-    ]);
-    let leaf = prop_oneof![
-        word.prop_map(serde_json::Value::from),
-        any::<f64>().prop_map(serde_json::Value::from),
-        any::<i64>().prop_map(serde_json::Value::from),
-        any::<bool>().prop_map(serde_json::Value::from),
-        Just(serde_json::Value::Null),
-    ];
-    leaf.prop_recursive(5, 60, 6, move |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(serde_json::Value::from),
-            prop::collection::vec((key.clone(), inner), 0..8).prop_map(|fields| {
-                fields
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value))
-                    .collect()
-            }),
-        ]
-    })
+    super::super::testing::json(KEYS, WORDS)
 }
 
 /// An event of a known kind with an item of a known kind, and anything in its other fields.

@@ -3,6 +3,7 @@
 use jiff::Zoned;
 use serde_json::{Value, json};
 
+pub(super) use super::super::testing::{fault_of, message_of};
 use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
 use super::CodexStream;
 use super::here::Here;
@@ -64,20 +65,6 @@ fn error(message: &str) -> String {
 
 fn failed(message: &str) -> String {
     json!({"type": "turn.failed", "error": {"message": message}}).to_string()
-}
-
-pub(super) fn fault_of(report: &AgentReport) -> Option<Fault> {
-    match report.ending {
-        Ending::Completed => None,
-        Ending::Faulted { fault, .. } => Some(fault),
-    }
-}
-
-pub(super) fn message_of(report: &AgentReport) -> &str {
-    match &report.ending {
-        Ending::Completed => "completed",
-        Ending::Faulted { message, .. } => message,
-    }
 }
 
 #[test]

@@ -1,11 +1,9 @@
 //! The recorded streams of the real program, where they are at hand, and arbitrary input.
 
-use std::fs;
-use std::path::Path;
-
 use proptest::prelude::*;
 use serde_json::Value;
 
+use super::super::testing::recorded;
 use super::super::{Activity, Exit, Fault, StreamParser};
 use super::GeminiStream;
 use super::stream_tests::{fault_of, message_of, report};
@@ -19,20 +17,7 @@ const RECORDED: [(&str, Exit, Fault); 3] = [
 
 #[test]
 fn recorded_streams() {
-    let Some(folder) = std::env::var_os("RALPH_AGENT_SAMPLES") else {
-        eprintln!("SKIPPED: RALPH_AGENT_SAMPLES names no folder of recorded streams");
-        return;
-    };
-    let mut seen = 0;
-    for entry in fs::read_dir(Path::new(&folder)).unwrap() {
-        let path = entry.unwrap().path();
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let case = file.strip_prefix("gemini-");
-        let Some(case) = case.and_then(|name| name.strip_suffix(".jsonl")) else {
-            continue;
-        };
-        seen += 1;
-        let text = fs::read_to_string(&path).unwrap();
+    for (case, text) in recorded("gemini") {
         let lines: Vec<&str> = text.lines().collect();
         let expected = RECORDED.iter().find(|(name, ..)| *name == case);
         let report = report(&lines, expected.map_or(Exit::Code(0), |(_, exit, _)| *exit));
@@ -53,64 +38,47 @@ fn recorded_streams() {
         assert_eq!(report.usage.input.unwrap_or(0), 9 * cached, "{case}");
         assert!(report.denials.is_empty(), "{case}");
     }
-    assert!(seen > 0, "no gemini-*.jsonl in the folder");
 }
 
+const KEYS: &[&str] = &[
+    "type",
+    "timestamp",
+    "role",
+    "content",
+    "delta",
+    "tool_name",
+    "tool_id",
+    "parameters",
+    "command",
+    "status",
+    "error",
+    "message",
+    "severity",
+    "stats",
+    "total_tokens",
+    "models",
+];
+const WORDS: &[&str] = &[
+    "init",
+    "message",
+    "assistant",
+    "tool_use",
+    "tool_result",
+    "error",
+    "result",
+    "success",
+    "unknown",
+    "policy_violation",
+    "enter_plan_mode",
+    "</task-done>",
+    "2026-01-02T03:04:05Z",
+    "[API Error: x]\nPlease wait and try again later.",
+    "[API Error: {\"error\":{\"code\":429,\"details\":[{\"retryDelay\":\"9s\"}]}}]",
+    "\u{1b}[2J\u{202e}",
+];
+
 fn json() -> impl Strategy<Value = Value> {
-    let key = prop::sample::select(vec![
-        "type",
-        "timestamp",
-        "role",
-        "content",
-        "delta",
-        "tool_name",
-        "tool_id",
-        "parameters",
-        "command",
-        "status",
-        "error",
-        "message",
-        "severity",
-        "stats",
-        "total_tokens",
-        "models",
-    ]);
-    let word = prop::sample::select(vec![
-        "init",
-        "message",
-        "assistant",
-        "tool_use",
-        "tool_result",
-        "error",
-        "result",
-        "success",
-        "unknown",
-        "policy_violation",
-        "enter_plan_mode",
-        "</task-done>",
-        "2026-01-02T03:04:05Z",
-        "[API Error: x]\nPlease wait and try again later.",
-        "[API Error: {\"error\":{\"code\":429,\"details\":[{\"retryDelay\":\"9s\"}]}}]",
-        "\u{1b}[2J\u{202e}",
-    ]);
-    let leaf = prop_oneof![
-        word.prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<bool>().prop_map(Value::from),
-        Just(Value::Null),
-    ];
-    leaf.prop_recursive(5, 60, 6, move |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::vec((key.clone(), inner), 0..8).prop_map(|fields| {
-                fields
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value))
-                    .collect()
-            }),
-        ]
-    })
+    super::super::testing::json(KEYS, WORDS)
 }
 
 proptest! {

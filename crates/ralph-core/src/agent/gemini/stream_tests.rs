@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
+pub(super) use super::super::testing::{fault_of, message_of};
+use super::super::{Activity, AgentReport, Ending, Exit, StreamParser, Usage};
 use super::GeminiStream;
 
 pub(super) const INIT: &str =
@@ -36,20 +37,6 @@ fn came_of(tool: &str, error: Option<&str>) -> String {
         event["error"] = json!({"type": kind, "message": "No."});
     }
     event.to_string()
-}
-
-pub(super) fn fault_of(report: &AgentReport) -> Option<Fault> {
-    match report.ending {
-        Ending::Completed => None,
-        Ending::Faulted { fault, .. } => Some(fault),
-    }
-}
-
-pub(super) fn message_of(report: &AgentReport) -> &str {
-    match &report.ending {
-        Ending::Completed => "completed",
-        Ending::Faulted { message, .. } => message,
-    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+pub(super) use super::super::testing::{fault_of, message_of};
 use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
 use super::OpencodeStream;
 
@@ -11,20 +12,6 @@ pub(super) fn report(lines: &[&str], exit: Exit) -> AgentReport {
         stream.line(line.as_bytes(), true);
     }
     stream.finish(exit)
-}
-
-pub(super) fn fault_of(report: &AgentReport) -> Option<Fault> {
-    match report.ending {
-        Ending::Completed => None,
-        Ending::Faulted { fault, .. } => Some(fault),
-    }
-}
-
-pub(super) fn message_of(report: &AgentReport) -> &str {
-    match &report.ending {
-        Ending::Completed => "completed",
-        Ending::Faulted { message, .. } => message,
-    }
 }
 
 fn event(kind: &str, part: Value) -> String {
