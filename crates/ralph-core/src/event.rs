@@ -7,7 +7,8 @@ use crate::analysis::Analysis;
 use crate::decide::{Budget, Meter};
 use crate::hooks::HookPoint;
 use crate::model::{
-    ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, TaskId, Timestamp,
+    Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, TaskId,
+    Timestamp,
 };
 use crate::store::{Merged, PlanCounts};
 
@@ -167,7 +168,8 @@ pub enum EventKind {
         /// Counts by status.
         tasks: PlanCounts,
         /// What the run has cost so far.
-        cost_usd: f64,
+        #[serde(flatten)]
+        cost: Cost,
     },
     /// A parent's children are done and its own gate was run.
     ParentGate {
@@ -223,6 +225,12 @@ pub enum EventKind {
         agent: String,
         /// In whose place.
         instead_of: String,
+        /// Why, where that one cannot work now.
+        #[serde(default)]
+        reason: Option<String>,
+        /// Until when it is limited, where it is.
+        #[serde(default)]
+        limited_until: Option<Timestamp>,
     },
     /// A budget is nearly used up.
     BudgetNear {
@@ -353,8 +361,9 @@ pub enum EventKind {
         attempts: u32,
         /// Tasks done by them.
         done: u32,
-        /// What the run cost, as far as known.
-        cost_usd: f64,
+        /// What the run cost.
+        #[serde(flatten)]
+        cost: Cost,
         /// How long it took.
         duration_ms: u64,
         /// The plan as it stands.
@@ -388,6 +397,9 @@ pub struct AttemptFinished {
     pub attempt: u32,
     /// Which attempt of the run.
     pub iteration: u32,
+    /// Who worked; none where only a parent's gate was run.
+    #[serde(default)]
+    pub agent: Option<String>,
     /// The model.
     pub model: String,
     /// How it ended.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::model::Timestamp;
-use crate::store::{Claim, Owner};
+use crate::store::{Claim, Owner, RunRow};
 
 /// Whether the holder of a claim can still be at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +75,19 @@ impl Host for ThisHost {
 /// Whether a claim may be taken from its holder: its process here is dead, or its lease elsewhere is over. A live
 /// process is never robbed, however long the machine slept.
 pub fn is_stale(claim: &Claim, liveness: Liveness, now: Timestamp) -> bool {
+    is_gone(liveness, Some(claim.expires_at), now)
+}
+
+/// Whether a run that has no end on record can no longer be at work; by the same rule.
+pub fn is_over(run: &RunRow, liveness: Liveness, now: Timestamp) -> bool {
+    is_gone(liveness, run.expires_at, now)
+}
+
+fn is_gone(liveness: Liveness, expires_at: Option<Timestamp>, now: Timestamp) -> bool {
     match liveness {
         Liveness::Alive => false,
         Liveness::Dead => true,
-        Liveness::Elsewhere => claim.expires_at < now,
+        Liveness::Elsewhere => expires_at.is_none_or(|expires| expires < now),
     }
 }
 

@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     analyze, breaker, complete, completions, config, context, control, demo, doctor, export,
-    failures, fingerprint, guard, history, import, init, learnings, logs, man, notify, replay, run,
-    stats, status, task,
+    failures, fingerprint, guard, history, import, init, learnings, limits, logs, man, notify,
+    replay, run, stats, status, task,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -53,6 +53,9 @@ pub enum Command {
     /// Look at the circuit breaker, and close it.
     #[command(subcommand)]
     Breaker(breaker::Command),
+    /// Look at the usage limits that agents met, and forget them.
+    #[command(subcommand)]
+    Limits(limits::Command),
     Stats(stats::Args),
     Replay(replay::Args),
     History(history::Args),

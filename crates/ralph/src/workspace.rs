@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ralph_core::clock::{Clock, SystemClock};
 use ralph_core::engine::Recovery;
-use ralph_core::host::{Host, Liveness, ThisHost};
+use ralph_core::host::{Host, ThisHost, is_over};
 use ralph_core::import::{self, STATE_JSON};
 use ralph_core::model::{Task, Timestamp};
 use ralph_core::plan_files::Format;
@@ -122,7 +122,7 @@ impl Workspace {
 
 /// Whether a run is under way, as far as can be told from here.
 pub fn is_active(run: &RunRow) -> bool {
-    run.ended_at.is_none() && ThisHost::new().liveness(&run.owner) != Liveness::Dead
+    run.ended_at.is_none() && !is_over(run, ThisHost::new().liveness(&run.owner), now())
 }
 
 /// What a spec's state file says of how it is to be run.

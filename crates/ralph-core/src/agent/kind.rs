@@ -32,8 +32,19 @@ pub struct Facts {
     pub login: &'static str,
     /// Variables that may hold its credentials; one is enough.
     pub credential_variables: &'static [&'static str],
-    /// Files below the home directory that may hold them; one is enough.
-    pub credential_files: &'static [&'static str],
+    /// Files that may hold them; one is enough.
+    pub credential_files: &'static [CredentialFile],
+}
+
+/// Where a program may keep its credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CredentialFile {
+    /// The variable that names another directory than `usual`.
+    pub moved_by: &'static str,
+    /// The directory below the home directory, if the variable names none; empty for the home directory itself.
+    pub usual: &'static str,
+    /// The file's path in that directory.
+    pub file: &'static str,
 }
 
 impl AgentKind {

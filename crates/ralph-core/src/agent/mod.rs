@@ -36,7 +36,7 @@ pub use command::{CommandAgent, OutputFormat};
 pub use gemini::Gemini;
 pub use guard::{Guard, stand_guard};
 pub use interrupt::{Interrupt, Signal};
-pub use kind::{AgentKind, Facts};
+pub use kind::{AgentKind, CredentialFile, Facts};
 pub use lines::LineSplitter;
 pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use opencode::Opencode;

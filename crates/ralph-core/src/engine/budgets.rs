@@ -37,7 +37,7 @@ impl Run<'_, '_> {
             ..Spent::default()
         };
         if budgets.run_usd.is_some() {
-            spent.run_usd = self.engine.store.run_rates(&self.id)?.cost_usd;
+            spent.run_usd = self.engine.store.run_rates(&self.id)?.cost.known_usd();
         }
         if budgets.day_usd.is_some() {
             spent.day_usd = self.engine.store.spent_on_day(now)?;

@@ -123,6 +123,7 @@ impl Run<'_, '_> {
             task: TaskRef::from(&claimed.task),
             attempt: claimed.tries.counted + 1,
             iteration: self.attempts + 1,
+            agent: finding.start.agent.clone(),
             model: finding.start.model.clone().unwrap_or_default(),
             outcome: verdict.outcome,
             error_type: verdict.error_type.clone(),
@@ -248,8 +249,8 @@ impl Run<'_, '_> {
 
     pub(super) fn show_progress(&mut self) -> Result<(), EngineError> {
         let tasks = self.engine.store.counts()?;
-        let cost_usd = self.engine.store.run_rates(&self.id)?.cost_usd;
-        self.show(EventKind::Progress { tasks, cost_usd });
+        let cost = self.engine.store.run_rates(&self.id)?.cost;
+        self.show(EventKind::Progress { tasks, cost });
         Ok(())
     }
 }

@@ -46,7 +46,8 @@ impl Run<'_, '_> {
                     stop.hint = Some("shorten or mend the task's verify command".into());
                     return Ok(Step::Stop(stop));
                 }
-                let hint = verdict.error_type.as_ref().map(|error| self.remedy(error));
+                let error = verdict.error_type.as_ref();
+                let hint = error.map(|error| self.remedy(error, &message));
                 return self.out_of_order(OutOfOrder {
                     how: Out::ForGood,
                     why: message,
@@ -67,11 +68,19 @@ impl Run<'_, '_> {
         Ok(Step::Continue)
     }
 
-    /// The one thing that mends a fault of the set-up.
-    fn remedy(&self, error: &ErrorType) -> String {
+    /// The one thing that mends a fault of the set-up. The class is the program's own word; among the remedies of one
+    /// class its message chooses.
+    fn remedy(&self, error: &ErrorType, message: &str) -> String {
         let agent = self.agent().name();
         let facts = self.agent().facts();
+        let message = message.to_lowercase();
+        let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
         match error {
+            ErrorType::Auth if speaks_of(&["credit", "billing", "balance", "payment"]) => {
+                format!(
+                    "pay for what {agent} needs or use another agent (--agent), then `ralph run` again"
+                )
+            }
             ErrorType::Auth => match facts {
                 Some(facts) => {
                     format!("log in to {agent}: {}; then `ralph run` again", facts.login)
@@ -89,9 +98,13 @@ impl Run<'_, '_> {
                 "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
                  [agents.{agent}] in .ralph.toml"
             ),
-            ErrorType::Config => format!(
+            ErrorType::Config if speaks_of(&["model"]) => format!(
                 "check the model's name: --model, the task's model, [run] model, or models under \
                  [agents.{agent}] in .ralph.toml"
+            ),
+            ErrorType::Config => format!(
+                "mend what {agent} complains of: its own settings, or args and env under [agents.{agent}] in \
+                 .ralph.toml; `ralph logs` has all it said"
             ),
             _ => "run `ralph history` to see what happened".into(),
         }

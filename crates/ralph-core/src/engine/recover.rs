@@ -7,7 +7,7 @@ use crate::agent::{Agent, AgentReport, end_of_runs, read_log};
 use crate::capture;
 use crate::decide::{Policy, after_lost};
 use crate::event::{EventKind, RunEvent, TaskRef};
-use crate::host::{Host, Liveness, is_stale};
+use crate::host::{Host, is_over, is_stale};
 use crate::model::{ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp};
 use crate::project::Project;
 use crate::signals;
@@ -103,7 +103,7 @@ impl Recovery<'_> {
             .open_runs()?
             .into_iter()
             .filter(|run| Some(&run.id) != self.own_run)
-            .filter(|run| self.host.liveness(&run.owner) == Liveness::Dead)
+            .filter(|run| is_over(run, self.host.liveness(&run.owner), self.now))
             .map(|run| run.id)
             .collect();
         let ended = end_of_runs(&dead, GRACE);

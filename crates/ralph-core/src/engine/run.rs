@@ -266,6 +266,7 @@ impl<'e, 'a> Run<'e, 'a> {
             owner: run.owner.clone(),
             settings: run.engine.settings_json.clone(),
             output: run.engine.output.clone(),
+            expires_at: now.plus(run.engine.settings.lease),
         };
         run.engine.store.start_run(&new, &event)?;
         run.engine.observer.event(&event);
@@ -305,6 +306,7 @@ impl<'e, 'a> Run<'e, 'a> {
         self.write_state(None)?;
         self.sync_agents_md(Moment::Before)?;
         loop {
+            self.beat();
             self.settle_parents()?;
             if let Some(stop) = self.must_stop()? {
                 return Ok(stop);
@@ -392,7 +394,6 @@ impl<'e, 'a> Run<'e, 'a> {
             now,
             expires_at: now.plus(self.engine.settings.lease),
         };
-        self.last_heartbeat = now;
         Ok(self
             .engine
             .store
@@ -467,7 +468,7 @@ impl<'e, 'a> Run<'e, 'a> {
             budget: stop.budget,
             attempts: rates.counted,
             done: rates.done,
-            cost_usd: rates.cost_usd,
+            cost: rates.cost,
             duration_ms: millis(now.since(self.started_at)),
             tasks: self.engine.store.counts()?,
         };

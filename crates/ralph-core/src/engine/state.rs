@@ -118,7 +118,7 @@ impl Run<'_, '_> {
                 started_at: format!("{} UTC", second(self.started_at)),
                 iteration: self.attempts,
                 limit: self.engine.settings.limit,
-                cost_usd: Some(rates.cost_usd).filter(|cost| *cost > 0.0),
+                cost_usd: rates.cost.cost_usd.filter(|cost| *cost > 0.0),
             }),
             counts: Counts {
                 total: counts.total,

@@ -120,6 +120,13 @@ impl<'a> Run<'_, 'a> {
         }
     }
 
+    /// Whether anybody can work now.
+    pub(super) fn somebody_can_work(&self) -> Result<bool, EngineError> {
+        let now = self.engine.clock.now();
+        let turn = whose_turn(&self.standings(now)?, now);
+        Ok(matches!(turn, Turn::Works(_)))
+    }
+
     fn standings(&self, now: Timestamp) -> Result<Vec<Standing>, EngineError> {
         let mut standings = Vec::new();
         for member in &self.team.members {
@@ -137,9 +144,22 @@ impl<'a> Run<'_, 'a> {
             return Ok(());
         }
         let instead_of = self.agent().name().to_owned();
+        let now = self.engine.clock.now();
+        let limit = self.engine.store.agent_limit(&instead_of)?;
+        let limited_until = limit.map(|limit| limit.ends(now)).filter(|end| *end > now);
+        let reason = match &self.team.current().out {
+            _ if limited_until.is_some() => Some("its usage limit".to_owned()),
+            Some(out) => Some(out.why.clone()),
+            None => None,
+        };
         self.team.at = member;
         let agent = self.agent().name().to_owned();
-        self.tell(EventKind::AgentChanged { agent, instead_of })
+        self.tell(EventKind::AgentChanged {
+            agent,
+            instead_of,
+            reason,
+            limited_until,
+        })
     }
 
     /// Waits until an agent can work again, where the settings allow to wait so long.

@@ -25,6 +25,7 @@ impl Run<'_, '_> {
     pub(super) fn wait_for_others(&mut self) -> Result<Option<StopRun>, EngineError> {
         let mut told = false;
         loop {
+            self.beat();
             if let Some(stop) = self.must_stop()? {
                 return Ok(Some(stop));
             }
@@ -147,12 +148,19 @@ impl Run<'_, '_> {
             // Signals at once, what is stored now and then: a wait may take hours.
             if self.engine.interrupt.first().is_some() || waited >= looked {
                 looked = waited + LOOK_AT_STORE;
+                self.beat();
                 if let Some(stop) = self.must_stop()? {
                     return Ok(Some(stop));
                 }
                 let whole = self.engine.settings.scope == Scope::All;
-                if whole && waiting_for == WaitingFor::Limit && self.is_finished()? {
+                let limited = waiting_for == WaitingFor::Limit;
+                if limited && whole && self.is_finished()? {
                     return Ok(Some(StopRun::new(RunExit::Finished, "every task is done")));
+                }
+                // A person may have made an end of the limit.
+                if limited && self.somebody_can_work()? {
+                    self.show(EventKind::WaitOver);
+                    return Ok(None);
                 }
             }
             self.engine.clock.sleep(NAP.min(left));

@@ -10,7 +10,7 @@ use crate::git::{
     BranchOutcome, CommitOrder, CommitOutcome, GitError, Kept, Left, RollbackMode, Snapshot,
     commit_message,
 };
-use crate::host::Liveness;
+use crate::host::is_over;
 use crate::model::{GateOutcome, GateRecord, RunId, TaskId};
 use crate::store::Claimed;
 
@@ -298,7 +298,9 @@ impl Run<'_, '_> {
     fn other_run(&self) -> Result<Option<RunId>, EngineError> {
         let runs = self.engine.store.open_runs()?;
         let mut others = runs.into_iter().filter(|run| run.id != self.id);
-        let other = others.find(|run| self.engine.host.liveness(&run.owner) != Liveness::Dead);
+        let now = self.engine.clock.now();
+        let host = self.engine.host;
+        let other = others.find(|run| !is_over(run, host.liveness(&run.owner), now));
         Ok(other.map(|run| run.id))
     }
 }

@@ -1,6 +1,7 @@
 //! What is stored can be read back: every kind of event, field by field.
 
 use super::*;
+use crate::model::Cost;
 use crate::recovery::{Evidence, Failure};
 
 fn task() -> TaskRef {
@@ -25,6 +26,7 @@ fn finished() -> AttemptFinished {
         task: task(),
         attempt: 2,
         iteration: 7,
+        agent: Some("claude".into()),
         model: "sonnet".into(),
         outcome: Outcome::NoSigil,
         error_type: Some(ErrorType::Reported("type_error".into())),
@@ -172,7 +174,7 @@ fn of_runs() -> Vec<EventKind> {
         },
         EventKind::Progress {
             tasks: counts(),
-            cost_usd: 1.5,
+            cost: Cost::new(1.5, 1),
         },
         EventKind::BreakerOpened {
             failures: 5,
@@ -198,6 +200,8 @@ fn of_runs() -> Vec<EventKind> {
         EventKind::AgentChanged {
             agent: "codex".into(),
             instead_of: "claude".into(),
+            reason: Some("its usage limit".into()),
+            limited_until: Some(Timestamp::from_millis(1_700_000_000_123)),
         },
         EventKind::BudgetNear {
             meter: Meter {
@@ -239,7 +243,7 @@ fn of_runs() -> Vec<EventKind> {
             budget: Some(Budget::RunCost),
             attempts: 3,
             done: 2,
-            cost_usd: 0.5,
+            cost: Cost::new(0.5, 0),
             duration_ms: 1000,
             tasks: counts(),
         },

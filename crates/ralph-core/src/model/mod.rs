@@ -21,7 +21,7 @@ pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
 pub use learning::{Learning, LearningState, NewLearning, Record, Source, UnknownSource, counted};
 pub use neighbour::Neighbour;
 pub use outcome::{ErrorType, FailureClass, Outcome};
-pub use spent::SpentOnTask;
+pub use spent::{Cost, SpentOnTask};
 pub use stats::{CategorySums, ModelSums, Recent, RetrySums, Stats, Sums, TaskSums};
 pub use strategy::{ChosenBy, ModelChoice, NO_MODEL, Strategy, UnknownStrategy};
 pub use task::{NewTask, Status, Task, TaskEdit, UnknownStatus};

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+/// Below this a sum is nothing: what is left of fractions that were added and taken away.
+const NOTHING: f64 = 1e-9;
+
 /// What was spent on a task, over all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SpentOnTask {
@@ -9,4 +14,56 @@ pub struct SpentOnTask {
     pub usd: f64,
     /// Time of agents.
     pub time: Duration,
+}
+
+/// What several tries cost together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Dollars, as far as known; none where tries were made and not one of them told.
+    pub cost_usd: Option<f64>,
+    /// Tries that did not tell: the whole is more than the sum.
+    #[serde(default)]
+    pub cost_unknown: u64,
+}
+
+impl Cost {
+    /// From a sum of what was told, and how many tries told nothing.
+    #[must_use]
+    pub fn new(sum_usd: f64, unknown: u64) -> Self {
+        let told = unknown == 0 || sum_usd > NOTHING;
+        Self {
+            cost_usd: told.then_some(sum_usd),
+            cost_unknown: unknown,
+        }
+    }
+
+    /// What is known to have been spent.
+    #[must_use]
+    pub fn known_usd(&self) -> f64 {
+        self.cost_usd.unwrap_or_default()
+    }
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Self::new(0.0, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_is_not_zero_and_nothing_tried_is() {
+        assert_eq!(Cost::new(0.0, 0).cost_usd, Some(0.0));
+        assert_eq!(Cost::new(0.0, 3).cost_usd, None);
+        assert_eq!(Cost::new(0.5, 3).cost_usd, Some(0.5));
+    }
+
+    #[test]
+    fn what_older_files_hold_is_read() {
+        let cost: Cost = serde_json::from_str(r#"{"cost_usd":1.5}"#).unwrap();
+        assert_eq!(cost, Cost::new(1.5, 0));
+    }
 }

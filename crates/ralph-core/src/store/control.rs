@@ -53,6 +53,17 @@ impl AgentLimit {
     }
 }
 
+/// A limit that is not over, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RememberedLimit {
+    /// The agent.
+    pub agent: String,
+    /// When it ends.
+    pub until: Timestamp,
+    /// When it was met.
+    pub met_at: Option<Timestamp>,
+}
+
 /// Requests, limits and spending.
 pub trait ControlStore {
     /// Asks a run to do something. `false` if it has ended, or was asked to stop and is now asked for less.
@@ -67,6 +78,10 @@ pub trait ControlStore {
     fn set_agent_limit(&mut self, agent: &str, limit: &AgentLimit, reason: &str) -> Result<()>;
     /// A limit that was waited for is over, unless another was met meanwhile.
     fn end_agent_limit(&mut self, agent: &str, waited: &AgentLimit, now: Timestamp) -> Result<()>;
+    /// Every limit that is not over, by the agents' names.
+    fn agent_limits(&self, now: Timestamp) -> Result<Vec<RememberedLimit>>;
+    /// Forgets the limits of one agent, or of all.
+    fn forget_limits(&mut self, agent: Option<&str>) -> Result<()>;
     /// What was spent on the day (UTC) of this moment, by all runs.
     fn spent_on_day(&self, of: Timestamp) -> Result<f64>;
     /// What was spent on a task, by all runs.

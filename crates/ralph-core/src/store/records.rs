@@ -6,7 +6,7 @@ use super::{Lesson, NewFix, PlanChange, RecoveryEnd, RunRequest};
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
-    ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning, Outcome,
+    Cost, ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning, Outcome,
     ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
 };
 
@@ -158,6 +158,8 @@ pub struct NewRun {
     pub settings: String,
     /// Where it prints, where nobody looks on.
     pub output: Option<String>,
+    /// Until when it may be taken to live without a further sign.
+    pub expires_at: Timestamp,
 }
 
 /// A run's end.
@@ -193,8 +195,12 @@ pub struct RunRow {
     pub attempts: u64,
     /// Of those, done.
     pub done: u64,
-    /// What it cost, as far as known.
-    pub cost_usd: f64,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// Until when it may be taken to live, where it cannot be seen.
+    #[serde(skip)]
+    pub expires_at: Option<Timestamp>,
     /// What a person asked it to do.
     pub request: Option<RunRequest>,
     /// Where it prints, where nobody looks on.
@@ -209,7 +215,7 @@ pub struct RunRates {
     /// Counted ones.
     pub counted: u32,
     /// What they cost, uncounted ones included.
-    pub cost_usd: f64,
+    pub cost: Cost,
 }
 
 /// What a claim is for.
@@ -513,8 +519,8 @@ pub struct FailureRow {
 pub struct Totals {
     /// Counted attempts.
     pub attempts: u64,
-    /// Cost as far as known.
-    pub cost_usd: f64,
+    /// What all tries cost.
+    pub cost: Cost,
 }
 
 /// The circuit breaker as stored.

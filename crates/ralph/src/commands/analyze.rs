@@ -33,7 +33,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 /// What the newest failures of a project have in common.
 pub fn found(workspace: &Workspace) -> Result<Analysis, CommandError> {
     let settings = workspace.settings()?;
-    let name = settings.text("run", "agent").unwrap_or("claude");
+    let name = settings.agent();
     let ladder = build_agent(name, &settings.agents)
         .map(|agent| agent.ladder().to_vec())
         .unwrap_or_default();

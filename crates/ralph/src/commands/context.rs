@@ -51,10 +51,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     settings.set_flag("run", "agent", args.agent.clone().map(Value::Text));
     let limit = if args.once { Some(1) } else { args.limit };
     settings.set_flag("run", "limit", limit.map(|n| Value::Count(u64::from(n))));
-    let agent = build_agent(
-        settings.text("run", "agent").unwrap_or("claude"),
-        &settings.agents,
-    )?;
+    let agent = build_agent(settings.agent(), &settings.agents)?;
     let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default())?;
     let task = workspace.task(&args.task)?;
     let metrics = workspace.store.metrics(&task.id)?;

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::ui::progress;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, is_active};
 
 /// How often a run that was told to end is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -149,14 +149,11 @@ fn tell(runs: &[(&RunRow, bool, &str)], json: bool) {
 
 /// The runs that are at work: all of them, or the one that is named.
 pub fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, CommandError> {
-    let host = ThisHost::new();
-    let lives = |run: &RunRow| host.liveness(&run.owner) != Liveness::Dead;
-    let runs: Vec<RunRow> = workspace.store.open_runs()?;
-    let runs = runs.into_iter().filter(lives);
+    let mut runs: Vec<RunRow> = workspace.store.open_runs()?;
+    runs.retain(is_active);
     let Some(name) = named else {
-        return Ok(runs.collect());
+        return Ok(runs);
     };
-    let runs: Vec<RunRow> = runs.collect();
     match runs.iter().find(|run| run.id.as_str() == name) {
         Some(run) => Ok(vec![run.clone()]),
         None => {

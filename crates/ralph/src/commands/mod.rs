@@ -17,6 +17,7 @@ pub mod history;
 pub mod import;
 pub mod init;
 pub mod learnings;
+pub mod limits;
 pub mod logs;
 pub mod man;
 pub mod notify;
@@ -43,6 +44,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Replay(args) => replay::run(dir, &args),
         Command::Analyze(args) => analyze::run(dir, &args),
         Command::Breaker(command) => breaker::run(dir, &command),
+        Command::Limits(command) => limits::run(dir, &command),
         Command::Run(args) => run::run(dir, &args),
         Command::Stop(args) => control::stop(dir, &args),
         Command::Pause(args) => control::pause(dir, &args),

@@ -146,10 +146,7 @@ fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> 
 fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>), CommandError> {
     let workspace = Workspace::open(dir)?;
     let settings = workspace.settings()?;
-    let agent = build_agent(
-        settings.text("run", "agent").unwrap_or("claude"),
-        &settings.agents,
-    )?;
+    let agent = build_agent(settings.agent(), &settings.agents)?;
     let ladder = if args.ladder.is_empty() {
         agent.ladder().to_vec()
     } else {

@@ -50,7 +50,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 /// What the adaptive strategy expects of the models of the project's agent.
 fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
     let settings = workspace.settings()?;
-    let name = settings.text("run", "agent").unwrap_or("claude");
+    let name = settings.agent();
     // What was is worth showing also when the agent of today cannot be used.
     let Ok(agent) = build_agent(name, &settings.agents) else {
         return Ok(Vec::new());

@@ -52,7 +52,7 @@ pub struct Notice {
     pub host: String,
     /// The run's exit code, where it ended.
     pub exit_code: Option<i32>,
-    /// What the run cost, where it ended.
+    /// What the run cost, where it ended and is known.
     pub cost_usd: Option<f64>,
     /// The plan, where the run ended.
     pub tasks: Option<PlanCounts>,
@@ -97,10 +97,10 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
     let (exit_code, cost_usd, tasks) = match &event.kind {
         EventKind::RunFinished {
             exit_code,
-            cost_usd,
+            cost,
             tasks,
             ..
-        } => (Some(*exit_code), Some(*cost_usd), Some(*tasks)),
+        } => (Some(*exit_code), cost.cost_usd, Some(*tasks)),
         _ => (None, None, None),
     };
     Some(Notice {
@@ -174,6 +174,21 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
                 next: None,
             })
         }
+        EventKind::AgentChanged {
+            agent,
+            instead_of,
+            limited_until: Some(until),
+            ..
+        } => Some(Says {
+            occasion: Occasion::Limit,
+            what: "a usage limit was met".to_owned(),
+            lines: vec![
+                format!("{instead_of} is limited until {until}"),
+                format!("{agent} goes on in its place"),
+            ],
+            task: None,
+            next: None,
+        }),
         EventKind::BudgetNear { message, .. } => Some(Says {
             occasion: Occasion::Budget,
             what: "a budget is nearly used up".to_owned(),
@@ -244,7 +259,7 @@ fn finished(kind: &EventKind) -> Option<Says<'_>> {
         budget,
         attempts,
         done,
-        cost_usd,
+        cost,
         duration_ms,
         ..
     } = kind
@@ -278,9 +293,7 @@ fn finished(kind: &EventKind) -> Option<Says<'_>> {
         format!("{} done", format::counted(u64::from(*done), "task")),
         format::duration(Duration::from_millis(*duration_ms)),
     ];
-    if *cost_usd > 0.0 {
-        facts.push(format::cost(Some(*cost_usd)));
-    }
+    facts.extend(format::total(cost));
     let mut lines = vec![reason.clone()];
     lines.extend(hint.iter().cloned());
     lines.push(facts.join(", "));

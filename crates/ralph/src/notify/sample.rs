@@ -6,7 +6,7 @@ use ralph_core::analysis::Analysis;
 use ralph_core::decide::{Budget, Meter};
 use ralph_core::event::{EventKind, RunEvent, TaskRef, WaitingFor};
 use ralph_core::exit::RunExit;
-use ralph_core::model::{Key, RunId, TaskId, Timestamp};
+use ralph_core::model::{Cost, Key, RunId, TaskId, Timestamp};
 use ralph_core::store::PlanCounts;
 
 use super::Occasion;
@@ -69,7 +69,7 @@ fn finished(exit: RunExit, reason: &str) -> EventKind {
         budget: None,
         attempts: 4,
         done: done as u32,
-        cost_usd: 0.42,
+        cost: Cost::new(0.42, 0),
         duration_ms: 754_000,
         tasks: PlanCounts {
             total: 3,

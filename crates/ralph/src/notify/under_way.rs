@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::event::{EventKind, RunEvent};
 use ralph_core::exit::RunExit;
-use ralph_core::model::{Outcome, RunId, Timestamp};
+use ralph_core::model::{Cost, Outcome, RunId, Timestamp};
 use ralph_core::store::PlanCounts;
 
 /// What the events have told so far.
@@ -15,7 +15,7 @@ pub struct UnderWay {
     started_at: Timestamp,
     attempts: u32,
     done: u32,
-    cost_usd: f64,
+    cost: Cost,
     tasks: PlanCounts,
 }
 
@@ -29,7 +29,7 @@ impl UnderWay {
                 started_at: event.at,
                 attempts: 0,
                 done: 0,
-                cost_usd: 0.0,
+                cost: Cost::default(),
                 tasks: *tasks,
             });
         }
@@ -41,9 +41,9 @@ impl UnderWay {
                 known.attempts += u32::from(finished.counted);
                 known.done += u32::from(finished.outcome == Outcome::Done);
             }
-            EventKind::Progress { tasks, cost_usd } => {
+            EventKind::Progress { tasks, cost } => {
                 known.tasks = *tasks;
-                known.cost_usd = *cost_usd;
+                known.cost = *cost;
             }
             _ => {}
         }
@@ -61,7 +61,7 @@ impl UnderWay {
             budget: None,
             attempts: self.attempts,
             done: self.done,
-            cost_usd: self.cost_usd,
+            cost: self.cost,
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             tasks: self.tasks,
         };
@@ -97,7 +97,7 @@ mod tests {
         };
         let progress = EventKind::Progress {
             tasks,
-            cost_usd: 1.5,
+            cost: Cost::new(1.5, 0),
         };
         let known = UnderWay::after(known, &event(2, progress)).unwrap();
         let end = known.broken_off("the disk is full", Timestamp::from_secs(4));

@@ -216,6 +216,28 @@ impl Settings {
         }
     }
 
+    /// The agent that runs use.
+    pub fn agent(&self) -> &str {
+        self.text("run", "agent").unwrap_or("claude")
+    }
+
+    /// The agents that runs use: who works, then who stands in, in order.
+    pub fn team(&self) -> Vec<&str> {
+        let first = self.agent();
+        let own = self.agents.get(first).map(|agent| &agent.fallback);
+        let fallback = match self.list("run", "fallback") {
+            [] => own.map(Vec::as_slice).unwrap_or_default(),
+            wanted => wanted,
+        };
+        let mut names = vec![first];
+        for name in fallback {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
     /// Whether `.ralph.toml` speaks of an agent.
     pub fn is_configured(&self, agent: &str) -> bool {
         self.agent_fields.contains_key(agent)

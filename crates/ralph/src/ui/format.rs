@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::model::{Attempt, Timestamp};
+use ralph_core::model::{Attempt, Cost, Timestamp};
 use ralph_core::text::one_line;
 
 use super::style;
@@ -57,6 +57,15 @@ pub fn cost(usd: Option<f64>) -> String {
         None => "-".into(),
         Some(usd) if usd > 0.0 && usd < 0.095 => format!("${usd:.3}"),
         Some(usd) => format!("${usd:.2}"),
+    }
+}
+
+/// What several tries cost, where any were made or told: `$4.12`, `at least $4.12`, `cost unknown`.
+pub fn total(total: &Cost) -> Option<String> {
+    match total.cost_usd {
+        None => Some("cost unknown".to_owned()),
+        Some(usd) if total.cost_unknown > 0 => Some(format!("at least {}", cost(Some(usd)))),
+        Some(usd) => (usd > 0.0).then(|| cost(Some(usd))),
     }
 }
 

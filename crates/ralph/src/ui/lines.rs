@@ -83,10 +83,18 @@ pub fn line(event: &RunEvent) -> Option<String> {
             YELLOW,
             format_args!("! {} its gate is flaky: failed, then passed", task.name()),
         )),
-        EventKind::AgentChanged { agent, instead_of } => Some(paint(
-            YELLOW,
-            format_args!("~ {agent} goes on in place of {instead_of}"),
-        )),
+        EventKind::AgentChanged {
+            agent,
+            instead_of,
+            reason,
+            limited_until,
+        } => {
+            let why = reason.as_ref().map(|why| format!(": {why}"));
+            let until = limited_until.map(|until| format!(" until {until}"));
+            let more = format!("{}{}", why.unwrap_or_default(), until.unwrap_or_default());
+            let line = format_args!("~ {agent} goes on in place of {instead_of}{more}");
+            Some(paint(YELLOW, line))
+        }
         EventKind::BudgetNear { message, .. } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::Waiting { reason, until, .. } => {
             let until = until

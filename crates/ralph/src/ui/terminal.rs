@@ -8,7 +8,7 @@ use anstream::ColorChoice;
 use indicatif::style::ProgressTracker;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ralph_core::event::{EventKind, Observer, RunEvent};
-use ralph_core::model::Timestamp;
+use ralph_core::model::{Cost, Timestamp};
 use ralph_core::store::PlanCounts;
 use ralph_core::text::one_line;
 
@@ -58,7 +58,7 @@ impl Terminal {
         }
     }
 
-    fn show_plan(&self, tasks: &PlanCounts, cost_usd: f64) {
+    fn show_plan(&self, tasks: &PlanCounts, cost: &Cost) {
         self.plan.set_length(tasks.total);
         self.plan.set_position(tasks.finished());
         let mut text = format!("{}/{}", tasks.finished(), tasks.total);
@@ -67,8 +67,8 @@ impl Terminal {
                 text.push_str(&format!(" · {n} {word}"));
             }
         }
-        if cost_usd > 0.0 {
-            text.push_str(&format!(" · {}", format::cost(Some(cost_usd))));
+        if let Some(cost) = format::total(cost) {
+            text.push_str(&format!(" · {cost}"));
         }
         self.plan.set_message(text);
     }
@@ -144,7 +144,7 @@ impl Observer for Terminal {
                 .set_draw_target(ProgressDrawTarget::stdout_with_hz(10)),
             // In a terminal the question shows the analysis, or the end of the run does.
             EventKind::RunStarted { tasks, .. } => {
-                self.show_plan(tasks, 0.0);
+                self.show_plan(tasks, &Cost::default());
                 self.plan.enable_steady_tick(Duration::from_millis(250));
             }
             EventKind::AttemptStarted {
@@ -175,7 +175,7 @@ impl Observer for Terminal {
             }
             EventKind::Activity { activity, .. } => self.set_doing(&lines::activity(activity)),
             EventKind::GateStarted { command, .. } => self.set_doing(&format!("gate: {command}")),
-            EventKind::Progress { tasks, cost_usd } => self.show_plan(tasks, *cost_usd),
+            EventKind::Progress { tasks, cost } => self.show_plan(tasks, cost),
             EventKind::Waiting { reason, until, .. } => {
                 self.current.set_message("");
                 self.set_doing(&format!("waiting for {reason}"));

@@ -150,3 +150,33 @@ fn a_run_that_is_not_active_is_named() {
         run.stderr
     );
 }
+
+/// Makes the run that is on record one of another host.
+fn move_away(project: &Project, expires_at: &str) {
+    let moved = "UPDATE runs SET host = 'elsewhere', ended_at = NULL, expires_at = ?1";
+    project.database().execute(moved, [expires_at]).unwrap();
+}
+
+#[test]
+fn a_run_of_another_host_counts_as_long_as_it_gives_signs_of_life() {
+    let project = project(DONE);
+    project.add(&["A"]);
+    project.ok(&["run"]);
+    move_away(&project, "2999-01-01T00:00:00.000Z");
+    assert!(active(&project));
+    let run = project.ralph(&["stop"]).expect_code(1);
+    assert!(run.stderr.contains("elsewhere"), "{}", run.stderr);
+
+    move_away(&project, "2020-01-01T00:00:00.000Z");
+    assert!(!active(&project));
+    let stop = project.ok(&["stop"]).stdout;
+    assert_eq!(stop.trim(), "no run is active");
+    project.add(&["B"]);
+    project.ok(&["run"]);
+    let open = "SELECT count(*) FROM runs WHERE ended_at IS NULL";
+    let open: u32 = project
+        .database()
+        .query_row(open, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(open, 0);
+}

@@ -1,11 +1,20 @@
 //! Budgets of money and time: by run, by task, by day, over restarts.
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stage::send;
-use crate::streams::{DONE_TEXT, done, project, said, tries};
+use crate::streams::{DONE_TEXT, done, project, said, speaker, tries};
 use crate::support::eventually;
+
+/// Waits for the next day where this one (UTC) is about to end: what is spent then would be of two days.
+fn not_just_before_midnight() {
+    let since_epoch = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let left = 86_400 - since_epoch % 86_400;
+    if left <= 20 {
+        std::thread::sleep(std::time::Duration::from_secs(left + 1));
+    }
+}
 
 #[test]
 fn exit_02_a_cost_limit_ends_the_run_with_work_left() {
@@ -56,6 +65,7 @@ fn failed_attempts_count_for_the_budget_of_a_task_which_then_waits_for_a_human()
 
 #[test]
 fn a_day_has_one_budget_over_all_runs_and_deleted_tasks_stay_paid_for() {
+    not_just_before_midnight();
     let project = project(&done(0.6), "max_cost_usd_per_day = 1.0");
     let first = project.add(&["A"]);
     project.add(&["B"]);
@@ -76,6 +86,7 @@ fn a_day_has_one_budget_over_all_runs_and_deleted_tasks_stay_paid_for() {
 
 #[test]
 fn the_budget_of_a_day_holds_over_a_kill_in_the_middle_of_an_attempt() {
+    not_just_before_midnight();
     let script = format!(
         "{}; touch said; [ -e killed ] || sleep 600",
         said(0.7, DONE_TEXT)
@@ -148,4 +159,40 @@ fn a_person_is_warned_when_the_budget_of_a_task_is_nearly_used_up() {
         .expect_code(5);
     let near = "a: 90% of the task's cost limit of $1 is used ($0.90)";
     assert!(run.stdout.contains(near), "{}", run.stdout);
+}
+
+#[test]
+fn a_cost_that_nobody_told_is_not_zero() {
+    let untold = format!(
+        "echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"{DONE_TEXT}\"}}'"
+    );
+    let project = project(&untold, "");
+    project.add(&["A"]);
+    let before = project.json(&["status", "--json"]);
+    assert_eq!(before["cost_usd"], 0.0);
+    let events = project.ok(&["run", "--json"]).json_lines();
+    for kind in ["progress", "run_finished"] {
+        let last = events.iter().rfind(|event| event["type"] == kind).unwrap();
+        assert_eq!(last["cost_usd"], Value::Null, "{last}");
+        assert_eq!(last["cost_unknown"], 1, "{last}");
+    }
+    let status = project.json(&["status", "--json"]);
+    for of in [&status, &status["run"], &status["last_run"]] {
+        assert_eq!(of["cost_usd"], Value::Null, "{of}");
+        assert_eq!(of["cost_unknown"], 1, "{of}");
+    }
+    let shown = project.ok(&["status"]).stdout;
+    assert!(shown.contains("cost unknown"), "{shown}");
+
+    speaker(&project, "second", &done(0.5));
+    project.add(&["B"]);
+    project.ok(&["run", "--agent", "second"]);
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(
+        (&status["cost_usd"], &status["cost_unknown"]),
+        (&json!(0.5), &json!(1))
+    );
+    assert_eq!(status["last_run"]["cost_unknown"], 0);
+    let shown = project.ok(&["status"]).stdout;
+    assert!(shown.contains("at least $0.50"), "{shown}");
 }

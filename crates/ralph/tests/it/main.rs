@@ -26,6 +26,7 @@ mod git;
 mod hooks;
 mod import;
 mod learnings;
+mod limits;
 mod logs;
 mod manual;
 mod night;

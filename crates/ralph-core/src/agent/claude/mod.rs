@@ -15,7 +15,7 @@ pub use agent::Claude;
 pub use launch::{arguments, environment};
 pub use stream::ClaudeStream;
 
-use super::Facts;
+use super::{CredentialFile, Facts};
 
 /// What is known of Claude Code before it is started.
 pub(super) const FACTS: Facts = Facts {
@@ -31,5 +31,9 @@ pub(super) const FACTS: Facts = Facts {
         "CLAUDE_CODE_USE_BEDROCK",
         "CLAUDE_CODE_USE_VERTEX",
     ],
-    credential_files: &[".claude/.credentials.json"],
+    credential_files: &[CredentialFile {
+        moved_by: "CLAUDE_CONFIG_DIR",
+        usual: ".claude",
+        file: ".credentials.json",
+    }],
 };

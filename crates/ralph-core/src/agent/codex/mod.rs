@@ -18,7 +18,7 @@ pub use agent::Codex;
 pub use launch::arguments;
 pub use stream::CodexStream;
 
-use super::Facts;
+use super::{CredentialFile, Facts};
 
 /// What is known of Codex before it is started.
 ///
@@ -32,5 +32,9 @@ pub(super) const FACTS: Facts = Facts {
     install: "npm install -g @openai/codex",
     login: "run `codex login`, or set CODEX_API_KEY",
     credential_variables: &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],
-    credential_files: &[".codex/auth.json"],
+    credential_files: &[CredentialFile {
+        moved_by: "CODEX_HOME",
+        usual: ".codex",
+        file: "auth.json",
+    }],
 };

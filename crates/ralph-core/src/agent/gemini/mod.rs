@@ -20,7 +20,7 @@ pub use agent::Gemini;
 pub use launch::{arguments, environment};
 pub use stream::GeminiStream;
 
-use super::Facts;
+use super::{CredentialFile, Facts};
 
 /// What is known of Gemini CLI before it is started.
 pub(super) const FACTS: Facts = Facts {
@@ -37,8 +37,16 @@ pub(super) const FACTS: Facts = Facts {
         "GEMINI_CLI_USE_COMPUTE_ADC",
     ],
     credential_files: &[
-        ".gemini/oauth_creds.json",
-        ".gemini/gemini-credentials.json",
-        ".gemini/.env",
+        below_home(".gemini/oauth_creds.json"),
+        below_home(".gemini/gemini-credentials.json"),
+        below_home(".gemini/.env"),
     ],
 };
+
+const fn below_home(file: &'static str) -> CredentialFile {
+    CredentialFile {
+        moved_by: "GEMINI_CLI_HOME",
+        usual: "",
+        file,
+    }
+}

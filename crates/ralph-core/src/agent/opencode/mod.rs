@@ -16,7 +16,7 @@ pub use agent::Opencode;
 pub use launch::arguments;
 pub use stream::OpencodeStream;
 
-use super::Facts;
+use super::{CredentialFile, Facts};
 
 /// What is known of OpenCode before it is started.
 pub(super) const FACTS: Facts = Facts {
@@ -36,5 +36,9 @@ pub(super) const FACTS: Facts = Facts {
         "GEMINI_API_KEY",
         "GOOGLE_GENERATIVE_AI_API_KEY",
     ],
-    credential_files: &[".local/share/opencode/auth.json"],
+    credential_files: &[CredentialFile {
+        moved_by: "XDG_DATA_HOME",
+        usual: ".local/share",
+        file: "opencode/auth.json",
+    }],
 };

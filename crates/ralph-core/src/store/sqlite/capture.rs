@@ -6,7 +6,7 @@ use super::{
     Refusal, agents_md, breaker, claims, control, experience, fixes, learnings, plan_changes, rows,
     runs, status,
 };
-use crate::model::{Outcome, ReportRow, Status, TaskId, Timestamp};
+use crate::model::{ErrorType, Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
 
 /// Writes a capture inside a transaction.
@@ -214,7 +214,8 @@ fn metrics(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
 
 fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "UPDATE runs SET attempts = attempts + ?2, done = done + ?3, cost_usd = cost_usd + ?4
+        "UPDATE runs SET attempts = attempts + ?2, done = done + ?3, cost_usd = cost_usd + ?4,
+                cost_unknown = cost_unknown + ?5
          WHERE id = ?1",
     )?
     .execute(params![
@@ -222,11 +223,18 @@ fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
         capture.counted,
         capture.outcome == Outcome::Done,
         capture.cost_usd.unwrap_or(0.0),
+        spent_unknown(capture),
     ])?;
     match capture.cost_usd {
         Some(cost) => control::spend(tx, capture.ended_at, cost),
         None => Ok(()),
     }
+}
+
+/// Whether an agent worked and nobody knows for how much.
+fn spent_unknown(capture: &Capture) -> bool {
+    let worked = capture.start.agent.is_some() && capture.error_type != Some(ErrorType::Spawn);
+    worked && capture.cost_usd.is_none()
 }
 
 fn task_status(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Durability, SqliteStore, rows};
 use crate::model::{RunId, SpentOnTask, TaskId, Timestamp};
-use crate::store::{AgentLimit, ControlStore, Result, RunRequest};
+use crate::store::{AgentLimit, ControlStore, RememberedLimit, Result, RunRequest};
 
 impl ControlStore for SqliteStore {
     fn ask_run(&mut self, run: &RunId, request: RunRequest) -> Result<bool> {
@@ -75,6 +75,35 @@ impl ControlStore for SqliteStore {
             tx.execute(
                 "UPDATE agent_limits SET until = ?3, met_at = ?3 WHERE agent = ?1 AND until = ?2",
                 [agent, &waited.until.to_string(), &now.to_string()],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn agent_limits(&self, now: Timestamp) -> Result<Vec<RememberedLimit>> {
+        self.read(|conn| {
+            let mut all = conn
+                .prepare_cached("SELECT agent, until, met_at FROM agent_limits ORDER BY agent")?
+                .query_map([], |row| {
+                    let met_at = rows::optional_time(row, 2)?;
+                    let until = rows::time(row, 1)?;
+                    Ok(RememberedLimit {
+                        agent: row.get(0)?,
+                        until: AgentLimit { until, met_at }.ends(now),
+                        met_at,
+                    })
+                })?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            all.retain(|limit| limit.until > now);
+            Ok(all)
+        })
+    }
+
+    fn forget_limits(&mut self, agent: Option<&str>) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "DELETE FROM agent_limits WHERE ?1 IS NULL OR agent = ?1",
+                [agent],
             )?;
             Ok(())
         })

@@ -5,8 +5,8 @@ use rusqlite::{OptionalExtension, Row, params_from_iter};
 use super::{SqliteStore, breaker, claims, rows, stats};
 use crate::analysis::Fact;
 use crate::model::{
-    Attempt, AttemptDetail, ErrorType, FailureMark, GateOutcome, Key, MarkSource, Outcome, Phase,
-    ReportRow, RunId, Stats, TaskId, TaskMetrics,
+    Attempt, AttemptDetail, Cost, ErrorType, FailureMark, GateOutcome, Key, MarkSource, Outcome,
+    Phase, ReportRow, RunId, Stats, TaskId, TaskMetrics,
 };
 use crate::store::{
     Breaker, FailureFilter, FailureRow, HistoryStore, PastFailure, Result, Totals, Tries,
@@ -171,11 +171,11 @@ impl HistoryStore for SqliteStore {
 
     fn totals(&self) -> Result<Totals> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT attempts, cost_usd FROM totals")?
+            conn.prepare_cached("SELECT attempts, cost_usd, cost_unknown FROM totals")?
                 .query_row([], |row| {
                     Ok(Totals {
                         attempts: row.get(0)?,
-                        cost_usd: row.get(1)?,
+                        cost: Cost::new(row.get(1)?, row.get(2)?),
                     })
                 })
         })

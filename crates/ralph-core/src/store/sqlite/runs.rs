@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Durability, SqliteStore, breaker, claims, rows, status};
 use crate::event::RunEvent;
-use crate::model::{RunId, Status, TaskId, Timestamp, Token};
+use crate::model::{Cost, RunId, Status, TaskId, Timestamp, Token};
 use crate::store::{
     AttemptStart, Capture, Claim, ClaimRequest, Claimed, NewRun, Owner, Random, Result, RunEnd,
     RunRates, RunRequest, RunRow, RunStore, StoreError,
@@ -14,8 +14,8 @@ impl RunStore for SqliteStore {
     fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
         self.write(Durability::Process, |tx| {
             tx.execute(
-                "INSERT INTO runs (id, started_at, settings, host, pid, pid_started, output)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO runs (id, started_at, settings, host, pid, pid_started, output, expires_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 params![
                     run.id.as_str(),
                     run.started_at.to_string(),
@@ -24,6 +24,7 @@ impl RunStore for SqliteStore {
                     run.owner.pid,
                     run.owner.pid_started,
                     run.output,
+                    run.expires_at.to_string(),
                 ],
             )?;
             // An old file may hold parents whose children are done.
@@ -85,16 +86,18 @@ impl RunStore for SqliteStore {
 
     fn run_rates(&self, id: &RunId) -> Result<RunRates> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT done, attempts, cost_usd FROM runs WHERE id = ?1")?
-                .query_row([id.as_str()], |row| {
-                    Ok(RunRates {
-                        done: row.get(0)?,
-                        counted: row.get(1)?,
-                        cost_usd: row.get(2)?,
-                    })
+            conn.prepare_cached(
+                "SELECT done, attempts, cost_usd, cost_unknown FROM runs WHERE id = ?1",
+            )?
+            .query_row([id.as_str()], |row| {
+                Ok(RunRates {
+                    done: row.get(0)?,
+                    counted: row.get(1)?,
+                    cost: Cost::new(row.get(2)?, row.get(3)?),
                 })
-                .optional()
-                .map(Option::unwrap_or_default)
+            })
+            .optional()
+            .map(Option::unwrap_or_default)
         })
     }
 
@@ -134,6 +137,8 @@ impl RunStore for SqliteStore {
 
     fn heartbeat(&mut self, run: &RunId, now: Timestamp, expires: Timestamp) -> Result<()> {
         self.write(Durability::Process, |tx| {
+            tx.prepare_cached("UPDATE runs SET expires_at = ?2 WHERE id = ?1")?
+                .execute([run.as_str(), &expires.to_string()])?;
             Ok(claims::extend(tx, run, now, expires)?)
         })
     }
@@ -237,7 +242,7 @@ pub(super) fn append(conn: &Connection, event: &RunEvent) -> rusqlite::Result<()
 
 const RUN: &str =
     "SELECT id, started_at, ended_at, outcome, exit_code, host, pid, pid_started, attempts,
-    done, cost_usd, request, output FROM runs";
+    done, cost_usd, request, output, cost_unknown, expires_at FROM runs";
 
 fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
@@ -253,7 +258,8 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         },
         attempts: row.get(8)?,
         done: row.get(9)?,
-        cost_usd: row.get(10)?,
+        cost: Cost::new(row.get(10)?, row.get(13)?),
+        expires_at: rows::optional_time(row, 14)?,
         request: row
             .get::<_, Option<String>>(11)?
             .and_then(|word| RunRequest::parse(&word)),

@@ -12,6 +12,7 @@ use super::version::{Distance, Version};
 use crate::settings::{AgentSettings, Settings, build_agent};
 
 const NAME_ANOTHER: &str = "name another agent: [run] agent in .ralph.toml";
+const NAME_ANOTHER_STAND_IN: &str = "name another agent: fallback in .ralph.toml";
 
 /// An agent and what its program says of itself.
 #[derive(Debug)]
@@ -36,9 +37,26 @@ impl Known<'_> {
     }
 }
 
-/// The agent that runs use.
-pub fn chosen(settings: &Settings) -> &str {
-    settings.text("run", "agent").unwrap_or("claude")
+/// What an agent is to the runs of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It works.
+    Chosen,
+    /// It stands in where the chosen one cannot work.
+    StandIn,
+    /// It is only known.
+    Other,
+}
+
+impl Role {
+    /// What an agent is, where `team` are those that runs use, in order.
+    pub fn of(agent: &str, team: &[&str]) -> Self {
+        match team.iter().position(|name| *name == agent) {
+            Some(0) => Self::Chosen,
+            Some(_) => Self::StandIn,
+            None => Self::Other,
+        }
+    }
 }
 
 /// Looks for every agent's program, and asks all that are there at once.
@@ -82,17 +100,18 @@ fn program(agent: &AgentSettings, root: &Path, interrupt: &Interrupt) -> Option<
     Some(ask(&question, interrupt))
 }
 
-/// What there is to say of all of them.
-pub fn findings(known: &[Known<'_>], settings: &Settings, chosen: Option<&str>) -> Vec<Finding> {
+/// What there is to say of all of them. `team` are those that runs use, in order.
+pub fn findings(known: &[Known<'_>], settings: &Settings, team: &[&str]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(chosen) = chosen {
-        findings.push(match known.iter().find(|agent| agent.name == chosen) {
-            Some(agent) => of_chosen(agent),
-            None => unknown(chosen, settings),
+    for name in team {
+        let role = Role::of(name, team);
+        findings.push(match known.iter().find(|agent| agent.name == *name) {
+            Some(agent) => of_used(agent, role),
+            None => unknown(name, settings, role),
         });
     }
     let mut missing = Vec::new();
-    for agent in known.iter().filter(|agent| Some(agent.name) != chosen) {
+    for agent in known.iter().filter(|agent| !team.contains(&agent.name)) {
         match &agent.program {
             Some(answer) => {
                 let message = described(agent, answer);
@@ -111,19 +130,33 @@ pub fn findings(known: &[Known<'_>], settings: &Settings, chosen: Option<&str>) 
     findings
 }
 
-fn unknown(name: &str, settings: &Settings) -> Finding {
+/// A run refuses to start with it.
+fn unknown(name: &str, settings: &Settings, role: Role) -> Finding {
     let message = match build_agent(name, &settings.agents) {
         Err(error) => error.message().to_owned(),
         Ok(_) => format!("there is no agent `{name}`"),
     };
-    Finding::error(Check::Agent, message, NAME_ANOTHER)
+    let fix = match role {
+        Role::StandIn => NAME_ANOTHER_STAND_IN,
+        Role::Chosen | Role::Other => NAME_ANOTHER,
+    };
+    Finding::error(Check::Agent, message, fix)
 }
 
-fn of_chosen(agent: &Known<'_>) -> Finding {
-    let Some(answer) = &agent.program else {
-        return Finding::error(Check::Agent, not_there(agent), install(agent));
+/// One that runs use. They start without one that stands in.
+fn of_used(agent: &Known<'_>, role: Role) -> Finding {
+    let stands_in = match role {
+        Role::StandIn => " (stands in)",
+        Role::Chosen | Role::Other => "",
     };
-    let message = described(agent, answer);
+    let Some(answer) = &agent.program else {
+        let message = format!("{}{stands_in}", not_there(agent));
+        return match role {
+            Role::StandIn => Finding::warning(Check::Agent, message, install(agent)),
+            Role::Chosen | Role::Other => Finding::error(Check::Agent, message, install(agent)),
+        };
+    };
+    let message = format!("{}{stands_in}", described(agent, answer));
     match (answer, distance(agent, answer), agent.facts()) {
         (Answer::Nothing(_), _, _) => {
             let command = agent.settings.setup.command.join(" ");
@@ -211,7 +244,7 @@ mod tests {
             settings: &settings.agents["claude"],
             program: answer,
         };
-        findings(&[known], &settings, Some("claude")).remove(0)
+        findings(&[known], &settings, &["claude"]).remove(0)
     }
 
     #[test]
@@ -250,7 +283,7 @@ mod tests {
             known("gemini", None),
             known("mine", None),
         ];
-        let findings = findings(&all, &settings, None);
+        let findings = findings(&all, &settings, &[]);
         assert!(findings.iter().all(|finding| finding.level == Level::Ok));
         let messages: Vec<&str> = findings.iter().map(|f| f.message.as_str()).collect();
         assert!(messages[0].starts_with("claude: claude, 99.0.0"));
@@ -266,7 +299,7 @@ mod tests {
     #[test]
     fn an_agent_nobody_defined_is_an_error() {
         let settings = settings("");
-        let findings = findings(&[], &settings, Some("cloude"));
+        let findings = findings(&[], &settings, &["cloude"]);
         assert_eq!(findings[0].level, Level::Error);
         assert!(findings[0].message.contains("cloude"));
     }

@@ -1,37 +1,27 @@
 //! Credentials: whether there are any, by name and never by value.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ralph_core::agent::Facts;
+use ralph_core::agent::{CredentialFile, Facts};
 
-use super::agents::Known;
+use super::agents::{Known, Role};
 use super::finding::{Check, Finding};
 
-/// Whether runs use an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    Chosen,
-    Other,
-}
-
-/// What is seen of each agent that is there. The chosen one needs some.
-pub fn findings(known: &[Known<'_>], chosen: Option<&str>) -> Vec<Finding> {
+/// What is seen of each agent that is there. Those that runs use need some.
+pub fn findings(known: &[Known<'_>], team: &[&str]) -> Vec<Finding> {
     known
         .iter()
         .filter(|agent| agent.program.is_some())
         .filter_map(|agent| {
             let facts = agent.facts().filter(|facts| has_ways(facts))?;
-            let seen = seen(
-                facts,
-                |name| is_set(name, &agent.settings.setup.env),
-                std::env::home_dir().as_deref(),
-            );
-            let role = if Some(agent.name) == chosen {
-                Role::Chosen
-            } else {
-                Role::Other
+            let own = &agent.settings.setup.env;
+            let places = Places {
+                variable: &|name| variable(name, own),
+                home: std::env::home_dir(),
             };
-            Some(judge(agent.name, facts, &seen, role))
+            let role = Role::of(agent.name, team);
+            Some(judge(agent.name, facts, &places, role))
         })
         .collect()
 }
@@ -41,54 +31,81 @@ fn has_ways(facts: &Facts) -> bool {
     !facts.credential_variables.is_empty() || !facts.credential_files.is_empty()
 }
 
-/// Whether the agent gets a variable that is not empty. The settings have the last word.
-fn is_set(name: &str, settings: &[(String, String)]) -> bool {
-    match settings.iter().rfind(|(known, _)| known == name) {
-        Some((_, value)) => !value.is_empty(),
-        None => std::env::var_os(name).is_some_and(|value| !value.is_empty()),
+/// The value of a variable that the agent gets, unless it is empty. The settings have the last word.
+fn variable(name: &str, settings: &[(String, String)]) -> Option<OsString> {
+    let value = match settings.iter().rfind(|(known, _)| known == name) {
+        Some((_, value)) => OsString::from(value),
+        None => std::env::var_os(name)?,
+    };
+    Some(value).filter(|value| !value.is_empty())
+}
+
+/// Where an agent looks for its credentials.
+struct Places<'v> {
+    variable: &'v dyn Fn(&str) -> Option<OsString>,
+    home: Option<PathBuf>,
+}
+
+impl Places<'_> {
+    /// The names of what is there.
+    fn seen(&self, facts: &Facts) -> Vec<String> {
+        let variables = facts.credential_variables.iter();
+        let set = variables.filter(|name| (self.variable)(name).is_some());
+        let files = facts.credential_files.iter();
+        let there = files.filter(|file| self.path(file).is_some_and(|path| path.is_file()));
+        set.map(|name| (*name).to_owned())
+            .chain(there.map(|file| self.name(file)))
+            .collect()
+    }
+
+    /// The names of all that may be there.
+    fn looked_for(&self, facts: &Facts) -> Vec<String> {
+        let variables = facts.credential_variables.iter();
+        let files = facts.credential_files.iter();
+        variables
+            .map(|name| (*name).to_owned())
+            .chain(files.map(|file| self.name(file)))
+            .collect()
+    }
+
+    fn path(&self, file: &CredentialFile) -> Option<PathBuf> {
+        let dir = match (self.variable)(file.moved_by) {
+            Some(moved) => PathBuf::from(moved),
+            None => {
+                let home = (self.variable)("HOME").map(PathBuf::from);
+                home.or_else(|| self.home.clone())?.join(file.usual)
+            }
+        };
+        Some(dir.join(file.file))
+    }
+
+    fn name(&self, file: &CredentialFile) -> String {
+        let dir = match (self.variable)(file.moved_by) {
+            Some(_) => format!("${}", file.moved_by),
+            None => Path::new("~").join(file.usual).display().to_string(),
+        };
+        let dir = dir.trim_end_matches('/');
+        format!("{dir}/{}", file.file)
     }
 }
 
-/// The names of what is there.
-fn seen(facts: &Facts, is_set: impl Fn(&str) -> bool, home: Option<&Path>) -> Vec<String> {
-    let variables = facts
-        .credential_variables
-        .iter()
-        .filter(|name| is_set(name))
-        .map(|name| (*name).to_owned());
-    let below_home = |file: &&&str| -> Option<PathBuf> { Some(home?.join(file)) };
-    let files = facts
-        .credential_files
-        .iter()
-        .filter(|file| below_home(file).is_some_and(|path| path.is_file()))
-        .map(|file| format!("~/{file}"));
-    variables.chain(files).collect()
-}
-
-fn judge(name: &str, facts: &Facts, seen: &[String], role: Role) -> Finding {
+fn judge(name: &str, facts: &Facts, places: &Places<'_>, role: Role) -> Finding {
+    let seen = places.seen(facts);
     if !seen.is_empty() {
         return Finding::ok(Check::Credentials, format!("{name}: {}", seen.join(", ")));
     }
     if role == Role::Other {
         return Finding::ok(Check::Credentials, format!("{name}: none seen"));
     }
-    let files = facts
-        .credential_files
-        .iter()
-        .map(|file| format!("~/{file}"));
-    let looked: Vec<String> = facts
-        .credential_variables
-        .iter()
-        .map(|name| (*name).to_owned())
-        .chain(files)
-        .collect();
     let message = format!("{name}: none seen; it may have its own, in a keychain for instance");
     let login = match facts.login {
         "" => format!("log in to {name}"),
         login => login.to_owned(),
     };
-    Finding::warning(Check::Credentials, message, login)
-        .with([format!("looked for {}", looked.join(", "))])
+    Finding::warning(Check::Credentials, message, login).with([format!(
+        "looked for {}",
+        places.looked_for(facts).join(", ")
+    )])
 }
 
 #[cfg(test)]
@@ -103,36 +120,71 @@ mod tests {
         install: "",
         login: "x login",
         credential_variables: &["X_API_KEY", "X_TOKEN"],
-        credential_files: &[".x/auth.json"],
+        credential_files: &[CredentialFile {
+            moved_by: "X_HOME",
+            usual: ".x",
+            file: "auth.json",
+        }],
     };
+
+    fn nothing(_: &str) -> Option<OsString> {
+        None
+    }
 
     #[test]
     fn variables_and_files_count_and_only_their_names_are_said() {
         let home = tempfile::tempdir().unwrap();
-        let none = seen(&FACTS, |_| false, Some(home.path()));
-        assert!(none.is_empty());
-        let finding = judge("x", &FACTS, &none, Role::Chosen);
+        let mut places = Places {
+            variable: &nothing,
+            home: Some(home.path().to_owned()),
+        };
+        let finding = judge("x", &FACTS, &places, Role::Chosen);
         assert_eq!(finding.level, Level::Warning);
         assert_eq!(finding.fix.as_deref(), Some("x login"));
         assert_eq!(
             finding.detail,
             ["looked for X_API_KEY, X_TOKEN, ~/.x/auth.json"]
         );
-        assert_eq!(judge("x", &FACTS, &none, Role::Other).level, Level::Ok);
+        let level = |role| judge("x", &FACTS, &places, role).level;
+        assert_eq!(level(Role::StandIn), Level::Warning);
+        assert_eq!(level(Role::Other), Level::Ok);
 
         std::fs::create_dir(home.path().join(".x")).unwrap();
         std::fs::write(home.path().join(".x/auth.json"), "hunter2").unwrap();
-        let both = seen(&FACTS, |name| name == "X_TOKEN", Some(home.path()));
-        let finding = judge("x", &FACTS, &both, Role::Chosen);
+        places.variable = &|name| (name == "X_TOKEN").then(|| "hunter3".into());
+        let finding = judge("x", &FACTS, &places, Role::Chosen);
         assert_eq!(finding.message, "x: X_TOKEN, ~/.x/auth.json");
         assert_eq!(finding.level, Level::Ok);
-        assert!(seen(&FACTS, |_| false, None).is_empty());
+        places.variable = &nothing;
+        places.home = None;
+        assert!(places.seen(&FACTS).is_empty());
+    }
+
+    #[test]
+    fn a_variable_may_say_that_the_files_are_elsewhere() {
+        let moved = tempfile::tempdir().unwrap();
+        std::fs::write(moved.path().join("auth.json"), "hunter2").unwrap();
+        let variable = |name: &str| (name == "X_HOME").then(|| moved.path().as_os_str().to_owned());
+        let places = Places {
+            variable: &variable,
+            home: None,
+        };
+        assert_eq!(places.seen(&FACTS), ["$X_HOME/auth.json"]);
+        // The home of the agent's own settings counts, not that of whoever asks.
+        std::fs::create_dir(moved.path().join(".x")).unwrap();
+        std::fs::write(moved.path().join(".x/auth.json"), "hunter2").unwrap();
+        let variable = |name: &str| (name == "HOME").then(|| moved.path().as_os_str().to_owned());
+        let places = Places {
+            variable: &variable,
+            home: None,
+        };
+        assert_eq!(places.seen(&FACTS), ["~/.x/auth.json"]);
     }
 
     #[test]
     fn an_empty_variable_of_the_settings_takes_one_away() {
-        assert!(is_set("PATH", &[]));
-        assert!(!is_set("PATH", &[("PATH".into(), String::new())]));
-        assert!(is_set("NO_SUCH", &[("NO_SUCH".into(), "x".into())]));
+        assert!(variable("PATH", &[]).is_some());
+        assert!(variable("PATH", &[("PATH".into(), String::new())]).is_none());
+        assert!(variable("NO_SUCH", &[("NO_SUCH".into(), "x".into())]).is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! What dead runs left: claims, their own record, processes. Those that live are told apart from them.
 
 use ralph_core::agent::processes_of_runs;
-use ralph_core::host::{Host, Liveness, is_stale};
+use ralph_core::host::{Host, Liveness, is_over, is_stale};
 use ralph_core::model::{RunId, Timestamp};
 use ralph_core::store::{Claim, PlanStore, RunRow, RunStore, SqliteStore, StoreError};
 
@@ -32,14 +32,9 @@ pub fn findings(
         let message = format!("held by runs that died: {names}");
         findings.push(Finding::warning(Check::Claims, message, NEXT_RUN));
     }
-    let of = |liveness: Liveness, runs: &[RunRow]| -> Vec<RunId> {
-        let matching = runs
-            .iter()
-            .filter(|run| host.liveness(&run.owner) == liveness);
-        matching.map(|run| run.id.clone()).collect()
-    };
-    let open = store.open_runs()?;
-    let dead = of(Liveness::Dead, &open);
+    let gone = |run: &RunRow| is_over(run, host.liveness(&run.owner), now);
+    let (over, open): (Vec<RunRow>, Vec<RunRow>) = store.open_runs()?.into_iter().partition(gone);
+    let dead: Vec<RunId> = over.into_iter().map(|run| run.id).collect();
     if !dead.is_empty() {
         let message = format!(
             "died without a word: {}",
@@ -58,9 +53,14 @@ pub fn findings(
         (Liveness::Alive, "under way"),
         (Liveness::Elsewhere, "under way on another host"),
     ] {
-        let runs = of(liveness, &open);
+        let there = |run: &&RunRow| host.liveness(&run.owner) == liveness;
+        let runs: Vec<String> = open
+            .iter()
+            .filter(there)
+            .map(|run| run.id.to_string())
+            .collect();
         if !runs.is_empty() {
-            let message = format!("{words}: {}", list(runs.iter().map(RunId::to_string)));
+            let message = format!("{words}: {}", list(runs.into_iter()));
             findings.push(Finding::ok(Check::Runs, message));
         }
     }

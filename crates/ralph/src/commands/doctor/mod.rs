@@ -27,8 +27,9 @@ use ralph_core::agent::Interrupt;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::project::Project;
-use ralph_core::store::{HistoryStore, SqliteStore, StoreError};
+use ralph_core::store::{ControlStore, HistoryStore, SqliteStore, StoreError};
 
+use super::limits;
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::Settings;
 use crate::workspace::{Workspace, no_project, now, start_dir};
@@ -76,10 +77,11 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     };
     let (settings, store) = read_settings(project.as_ref(), root, store);
     let read = settings.as_ref().ok();
-    let chosen = read.map(agents::chosen);
+    let team = read.map(Settings::team).unwrap_or_default();
+    let chosen = team.first().copied();
 
     let mut findings = machine(root, project.as_ref(), store.as_ref(), interrupt);
-    findings.extend(programs(read, chosen, root, interrupt));
+    findings.extend(programs(read, &team, root, interrupt));
     let Some(project) = &project else {
         let message = no_project(here).message().to_owned();
         findings.push(Finding::error(Check::Project, message, "ralph init"));
@@ -93,7 +95,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     }
     findings.extend(database);
     findings.extend(permissions::findings(project, read, chosen));
-    match store.as_ref().map(recorded) {
+    match store.as_ref().map(|store| recorded(store, &team)) {
         Some(Ok(recorded)) => findings.extend(recorded),
         Some(Err(error)) => {
             let fix = "ralph status";
@@ -143,7 +145,7 @@ fn machine(
 /// Agents, how the chosen one is started, and what is seen of credentials. Without settings nobody knows which is chosen.
 fn programs(
     settings: Option<&Settings>,
-    chosen: Option<&str>,
+    team: &[&str],
     root: &Path,
     interrupt: &Interrupt,
 ) -> Vec<Finding> {
@@ -152,15 +154,24 @@ fn programs(
         return Vec::new();
     };
     let known = agents::look(settings, root, interrupt);
-    let mut findings = agents::findings(&known, settings, chosen);
-    findings.extend(chosen.and_then(|chosen| launch::finding(settings, chosen, root)));
-    findings.extend(credentials::findings(&known, chosen));
+    let mut findings = agents::findings(&known, settings, team);
+    let launched = team.iter().take(1);
+    findings.extend(launched.filter_map(|chosen| launch::finding(settings, chosen, root)));
+    findings.extend(credentials::findings(&known, team));
     findings
 }
 
-/// What the plan's file says: left-overs, and what there is to do.
-fn recorded(store: &SqliteStore) -> Result<Vec<Finding>, StoreError> {
-    let mut findings = left_overs::findings(store, &ThisHost::new(), now())?;
+/// What the plan's file says: left-overs, limits of agents that runs use, and what there is to do.
+fn recorded(store: &SqliteStore, team: &[&str]) -> Result<Vec<Finding>, StoreError> {
+    let now = now();
+    let mut findings = left_overs::findings(store, &ThisHost::new(), now)?;
+    for limit in store.agent_limits(now)? {
+        if team.contains(&limit.agent.as_str()) {
+            let message = limits::words(&limit, now);
+            let fix = format!("wait, or `ralph limits clear {}`", limit.agent);
+            findings.push(Finding::warning(Check::Agents, message, fix));
+        }
+    }
     findings.extend(plan::findings(store)?);
     Ok(findings)
 }

@@ -212,14 +212,13 @@ fn told(event: &StoredEvent) -> Option<String> {
             hint,
             attempts,
             done,
-            cost_usd,
+            cost,
             duration_ms,
             ..
         } => {
             let attempts = format::counted(u64::from(*attempts), "attempt");
             let time = format::duration(std::time::Duration::from_millis(*duration_ms));
-            let cost = Some(*cost_usd).filter(|usd| *usd > 0.0);
-            let cost = cost.map(|usd| format!(", {}", format::cost(Some(usd))));
+            let cost = format::total(cost).map(|cost| format!(", {cost}"));
             let mut text = format!(
                 "{} {reason}  {}",
                 paint(BOLD, "ended:"),

@@ -16,18 +16,7 @@ pub struct Crew {
 impl Crew {
     /// The agents as the settings want them.
     pub fn of(settings: &Settings) -> Result<Self, CommandError> {
-        let first = settings.text("run", "agent").unwrap_or("claude");
-        let mut names = vec![first];
-        let own = settings.agents.get(first).map(|agent| &agent.fallback);
-        let wanted = match settings.list("run", "fallback") {
-            [] => own.map(Vec::as_slice).unwrap_or_default(),
-            wanted => wanted,
-        };
-        for name in wanted {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
+        let names = settings.team();
         let build = |name: &str| build_agent(name, &settings.agents);
         let team: Result<Vec<_>, _> = names.iter().map(|name| build(name)).collect();
         let rest = settings.agents.keys().map(String::as_str);

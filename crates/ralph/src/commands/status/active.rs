@@ -1,7 +1,7 @@
 //! What runs under way are doing, from their claims and the last thing they told.
 
 use ralph_core::event::{EventKind, WaitingFor};
-use ralph_core::model::{Key, RunId, TaskId, Timestamp};
+use ralph_core::model::{Cost, Key, RunId, TaskId, Timestamp};
 use ralph_core::store::{
     Claim, HistoryStore, LogStore, Owner, PlanStore, Purpose, RunRequest, RunRow, RunStore,
     StoreError,
@@ -31,7 +31,8 @@ pub struct ActiveRun {
     /// Those of them that were done.
     pub done: u64,
     /// What it has cost so far.
-    pub cost_usd: f64,
+    #[serde(flatten)]
+    pub cost: Cost,
 }
 
 /// A task that is worked on.
@@ -107,7 +108,7 @@ fn one(workspace: &Workspace, run: RunRow, claims: &[Claim]) -> Result<ActiveRun
         waiting,
         counted: run.attempts,
         done: run.done,
-        cost_usd: run.cost_usd,
+        cost: run.cost,
     })
 }
 

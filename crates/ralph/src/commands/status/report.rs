@@ -1,9 +1,10 @@
 //! What `ralph status` knows. As JSON this is a contract: fields may be added, none goes.
 
 use ralph_core::decide::{Waiter, outlook};
-use ralph_core::model::Timestamp;
+use ralph_core::model::{Cost, Timestamp};
 use ralph_core::store::{
-    BreakerState, Held, HistoryStore, PlanCounts, PlanStore, RunRow, RunStore, Scope,
+    BreakerState, ControlStore, Held, HistoryStore, PlanCounts, PlanStore, RememberedLimit, RunRow,
+    RunStore, Scope,
 };
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use super::active::{ActiveRun, active_runs};
 use crate::command_error::CommandError;
 use crate::settings::Settings;
 use crate::ui::summary::RunFacts;
-use crate::workspace::{Workspace, is_active};
+use crate::workspace::{Workspace, is_active, now};
 
 /// Where everything stands.
 #[derive(Debug, Serialize)]
@@ -19,12 +20,15 @@ pub struct Report {
     pub tasks: PlanCounts,
     pub ready: u64,
     pub attempts: u64,
-    pub cost_usd: f64,
+    #[serde(flatten)]
+    pub cost: Cost,
     pub run: Option<RunReport>,
     pub breaker: BreakerReport,
     pub waiting: Vec<Waiter>,
     /// What waits for a person.
     pub held: Vec<Held>,
+    /// Usage limits of agents that are not over.
+    pub limits: Vec<RememberedLimit>,
     /// Runs under way, and what they do.
     pub active: Vec<ActiveRun>,
     /// The run that started last, if it is over.
@@ -66,7 +70,7 @@ impl Report {
             tasks: store.counts()?,
             ready: store.ready_count()?,
             attempts: totals.attempts,
-            cost_usd: totals.cost_usd,
+            cost: totals.cost,
             run,
             breaker: BreakerReport {
                 state: breaker.state,
@@ -76,6 +80,7 @@ impl Report {
             },
             waiting: outlook(&store.skeleton()?, &Scope::All).waiting,
             held: store.held(usize::MAX)?,
+            limits: store.agent_limits(now())?,
             active: active_runs(workspace)?,
             last_run,
         })

@@ -8,6 +8,7 @@ use ralph_core::store::{Purpose, RunRequest};
 
 use super::active::{ActiveRun, Waiting, Work};
 use super::report::Report;
+use crate::commands::limits;
 use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
 use crate::ui::summary::{self, RunFacts, next_command};
 use crate::ui::{format, table};
@@ -33,6 +34,7 @@ pub fn text(report: &Report, width: usize) -> String {
     if let Some(facts) = &report.last_run {
         last_run(facts, &mut page);
     }
+    limited(report, &mut page);
     needs_you(report, &mut page);
     waiting(report, &mut page);
     page.text
@@ -82,15 +84,16 @@ fn plan(report: &Report, page: &mut Lines) {
     let parts: Vec<String> = parts.chain([ready]).collect();
     page.add(parts.join(" · "));
     let attempts = format::counted(report.attempts, "attempt");
-    page.add(format_args!("{attempts}{}", cost(", ", report.cost_usd)));
+    page.add(format_args!(
+        "{attempts}{}",
+        cost(", ", format::total(&report.cost))
+    ));
 }
 
 /// A cost after a separator, where there is any.
-fn cost(separator: &str, usd: f64) -> String {
-    match usd > 0.0 {
-        true => format!("{separator}{}", format::cost(Some(usd))),
-        false => String::new(),
-    }
+fn cost(separator: &str, cost: Option<String>) -> String {
+    cost.map(|cost| format!("{separator}{cost}"))
+        .unwrap_or_default()
 }
 
 fn ago(then: Timestamp) -> String {
@@ -107,7 +110,7 @@ fn active(run: &ActiveRun, page: &mut Lines) {
         run.owner.host,
         ago(run.started_at),
         run.done,
-        cost(", ", run.cost_usd)
+        cost(", ", format::total(&run.cost))
     ));
     for work in &run.attempts {
         page.add(format_args!("  {} {}", paint(CYAN, "▶"), doing(work)));
@@ -204,10 +207,12 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
         parts.push(format!("{} {blocked}", facts.blocked.len()));
     }
     let parts = paint(BOLD, parts.join(", "));
+    let today = facts.cost_today_usd.filter(|usd| *usd > 0.0);
+    let today = today.map(|usd| format::cost(Some(usd)));
     page.add(format_args!(
         "  {parts} · {}{}{}",
         summary::spent(facts),
-        cost(", today ", facts.cost_today_usd),
+        cost(", today ", today),
         trouble(facts)
     ));
     let done: Vec<&summary::TaskFacts> = facts.done.iter().collect();
@@ -237,6 +242,17 @@ fn trouble(facts: &RunFacts) -> String {
         text.push_str(&format!(" · {waits}, {time}"));
     }
     text
+}
+
+fn limited(report: &Report, page: &mut Lines) {
+    if report.limits.is_empty() {
+        return;
+    }
+    page.add("");
+    for limit in &report.limits {
+        page.add(paint(YELLOW, limits::words(limit, now())));
+    }
+    page.add("  runs wait for that or use another agent; `ralph limits clear` forgets it");
 }
 
 fn needs_you(report: &Report, page: &mut Lines) {

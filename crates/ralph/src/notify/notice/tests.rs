@@ -2,7 +2,7 @@
 
 use ralph_core::decide::Budget;
 use ralph_core::event::AttemptFinished;
-use ralph_core::model::{Key, Outcome, RunId, TaskId};
+use ralph_core::model::{Cost, Key, Outcome, RunId, TaskId};
 
 use super::*;
 use crate::notify::sample;
@@ -31,6 +31,7 @@ fn task(id: &str, key: Option<&str>) -> TaskRef {
 
 fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
     EventKind::AttemptFinished(Box::new(AttemptFinished {
+        agent: Some("claude".into()),
         task: task(id, Some("1.2")),
         attempt: 5,
         iteration: 9,
@@ -60,7 +61,7 @@ fn ended(exit_code: i32, budget: Option<Budget>) -> EventKind {
         budget,
         attempts: 1,
         done: 0,
-        cost_usd: 1.25,
+        cost: Cost::new(1.25, 0),
         duration_ms: 61_000,
         tasks: PlanCounts {
             total: 4,

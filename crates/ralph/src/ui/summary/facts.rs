@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use ralph_core::event::EventKind;
-use ralph_core::model::{Attempt, ErrorType, Key, RunId, Status, TaskId, Timestamp};
+use ralph_core::model::{Attempt, Cost, ErrorType, Key, RunId, Status, TaskId, Timestamp};
 use ralph_core::store::{
     ControlStore, HistoryStore, LogStore, PlanStore, RunRow, RunStore, StoreError,
 };
@@ -39,10 +39,11 @@ pub struct RunFacts {
     pub waits: u64,
     /// For how long in all.
     pub waited_ms: u64,
-    /// What it cost, as far as is known.
-    pub cost_usd: f64,
-    /// What all runs cost today (UTC).
-    pub cost_today_usd: f64,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// What all runs cost today (UTC), as far as known; none where this one told nothing and no other was.
+    pub cost_today_usd: Option<f64>,
     /// What it worked on and is done now, in that order.
     pub done: Vec<TaskFacts>,
     /// What it worked on and waits for a person now.
@@ -119,6 +120,7 @@ impl RunFacts {
     pub fn of(workspace: &Workspace, run: &RunRow) -> Result<Self, StoreError> {
         let store = &workspace.store;
         let attempts = store.run_history(&run.id)?;
+        let today = store.spent_on_day(now())?;
         let mut facts = Self {
             run_id: run.id.clone(),
             started_at: run.started_at,
@@ -132,8 +134,10 @@ impl RunFacts {
             lost_attempts: lost(&attempts),
             waits: 0,
             waited_ms: 0,
-            cost_usd: run.cost_usd,
-            cost_today_usd: store.spent_on_day(now())?,
+            cost: run.cost,
+            cost_today_usd: Some(today)
+                .filter(|usd| *usd > 0.0)
+                .or(run.cost.cost_usd.and(Some(today))),
             done: Vec::new(),
             blocked: Vec::new(),
             others: Vec::new(),

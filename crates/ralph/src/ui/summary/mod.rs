@@ -99,7 +99,6 @@ fn totals(workspace: &Workspace, facts: &RunFacts) -> String {
 pub fn spent(facts: &RunFacts) -> String {
     let attempts = format::counted(facts.attempts, "attempt");
     let time = format::duration(Duration::from_millis(facts.duration_ms));
-    let cost = Some(facts.cost_usd).filter(|usd| *usd > 0.0);
-    let cost = cost.map(|usd| format!(", {}", format::cost(Some(usd))));
+    let cost = format::total(&facts.cost).map(|cost| format!(", {cost}"));
     format!("{attempts}, {time}{}", cost.unwrap_or_default())
 }

@@ -207,3 +207,31 @@ fn doctor_checks_a_command_without_starting_it() {
     assert!(findings(&report, "credentials").is_empty());
     assert!(!project.path("started").exists());
 }
+
+#[test]
+fn doctor_looks_at_those_who_stand_in() {
+    let project = bare();
+    program(&project, "claude", "echo 2.1.325");
+    project.set("run", "fallback = [\"codex\", \"gemini\"]");
+    program(&project, "gemini", "echo 0.61.0");
+    let report = project.ralph(&["doctor", "--json"]).json();
+    let agents = findings(&report, "agent");
+    let levels: Vec<&str> = agents.iter().map(|one| text(&one["level"])).collect();
+    assert_eq!(levels, ["ok", "warning", "ok"], "{agents:?}");
+    assert_eq!(
+        agents[1]["message"],
+        "codex: the program `codex` is not there (stands in)"
+    );
+    let seen = findings(&report, "credentials");
+    let gemini = seen
+        .iter()
+        .find(|one| text(&one["message"]).starts_with("gemini"));
+    assert_eq!(gemini.unwrap()["level"], "warning", "{seen:?}");
+
+    let toml = project.read(".ralph.toml");
+    project.write(".ralph.toml", &toml.replace("\"codex\"", "\"codx\""));
+    let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
+    let agents = findings(&report, "agent");
+    assert_eq!(agents[1]["level"], "error", "{agents:?}");
+    assert!(text(&agents[1]["message"]).contains("codx"), "{agents:?}");
+}

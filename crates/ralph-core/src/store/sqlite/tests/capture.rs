@@ -91,7 +91,10 @@ fn everything_of_an_attempt_reads_back() {
         (Status::Pending, 1, 1)
     );
     let rates = f.store.run_rates(&"r-1".into_id()).unwrap();
-    assert_eq!((rates.done, rates.counted, rates.cost_usd), (0, 1, 0.25));
+    assert_eq!(
+        (rates.done, rates.counted, rates.cost.cost_usd),
+        (0, 1, Some(0.25))
+    );
 }
 
 trait IntoId {

@@ -132,6 +132,7 @@ fn what_a_run_prints_is_needed_until_it_ends() {
         owner: owner(),
         settings: "{}".into(),
         output: Some(".ralph/logs/run-r-9.log".into()),
+        expires_at: NOW,
     };
     f.store.start_run(&run, &event("r-9", 1)).unwrap();
     assert_eq!(f.store.needed_logs().unwrap(), [".ralph/logs/run-r-9.log"]);

@@ -98,6 +98,7 @@ impl Fixture {
             owner: owner(),
             settings: "{}".into(),
             output: None,
+            expires_at: NOW,
         };
         self.store.start_run(&run, &event(id, 1)).unwrap();
     }

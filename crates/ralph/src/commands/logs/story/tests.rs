@@ -1,7 +1,7 @@
 //! The story as it comes out.
 
 use ralph_core::event::{EventKind, RunEvent};
-use ralph_core::model::Timestamp;
+use ralph_core::model::{Cost, Timestamp};
 use ralph_core::store::PlanCounts;
 
 use super::*;
@@ -53,7 +53,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
             day + 5,
             EventKind::Progress {
                 tasks,
-                cost_usd: 1.0,
+                cost: Cost::new(1.0, 0),
             },
         ),
         unknown,
@@ -67,7 +67,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 budget: None,
                 attempts: 3,
                 done: 1,
-                cost_usd: 0.5,
+                cost: Cost::new(0.5, 0),
                 duration_ms: 3_662_000,
                 tasks,
             },

@@ -1,0 +1,103 @@
+//! `ralph limits`: usage limits of agents that are remembered, and an end to them.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::model::Timestamp;
+use ralph_core::store::{ControlStore, RememberedLimit};
+use serde_json::json;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::output;
+use crate::ui::format;
+use crate::workspace::{Workspace, now};
+
+/// Look at the usage limits that agents met, which runs wait for, and forget them.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Show which agents are limited, and until when.
+    Show(ShowArgs),
+    /// Forget limits: for instance because you bought more. A run that waits for one tries again at once.
+    Clear(ClearArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ClearArgs {
+    /// Of which agent; else of all.
+    agent: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    match command {
+        Command::Show(args) => show(&workspace, args),
+        Command::Clear(args) => clear(&mut workspace, args),
+    }
+}
+
+fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
+    let now = now();
+    let limits = standing(workspace, now)?;
+    if args.json {
+        output::json(&json!({ "limits": limits }));
+    } else if limits.is_empty() {
+        output::line("no agent is limited, as far as is known");
+    } else {
+        for limit in &limits {
+            output::line(words(limit, now));
+        }
+        output::line("`ralph limits clear` forgets them");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn clear(workspace: &mut Workspace, args: &ClearArgs) -> CommandResult {
+    let standing = standing(workspace, now())?;
+    if let Some(name) = &args.agent
+        && !standing.iter().any(|limit| limit.agent == *name)
+        && !workspace.settings()?.agents.contains_key(name)
+    {
+        let error = CommandError::usage(format_args!("there is no agent `{name}`"));
+        return Err(error.hint("`ralph limits show` lists those that are limited"));
+    }
+    workspace.store.forget_limits(args.agent.as_deref())?;
+    let wanted = |name: &str| args.agent.as_deref().is_none_or(|agent| agent == name);
+    let names = standing.iter().map(|limit| limit.agent.as_str());
+    let cleared: Vec<&str> = names.filter(|name| wanted(name)).collect();
+    if args.json {
+        output::json(&json!({ "cleared": cleared }));
+    } else if cleared.is_empty() {
+        output::line("nothing to forget: no such limit is known");
+    } else {
+        output::line(format_args!("forgotten: {}", cleared.join(", ")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Limits that are not over.
+pub fn standing(
+    workspace: &Workspace,
+    now: Timestamp,
+) -> Result<Vec<RememberedLimit>, CommandError> {
+    Ok(workspace.store.agent_limits(now)?)
+}
+
+/// `claude is limited until 2026-01-02 03:04:05 UTC, 3h from now`.
+pub fn words(limit: &RememberedLimit, now: Timestamp) -> String {
+    format!(
+        "{} is limited until {} UTC, {} from now",
+        limit.agent,
+        format::time(limit.until),
+        format::age(limit.until.since(now))
+    )
+}
