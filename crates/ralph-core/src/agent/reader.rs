@@ -53,6 +53,9 @@ impl LogReader {
         let parser = self.parser.as_mut();
         self.lines
             .finish(|line, complete| tell(parser, line, complete, told));
+        for rest in self.parser.rest() {
+            told(None, rest);
+        }
         self.parser.finish(Exit::Code(-1))
     }
 }

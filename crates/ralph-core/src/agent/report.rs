@@ -203,13 +203,18 @@ pub trait StreamParser: Send {
         let activity = self.line(line, complete);
         activity.into_iter().map(Told::from).collect()
     }
+    /// What has come and was not told when the stream ended: words in the middle of a line, for instance.
+    fn rest(&mut self) -> Vec<Told> {
+        Vec::new()
+    }
     /// The final text, if the agent's last word was a successful result. A program that lingers after that, for
     /// something it left in the background, has nothing more to say. `None` where streams have no such word.
     fn conclusion(&self) -> Option<&str> {
         None
     }
-    /// What the session has cost so far, where its stream tells before the end.
-    fn cost_so_far(&self) -> Option<f64> {
+    /// What the session has cost so far, where its stream tells that or its tokens before the end.
+    fn cost_so_far(&self, price: Option<&Price>) -> Option<f64> {
+        let _ = price;
         None
     }
     /// The stream is over and the process has ended.

@@ -85,6 +85,7 @@ impl Run<'_, '_> {
             .as_ref()
             .and_then(|report| capture::mark(&evidence, &verdict, report));
         git.undone_ref = self.settle_tree(&claimed, kept, failed, &kept_name)?;
+        self.note_left_work(&claimed.task.id)?;
         let culprit = match gate {
             Judged::Broken(_) => Culprit::Gate,
             _ => Culprit::Agent,
@@ -277,7 +278,13 @@ impl Run<'_, '_> {
             is_root: rustix::process::getuid().is_root(),
             budget_usd,
         });
-        let mut session = self.session(&claimed.task, &launch, budget_usd, log)?;
+        let mut session = self.session(
+            &claimed.task,
+            &prompt.choice.model,
+            &launch,
+            budget_usd,
+            log,
+        )?;
         // The agent minded the budget it was given.
         let minded = matches!(
             session.report.ending,

@@ -7,7 +7,7 @@ use rustix::process::Pid;
 use super::run::{EngineError, Run};
 use crate::agent::{
     self, Activity, AgentReport, AttemptLog, EndSignal, Ending, Exit, Fault, Launch, LineSplitter,
-    ProcessLimits, Stop, Stream, StreamParser, Watch,
+    Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
 };
 use crate::event::EventKind;
 use crate::model::Task;
@@ -29,6 +29,7 @@ impl Run<'_, '_> {
     pub(super) fn session(
         &mut self,
         task: &Task,
+        model: &str,
         launch: &Launch,
         budget_usd: Option<f64>,
         log: AttemptLog,
@@ -40,7 +41,9 @@ impl Run<'_, '_> {
             grace: settings.grace,
         };
         let interrupt = self.engine.interrupt.clone();
-        let parser = self.agent().parser();
+        let agent = self.agent();
+        let parser = agent.parser();
+        let price = agent.prices().get(model);
         let mut live = Live {
             run: self,
             task,
@@ -52,6 +55,7 @@ impl Run<'_, '_> {
             group: None,
             guarded: false,
             budget_usd,
+            price,
         };
         let ended = match agent::run(launch, &limits, &interrupt, &mut live) {
             Ok(ended) => ended,
@@ -140,6 +144,8 @@ struct Live<'r, 'e, 'a, 't> {
     guarded: bool,
     /// What the session may cost.
     budget_usd: Option<f64>,
+    /// What the model costs, where the settings say so.
+    price: Option<&'a Price>,
 }
 
 impl Watch for Live<'_, '_, '_, '_> {
@@ -197,7 +203,7 @@ impl Watch for Live<'_, '_, '_, '_> {
     }
 
     fn is_over_budget(&self) -> bool {
-        match (self.parser.cost_so_far(), self.budget_usd) {
+        match (self.parser.cost_so_far(self.price), self.budget_usd) {
             (Some(cost), Some(budget)) => cost > budget && !self.concluded,
             _ => false,
         }

@@ -106,7 +106,10 @@ impl Run<'_, '_> {
         if !self.engine.settings.git.changes_anything() {
             return Ok(None);
         }
-        let start = self.look_at_tree()?;
+        let start = match self.look_at_tree()? {
+            Some(tree) => Some(self.take_over(&tree)?),
+            None => None,
+        };
         let dirty = start.as_ref().map(|tree| tree.dirty()).unwrap_or_default();
         self.run_start = start;
         match self.engine.settings.git.on_dirty {
@@ -129,6 +132,41 @@ impl Run<'_, '_> {
                 Ok(Some(stop))
             }
         }
+    }
+
+    /// What earlier runs left of tasks' work is still theirs where nobody changed it since. The tree without it.
+    fn take_over(&mut self, tree: &Snapshot) -> Result<Snapshot, EngineError> {
+        if self.engine.settings.git.commit == CommitWhen::Never {
+            return Ok(tree.clone());
+        }
+        let mut clean = tree.clone();
+        for (task, file) in self.engine.store.left_work()? {
+            self.left_noted.insert(task.clone());
+            if tree.is_as_left(&file) {
+                clean = clean.without(std::slice::from_ref(&file.path));
+                self.taken_over.entry(task).or_default().push(file.path);
+            }
+        }
+        Ok(clean)
+    }
+
+    /// Remembers what attempts on a task have left uncommitted, so that a later run does not take it for a person's.
+    pub(super) fn note_left_work(&mut self, task: &TaskId) -> Result<(), EngineError> {
+        let looks = (self.first_looks.get(task), &self.run_start, &self.tree);
+        let left = match looks {
+            (Some(first), Some(run_start), Some(now)) => now.work_since(first, run_start),
+            _ => Vec::new(),
+        };
+        let was_noted = self.left_noted.contains(task);
+        if left.is_empty() && !was_noted {
+            return Ok(());
+        }
+        self.engine.store.set_left_work(task, &left)?;
+        match left.is_empty() {
+            true => self.left_noted.remove(task),
+            false => self.left_noted.insert(task.clone()),
+        };
+        Ok(())
     }
 
     /// Commits the work of a task that is done but for this. A commit that fails is a failed gate.
@@ -218,7 +256,8 @@ impl Run<'_, '_> {
         // A look at the start may have failed.
         self.run_start.get_or_insert_with(|| tree.clone());
         if !self.first_looks.contains_key(task) {
-            self.first_looks.insert(task.clone(), tree.clone());
+            let own = self.taken_over.remove(task).unwrap_or_default();
+            self.first_looks.insert(task.clone(), tree.without(&own));
         }
     }
 

@@ -5,12 +5,14 @@ use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 /// Dirty files that are looked into: small ones, and not too many.
 const HASHED_BYTES: u64 = 64 * 1024;
 pub(super) const HASHED_FILES: usize = 200;
 
 /// Enough of a changed file to see that it changed again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileState {
     /// Git's two status letters; of both records where there are two.
     letters: Vec<u8>,
@@ -21,7 +23,7 @@ pub(super) struct FileState {
 }
 
 /// What is in a file, as far as it was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Content {
     /// There is no file.
     Gone,

@@ -13,6 +13,7 @@ mod error;
 mod file_state;
 mod index;
 mod left;
+mod left_work;
 mod paths;
 mod places;
 mod rollback;

@@ -4,6 +4,7 @@ mod attempt;
 mod difficulty;
 mod ids;
 mod learning;
+mod left_file;
 mod neighbour;
 mod outcome;
 mod spent;
@@ -19,6 +20,7 @@ pub use attempt::{
 pub use difficulty::Difficulty;
 pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
 pub use learning::{Learning, LearningState, NewLearning, Record, Source, UnknownSource, counted};
+pub use left_file::LeftFile;
 pub use neighbour::Neighbour;
 pub use outcome::{ErrorType, FailureClass, Outcome};
 pub use spent::{Cost, SpentOnTask};

@@ -5,6 +5,7 @@ mod agents_md;
 mod control;
 mod experience;
 mod learnings;
+mod left_work;
 mod logs;
 mod names;
 mod records;
@@ -18,6 +19,7 @@ pub use agents_md::*;
 pub use control::*;
 pub use experience::*;
 pub use learnings::*;
+pub use left_work::*;
 pub use logs::*;
 pub use names::*;
 pub use records::*;
@@ -274,6 +276,7 @@ pub trait Store:
     PlanStore
     + RunStore
     + ControlStore
+    + LeftWorkStore
     + HistoryStore
     + LogStore
     + LearningStore
@@ -290,6 +293,7 @@ impl<T> Store for T where
     T: PlanStore
         + RunStore
         + ControlStore
+        + LeftWorkStore
         + HistoryStore
         + LogStore
         + LearningStore

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::run::DONE;
-use crate::support::Project;
+use crate::support::{Project, eventually};
 
 const FAILED: &str = "echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"";
 
@@ -276,4 +276,52 @@ fn without_a_repository_everything_else_works() {
         "{}",
         run.stdout
     );
+}
+
+/// Does half of its work and waits; once `stopped` is there it does the rest.
+const IN_TWO_RUNS: &str = "echo half > half.txt; echo more >> code.txt
+    if [ ! -e ../stopped ]; then touch ../begun; sleep 60; fi
+    echo rest > rest.txt";
+
+/// A run that was stopped in the middle of its attempt.
+fn stopped_in_the_middle(git: &str) -> Project {
+    let project = project(&format!("{IN_TWO_RUNS}; {DONE}"), git);
+    project.add(&["A", "--key", "a"]);
+    project.ok(&["run", "--detach"]);
+    eventually("the agent begins", || project.path("../begun").exists());
+    project.ok(&["stop"]);
+    project.write("../stopped", "");
+    assert_eq!(project.git(&["log", "--format=%s", "-1"]), "start\n");
+    project
+}
+
+#[test]
+fn what_a_stopped_run_left_is_committed_with_the_task() {
+    let project = stopped_in_the_middle("commit = \"on-success\"");
+    project.ok(&["run"]);
+    let files = files_of(&project, "HEAD");
+    assert_eq!(files, ["code.txt", "half.txt", "rest.txt"]);
+    expect_own_work_untouched(&project);
+}
+
+#[test]
+fn what_a_stopped_run_left_is_no_dirt_but_what_somebody_changed_since_is_theirs() {
+    let project = stopped_in_the_middle("commit = \"on-success\"");
+    project.git(&["stash", "-q", "--", "other.txt", "staged.txt"]);
+    fs::remove_file(project.path("notes.txt")).unwrap();
+    let toml = project.read(".ralph.toml");
+    let refuse = toml.replace("[git]", "[git]\non_dirty = \"refuse\"");
+    project.write(".ralph.toml", &refuse);
+    project.write("code.txt", "mine\n");
+    let run = project.ralph(&["run"]).expect_code(1);
+    let named = "the work tree is not clean: code.txt\n";
+    assert!(run.stderr.contains(named), "{}", run.stderr);
+    project.write(".ralph.toml", &toml);
+    let run = project.ok(&["run"]);
+    assert!(
+        run.stdout.contains("not in its commit: code.txt"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(files_of(&project, "HEAD"), ["half.txt", "rest.txt"]);
 }

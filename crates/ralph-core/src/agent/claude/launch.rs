@@ -23,10 +23,15 @@ pub fn arguments(
     }
     let mut words: Vec<String> = words.into_iter().map(String::from).collect();
     if let Some(budget) = budget_usd.filter(|_| !setup.args.iter().any(|arg| is_budget(arg))) {
-        words.extend([BUDGET.to_owned(), format!("{budget:.4}")]);
+        words.extend([BUDGET.to_owned(), allowed(budget)]);
     }
     words.extend(setup.args.iter().cloned());
     words
+}
+
+/// An amount as the program reads it; the smallest rest is still more than nothing, which would be no cap.
+fn allowed(budget: f64) -> String {
+    format!("{:.4}", budget.max(0.0001))
 }
 
 const BUDGET: &str = "--max-budget-usd";

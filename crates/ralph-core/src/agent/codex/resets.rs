@@ -1,6 +1,6 @@
 //! When a usage limit ends: Codex tells it to people, by the clock on their wall.
 
-use jiff::civil::{DateTime, Time};
+use jiff::civil::{self, DateTime, Time};
 use jiff::{ToSpan, Zoned};
 
 /// Unix seconds when a limit is over, as Codex tells it at `now`: `… try again at 9:17 AM.` for a time today, and
@@ -14,11 +14,22 @@ pub(super) fn resets_at(message: &str, now: &Zoned) -> Option<i64> {
         Some((day, rest)) => {
             DateTime::strptime("%b %d, %Y %I:%M %p", format!("{}, {rest}", number(day)))
         }
-        None => Time::strptime("%I:%M %p", told).map(|time| now.date().to_datetime(time)),
+        None => Time::strptime("%I:%M %p", told).map(|time| today(time, now)),
     };
     let over = minute.ok()?.checked_add(1.minute()).ok()?;
     let over = over.to_zoned(now.time_zone().clone()).ok()?;
     Some(over.timestamp().as_second())
+}
+
+/// A time of the day on which it was told. Just after midnight that may have been yesterday.
+fn today(time: Time, now: &Zoned) -> DateTime {
+    let is_new = now.time() < civil::time(0, 2, 0, 0);
+    let told_before = is_new && time >= civil::time(23, 58, 0, 0);
+    let day = match told_before {
+        true => now.date().yesterday().unwrap_or(now.date()),
+        false => now.date(),
+    };
+    day.to_datetime(time)
 }
 
 /// `Nov 18th` without the letters after its number.
@@ -38,6 +49,20 @@ mod tests {
         let zone = TimeZone::fixed(Offset::constant(1));
         let time: DateTime = "2026-11-16T09:16:30".parse().unwrap();
         time.to_zoned(zone).unwrap()
+    }
+
+    #[test]
+    fn what_was_told_just_before_midnight_is_not_a_day_ahead() {
+        let midnight: DateTime = "2026-11-17T00:00:20".parse().unwrap();
+        let midnight = midnight.to_zoned(TimeZone::UTC).unwrap();
+        let told = |message: &str| {
+            let second = resets_at(message, &midnight)?;
+            Some(jiff::Timestamp::from_second(second).unwrap().to_string())
+        };
+        let just_over = told("Try again at 11:59 PM.");
+        assert_eq!(just_over.as_deref(), Some("2026-11-17T00:00:00Z"));
+        let ahead = told("Try again at 11:00 PM.");
+        assert_eq!(ahead.as_deref(), Some("2026-11-17T23:01:00Z"));
     }
 
     fn told(message: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::super::brief::{NAME, SAID_LIMIT, SHOWN, name, push_bounded, short, tail, text};
 use super::super::json::read;
-use super::super::{Activity, AgentReport, Ending, Exit, StreamParser, Usage};
+use super::super::{Activity, AgentReport, Ending, Exit, StreamParser, Told, Usage};
 use super::classify::status;
 use super::end::{End, Outcome, Trouble, head, limit};
 use super::events::{Event, Item, Tokens};
@@ -189,6 +189,14 @@ impl StreamParser for CodexStream {
             "error" => self.error(&event.message?.0),
             _ => None,
         }
+    }
+
+    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        let told = match self.line(line, complete) {
+            Some(Activity::Said { .. }) => self.last.clone().map(|text| Told::Said { text }),
+            activity => activity.map(Told::Did),
+        };
+        told.into_iter().collect()
     }
 
     fn conclusion(&self) -> Option<&str> {

@@ -4,7 +4,7 @@ use jiff::Zoned;
 use serde_json::{Value, json};
 
 pub(super) use super::super::testing::{fault_of, message_of};
-use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
+use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Told, Usage};
 use super::CodexStream;
 use super::here::Here;
 
@@ -389,4 +389,12 @@ fn what_is_kept_is_bounded() {
         Some("Bash step 39")
     );
     assert!(message_of(&report).chars().count() <= 500);
+}
+
+#[test]
+fn a_log_tells_all_that_was_said() {
+    let mut stream = CodexStream::at(here());
+    let words = format!("First line.\n{}", "more ".repeat(200));
+    let told = stream.tell(said(&words).as_bytes(), true);
+    assert_eq!(told, [Told::Said { text: words }]);
 }

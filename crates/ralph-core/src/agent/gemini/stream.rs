@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::super::brief::{MESSAGE, NAME, SHOWN, name, short, text};
 use super::super::json::read;
-use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
+use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Told, Usage};
 use super::api_error::ApiError;
 use super::classify::{End, fault, start_trouble};
 use super::events::{
@@ -43,13 +43,13 @@ pub struct GeminiStream {
 #[derive(Debug)]
 struct Ended {
     succeeded: bool,
-    error: Option<Told>,
+    error: Option<Trouble>,
     at: Option<Timestamp>,
 }
 
 /// An error that a `result` tells of.
 #[derive(Debug)]
-enum Told {
+enum Trouble {
     Own { kind: String, message: String },
     Api(ApiError),
 }
@@ -118,8 +118,8 @@ impl GeminiStream {
             .as_ref()
             .and_then(|result| result.error.as_ref());
         match (told, &self.stopped) {
-            (Some(Told::Api(error)), _) => End::Api(error),
-            (Some(Told::Own { kind, .. }), _) => End::Own(kind),
+            (Some(Trouble::Api(error)), _) => End::Api(error),
+            (Some(Trouble::Own { kind, .. }), _) => End::Own(kind),
             (None, Some(message)) => End::Stopped(message),
             (None, None) if self.begun => End::Unfinished,
             (None, None) => End::NotBegun,
@@ -159,7 +159,7 @@ impl GeminiStream {
             }
             End::Stopped(message) => message.to_owned(),
             End::Own(kind) => match self.result.as_ref().and_then(|end| end.error.as_ref()) {
-                Some(Told::Own { message, .. }) if !message.is_empty() => message.clone(),
+                Some(Trouble::Own { message, .. }) if !message.is_empty() => message.clone(),
                 _ => format!("gemini reported an error without a message ({kind})"),
             },
             End::NotBegun | End::Unfinished => String::new(),
@@ -222,6 +222,19 @@ impl StreamParser for GeminiStream {
         }
     }
 
+    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        let activity = self.line(line, complete);
+        let said = self.words.newly_said().map(|text| Told::Said { text });
+        let did = activity.filter(|activity| !matches!(activity, Activity::Said { .. }));
+        said.into_iter().chain(did.map(Told::Did)).collect()
+    }
+
+    fn rest(&mut self) -> Vec<Told> {
+        self.words.end_turn();
+        let said = self.words.newly_said().map(|text| Told::Said { text });
+        said.into_iter().collect()
+    }
+
     fn conclusion(&self) -> Option<&str> {
         self.succeeded().then(|| self.words.last())
     }
@@ -252,16 +265,16 @@ impl StreamParser for GeminiStream {
     }
 }
 
-fn told(error: ErrorInfo) -> Told {
+fn told(error: ErrorInfo) -> Trouble {
     let kind = text(error.kind.as_ref()).unwrap_or("unknown");
     let message = error.message.unwrap_or_default().0;
     let api = ApiError::read(&message).filter(|_| API_TYPES.contains(&kind));
     api.map_or_else(
-        || Told::Own {
+        || Trouble::Own {
             kind: short(kind, NAME),
             message: short(&message, MESSAGE),
         },
-        Told::Api,
+        Trouble::Api,
     )
 }
 

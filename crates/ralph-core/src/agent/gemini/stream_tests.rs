@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 pub(super) use super::super::testing::{fault_of, message_of};
-use super::super::{Activity, AgentReport, Ending, Exit, StreamParser, Usage};
+use super::super::{Activity, AgentReport, Ending, Exit, StreamParser, Told, Usage};
 use super::GeminiStream;
 
 pub(super) const INIT: &str =
@@ -216,4 +216,25 @@ fn what_is_kept_is_bounded() {
         message_of(&report),
         "gemini ended without a result (signal 9; 1 of its lines were too long to read)"
     );
+}
+
+#[test]
+fn a_log_tells_all_that_was_said_line_by_line_before_what_was_done() {
+    let mut stream = GeminiStream::new();
+    let lines = [
+        said("First li"),
+        said("ne.\nSecond"),
+        used("write_file", json!({"file_path": "a.rs"})),
+        said("Cut off in the mid"),
+    ];
+    let mut told: Vec<Told> = lines
+        .iter()
+        .flat_map(|line| stream.tell(line.as_bytes(), true))
+        .collect();
+    told.extend(stream.rest());
+    let words = |text: &str| Told::Said { text: text.into() };
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert_eq!(told[..2], [words("First line."), words("Second")]);
+    assert!(matches!(told[2], Told::Did(Activity::Tool { .. })));
+    assert_eq!(told[3], words("Cut off in the mid"));
 }

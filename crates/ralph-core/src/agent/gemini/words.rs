@@ -17,6 +17,8 @@ pub(super) struct Words {
     completed: bool,
     /// Everything but `turn`.
     said: String,
+    /// What no reader of a log was told yet.
+    untold: String,
 }
 
 impl Words {
@@ -24,12 +26,28 @@ impl Words {
     pub(super) fn piece(&mut self, text: &str, continues: bool) {
         if !continues && !self.turn.is_empty() {
             self.turn.push('\n');
+            self.untold.push('\n');
         }
-        self.turn.push_str(tail(text));
-        if self.turn.len() > 2 * SAID_LIMIT {
-            let kept = tail(&self.turn).len();
-            self.turn.drain(..self.turn.len() - kept);
+        for part in [&mut self.turn, &mut self.untold] {
+            part.push_str(tail(text));
+            if part.len() > 2 * SAID_LIMIT {
+                let kept = tail(part).len();
+                part.drain(..part.len() - kept);
+            }
         }
+    }
+
+    /// The lines that were finished since this was last asked; all of it when the turn is over.
+    pub(super) fn newly_said(&mut self) -> Option<String> {
+        let rest = match self.turn.is_empty() {
+            true => String::new(),
+            false => {
+                let end = self.untold.rfind('\n').map_or(0, |newline| newline + 1);
+                self.untold.split_off(end)
+            }
+        };
+        let new = std::mem::replace(&mut self.untold, rest);
+        (!new.trim().is_empty()).then(|| new.trim_end_matches('\n').to_owned())
     }
 
     /// The turn is over: a tool is used, or the session ends.
@@ -83,7 +101,7 @@ mod tests {
                 if ends {
                     words.end_turn();
                 }
-                for part in [&words.turn, &words.last, &words.said] {
+                for part in [&words.turn, &words.last, &words.said, &words.untold] {
                     prop_assert!(part.len() <= 2 * SAID_LIMIT);
                 }
             }
@@ -129,7 +147,11 @@ mod tests {
         words.piece("ond.\n\n", true);
         assert_eq!(words.line(), Some("Second."));
         words.piece("Third.", false);
+        assert_eq!(words.newly_said().as_deref(), Some("First line.\nSecond."));
+        assert_eq!(words.newly_said(), None);
         words.end_turn();
+        assert_eq!(words.newly_said().as_deref(), Some("Third."));
+        assert_eq!(words.newly_said(), None);
         assert_eq!(words.last(), "First line.\nSecond.\n\n\nThird.");
         assert_eq!(words.all(), words.last());
     }

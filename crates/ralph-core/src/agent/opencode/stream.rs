@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::super::brief::{NAME, SHOWN, name, push_bounded, short, tail, text};
 use super::super::json::read;
-use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
+use super::super::{Activity, AgentReport, Ending, Exit, Fault, Price, StreamParser, Told, Usage};
 use super::brief::target;
 use super::classify::{Begun, fault, message};
 use super::events::{Event, Failure, Part, Tokens, ToolState};
@@ -33,6 +33,8 @@ pub struct OpencodeStream {
     said: String,
     /// Those of the present step.
     answer: String,
+    /// What was said last, whole.
+    latest: String,
     /// The message of a step that has begun and not ended.
     open_step: Option<String>,
     /// Whether any step has begun.
@@ -71,6 +73,11 @@ impl OpencodeStream {
         Self::default()
     }
 
+    /// Nothing is what a model without a known price costs too.
+    fn reported_cost(&self) -> Option<f64> {
+        Some(self.cost_usd).filter(|cost| *cost > 0.0 && cost.is_finite())
+    }
+
     fn step_start(&mut self, part: Part) -> Option<Activity> {
         let is_first = !std::mem::replace(&mut self.started, true);
         let message = name(part.message_id).unwrap_or_default();
@@ -98,8 +105,9 @@ impl OpencodeStream {
         push_bounded(&mut self.said, &text);
         push_bounded(&mut self.answer, &text);
         let first = text.lines().find(|line| !line.trim().is_empty())?;
-        let text = short(first, SHOWN);
-        (!text.is_empty()).then_some(Activity::Said { text })
+        let shown = short(first, SHOWN);
+        self.latest = tail(&text).to_owned();
+        (!shown.is_empty()).then_some(Activity::Said { text: shown })
     }
 
     fn tool_use(&mut self, part: Part) -> Option<Activity> {
@@ -231,17 +239,33 @@ impl StreamParser for OpencodeStream {
         }
     }
 
+    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        let told = match self.line(line, complete) {
+            Some(Activity::Said { .. }) => Some(Told::Said {
+                text: std::mem::take(&mut self.latest),
+            }),
+            activity => activity.map(Told::Did),
+        };
+        told.into_iter().collect()
+    }
+
     fn conclusion(&self) -> Option<&str> {
         self.concluded.then(|| self.final_text())
     }
 
     /// Of a session that goes on; what has ended need not be stopped.
-    fn cost_so_far(&self) -> Option<f64> {
-        Some(self.cost_usd).filter(|cost| !self.concluded && *cost > 0.0 && cost.is_finite())
+    fn cost_so_far(&self, price: Option<&Price>) -> Option<f64> {
+        if self.concluded {
+            return None;
+        }
+        self.reported_cost()
+            .or_else(|| price?.cost(&self.usage))
+            .filter(|cost| cost.is_finite())
     }
 
     fn finish(mut self: Box<Self>, exit: Exit) -> AgentReport {
         let ending = self.ending(exit);
+        let cost_usd = self.reported_cost();
         let result_text = match ending {
             Ending::Completed => self.final_text().to_owned(),
             Ending::Faulted { .. } => tail(&self.said).to_owned(),
@@ -251,8 +275,7 @@ impl StreamParser for OpencodeStream {
             result_text,
             session_id: self.session_id,
             model: None,
-            // Nothing is what a model without a known price costs too.
-            cost_usd: Some(self.cost_usd).filter(|cost| *cost > 0.0 && cost.is_finite()),
+            cost_usd,
             usage: self.usage,
             denials: self.denials,
             retries: self.retries,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 pub(super) use super::super::testing::{fault_of, message_of};
-use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Usage};
+use super::super::{Activity, AgentReport, Ending, Exit, Fault, Price, StreamParser, Told, Usage};
 use super::OpencodeStream;
 
 pub(super) fn report(lines: &[&str], exit: Exit) -> AgentReport {
@@ -367,13 +367,41 @@ fn what_is_kept_is_bounded() {
 #[test]
 fn what_a_session_cost_so_far_is_told_while_it_goes_on() {
     let mut stream = OpencodeStream::new();
-    assert_eq!(stream.cost_so_far(), None);
+    assert_eq!(stream.cost_so_far(None), None);
     for line in [began("m"), ended("tool-calls")] {
         stream.line(line.as_bytes(), true);
     }
-    assert_eq!(stream.cost_so_far(), Some(0.25));
+    assert_eq!(stream.cost_so_far(None), Some(0.25));
     for line in [began("n"), ended("stop")] {
         stream.line(line.as_bytes(), true);
     }
-    assert_eq!(stream.cost_so_far(), None);
+    assert_eq!(stream.cost_so_far(None), None);
+}
+
+#[test]
+fn where_the_program_knows_no_price_its_tokens_cost_what_the_settings_say() {
+    let mut stream = OpencodeStream::new();
+    let tokens = json!({"input": 1_000_000, "output": 100_000});
+    let step = json!({"reason": "tool-calls", "cost": 0, "tokens": tokens});
+    for line in [began("m"), event("step_finish", step)] {
+        stream.line(line.as_bytes(), true);
+    }
+    assert_eq!(stream.cost_so_far(None), None);
+    let price = Price {
+        input: 2.0,
+        output: 10.0,
+        ..Price::default()
+    };
+    assert_eq!(stream.cost_so_far(Some(&price)), Some(3.0));
+}
+
+#[test]
+fn a_log_tells_all_that_was_said() {
+    let mut stream = OpencodeStream::new();
+    let words = format!("First line.\n{}", "more ".repeat(200));
+    let told: Vec<Told> = [began("m"), said(&words)]
+        .iter()
+        .flat_map(|line| stream.tell(line.as_bytes(), true))
+        .collect();
+    assert_eq!(told.last(), Some(&Told::Said { text: words }));
 }

@@ -6,17 +6,17 @@ use crate::git::{Left, LeftBecause, Snapshot};
 
 /// What a commit takes and what it leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(in crate::git) struct Choice {
     /// Paths of the project, as they are in the work tree.
-    pub(super) paths: Vec<Vec<u8>>,
+    pub(in crate::git) paths: Vec<Vec<u8>>,
     /// Paths that are to be tracked no longer; their files stay.
-    pub(super) dropped: Vec<Vec<u8>>,
-    pub(super) left_out: Vec<Left>,
+    pub(in crate::git) dropped: Vec<Vec<u8>>,
+    pub(in crate::git) left_out: Vec<Left>,
 }
 
 /// Takes what changed since `before`, but for what was a person's already: dirty when the run began and still so before.
 /// Neither is what took the place of such a file taken, or what is below its name now: with it the file would go.
-pub(super) fn choose(run_start: &Snapshot, before: &Snapshot, now: &Snapshot) -> Choice {
+pub(in crate::git) fn choose(run_start: &Snapshot, before: &Snapshot, now: &Snapshot) -> Choice {
     let mut choice = Choice::default();
     for (path, state) in &now.dirty {
         let known = before.dirty.get(path);

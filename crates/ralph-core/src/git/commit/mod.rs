@@ -20,7 +20,7 @@ use crate::agent::{
     self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
 };
 use crate::text;
-use choose::choose;
+pub(super) use choose::choose;
 use follow::{Made, follow};
 
 /// How much of what git and the hooks say is kept, of its beginning and of its end.

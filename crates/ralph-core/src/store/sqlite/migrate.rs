@@ -25,7 +25,7 @@ const STEPS: [&str; 12] = [
     include_str!("../../../migrations/sqlite/0009_deleted_bullets.sql"),
     include_str!("../../../migrations/sqlite/0010_recovery.sql"),
     include_str!("../../../migrations/sqlite/0011_nights.sql"),
-    include_str!("../../../migrations/sqlite/0012_signs_of_life.sql"),
+    include_str!("../../../migrations/sqlite/0012_mornings.sql"),
 ];
 
 /// The version this binary writes.

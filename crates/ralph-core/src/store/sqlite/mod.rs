@@ -11,6 +11,7 @@ mod fixes;
 mod graph;
 mod history;
 mod learnings;
+mod left_work;
 mod logs;
 mod look;
 mod migrate;

@@ -20,3 +20,11 @@ CREATE TRIGGER outcomes_removed AFTER DELETE ON iteration_outcomes BEGIN
     UPDATE totals SET attempts = attempts - old.counted, cost_usd = cost_usd - coalesce(old.cost_usd, 0),
         cost_unknown = cost_unknown - (old.cost_usd IS NULL AND old.agent IS NOT NULL AND old.error_type IS NOT 'spawn');
 END;
+
+-- What attempts on a task changed and nobody committed, as they left it: nobody's but the task's while it looks so.
+CREATE TABLE left_work (
+    task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+    path    BLOB NOT NULL,
+    state   TEXT NOT NULL,
+    PRIMARY KEY (task_id, path)
+) WITHOUT ROWID;
