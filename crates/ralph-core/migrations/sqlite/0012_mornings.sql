@@ -28,3 +28,8 @@ CREATE TABLE left_work (
     state   TEXT NOT NULL,
     PRIMARY KEY (task_id, path)
 ) WITHOUT ROWID;
+-- The tree before the first attempt of a run on a task, while one is under way: what a killed run left is told by it.
+CREATE TABLE first_looks (
+    task_id TEXT PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE,
+    look    TEXT NOT NULL
+) WITHOUT ROWID;

@@ -1,6 +1,6 @@
 //! The loop itself, one line per stage.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -139,8 +139,6 @@ pub(super) struct Run<'e, 'a> {
     pub first_looks: HashMap<TaskId, Snapshot>,
     /// What earlier runs left of tasks' work, uncommitted and untouched since.
     pub taken_over: HashMap<TaskId, Vec<Vec<u8>>>,
-    /// Tasks whose left work is on record.
-    pub left_noted: HashSet<TaskId>,
     pub started_at: Timestamp,
     /// The same by the clock that nobody can set.
     pub started_steady: Duration,
@@ -235,7 +233,6 @@ impl<'e, 'a> Run<'e, 'a> {
             run_start: None,
             first_looks: HashMap::new(),
             taken_over: HashMap::new(),
-            left_noted: HashSet::new(),
             started_at: now,
             started_steady,
             started: None,

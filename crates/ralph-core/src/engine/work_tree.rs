@@ -139,9 +139,14 @@ impl Run<'_, '_> {
         if self.engine.settings.git.commit == CommitWhen::Never {
             return Ok(tree.clone());
         }
+        for cut_off in self.engine.store.first_looks()? {
+            let look = Snapshot::from_words(&cut_off.look).zip(cut_off.ended_at);
+            let left = look.map(|(look, ended_at)| look.work_cut_off(tree, ended_at));
+            let left = left.unwrap_or_default();
+            self.engine.store.set_left_work(&cut_off.task, &left)?;
+        }
         let mut clean = tree.clone();
         for (task, file) in self.engine.store.left_work()? {
-            self.left_noted.insert(task.clone());
             if tree.is_as_left(&file) {
                 clean = clean.without(std::slice::from_ref(&file.path));
                 self.taken_over.entry(task).or_default().push(file.path);
@@ -152,21 +157,15 @@ impl Run<'_, '_> {
 
     /// Remembers what attempts on a task have left uncommitted, so that a later run does not take it for a person's.
     pub(super) fn note_left_work(&mut self, task: &TaskId) -> Result<(), EngineError> {
+        if self.engine.settings.git.commit == CommitWhen::Never || self.run_start.is_none() {
+            return Ok(());
+        }
         let looks = (self.first_looks.get(task), &self.run_start, &self.tree);
         let left = match looks {
             (Some(first), Some(run_start), Some(now)) => now.work_since(first, run_start),
             _ => Vec::new(),
         };
-        let was_noted = self.left_noted.contains(task);
-        if left.is_empty() && !was_noted {
-            return Ok(());
-        }
-        self.engine.store.set_left_work(task, &left)?;
-        match left.is_empty() {
-            true => self.left_noted.remove(task),
-            false => self.left_noted.insert(task.clone()),
-        };
-        Ok(())
+        Ok(self.engine.store.set_left_work(task, &left)?)
     }
 
     /// Commits the work of a task that is done but for this. A commit that fails is a failed gate.
@@ -248,17 +247,27 @@ impl Run<'_, '_> {
     }
 
     /// Remembers the tree before a task's first attempt of the run: its commit has the work of all of them.
-    pub(super) fn remember_look(&mut self, task: &TaskId, tree: Option<&Snapshot>) {
+    pub(super) fn remember_look(
+        &mut self,
+        task: &TaskId,
+        tree: Option<&Snapshot>,
+    ) -> Result<(), EngineError> {
         if self.engine.settings.git.commit == CommitWhen::Never {
-            return;
+            return Ok(());
         }
-        let Some(tree) = tree else { return };
+        let Some(tree) = tree else { return Ok(()) };
         // A look at the start may have failed.
         self.run_start.get_or_insert_with(|| tree.clone());
         if !self.first_looks.contains_key(task) {
             let own = self.taken_over.remove(task).unwrap_or_default();
             self.first_looks.insert(task.clone(), tree.without(&own));
         }
+        // Should this run be killed, the next one tells the attempt's work by it.
+        let words = self.first_looks.get(task).and_then(Snapshot::to_words);
+        if let Some(words) = words {
+            self.engine.store.set_first_look(task, &words)?;
+        }
+        Ok(())
     }
 
     /// Keeps the tree as it is before an attempt, where a failed one is to be rolled back.

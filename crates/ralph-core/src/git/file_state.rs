@@ -62,6 +62,14 @@ impl FileState {
         self.letters.first() == Some(&b'D') && self.content != Content::Gone
     }
 
+    /// When it was last written, in Unix seconds; none where it is gone.
+    pub(super) fn changed_at(&self) -> Option<i64> {
+        match &self.content {
+            Content::Gone => None,
+            Content::There { stat, .. } => Some(stat.0),
+        }
+    }
+
     /// Whether nothing changed since.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         self.letters == other.letters

@@ -26,7 +26,7 @@ pub(super) const STATUS: [&str; 7] = [
 /// The state of a work tree at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    head: Option<String>,
+    pub(super) head: Option<String>,
     /// By paths of the project.
     pub(super) dirty: BTreeMap<Vec<u8>, FileState>,
 }

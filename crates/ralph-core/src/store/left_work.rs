@@ -1,10 +1,25 @@
 //! Work that attempts left in the tree.
 
 use super::Result;
-use crate::model::{LeftFile, TaskId};
+use crate::model::{LeftFile, TaskId, Timestamp};
+
+/// The tree before attempts that were under way when their run died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstLook {
+    /// The task.
+    pub task: TaskId,
+    /// The tree, in words of git's only caller.
+    pub look: String,
+    /// When the last attempt on the task ended, as far as is known.
+    pub ended_at: Option<Timestamp>,
+}
 
 /// Work that attempts left in the tree.
 pub trait LeftWorkStore {
+    /// Remembers how the tree looked before a task's attempts, until what they left is known.
+    fn set_first_look(&mut self, task: &TaskId, look: &str) -> Result<()>;
+    /// The looks that nothing came of, and when the last attempt on each task gave its last sign of life.
+    fn first_looks(&self) -> Result<Vec<FirstLook>>;
     /// Remembers what attempts on a task left uncommitted, in place of what was known.
     fn set_left_work(&mut self, task: &TaskId, files: &[LeftFile]) -> Result<()>;
     /// What was left of every task that is not done.

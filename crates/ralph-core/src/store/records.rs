@@ -359,6 +359,23 @@ pub struct UnfinishedAttempt {
     pub learnings: Vec<LearningId>,
 }
 
+impl From<AttemptStart> for UnfinishedAttempt {
+    fn from(start: AttemptStart) -> Self {
+        Self {
+            attempt_number: Some(start.attempt_number),
+            iteration: Some(start.iteration),
+            agent: Some(start.agent),
+            model: Some(start.model),
+            rationale: Some(start.rationale),
+            started_at: Some(start.started_at),
+            commit_before: start.commit_before,
+            log_path: start.log_path,
+            work_dir: Some(start.work_dir),
+            learnings: start.learnings,
+        }
+    }
+}
+
 /// What becomes of the task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskNext {

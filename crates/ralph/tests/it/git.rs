@@ -325,3 +325,20 @@ fn what_a_stopped_run_left_is_no_dirt_but_what_somebody_changed_since_is_theirs(
     );
     assert_eq!(files_of(&project, "HEAD"), ["half.txt", "rest.txt"]);
 }
+
+#[test]
+fn what_a_killed_run_left_is_committed_with_the_task() {
+    let project = project(&format!("{IN_TWO_RUNS}; {DONE}"), "commit = \"on-success\"");
+    project.add(&["A", "--key", "a"]);
+    let mut run = project.start(&["run", "--quiet"]);
+    eventually("the agent begins", || project.path("../begun").exists());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    project.write("../stopped", "");
+    // Another command may find the lost attempt first.
+    project.ok(&["task", "list"]);
+    project.ok(&["run"]);
+    let files = files_of(&project, "HEAD");
+    assert_eq!(files, ["code.txt", "half.txt", "rest.txt"]);
+    expect_own_work_untouched(&project);
+}

@@ -1,0 +1,121 @@
+//! Before an attempt: what may be spent, what the agent is told, whether anything speaks against it.
+
+use super::super::agents_md::Moment;
+use super::super::judge::Precheck;
+use super::super::next::Step;
+use super::super::plan_files::LogNews;
+use super::super::prompt::{Prompt, Prompter};
+use super::super::run::{EngineError, Run};
+use super::Task;
+use crate::event::{EventKind, RunEvent, TaskRef};
+use crate::hooks::HookPoint;
+use crate::store::{Claimed, Hand};
+
+/// What came of the preparation.
+pub(super) enum Prepared {
+    /// The attempt can be made.
+    Ready(Box<Ready>),
+    /// It is not made; the task is free again or given to a person.
+    NotMade(Step),
+}
+
+/// An attempt that can be made.
+pub(super) struct Ready {
+    /// What the agent is told.
+    pub prompt: Prompt,
+    /// Whether the gate passed before anything was done, where it was run.
+    pub gate_green_before: Option<bool>,
+    /// The event of the attempt's begin.
+    pub started: RunEvent,
+    /// The name of its log.
+    pub log_name: String,
+}
+
+impl Run<'_, '_> {
+    pub(super) fn prepare(&mut self, task: &Task<'_>) -> Result<Prepared, EngineError> {
+        let claimed = task.claimed;
+        if let Some(reason) = self.task_budget_reached(&claimed.task.id)? {
+            return self.hand_over(task, &reason);
+        }
+        self.sync_agents_md(Moment::Before)?;
+        let prompt = self.context(claimed)?;
+        if let Some(reason) = &prompt.ask_human {
+            return self.hand_over(task, reason);
+        }
+        let gate_green_before = match self.precheck(claimed)? {
+            Precheck::NotMade => None,
+            Precheck::Made { green } => Some(green),
+            Precheck::Interrupted => return self.give_back(task, Step::Continue),
+        };
+        let now_at = LogNews {
+            task: Some(claimed.task.id.clone()),
+            current: Some(format!("{} {}", claimed.task.name(), claimed.task.title)),
+            ..LogNews::default()
+        };
+        self.sync_plan_files(Some(&claimed.task.id), Hand::Person, &now_at)?;
+        let log_name = format!("{}-{:03}-{}.jsonl", claimed.task.id, task.number(), self.id);
+        let started = self.started_event(claimed, &prompt, &log_name);
+        if let Some(stop) = self.hook_before(HookPoint::BeforeAttempt, &started)? {
+            return self.give_back(task, Step::Stop(stop));
+        }
+        if self.engine.interrupt.first().is_some() {
+            return self.give_back(task, Step::Continue);
+        }
+        Ok(Prepared::Ready(Box::new(Ready {
+            prompt,
+            gate_green_before,
+            started,
+            log_name,
+        })))
+    }
+
+    /// The task is free again, as if nobody had looked at it.
+    fn give_back(&mut self, task: &Task<'_>, step: Step) -> Result<Prepared, EngineError> {
+        let id = &task.claimed.task.id;
+        self.engine.store.release(id, task.token)?;
+        Ok(Prepared::NotMade(step))
+    }
+
+    /// A person is worth more than another attempt.
+    fn hand_over(&mut self, task: &Task<'_>, reason: &str) -> Result<Prepared, EngineError> {
+        let event = self.event(EventKind::HandedOver {
+            task: TaskRef::from(&task.claimed.task),
+            reason: reason.to_owned(),
+        });
+        let now = self.engine.clock.now();
+        let id = &task.claimed.task.id;
+        self.engine
+            .store
+            .hand_over(id, task.token, reason, &event, now)?;
+        self.engine.observer.event(&event);
+        self.show_progress()?;
+        Ok(Prepared::NotMade(Step::Continue))
+    }
+
+    fn context(&mut self, claimed: &Claimed) -> Result<Prompt, EngineError> {
+        let rates = self.engine.store.run_rates(&self.id)?;
+        let prompter = Prompter {
+            templates: &self.templates,
+            project: self.engine.project,
+            store: self.engine.store,
+            agent: self.agent(),
+            stands_in: self.team.stands_in(),
+            settings: self.engine.settings,
+            now: self.engine.clock.now(),
+        };
+        Ok(prompter.prompt(&claimed.task, &claimed.metrics, self.attempts + 1, rates)?)
+    }
+
+    /// The event of an attempt that is about to begin.
+    fn started_event(&mut self, claimed: &Claimed, prompt: &Prompt, log_name: &str) -> RunEvent {
+        self.event(EventKind::AttemptStarted {
+            task: TaskRef::from(&claimed.task),
+            attempt: claimed.tries.counted + 1,
+            iteration: self.attempts + 1,
+            agent: self.agent().name().to_owned(),
+            choice: prompt.choice.clone(),
+            log_path: Some(super::begin::log_path(log_name)),
+            learnings: prompt.learnings.clone(),
+        })
+    }
+}
