@@ -2,8 +2,8 @@
 
 use super::claude::ClaudeStream;
 use super::{
-    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, Setup,
-    StreamParser, Told, Usage,
+    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, Price,
+    Setup, StreamParser, Told, Usage,
 };
 use crate::text;
 
@@ -60,13 +60,55 @@ impl Agent for CommandAgent {
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {
-        match self.setup.output {
-            OutputFormat::Text => Box::new(TextStream::default()),
+        let events: Box<dyn StreamParser> = match self.setup.output {
+            OutputFormat::Text => return Box::new(TextStream::default()),
             OutputFormat::Claude => Box::new(ClaudeStream::new()),
             OutputFormat::Codex => Box::new(super::codex::CodexStream::default()),
             OutputFormat::Gemini => Box::new(super::gemini::GeminiStream::default()),
             OutputFormat::Opencode => Box::new(super::opencode::OpencodeStream::default()),
+        };
+        Box::new(EventStream { events })
+    }
+}
+
+/// Codes above are what shells make of signals: Ralph ends what lingers after its last word.
+const OWN_CODES: std::ops::Range<i32> = 1..128;
+
+/// Events of a program that is only known by them: where they say that all went well, its exit code has a word too.
+struct EventStream {
+    events: Box<dyn StreamParser>,
+}
+
+impl StreamParser for EventStream {
+    fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity> {
+        self.events.line(line, complete)
+    }
+
+    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        self.events.tell(line, complete)
+    }
+
+    fn rest(&mut self) -> Vec<Told> {
+        self.events.rest()
+    }
+
+    fn conclusion(&self) -> Option<&str> {
+        self.events.conclusion()
+    }
+
+    fn cost_so_far(&self, price: Option<&Price>) -> Option<f64> {
+        self.events.cost_so_far(price)
+    }
+
+    fn finish(self: Box<Self>, exit: Exit) -> AgentReport {
+        let mut report = self.events.finish(exit);
+        if let Exit::Code(code) = exit
+            && OWN_CODES.contains(&code)
+            && report.ending == Ending::Completed
+        {
+            report.ending = crashed(format!("the agent exited with code {code}"));
         }
+        report
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod agents_md;
 mod attempt;
+mod branch;
 mod breaker;
 mod budgets;
 #[cfg(test)]

@@ -24,6 +24,11 @@ pub(super) enum Step {
     Stop(StopRun),
 }
 
+/// Whether a gate that could not be run was the commit.
+fn message_of_git(reason: &str) -> bool {
+    reason.contains("git's index is locked")
+}
+
 impl Run<'_, '_> {
     /// Decide: what the verdict means for the run.
     pub(super) fn next_step(
@@ -43,7 +48,12 @@ impl Run<'_, '_> {
             FailureClass::Setup => {
                 if culprit == Culprit::Gate {
                     let mut stop = StopRun::new(RunExit::Error, message);
-                    stop.hint = Some("shorten or mend the task's verify command".into());
+                    stop.hint = Some(match message_of_git(&stop.reason) {
+                        true => {
+                            "remove that file if no git is at work, then `ralph run` again".into()
+                        }
+                        false => "shorten or mend the task's verify command".into(),
+                    });
                     return Ok(Step::Stop(stop));
                 }
                 let error = verdict.error_type.as_ref();

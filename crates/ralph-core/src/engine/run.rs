@@ -369,7 +369,10 @@ impl<'e, 'a> Run<'e, 'a> {
 
     fn signal_or_limit(&self) -> Option<StopRun> {
         if let Some(signal) = self.engine.interrupt.first() {
-            let reason = format!("interrupted by {}", signal.name());
+            let reason = match self.engine.interrupt.hung_up() {
+                true => "interrupted: the terminal was closed".to_owned(),
+                false => format!("interrupted by {}", signal.name()),
+            };
             return Some(StopRun::new(RunExit::Interrupted(signal), reason));
         }
         let settings = self.engine.settings;

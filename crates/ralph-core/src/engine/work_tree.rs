@@ -63,7 +63,7 @@ pub enum OnDirty {
 const NAMED: usize = 5;
 
 impl GitSettings {
-    fn changes_anything(&self) -> bool {
+    pub(super) fn changes_anything(&self) -> bool {
         self.commit == CommitWhen::OnSuccess || self.rollback.is_some()
     }
 }
@@ -173,6 +173,7 @@ impl Run<'_, '_> {
         &mut self,
         claimed: &Claimed,
         before_attempt: Option<&Snapshot>,
+        branch: Option<&str>,
     ) -> Result<Committed, EngineError> {
         let settings = &self.engine.settings.git;
         if settings.commit == CommitWhen::Never {
@@ -182,6 +183,12 @@ impl Run<'_, '_> {
         let Some(git) = self.git.clone() else {
             return Ok(Committed::Nothing);
         };
+        if let (Some(branch), Some(present)) = (branch, git.branch())
+            && present != branch
+        {
+            let why = format!("the work tree is on {present} instead of {branch}: go back to it");
+            return Ok(Committed::Failed(refused(why)));
+        }
         let first = self.first_looks.remove(&task.id);
         // What another run has under way in the same tree is not this task's.
         let before = match self.other_run()? {
@@ -207,6 +214,11 @@ impl Run<'_, '_> {
         match committed {
             Ok(outcome) => self.tell_of_commit(claimed, outcome),
             Err(GitError::Interrupted) => Ok(Committed::Failed(Judged::Interrupted)),
+            // Neither the agent's doing nor anything that another attempt could mend.
+            Err(error @ GitError::Locked(_)) => {
+                self.first_looks.insert(claimed.task.id.clone(), before);
+                Ok(Committed::Failed(Judged::Broken(error.to_string())))
+            }
             Err(error) => {
                 // The next attempt's commit has this work in it too.
                 self.first_looks
@@ -232,6 +244,14 @@ impl Run<'_, '_> {
                 "{}: not in its commit: {}",
                 claimed.task.name(),
                 left(&outcome.left_out)
+            );
+            self.tell(EventKind::Warning { message })?;
+        }
+        if !outcome.by_hooks.is_empty() {
+            let message = format!(
+                "{}: a hook put more into its commit: {}",
+                claimed.task.name(),
+                named(&outcome.by_hooks)
             );
             self.tell(EventKind::Warning { message })?;
         }
@@ -335,7 +355,18 @@ impl Run<'_, '_> {
                 Ok(done.reference)
             }
             Err(error) => {
-                let message = error.to_string();
+                // These two name where everything is.
+                let says_all = matches!(
+                    error,
+                    GitError::RollbackRefused { .. } | GitError::RollbackIncomplete { .. }
+                );
+                let message = match kept.reference().filter(|_| !says_all) {
+                    Some(reference) => format!(
+                        "{} is not rolled back: {error}; what was there before the attempt is at {reference}",
+                        claimed.task.name()
+                    ),
+                    None => format!("{} is not rolled back: {error}", claimed.task.name()),
+                };
                 self.tell(EventKind::Warning { message })?;
                 Ok(None)
             }

@@ -34,7 +34,7 @@ pub use error::GitError;
 pub use left::{Left, LeftBecause};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
-pub use unfinished::Unfinished;
+pub use unfinished::{Afterwards, Unfinished};
 
 use crate::files::is_temporary;
 use call::Call;
@@ -92,6 +92,13 @@ impl Git {
             dir = at.parent();
         }
         None
+    }
+
+    /// The branch HEAD is on; none off every branch.
+    pub fn on_branch(&self) -> Option<String> {
+        let branch = self.branch()?;
+        let is_commit = branch.len() >= 40 && branch.bytes().all(|b| b.is_ascii_hexdigit());
+        (!is_commit).then_some(branch)
     }
 
     /// What somebody has begun with git and not finished: nothing can be committed or rolled back then.

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use super::places::Places;
+use super::{Git, GitError};
+
 /// What is unfinished; committing or undoing anything then would tear it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {
@@ -29,6 +32,24 @@ const TRACES: [(&str, Unfinished); 7] = [
     ("sequencer/todo", Unfinished::CherryPick),
 ];
 
+/// What is to become of the files of a rebase that is ended. Those of everything else stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Afterwards {
+    /// They stay as they are, off every branch: a roll-back comes next.
+    AsTheyAre,
+    /// They are those of the branch again, which nobody could get back to otherwise.
+    OfTheBranch,
+}
+
+impl Afterwards {
+    fn of_a_rebase(self) -> &'static str {
+        match self {
+            Self::AsTheyAre => "--quit",
+            Self::OfTheBranch => "--abort",
+        }
+    }
+}
+
 impl std::fmt::Display for Unfinished {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -38,6 +59,51 @@ impl std::fmt::Display for Unfinished {
             Self::Revert => "a revert",
             Self::Bisect => "a bisection",
         })
+    }
+}
+
+impl Git {
+    /// Ends what somebody began with git and did not finish. What it was.
+    pub fn end_unfinished(&self, files: Afterwards) -> Result<Option<Unfinished>, GitError> {
+        let places = self.places()?;
+        let first = find(&places.git_dir);
+        // One may hide another.
+        for _ in 0..TRACES.len() {
+            let Some(unfinished) = find(&places.git_dir) else {
+                return self.settled(&places, first);
+            };
+            let applies = places.git_dir.join("rebase-apply/applying").exists();
+            let words: &[&str] = match unfinished {
+                Unfinished::Rebase if applies => &["am", files.of_a_rebase()],
+                Unfinished::Rebase => &["rebase", files.of_a_rebase()],
+                Unfinished::Merge => &["merge", "--quit"],
+                Unfinished::CherryPick => &["cherry-pick", "--quit"],
+                Unfinished::Revert => &["revert", "--quit"],
+                Unfinished::Bisect => &["bisect", "reset", "HEAD"],
+            };
+            places.call(words).run()?;
+        }
+        match find(&places.git_dir) {
+            Some(unfinished) => Err(GitError::Unfinished(unfinished)),
+            None => self.settled(&places, first),
+        }
+    }
+
+    /// Takes conflicts out of the index, with which neither agents nor people could commit anything.
+    fn settled(
+        &self,
+        places: &Places,
+        was: Option<Unfinished>,
+    ) -> Result<Option<Unfinished>, GitError> {
+        let unmerged = places
+            .call(&["diff", "--name-only", "--diff-filter=U", "-z"])
+            .run()?;
+        if was.is_some() && !unmerged.is_empty() {
+            let paths = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+            let call = places.call(&["reset", "-q"]).args(&paths);
+            call.input(unmerged).run()?;
+        }
+        Ok(was)
     }
 }
 
@@ -91,6 +157,23 @@ mod tests {
             assert_eq!(git.unfinished().unwrap(), Some(what), "{what}");
             repo.git(&end);
             assert_eq!(git.unfinished().unwrap(), None, "{what}");
+
+            let _ = Call::new(repo.root(), &begin).output().unwrap();
+            let files = repo.read("a.txt");
+            let ended = git.end_unfinished(Afterwards::AsTheyAre).unwrap();
+            assert_eq!(ended, Some(what));
+            assert_eq!(git.unfinished().unwrap(), None, "{what}");
+            assert_eq!(repo.read("a.txt"), files, "{what}");
+            let conflicts = repo.git(&["ls-files", "--unmerged"]);
+            assert_eq!(conflicts, "", "{what}");
+            repo.git(&["checkout", "-qf", "main"]);
         }
+        let _ = Call::new(repo.root(), &["rebase", "other"])
+            .output()
+            .unwrap();
+        git.end_unfinished(Afterwards::OfTheBranch).unwrap();
+        assert_eq!(git.on_branch().as_deref(), Some("main"));
+        assert_eq!(repo.read("a.txt"), "later\n");
+        assert_eq!(git.end_unfinished(Afterwards::AsTheyAre).unwrap(), None);
     }
 }

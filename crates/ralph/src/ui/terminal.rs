@@ -75,13 +75,14 @@ impl Terminal {
 
     fn print(&self, text: &str) {
         let width = super::width();
-        // Through indicatif, so that the live lines stay below; `anstream` decides on colours.
-        self.screen.suspend(|| {
-            let mut out = anstream::stdout().lock();
-            for line in text.lines() {
-                let _ = writeln!(out, "{}", table::wrap(line, width));
-            }
-        });
+        let lines: Vec<String> = text.lines().map(|line| table::wrap(line, width)).collect();
+        let text = lines.join("\n");
+        if self.screen.is_hidden() {
+            let _ = writeln!(anstream::stdout().lock(), "{text}");
+            return;
+        }
+        // Above the live lines. Not `suspend`: it panics where the terminal is gone.
+        let _ = self.screen.println(self.coloured(text));
     }
 
     fn set_doing(&self, text: &str) {

@@ -2,7 +2,7 @@
 
 use expectrl::{Eof, Expect};
 
-use crate::support::Project;
+use crate::support::{Project, eventually};
 
 /// Runs the binary in a terminal of so many columns to its end; returns everything it wrote.
 fn in_terminal(project: &Project, args: &[&str], columns: u16) -> String {
@@ -75,4 +75,24 @@ fn quiet_in_a_terminal_is_quiet() {
     let project = project();
     project.ok(&["task", "skip", "bad"]);
     assert_eq!(in_terminal(&project, &["run", "--quiet"], 80).trim(), "");
+}
+
+#[test]
+fn exit_04_out_08_a_terminal_that_is_closed_ends_the_run_in_order() {
+    let mut project = Project::new();
+    project.set_env("TERM", "xterm-256color");
+    project.agent("echo 'I work'; touch begun; sleep 60");
+    project.add(&["A", "--key", "a"]);
+    let session = project.in_terminal(&["run"], 80);
+    eventually("the agent begins", || project.path("begun").exists());
+    drop(session);
+    eventually("the run ends", || {
+        project.json(&["status", "--json"])["run"]["ended_at"].is_string()
+    });
+    let run = project.json(&["status", "--json"])["run"].clone();
+    assert_eq!(run["exit_code"], 143, "{run}");
+    let tried = &project.history()[0];
+    assert_eq!(tried["error_type"], "interrupted", "{tried}");
+    assert_eq!(tried["counted"], false);
+    assert_eq!(project.status_of("a"), "pending");
 }

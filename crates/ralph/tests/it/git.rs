@@ -342,3 +342,76 @@ fn what_a_killed_run_left_is_committed_with_the_task() {
     assert_eq!(files, ["code.txt", "half.txt", "rest.txt"]);
     expect_own_work_untouched(&project);
 }
+
+#[test]
+fn an_agent_that_leaves_the_branch_is_brought_back() {
+    for leave in ["git checkout -q main", "git checkout -q --detach"] {
+        let agent = format!("{leave}; echo x > \"$RALPH_TASK_KEY\"; {DONE}");
+        let project = project(&agent, "commit = \"on-success\"\nbranch = \"night\"");
+        let main = project.git(&["rev-parse", "main"]);
+        project.add(&["A", "--key", "a"]);
+        project.add(&["B", "--key", "b"]);
+        let run = project.ok(&["run"]);
+        assert!(run.stdout.contains("it is back on night"), "{}", run.stdout);
+        assert_eq!(project.git(&["rev-parse", "main"]), main, "{leave}");
+        assert_eq!(project.git(&["branch", "--show-current"]), "night\n");
+        assert_eq!(files_of(&project, "night~1"), ["a"]);
+        assert_eq!(files_of(&project, "night"), ["b"]);
+        expect_own_work_untouched(&project);
+    }
+}
+
+#[test]
+fn a_merge_that_an_attempt_left_unfinished_is_no_other_tasks_trouble() {
+    for rollback in ["rollback = \"reset\"", ""] {
+        for begin in ["git merge side", "git rebase side"] {
+            let agent = format!(
+                "if [ ! -e ../tried ]; then touch ../tried; {begin}; {FAILED}; exit 0; fi
+                 git checkout -q code.txt; echo x > \"$RALPH_TASK_KEY\"; {DONE}"
+            );
+            let project = project(&agent, &format!("commit = \"on-success\"\n{rollback}"));
+            project.git(&["stash", "-q", "-u"]);
+            project.git(&["checkout", "-qb", "side"]);
+            project.write("code.txt", "side\n");
+            project.git(&["commit", "-qam", "side"]);
+            project.git(&["checkout", "-q", "main"]);
+            project.write("code.txt", "main\n");
+            project.git(&["commit", "-qam", "main"]);
+            project.add(&["A", "--key", "a"]);
+            project.add(&["B", "--key", "b"]);
+            let run = project.ok(&["run"]);
+            let told = run.stdout.contains("unfinished; Ralph has ended it");
+            assert!(told, "{begin} {rollback} {}", run.stdout);
+            assert_eq!(project.history().len(), 3);
+            assert_eq!(project.git(&["branch", "--show-current"]), "main\n");
+            assert_eq!(project.read("code.txt"), "main\n", "{begin} {rollback}");
+            assert_eq!(files_of(&project, "HEAD"), ["b"]);
+        }
+    }
+}
+
+#[test]
+fn what_a_hook_puts_into_a_commit_is_named() {
+    let project = project(&format!("{WORK}; {DONE}"), "commit = \"on-success\"");
+    hook(&project, "pre-commit", "git add notes.txt");
+    project.add(&["A"]);
+    let run = project.ok(&["run"]);
+    let named = "a hook put more into its commit: notes.txt";
+    assert!(run.stdout.contains(named), "{}", run.stdout);
+}
+
+#[test]
+fn an_index_that_stays_locked_is_nobodys_failure() {
+    let agent = format!("{WORK}; touch .git/index.lock; {DONE}");
+    let project = project(&agent, "commit = \"on-success\"");
+    project.add(&["A", "--key", "a"]);
+    let run = project.ralph(&["run"]).expect_code(1);
+    assert!(
+        run.stderr.contains("git's index is locked"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("remove that file"), "{}", run.stderr);
+    assert_eq!(project.history()[0]["counted"], false);
+    assert_eq!(project.status_of("a"), "pending");
+}

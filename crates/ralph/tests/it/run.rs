@@ -491,3 +491,35 @@ fn ctx_06_context_prints_the_prompt_of_a_retry_with_the_runs_own_limit() {
         assert_eq!(project.read(".ralph/last-prompt"), expected);
     }
 }
+
+#[test]
+fn out_04_a_command_that_says_done_and_exits_with_an_error_is_not_done_whatever_it_prints() {
+    let done = "<task-done>'$RALPH_TASK_ID'</task-done>";
+    for (output, line) in [
+        (
+            "claude",
+            format!(
+                r#"{{"type":"result","subtype":"success","is_error":false,"result":"{done}"}}"#
+            ),
+        ),
+        (
+            "gemini",
+            format!(
+                r#"{{"type":"message","role":"assistant","content":"{done}"}}'; echo '{{"type":"result","status":"success"}}"#
+            ),
+        ),
+    ] {
+        for (code, outcome) in [(0, "done"), (3, "error")] {
+            let project = Project::new();
+            project.write("agent.sh", &format!("echo '{line}'; exit {code}"));
+            project.configure(&format!(
+                "[agents.x]\nkind = \"command\"\noutput = \"{output}\"\ncommand = [\"sh\", \"agent.sh\"]"
+            ));
+            project.set("run", "agent = \"x\"");
+            project.add(&["A"]);
+            let run = project.ralph(&["run", "--once"]);
+            assert!(!project.history().is_empty(), "{}", run.stderr);
+            assert_eq!(project.history()[0]["outcome"], outcome, "{output} {code}");
+        }
+    }
+}

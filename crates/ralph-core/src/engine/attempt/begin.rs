@@ -12,6 +12,8 @@ pub(super) struct Begun {
     pub start: UnfinishedAttempt,
     /// The tree before it.
     pub tree: Option<Snapshot>,
+    /// The branch it is to stay on, where that matters.
+    pub branch: Option<String>,
     /// The same, to the byte, where a failed attempt is rolled back.
     pub kept: Option<Kept>,
     /// What that is called.
@@ -55,6 +57,7 @@ impl Run<'_, '_> {
         let begun = Begun {
             start: UnfinishedAttempt::from(start),
             tree,
+            branch: self.present_branch(),
             kept,
             kept_name,
         };

@@ -4,7 +4,7 @@ use super::super::finding::{Finding, told};
 use super::super::judge::Judged;
 use super::super::next::{Culprit, Step};
 use super::super::plan_files::LogNews;
-use super::super::run::{EngineError, Run};
+use super::super::run::{EngineError, Run, StopRun};
 use super::Task;
 use super::begin::Begun;
 use super::prepare::Ready;
@@ -12,6 +12,7 @@ use super::work::Worked;
 use crate::agent::{AgentReport, Ending, Stop};
 use crate::capture;
 use crate::decide::verdict;
+use crate::git::Afterwards;
 use crate::model::{self, NewLearning, Outcome, ReportRow, TaskMetrics};
 use crate::store::{BreakerState, Hand};
 
@@ -33,7 +34,12 @@ impl Run<'_, '_> {
             .as_ref()
             .and_then(|report| capture::mark(&evidence, &verdict, report));
         let mut git = worked.git;
+        self.end_unfinished(match begun.kept.is_some() && failed {
+            true => Afterwards::AsTheyAre,
+            false => Afterwards::OfTheBranch,
+        })?;
         git.undone_ref = self.settle_tree(claimed, begun.kept, failed, &begun.kept_name)?;
+        let astray = self.return_to(begun.branch.as_deref())?;
         self.note_left_work(&claimed.task.id)?;
         let culprit = match worked.gate {
             Judged::Broken(_) => Culprit::Gate,
@@ -78,7 +84,11 @@ impl Run<'_, '_> {
         let hand = Hand::Agent(Some(claimed.task.id.clone()));
         self.sync_plan_files(Some(&claimed.task.id), hand, &log)?;
         self.refresh_state()?;
-        match self.next_step(&verdict, culprit, resets_at)? {
+        let step = self.next_step(&verdict, culprit, resets_at)?;
+        if let (Step::Continue, Some(why)) = (&step, astray) {
+            return Ok(Step::Stop(StopRun::astray(why)));
+        }
+        match step {
             Step::Continue if used_up => self.after_budget(&claimed.task.id),
             Step::Continue if failed => self.after_failure(&claimed.task, &metrics),
             step => Ok(step),

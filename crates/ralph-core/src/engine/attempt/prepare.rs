@@ -34,6 +34,9 @@ pub(super) struct Ready {
 impl Run<'_, '_> {
     pub(super) fn prepare(&mut self, task: &Task<'_>) -> Result<Prepared, EngineError> {
         let claimed = task.claimed;
+        if let Some(stop) = self.be_on_own_branch()? {
+            return self.give_back(task, Step::Stop(stop));
+        }
         if let Some(reason) = self.task_budget_reached(&claimed.task.id)? {
             return self.hand_over(task, &reason);
         }

@@ -49,6 +49,8 @@ impl Run<'_, '_> {
         if self.engine.interrupt.first().is_some() && signals.completion == Completion::Absent {
             session.stop = Stop::Interrupted;
         }
+        // The gate judges what is committed: on the branch of the run. What stands in the way is named at the commit.
+        self.return_to(begun.branch.as_deref())?;
         let git = self.look_at_changes(begun.tree.clone())?;
         let gate = self.judge(claimed, &session, &signals, &git)?;
         let mut worked = Worked {
@@ -58,7 +60,8 @@ impl Run<'_, '_> {
             git,
         };
         if verdict(&worked.evidence()).outcome == Outcome::Done {
-            match self.commit_work(claimed, begun.tree.as_ref())? {
+            let branch = begun.branch.as_deref();
+            match self.commit_work(claimed, begun.tree.as_ref(), branch)? {
                 Committed::Nothing => {}
                 Committed::As(commit) => worked.git.commit_after = Some(commit),
                 Committed::Failed(judged) => worked.gate = judged,
