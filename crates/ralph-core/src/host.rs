@@ -141,6 +141,7 @@ mod tests {
             token: Token::from_stored("k"),
             expires_at: Timestamp::from_secs(expires_at),
             claimed_at: Timestamp::from_secs(0),
+            heartbeat_at: Timestamp::from_secs(0),
             purpose: Purpose::Attempt,
             attempt: UnfinishedAttempt::default(),
         }

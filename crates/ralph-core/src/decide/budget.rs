@@ -94,14 +94,35 @@ impl Meter {
         )
     }
 
+    /// The flag that allows as much again: `--max-task-cost 3`.
+    #[must_use]
+    pub fn allow_more(&self) -> String {
+        let more = 2.0 * self.used.max(self.most);
+        let flag = match self.budget {
+            Budget::RunCost => "--max-cost",
+            Budget::DayCost => "--max-daily-cost",
+            Budget::TaskCost => "--max-task-cost",
+            Budget::RunTime => "--max-minutes",
+            Budget::TaskTime => "--max-task-minutes",
+        };
+        let more = match more < 1.0 {
+            true => (more * 100.0).ceil() / 100.0,
+            false => more.ceil(),
+        };
+        format!("{flag} {more}")
+    }
+
     fn limit(&self) -> String {
-        let most = self.most;
+        let most = match self.most.fract() == 0.0 {
+            true => format!("${}", self.most),
+            false => format!("${:.2}", self.most),
+        };
         match self.budget {
-            Budget::RunCost => format!("the cost limit of ${most}"),
-            Budget::DayCost => format!("today's cost limit of ${most}"),
-            Budget::TaskCost => format!("the task's cost limit of ${most}"),
-            Budget::RunTime => format!("the time limit of {}", in_minutes(most)),
-            Budget::TaskTime => format!("the task's time limit of {}", in_minutes(most)),
+            Budget::RunCost => format!("the cost limit of {most}"),
+            Budget::DayCost => format!("today's cost limit of {most}"),
+            Budget::TaskCost => format!("the task's cost limit of {most}"),
+            Budget::RunTime => format!("the time limit of {}", in_minutes(self.most)),
+            Budget::TaskTime => format!("the task's time limit of {}", in_minutes(self.most)),
         }
     }
 

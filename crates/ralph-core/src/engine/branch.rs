@@ -64,6 +64,34 @@ impl Run<'_, '_> {
         }
     }
 
+    /// At the start: what killed runs left in git's directory goes, and states they kept are named.
+    pub(super) fn tidy_git(&mut self) -> Result<(), EngineError> {
+        let git = self.git.clone();
+        let Some(git) = git.filter(|_| self.engine.settings.git.changes_anything()) else {
+            return Ok(());
+        };
+        if self.other_run()?.is_some() {
+            return Ok(());
+        }
+        let now = self.engine.clock.now();
+        let message = match git.tidy(now).and_then(|()| git.kept_states()) {
+            Ok(states) if states.is_empty() => return Ok(()),
+            Ok(states) => {
+                let names = states
+                    .iter()
+                    .map(|(name, _)| name.clone())
+                    .collect::<Vec<_>>();
+                format!(
+                    "kept from before attempts that Ralph did not see end: {}; `git show NAME:FILE` gives a file back, \
+                     `git update-ref -d NAME` forgets one",
+                    super::work_tree::named(&names)
+                )
+            }
+            Err(error) => error.to_string(),
+        };
+        self.tell(EventKind::Warning { message })
+    }
+
     /// After an attempt: a merge or the like that it began and did not finish is ended.
     pub(super) fn end_unfinished(&mut self, files: Afterwards) -> Result<(), EngineError> {
         let git = self.git.clone();

@@ -55,14 +55,12 @@ impl Run<'_, '_> {
     }
 
     /// Why a task gets no further attempt: its own budget is used up.
-    pub(super) fn task_budget_reached(&self, task: &TaskId) -> Result<Option<String>, EngineError> {
-        let meters = self.task_meters(task)?;
+    pub(super) fn task_budget_reached(&self, task: &Task) -> Result<Option<String>, EngineError> {
+        let meters = self.task_meters(&task.id)?;
         let reached = meters.into_iter().find(Meter::is_reached);
         Ok(reached.map(|meter| {
-            format!(
-                "{}; allow more (--max-task-cost, --max-task-minutes) or do it by hand",
-                meter.told_reached()
-            )
+            let (told, more) = (meter.told_reached(), meter.allow_more());
+            format!("{told}; `ralph run {} {more}` allows more", task.name())
         }))
     }
 
@@ -81,7 +79,7 @@ impl Run<'_, '_> {
     }
 
     /// An attempt ended because its budget was used up: the loop finds out which one, unless a cent is missing.
-    pub(super) fn after_budget(&mut self, task: &TaskId) -> Result<Step, EngineError> {
+    pub(super) fn after_budget(&mut self, task: &Task) -> Result<Step, EngineError> {
         if self.mind_budgets()?.is_some() || self.task_budget_reached(task)?.is_some() {
             return Ok(Step::Continue);
         }

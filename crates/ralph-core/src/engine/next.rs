@@ -84,6 +84,7 @@ impl Run<'_, '_> {
         let agent = self.agent().name();
         let facts = self.agent().facts();
         let message = message.to_lowercase();
+        let skips = self.agent().setup().skip_permissions;
         let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
         match error {
             ErrorType::Auth if speaks_of(&["credit", "billing", "balance", "payment"]) => {
@@ -104,10 +105,13 @@ impl Run<'_, '_> {
                 };
                 format!("{install}, or name another one in .ralph.toml under [agents.{agent}]")
             }
-            ErrorType::Permission => format!(
+            ErrorType::Permission if facts.is_some() && !skips => format!(
                 "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
                  [agents.{agent}] in .ralph.toml"
             ),
+            ErrorType::Permission => {
+                format!("allow those tools in {agent}'s own settings; Ralph forbids it nothing")
+            }
             ErrorType::Config if speaks_of(&["model"]) => format!(
                 "check the model's name: --model, the task's model, [run] model, or models under \
                  [agents.{agent}] in .ralph.toml"

@@ -121,7 +121,8 @@ impl Recovery<'_> {
         let task = self.store.task(claim.task_id.as_str())?;
         let metrics = self.store.metrics(&claim.task_id)?;
         let (after, counted) = after_lost(&metrics, self.policy);
-        let (said, last_sign) = self.read_lost_log(claim);
+        let (said, written) = self.read_lost_log(claim);
+        let last_sign = written.max(Some(claim.heartbeat_at));
         let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
         let status = match &after.next {
             TaskNext::Done => Status::Done,

@@ -151,6 +151,8 @@ pub(super) struct Run<'e, 'a> {
     /// Budgets whose near end was told.
     pub warned: Vec<Budget>,
     pub warned_of_task: Vec<(TaskId, Budget)>,
+    /// A task whose own budget is used up was given to a person, and why.
+    pub task_budget_met: Option<String>,
     pub unknown_cost_told: bool,
     pub last_heartbeat: Timestamp,
     pub interrupt_told: bool,
@@ -240,6 +242,7 @@ impl<'e, 'a> Run<'e, 'a> {
             team,
             warned: Vec::new(),
             warned_of_task: Vec::new(),
+            task_budget_met: None,
             unknown_cost_told: false,
             last_heartbeat: now,
             interrupt_told: false,
@@ -304,6 +307,7 @@ impl<'e, 'a> Run<'e, 'a> {
         if let Some(stop) = self.open_work_tree()? {
             return Ok(stop);
         }
+        self.tidy_git()?;
         self.open_plan_files()?;
         self.probe()?;
         self.write_state(None)?;

@@ -15,6 +15,8 @@ use crate::signals::{self, Completion};
 
 /// The guard finds agents by their environment; one that has cleared it is worth a word when it has lived this long.
 const WORTH_A_GUARD: Duration = Duration::from_millis(500);
+/// A killed run is known to have lived until its last beat; a lost attempt took that long.
+const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 /// Displays get no more than this many activities.
 const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
 
@@ -121,7 +123,7 @@ impl Run<'_, '_> {
         }
         let now = self.engine.clock.now();
         let lease = self.engine.settings.lease;
-        if now.since(self.last_heartbeat) < lease / 4 {
+        if now.since(self.last_heartbeat) < BETWEEN_BEATS.min(lease / 4) {
             return;
         }
         self.last_heartbeat = now;

@@ -48,6 +48,9 @@ impl Run<'_, '_> {
                 if self.settle_parents()? > 0 || self.engine.interrupt.first().is_some() {
                     continue;
                 }
+                if let Some(reason) = self.task_budget_met.take() {
+                    return Ok(Some(StopRun::new(RunExit::Limit, reason)));
+                }
                 let reason =
                     "nothing can be run: what is left waits for a human or for a failed task";
                 return Ok(Some(StopRun::new(RunExit::NothingToRun, reason)));

@@ -374,7 +374,7 @@ impl Run<'_, '_> {
     }
 
     /// Another run of the project that is at work: they share the tree.
-    fn other_run(&self) -> Result<Option<RunId>, EngineError> {
+    pub(super) fn other_run(&self) -> Result<Option<RunId>, EngineError> {
         let runs = self.engine.store.open_runs()?;
         let mut others = runs.into_iter().filter(|run| run.id != self.id);
         let now = self.engine.clock.now();
@@ -417,7 +417,8 @@ fn cannot(error: &GitError) -> StopRun {
     stop
 }
 
-fn named(files: &[String]) -> String {
+/// The first few of them.
+pub(super) fn named(files: &[String]) -> String {
     let shown: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
     match files.len().saturating_sub(NAMED) {
         0 => shown.join(", "),

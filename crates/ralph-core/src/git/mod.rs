@@ -20,6 +20,7 @@ mod rollback;
 mod save;
 mod snapshot;
 mod status;
+mod tidy;
 mod trees;
 mod unfinished;
 

@@ -327,6 +327,9 @@ pub struct Claim {
     pub expires_at: Timestamp,
     /// When it was taken.
     pub claimed_at: Timestamp,
+    /// When its holder last gave a sign of life.
+    #[serde(skip)]
+    pub heartbeat_at: Timestamp,
     /// What it is for.
     pub purpose: Purpose,
     /// What was known of the attempt under way.

@@ -38,11 +38,9 @@ fn a_detached_run_goes_on_by_itself_and_prints_to_its_file() {
     eventually("it ends", || !active(&project));
     assert_eq!(project.status_of("b"), "done");
     let output = started["output"].as_str().unwrap();
-    assert!(
-        project.read(output).contains("2 of 2 done"),
-        "{}",
-        project.read(output)
-    );
+    eventually("it prints its summary", || {
+        project.read(output).contains("2 of 2 done")
+    });
     let mode = std::fs::metadata(project.path(output))
         .unwrap()
         .permissions()

@@ -53,7 +53,7 @@ fn failed_attempts_count_for_the_budget_of_a_task_which_then_waits_for_a_human()
     project.add(&["A", "--key", "a"]);
     let run = project
         .ralph(&["run", "--max-task-cost", "1"])
-        .expect_code(5);
+        .expect_code(4);
     assert_eq!(tries(&project).len(), 3, "{}", run.stdout);
     assert_eq!(project.status_of("a"), "blocked");
     let reason = project.task("a")["reason"].as_str().unwrap().to_owned();
@@ -61,6 +61,14 @@ fn failed_attempts_count_for_the_budget_of_a_task_which_then_waits_for_a_human()
         reason.starts_with("the task's cost limit of $1 was reached ($1.20)"),
         "{reason}"
     );
+    // What is said to be typed next works.
+    let status = project.ok(&["status"]).stdout;
+    let next = "next: ralph run a --max-task-cost 3\n";
+    assert!(status.contains(next), "{status}");
+    project
+        .ralph(&["run", "a", "--max-task-cost", "3", "--once"])
+        .expect_code(4);
+    assert_eq!(tries(&project).len(), 4);
 }
 
 #[test]

@@ -415,3 +415,24 @@ fn an_index_that_stays_locked_is_nobodys_failure() {
     assert_eq!(project.history()[0]["counted"], false);
     assert_eq!(project.status_of("a"), "pending");
 }
+
+#[test]
+fn what_was_kept_for_a_killed_run_is_named() {
+    let agent = "touch ../begun; rm notes.txt; git add -A; sleep 60";
+    let project = project(agent, "rollback = \"reset\"");
+    project.add(&["A", "--key", "a"]);
+    let mut run = project.start(&["run", "--quiet"]);
+    eventually("the agent begins", || !project.path("notes.txt").exists());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    project.write("agent.sh", &format!("cat > /dev/null\n{DONE}"));
+    let run = project.ok(&["run", "a"]);
+    let name = run
+        .stdout
+        .split("refs/ralph/kept/")
+        .nth(1)
+        .expect(&run.stdout);
+    let name = name.split(';').next().unwrap();
+    let kept = format!("refs/ralph/kept/{name}:notes.txt");
+    assert_eq!(project.git(&["show", &kept]), "untracked\n");
+}

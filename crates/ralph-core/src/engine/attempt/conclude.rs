@@ -89,7 +89,7 @@ impl Run<'_, '_> {
             return Ok(Step::Stop(StopRun::astray(why)));
         }
         match step {
-            Step::Continue if used_up => self.after_budget(&claimed.task.id),
+            Step::Continue if used_up => self.after_budget(&claimed.task),
             Step::Continue if failed => self.after_failure(&claimed.task, &metrics),
             step => Ok(step),
         }

@@ -37,7 +37,8 @@ impl Run<'_, '_> {
         if let Some(stop) = self.be_on_own_branch()? {
             return self.give_back(task, Step::Stop(stop));
         }
-        if let Some(reason) = self.task_budget_reached(&claimed.task.id)? {
+        if let Some(reason) = self.task_budget_reached(&claimed.task)? {
+            self.task_budget_met = Some(format!("{}: {reason}", claimed.task.name()));
             return self.hand_over(task, &reason);
         }
         self.sync_agents_md(Moment::Before)?;

@@ -20,7 +20,7 @@ pub(super) const SCOPE: &str = "WITH RECURSIVE scope (id) AS (
 
 const COLUMNS: &str = "task_id, run_id, worker, host, pid, pid_started, token, expires_at, claimed_at,
     purpose, attempt_number, iteration, agent, model, rationale, started_at, commit_before, log_path,
-    work_dir, learnings";
+    work_dir, learnings, heartbeat_at";
 
 impl SqliteStore {
     pub(super) fn take_claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>> {
@@ -163,6 +163,7 @@ fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
         token: Token::from_stored(row.get::<_, String>(6)?),
         expires_at: rows::time(row, 7)?,
         claimed_at: rows::time(row, 8)?,
+        heartbeat_at: rows::time(row, 20)?,
         purpose: if purpose == Purpose::ParentGate.as_str() {
             Purpose::ParentGate
         } else {

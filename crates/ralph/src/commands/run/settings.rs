@@ -126,7 +126,10 @@ pub fn run_settings(
             .filter(|idle| !idle.is_zero()),
         grace,
         hooks: hooks(settings),
-        git: git(settings),
+        git: GitSettings {
+            commit_timeout: gate_timeout,
+            ..git(settings)
+        },
         gate: GateSettings {
             enabled: !args.no_gate,
             verify: settings.text("gate", "verify").map(str::to_owned),

@@ -266,7 +266,7 @@ fn needs_you(report: &Report, page: &mut Lines) {
         let reason = held.reason.as_deref().unwrap_or("no reason given");
         let status = style::status(held.status);
         page.add(format_args!("  {} {status}: {reason}", held.name));
-        if let Some(next) = next_command(&held.name, held.status) {
+        if let Some(next) = next_command(&held.name, held.status, held.reason.as_deref()) {
             page.add(format_args!("    next: {}", paint(CYAN, next)));
         }
     }

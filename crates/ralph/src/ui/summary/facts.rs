@@ -87,7 +87,7 @@ impl TaskFacts {
             Err(error) => return Err(error),
         };
         Ok(Some(Self {
-            next: next_command(task.name(), task.status),
+            next: next_command(task.name(), task.status, task.reason.as_deref()),
             task_id: task.id,
             key: task.key,
             title: task.title,
@@ -107,9 +107,15 @@ impl TaskFacts {
 }
 
 /// The command that tries a task again that waits for a person.
-pub fn next_command(name: &str, status: Status) -> Option<String> {
+pub fn next_command(name: &str, status: Status, reason: Option<&str>) -> Option<String> {
     match status {
-        Status::Blocked => Some(format!("ralph run {name}")),
+        Status::Blocked => {
+            let plain = format!("ralph run {name}");
+            // The reason may know better: what allows a budget more.
+            let named = reason.and_then(|reason| reason.split('`').nth(1));
+            let better = named.filter(|command| command.starts_with(&plain));
+            Some(better.map_or(plain, str::to_owned))
+        }
         Status::Failed => Some(format!("ralph task reset {name}")),
         Status::Pending | Status::InProgress | Status::Done | Status::Skipped => None,
     }

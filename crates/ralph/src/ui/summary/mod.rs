@@ -36,7 +36,8 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
         text.push_str(&format!("{}\n", super::table::wrap(&ended, super::width())));
     }
     for held in workspace.store.held(LISTED).unwrap_or_default() {
-        let next = next_command(&held.name, held.status).unwrap_or_default();
+        let next = next_command(&held.name, held.status, held.reason.as_deref());
+        let next = next.unwrap_or_default();
         let status = style::status(held.status);
         text.push_str(&format!(
             "  {} is {status}: `{next}` tries it again\n",
