@@ -236,9 +236,8 @@ fn a_dirty_tree_can_be_refused() {
     assert!(project.history().is_empty());
 }
 
-#[test]
-fn an_unfinished_merge_is_not_torn_apart() {
-    let project = project(DONE, "commit = \"on-success\"");
+/// Puts a person's work away and makes a branch `side` that conflicts with `main`.
+fn diverge(project: &Project) {
     project.git(&["stash", "-q", "-u"]);
     project.git(&["checkout", "-qb", "side"]);
     project.write("code.txt", "side\n");
@@ -246,6 +245,12 @@ fn an_unfinished_merge_is_not_torn_apart() {
     project.git(&["checkout", "-q", "main"]);
     project.write("code.txt", "main\n");
     project.git(&["commit", "-qam", "main"]);
+}
+
+#[test]
+fn an_unfinished_merge_is_not_torn_apart() {
+    let project = project(DONE, "commit = \"on-success\"");
+    diverge(&project);
     let mut merge = std::process::Command::new("git");
     let merge = project.clean(&mut merge);
     let merged = merge
@@ -295,13 +300,19 @@ fn stopped_in_the_middle(git: &str) -> Project {
     project
 }
 
+/// The next run commits what both did.
+#[track_caller]
+fn expect_all_in_one_commit(project: &Project) {
+    project.ok(&["run"]);
+    let files = files_of(project, "HEAD");
+    assert_eq!(files, ["code.txt", "half.txt", "rest.txt"]);
+    expect_own_work_untouched(project);
+}
+
 #[test]
 fn what_a_stopped_run_left_is_committed_with_the_task() {
     let project = stopped_in_the_middle("commit = \"on-success\"");
-    project.ok(&["run"]);
-    let files = files_of(&project, "HEAD");
-    assert_eq!(files, ["code.txt", "half.txt", "rest.txt"]);
-    expect_own_work_untouched(&project);
+    expect_all_in_one_commit(&project);
 }
 
 #[test]
@@ -337,10 +348,7 @@ fn what_a_killed_run_left_is_committed_with_the_task() {
     project.write("../stopped", "");
     // Another command may find the lost attempt first.
     project.ok(&["task", "list"]);
-    project.ok(&["run"]);
-    let files = files_of(&project, "HEAD");
-    assert_eq!(files, ["code.txt", "half.txt", "rest.txt"]);
-    expect_own_work_untouched(&project);
+    expect_all_in_one_commit(&project);
 }
 
 #[test]
@@ -370,13 +378,7 @@ fn a_merge_that_an_attempt_left_unfinished_is_no_other_tasks_trouble() {
                  git checkout -q code.txt; echo x > \"$RALPH_TASK_KEY\"; {DONE}"
             );
             let project = project(&agent, &format!("commit = \"on-success\"\n{rollback}"));
-            project.git(&["stash", "-q", "-u"]);
-            project.git(&["checkout", "-qb", "side"]);
-            project.write("code.txt", "side\n");
-            project.git(&["commit", "-qam", "side"]);
-            project.git(&["checkout", "-q", "main"]);
-            project.write("code.txt", "main\n");
-            project.git(&["commit", "-qam", "main"]);
+            diverge(&project);
             project.add(&["A", "--key", "a"]);
             project.add(&["B", "--key", "b"]);
             let run = project.ok(&["run"]);

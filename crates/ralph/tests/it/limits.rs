@@ -1,10 +1,10 @@
 //! Usage limits that are remembered: seen, told, forgotten.
 
 use crate::streams::{done, limit, project, speaker, tries};
-use crate::support::eventually;
+use crate::support::{Project, eventually};
 
-#[test]
-fn a_remembered_limit_is_shown_and_can_be_forgotten() {
+/// A task whose agent meets a limit of an hour once.
+fn limited_once() -> Project {
     let script = format!(
         "if [ -e met ]; then {}; else touch met; {}; fi",
         done(0.1),
@@ -12,6 +12,12 @@ fn a_remembered_limit_is_shown_and_can_be_forgotten() {
     );
     let project = project(&script, "");
     project.add(&["A"]);
+    project
+}
+
+#[test]
+fn a_remembered_limit_is_shown_and_can_be_forgotten() {
+    let project = limited_once();
     let none = project.json(&["limits", "show", "--json"]);
     assert_eq!(none["limits"].as_array().unwrap().len(), 0);
     project.ralph(&["run", "--no-wait"]).expect_code(4);
@@ -42,13 +48,7 @@ fn a_remembered_limit_is_shown_and_can_be_forgotten() {
 
 #[test]
 fn a_run_that_waits_goes_on_when_the_limit_is_forgotten() {
-    let script = format!(
-        "if [ -e met ]; then {}; else touch met; {}; fi",
-        done(0.1),
-        limit(3600)
-    );
-    let project = project(&script, "");
-    project.add(&["A"]);
+    let project = limited_once();
     let mut run = project.start(&["run", "--quiet"]);
     eventually("it waits", || {
         let status = project.json(&["status", "--json"]);
