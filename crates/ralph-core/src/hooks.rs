@@ -14,6 +14,10 @@ use crate::text;
 
 /// How much of what a hook prints is looked at.
 const SEEN: usize = 4 * 1024;
+/// How many lines of it are told.
+const LINES: usize = 3;
+/// Characters of each.
+const LINE: usize = 200;
 
 /// Where a hook stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,8 +56,8 @@ pub struct Hooks {
     pub after_attempt: Option<String>,
     /// After all is done.
     pub after_run: Option<String>,
-    /// How long each may take.
-    pub timeout: Duration,
+    /// How long each may take; none for no limit.
+    pub timeout: Option<Duration>,
     /// What follows when one of the first two fails.
     pub on_failure: OnHookFailure,
 }
@@ -74,7 +78,7 @@ impl Default for Hooks {
             before_attempt: None,
             after_attempt: None,
             after_run: None,
-            timeout: Duration::from_secs(60),
+            timeout: Some(Duration::from_secs(60)),
             on_failure: OnHookFailure::Veto,
         }
     }
@@ -104,8 +108,8 @@ pub struct HookCall<'a> {
     pub dir: &'a Path,
     /// Variables it gets beside Ralph's own.
     pub env: Vec<(String, OsString)>,
-    /// How long it may take.
-    pub timeout: Duration,
+    /// How long it may take; none for no limit.
+    pub timeout: Option<Duration>,
     /// How long it has after TERM.
     pub grace: Duration,
 }
@@ -140,12 +144,13 @@ pub fn run(
         access: Access::default(),
     };
     let limits = ProcessLimits {
-        wall: call.timeout,
+        wall: call.timeout.unwrap_or(Duration::MAX),
         idle: None,
         grace: call.grace,
     };
     let mut output = Output {
-        seen: BoundedText::new(0, SEEN),
+        printed: BoundedText::new(0, SEEN),
+        complained: BoundedText::new(0, SEEN),
         tick,
     };
     let ended =
@@ -157,25 +162,45 @@ pub fn run(
             format!("was ended by signal {signal}")
         }
         (Stop::WallTimeout | Stop::IdleTimeout, _) => {
-            format!("took longer than {:?}", call.timeout)
+            format!("took longer than {:?}", limits.wall)
         }
         (Stop::Interrupted, _) => "was interrupted".to_owned(),
     };
-    let said = text::mask_secrets(&output.seen.into_text()).into_owned();
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let said = last.map(|line| format!(": {}", text::one_line(line, 200)));
+    let said = last_words(output.complained).or_else(|| last_words(output.printed));
+    let said = said.map(|words| format!(": {words}"));
     Err(format!("{how}{}", said.unwrap_or_default()))
+}
+
+/// The last few lines of what was said, as one. An error is often followed by a hint.
+fn last_words(said: BoundedText) -> Option<String> {
+    let said = said.into_text();
+    // Masked as a whole: a key may stand on several lines.
+    let said = text::mask_secrets(&said);
+    let lines = said.lines().map(|line| text::one_line(line, LINE));
+    let mut last: Vec<String> = lines
+        .rev()
+        .filter(|line| !line.is_empty())
+        .take(LINES)
+        .collect();
+    last.reverse();
+    (!last.is_empty()).then(|| last.join(" / "))
 }
 
 /// What looks on while a hook runs.
 struct Output<'t> {
-    seen: BoundedText,
+    /// On standard output.
+    printed: BoundedText,
+    /// On standard error, which says more about a failure.
+    complained: BoundedText,
     tick: &'t mut dyn FnMut(),
 }
 
 impl Watch for Output<'_> {
-    fn output(&mut self, _stream: Stream, chunk: &[u8]) {
-        self.seen.push(chunk);
+    fn output(&mut self, stream: Stream, chunk: &[u8]) {
+        match stream {
+            Stream::Out => self.printed.push(chunk),
+            Stream::Err => self.complained.push(chunk),
+        }
     }
 
     fn tick(&mut self) {
@@ -189,7 +214,7 @@ mod tests {
     use crate::event::EventKind;
     use crate::model::{RunId, Timestamp};
 
-    fn call(command: &str, timeout: Duration) -> Result<(), String> {
+    fn call(command: &str, timeout: impl Into<Option<Duration>>) -> Result<(), String> {
         let kind = EventKind::BreakerProbes;
         let event = RunEvent::new(7, Timestamp::from_secs(0), &RunId::from_stored("r-1"), kind);
         let dir = tempfile::tempdir().unwrap();
@@ -199,7 +224,7 @@ mod tests {
             event: &event,
             dir: dir.path(),
             env: Vec::new(),
-            timeout,
+            timeout: timeout.into(),
             grace: Duration::from_millis(100),
         };
         run(&call, &Interrupt::default(), &mut || {})
@@ -217,6 +242,28 @@ mod tests {
         );
         let late = call("sleep 60", Duration::from_millis(100)).unwrap_err();
         assert_eq!(late, "took longer than 100ms");
+    }
+
+    #[test]
+    fn a_failure_is_told_with_the_last_few_lines_of_its_complaint() {
+        let minute = Duration::from_secs(60);
+        let many = "echo one >&2; echo two >&2; echo out; echo; echo three >&2; echo; echo four >&2; exit 1";
+        assert_eq!(
+            call(many, minute),
+            Err("exited with code 1: two / three / four".into())
+        );
+        // Where nothing is complained of, what was printed has to do.
+        assert_eq!(
+            call("echo only; echo this; exit 1", minute),
+            Err("exited with code 1: only / this".into())
+        );
+        let long = call("printf 'x%.0s' $(seq 3000) >&2; exit 1", minute).unwrap_err();
+        assert!(long.chars().count() < 3 * (LINE + 10), "{long}");
+    }
+
+    #[test]
+    fn without_a_limit_a_hook_takes_the_time_it_takes() {
+        assert_eq!(call("sleep 0.3", None), Ok(()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::spared::SparedChild;
 use super::{Interrupt, Launch};
 
 /// Runs a process to its end. No sweep after an attempt touches it, and it sweeps nothing; what it leaves behind is
-/// ended after the next attempt.
+/// ended after the next attempt, or by who waits for the end of all.
 pub fn run_aside(
     launch: &Launch,
     limits: &ProcessLimits,

@@ -19,6 +19,7 @@ mod price;
 mod process;
 mod reader;
 mod report;
+mod respite;
 mod setup;
 mod spared;
 mod sweep;
@@ -46,6 +47,7 @@ pub use reader::{LogReader, OnTold};
 pub use report::{
     Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,
 };
+pub use respite::Respite;
 pub use setup::Setup;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 pub use tail::BoundedText;

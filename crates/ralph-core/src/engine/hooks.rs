@@ -1,7 +1,9 @@
 //! The project's own commands around runs and attempts.
 
+use std::time::Instant;
+
 use super::run::{EngineError, Run, StopRun};
-use crate::agent::Interrupt;
+use crate::agent::{Interrupt, Respite};
 use crate::event::{EventKind, RunEvent};
 use crate::exit::RunExit;
 use crate::hooks::{self, HookCall, HookPoint, OnHookFailure};
@@ -13,8 +15,8 @@ impl Run<'_, '_> {
         point: HookPoint,
         event: &RunEvent,
     ) -> Result<Option<StopRun>, EngineError> {
-        let interrupt = self.engine.interrupt.clone();
-        let Err(why) = self.hook(point, event, &interrupt)? else {
+        let told = self.engine.interrupt.clone();
+        let Err(why) = self.hook(point, event, &told, |_| {})? else {
             return Ok(None);
         };
         let interrupted = self.engine.interrupt.first().is_some();
@@ -29,22 +31,28 @@ impl Run<'_, '_> {
         Ok(Some(stop))
     }
 
-    /// Runs the hook after something, also when Ralph was told to stop.
+    /// Runs the hook after something, also when Ralph was told to stop: then it has the grace period, and none when
+    /// Ralph was told twice.
     pub(super) fn hook_after(
         &mut self,
         point: HookPoint,
         event: &RunEvent,
     ) -> Result<(), EngineError> {
-        self.hook(point, event, &Interrupt::default())?.ok();
+        let told = self.engine.interrupt.clone();
+        let mut respite = Respite::new(told, self.engine.settings.grace);
+        let told = respite.interrupt().clone();
+        self.hook(point, event, &told, |now| respite.look(now))?
+            .ok();
         Ok(())
     }
 
-    /// Runs a hook, if there is one, and reports its failure.
+    /// Runs a hook, if there is one, and reports its failure. `look` is called while it runs.
     fn hook(
         &mut self,
         point: HookPoint,
         event: &RunEvent,
         interrupt: &Interrupt,
+        mut look: impl FnMut(Instant),
     ) -> Result<Result<(), String>, EngineError> {
         let settings = self.engine.settings;
         let Some(command) = settings.hooks.at(point) else {
@@ -62,9 +70,17 @@ impl Run<'_, '_> {
             timeout: settings.hooks.timeout,
             grace: settings.grace,
         };
+        let is_hurried = self.engine.interrupt.at_once();
         // What a hook writes belongs to no attempt.
         self.tree = None;
-        let result = hooks::run(&call, interrupt, &mut || self.beat());
+        let mut tick = || {
+            self.beat();
+            look(Instant::now());
+        };
+        let result = match is_hurried {
+            true => Err("was not run: Ralph was told twice to stop".to_owned()),
+            false => hooks::run(&call, interrupt, &mut tick),
+        };
         if let Err(why) = &result {
             let message = why.clone();
             self.tell(EventKind::HookFailed {

@@ -1,5 +1,6 @@
 //! `ralph stop`, `ralph pause`, `ralph resume`: a word to a run that works somewhere else.
 
+use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
@@ -17,12 +18,13 @@ use crate::workspace::{Workspace, is_active};
 
 /// How often a run that was told to end is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How much longer than its agents' grace a run may take to end.
+/// How much longer than the graces of its processes a run may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// End the run that works on this project: its attempt is stopped, recorded as interrupted and not counted.
 ///
-/// It is the same as Ctrl-C in the run's own terminal. With nothing to stop it says so and succeeds.
+/// It is the same as Ctrl-C in the run's own terminal. With nothing to stop it says so and succeeds. Inside a hook of
+/// that very run it does not wait: the run ends when the hook does.
 #[derive(Debug, clap::Args)]
 pub struct StopArgs {
     /// Which run, where several are active; else all of them.
@@ -79,14 +81,30 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
         }
     }
     let mut told = Vec::new();
+    let own = env::var("RALPH_RUN_ID").unwrap_or_default();
+    // An agent and two hooks may each use theirs.
+    let patience = PATIENCE.saturating_add(grace.saturating_mul(3));
     for run in &runs {
+        // Each would wait for the other.
+        if run.id.as_str() == own {
+            told.push((run, true, ends_with_us()));
+            continue;
+        }
         let waiting = format!("{} is ending", run.id);
-        let ended = progress::waiting(&waiting, || wait_for_end(run, grace + PATIENCE));
+        let ended = progress::waiting(&waiting, || wait_for_end(run, patience));
         told.push((run, ended, if ended { "ended" } else { "is still ending" }));
     }
     tell(&told, args.json);
     let all = told.iter().all(|(_, ended, _)| *ended);
     Ok(ExitCode::from(u8::from(!all)))
+}
+
+/// What becomes of the run that this command is part of.
+fn ends_with_us() -> &'static str {
+    match env::var_os("RALPH_HOOK") {
+        Some(_) => "ends when this hook does",
+        None => "is ending",
+    }
 }
 
 pub fn pause(dir: Option<&Path>, args: &PauseArgs) -> CommandResult {

@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ralph_core::agent::adopt_orphans;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::notify::{Cutoff, Delivery, Occasion, Parcel, Place, notice, sample, senders};
+use crate::notify::{
+    Cutoff, Delivery, Occasion, Parcel, Place, end_what_is_left, notice, sample, senders,
+};
 use crate::output;
 use crate::settings::Settings;
 use crate::ui::style::{DIM, GREEN, RED, paint};
@@ -60,6 +63,8 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         return Err(CommandError::usage("no way to notify anybody is set")
             .hint("name one under [notify] in .ralph.toml: webhook, command, bell or desktop"));
     }
+    // As in a run: what a command leaves in the background is known, and ended.
+    adopt_orphans();
     let cutoff = Cutoff::default();
     let rows: Vec<Row> = senders
         .iter()
@@ -81,6 +86,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
             row
         })
         .collect();
+    end_what_is_left();
     let failed = rows.iter().any(|row| row.result == Outcome::Failed);
     if args.json {
         output::json(&json!({ "ok": !failed, "occasion": args.occasion, "senders": rows }));

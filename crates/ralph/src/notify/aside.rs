@@ -4,7 +4,8 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use ralph_core::agent::{
-    self, BoundedText, Exit, Launch, ProcessLimits, SpawnError, Stream, Watch, run_aside,
+    self, BoundedText, Exit, Interrupt, Launch, ProcessLimits, SpawnError, Stream, Watch,
+    end_left_overs, run_aside,
 };
 
 use super::sender::Cutoff;
@@ -22,6 +23,11 @@ pub enum Fault {
     NotThere,
     /// It failed, in this way.
     Failed(String),
+}
+
+/// Ends what programs left running. For the end, when no attempt follows after which that would be done.
+pub fn end_what_is_left() {
+    end_left_overs(GRACE, &Interrupt::default(), None);
 }
 
 /// Runs a program to its end, within a limit.

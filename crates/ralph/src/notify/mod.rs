@@ -20,6 +20,7 @@ mod under_way;
 mod watching;
 mod webhook;
 
+pub use aside::end_what_is_left;
 pub use notice::{Place, notice};
 pub use occasion::Occasion;
 pub use sample::sample;

@@ -1,16 +1,16 @@
 //! One thread and one short queue per way of telling: nobody waits for a slow one, and none holds up another.
 
+mod line;
+
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::sender::{Cutoff, Parcel, Sender};
+use super::sender::{Parcel, Sender};
+use line::Line;
 
-/// Notices that may wait in one queue.
-const ROOM: usize = 32;
 /// How long the end of a run is held up at most.
 const AT_MOST: Duration = Duration::from_secs(30);
 /// The same where somebody wants Ralph to stop.
@@ -28,17 +28,16 @@ pub struct Queues {
     workers: Vec<Worker>,
     failures: Receiver<String>,
     report: mpsc::Sender<String>,
-    cutoff: Cutoff,
     told: HashSet<String>,
+    /// How long the end of the run is held up at most.
+    at_most: Duration,
 }
 
 struct Worker {
     name: &'static str,
     patience: Duration,
     has_process: bool,
-    queue: Option<SyncSender<Arc<Parcel>>>,
-    /// Notices that were not dealt with yet.
-    open: Arc<AtomicUsize>,
+    line: Arc<Line>,
     thread: JoinHandle<()>,
 }
 
@@ -46,14 +45,13 @@ impl Queues {
     /// Starts a thread for each way.
     pub fn start(senders: Vec<Box<dyn Sender>>) -> Self {
         let (report, failures) = mpsc::channel();
-        let cutoff = Cutoff::default();
-        let start = |sender| Worker::start(sender, report.clone(), cutoff.clone());
+        let start = |sender| Worker::start(sender, report.clone());
         Self {
             workers: senders.into_iter().map(start).collect(),
             failures,
             report,
-            cutoff,
             told: HashSet::new(),
+            at_most: AT_MOST,
         }
     }
 
@@ -61,8 +59,8 @@ impl Queues {
     pub fn post(&self, parcel: Parcel) {
         let parcel = Arc::new(parcel);
         for worker in &self.workers {
-            if let Err(why) = worker.take(&parcel) {
-                let occasion = parcel.notice.occasion.as_str();
+            if let Some((unsent, why)) = worker.take(&parcel) {
+                let occasion = unsent.notice.occasion.as_str();
                 // The receiver is our own.
                 let _ = self.report.send(format!(
                     "a notice ({occasion}) was not sent: {}: {why}",
@@ -81,32 +79,32 @@ impl Queues {
             .collect()
     }
 
-    /// Waits until everything is sent, but not for ever; tells what is worth it.
+    /// Waits until everything is sent, but not for ever; tells what is worth it. Where the time is short, the notice of
+    /// the run's end comes first.
     pub fn finish(mut self, told_to_stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(&str)) {
-        for worker in &mut self.workers {
-            worker.queue = None;
+        let allowed = self.allowed();
+        for worker in &self.workers {
+            worker.line.close();
         }
         let started = Instant::now();
         let mut hinted = false;
         loop {
-            for failure in self.failures() {
-                tell(&format!("warning: {failure}"));
-            }
-            let busy = self.workers.iter().filter(|worker| worker.is_busy());
-            let Some(patience) = busy.map(|worker| worker.patience).max() else {
-                // What failed last.
-                for failure in self.failures() {
-                    tell(&format!("warning: {failure}"));
-                }
-                return;
+            self.warn(tell);
+            let busy = self.workers.iter().zip(&allowed);
+            let busy = busy.filter(|(worker, _)| worker.is_busy());
+            let Some(allowed) = busy.map(|(_, allowed)| *allowed).max() else {
+                break;
             };
             let most = match told_to_stop() {
                 true => AT_MOST_TOLD_TO_STOP,
-                false => AT_MOST.min(patience + SLACK),
+                false => allowed,
             };
             let elapsed = started.elapsed();
             if elapsed >= most {
                 break;
+            }
+            for worker in &self.workers {
+                worker.mind_the_end(most, elapsed);
             }
             if !hinted && elapsed >= WITHOUT_A_WORD {
                 hinted = true;
@@ -118,18 +116,40 @@ impl Queues {
             }
             thread::sleep(LOOK_AGAIN);
         }
-        for worker in self.workers.iter().filter(|worker| worker.is_busy()) {
-            let open = worker.open.load(Ordering::SeqCst);
-            let (name, plural) = (worker.name, if open == 1 { "" } else { "s" });
-            tell(&format!(
-                "warning: {open} notice{plural} not sent in time: {name}"
-            ));
+        // What failed last.
+        self.warn(tell);
+        for worker in &self.workers {
+            let unsent = worker.line.unsent();
+            let (name, plural) = (worker.name, if unsent == 1 { "" } else { "s" });
+            if unsent > 0 {
+                tell(&format!(
+                    "warning: {unsent} notice{plural} not sent in time: {name}"
+                ));
+            }
+            worker.line.cut();
         }
-        self.cutoff.now();
         let cut = Instant::now();
         let ending = |worker: &Worker| worker.has_process && worker.is_busy();
         while cut.elapsed() < LAST_MOMENT && self.workers.iter().any(ending) {
             thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// How long each may take for what it has, by its own limits.
+    fn allowed(&self) -> Vec<Duration> {
+        let own = |worker: &Worker| {
+            let open = u32::try_from(worker.line.open()).unwrap_or(u32::MAX);
+            worker.patience.saturating_mul(open).saturating_add(SLACK)
+        };
+        let workers = self.workers.iter();
+        workers
+            .map(|worker| own(worker).min(self.at_most))
+            .collect()
+    }
+
+    fn warn(&mut self, tell: &mut dyn FnMut(&str)) {
+        for failure in self.failures() {
+            tell(&format!("warning: {failure}"));
         }
     }
 
@@ -140,51 +160,57 @@ impl Queues {
 }
 
 impl Worker {
-    fn start(sender: Box<dyn Sender>, report: mpsc::Sender<String>, cutoff: Cutoff) -> Self {
-        let (queue, parcels) = mpsc::sync_channel::<Arc<Parcel>>(ROOM);
-        let open = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&open);
+    fn start(sender: Box<dyn Sender>, report: mpsc::Sender<String>) -> Self {
+        let line = Arc::new(Line::default());
+        let own = Arc::clone(&line);
         let (name, patience) = (sender.name(), sender.patience());
         let has_process = sender.has_process();
         let thread = thread::spawn(move || {
-            for parcel in parcels {
-                if cutoff.is_over() {
-                    return;
+            while let Some((parcel, cutoff)) = own.next() {
+                match sender.send(&parcel, &cutoff) {
+                    Ok(_) => own.dealt_with(),
+                    // Told at the end.
+                    Err(_) if cutoff.is_over() => own.was_cut_short(),
+                    Err(why) => {
+                        let occasion = parcel.notice.occasion.as_str();
+                        let target = sender.target().map(|target| format!(" {target}"));
+                        let _ = report.send(format!(
+                            "a notice ({occasion}) was not sent: {name}{}: {why}",
+                            target.unwrap_or_default()
+                        ));
+                        own.dealt_with();
+                    }
                 }
-                let sent = sender.send(&parcel, &cutoff);
-                // What is cut short at the end is told there.
-                if let (Err(why), false) = (sent, cutoff.is_over()) {
-                    let occasion = parcel.notice.occasion.as_str();
-                    let target = sender.target().map(|target| format!(" {target}"));
-                    let _ = report.send(format!(
-                        "a notice ({occasion}) was not sent: {name}{}: {why}",
-                        target.unwrap_or_default()
-                    ));
-                }
-                counter.fetch_sub(1, Ordering::SeqCst);
             }
         });
         Self {
             name,
             patience,
             has_process,
-            queue: Some(queue),
-            open,
+            line,
             thread,
         }
     }
 
-    fn take(&self, parcel: &Arc<Parcel>) -> Result<(), &'static str> {
-        let queue = self.queue.as_ref().ok_or("it has ended")?;
-        self.open.fetch_add(1, Ordering::SeqCst);
-        let taken = queue.try_send(Arc::clone(parcel));
-        taken.map_err(|error| {
-            self.open.fetch_sub(1, Ordering::SeqCst);
-            match error {
-                TrySendError::Full(_) => "too many wait already",
-                TrySendError::Disconnected(_) => "it has ended",
-            }
-        })
+    /// Takes a notice; what is not sent instead, and why, if so.
+    fn take(&self, parcel: &Arc<Parcel>) -> Option<(Arc<Parcel>, &'static str)> {
+        if self.thread.is_finished() {
+            return Some((Arc::clone(parcel), "it has ended"));
+        }
+        let gone = self.line.put(Arc::clone(parcel))?;
+        Some((gone, "too many wait already"))
+    }
+
+    /// Lets the notice of the run's end go first where the time may not be enough for all: behind what is on its way,
+    /// and ahead of that too when there would be no time left.
+    fn mind_the_end(&self, most: Duration, elapsed: Duration) {
+        let left = most.saturating_sub(elapsed);
+        if left <= self.patience.saturating_mul(2) {
+            self.line.end_first();
+        }
+        if left <= self.patience.min(most / 2) {
+            self.line.make_way();
+        }
     }
 
     fn is_busy(&self) -> bool {

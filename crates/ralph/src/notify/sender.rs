@@ -57,7 +57,7 @@ pub trait Sender: Send {
     fn target(&self) -> Option<String> {
         None
     }
-    /// How long one notice may take.
+    /// How long one notice may take by its own limits.
     fn patience(&self) -> Duration;
     /// Whether it runs a process, which must not be left behind.
     fn has_process(&self) -> bool {

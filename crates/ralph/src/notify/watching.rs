@@ -4,6 +4,7 @@ use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::host::{Host, ThisHost};
 use ralph_core::project::Project;
 
+use super::aside::end_what_is_left;
 use super::queue::Queues;
 use super::sender::{Parcel, senders};
 use super::told::Told;
@@ -77,11 +78,12 @@ impl Notifications {
         }
     }
 
-    /// Waits for what is still on its way, within bounds.
+    /// Waits for what is still on its way, within bounds. Nothing that was started for it stays behind.
     pub fn finish(self) {
         if let Some(queues) = self.queues {
             let mut tell = |text: &str| output::note(format_args!("ralph: {text}"));
             queues.finish(&interrupts::told_to_stop, &mut tell);
+            end_what_is_left();
         }
     }
 

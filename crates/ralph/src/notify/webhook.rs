@@ -14,14 +14,12 @@ use super::tame;
 use crate::settings::{Settings, shown_url};
 use crate::workspace::{now, random};
 
-/// How long one post may take where the settings say nothing useful.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Posts to a URL.
 pub struct Webhook {
     url: String,
     secret: Option<String>,
-    timeout: Duration,
+    /// For one try; none for no limit.
+    timeout: Option<Duration>,
     retries: u32,
     /// Made at the first post: reading the machine's certificates takes a moment.
     client: OnceLock<ureq::Agent>,
@@ -34,7 +32,7 @@ impl Webhook {
         Some(Self {
             url: settings.text("notify", "webhook")?.to_owned(),
             secret: settings.text("notify", "webhook_secret").map(str::to_owned),
-            timeout: timeout.filter(|time| !time.is_zero()).unwrap_or(TIMEOUT),
+            timeout: timeout.filter(|time| !time.is_zero()),
             retries: settings.count("notify", "webhook_retries").unwrap_or(3),
             client: OnceLock::new(),
         })
@@ -43,7 +41,7 @@ impl Webhook {
     fn client(&self) -> &ureq::Agent {
         self.client.get_or_init(|| {
             let mut config = ureq::Agent::config_builder()
-                .timeout_global(Some(self.timeout))
+                .timeout_global(self.timeout)
                 .http_status_as_error(false)
                 // Where a signed notice goes is for the settings to say, not for a server.
                 .max_redirects(0)
@@ -83,7 +81,10 @@ impl Webhook {
 
     fn unanswered(&self, error: &ureq::Error) -> Answer {
         match error {
-            ureq::Error::Timeout(_) => Answer::None(format!("no answer in {:?}", self.timeout)),
+            ureq::Error::Timeout(_) => {
+                let within = self.timeout.map(|timeout| format!(" in {timeout:?}"));
+                Answer::None(format!("no answer{}", within.unwrap_or_default()))
+            }
             ureq::Error::HostNotFound => Answer::None("its host was not found".to_owned()),
             // What TLS does not like, it will not like the next time either.
             ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
@@ -120,7 +121,7 @@ impl Sender for Webhook {
     }
 
     fn patience(&self) -> Duration {
-        retry::longest(self.retries, self.timeout)
+        retry::longest(self.retries, self.timeout.unwrap_or(Duration::MAX))
     }
 
     fn send(&self, parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
@@ -174,7 +175,7 @@ mod tests {
         Webhook {
             url: "https://me:pass@hooks.example/services/T0/B0?key=abc".into(),
             secret: Some("hush-hush".into()),
-            timeout: Duration::from_secs(2),
+            timeout: Some(Duration::from_secs(2)),
             retries: 1,
             client: OnceLock::new(),
         }
@@ -191,6 +192,23 @@ mod tests {
             panic!("tried again");
         };
         assert_eq!(said, "that is no URL to post to");
+    }
+
+    #[test]
+    fn a_time_limit_of_zero_is_none() {
+        let of = |timeout: &str| {
+            let environment = [
+                ("RALPH_SET_NOTIFY_WEBHOOK", "http://hooks.example"),
+                ("RALPH_SET_NOTIFY_WEBHOOK_TIMEOUT", timeout),
+            ];
+            let environment = environment.map(|(name, value)| (name.into(), value.into()));
+            let nowhere = std::path::Path::new("/does/not/exist");
+            let settings = Settings::load(nowhere, environment.into_iter()).unwrap();
+            Webhook::of(&settings).unwrap()
+        };
+        assert_eq!(of("2s").timeout, Some(Duration::from_secs(2)));
+        assert_eq!(of("0").timeout, None);
+        assert_eq!(of("0").patience(), Duration::MAX);
     }
 
     #[test]

@@ -364,7 +364,7 @@ pub const KEYS: &[Key] = &[
         "webhook_timeout",
         Kind::Duration,
         "10s",
-        "How long one post may take.",
+        "How long one post may take; 0 for no limit.",
     ),
     key(
         "notify",
@@ -427,7 +427,7 @@ pub const KEYS: &[Key] = &[
         "timeout",
         Kind::Duration,
         "1m",
-        "How long a hook may take.",
+        "How long a hook may take; 0 for no limit.",
     ),
     key(
         "hooks",

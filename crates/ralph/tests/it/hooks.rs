@@ -1,9 +1,12 @@
 //! The project's own commands around runs and attempts.
 
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::run::{DONE, project};
-use crate::support::Project;
+use crate::support::{Project, eventually};
 
 fn inputs(project: &Project, file: &str) -> Vec<Value> {
     let text = project.read(file);
@@ -100,5 +103,77 @@ fn a_failing_hook_afterwards_is_reported_and_changes_nothing() {
             .contains("the hook after_run took longer than 200ms"),
         "{}",
         run.stdout
+    );
+}
+
+#[test]
+fn a_time_limit_of_zero_is_none() {
+    let project = project(DONE);
+    project.set("hooks", "before_run = \"sleep 0.3\"\ntimeout = \"0\"");
+    project.add(&["A"]);
+    project.ok(&["run"]);
+}
+
+/// The hint alone would say nothing.
+#[test]
+fn a_failing_hook_is_told_with_the_last_lines_of_its_complaint() {
+    let project = project(DONE);
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    project.set("hooks", &format!("before_run = \"'{ralph}' run\""));
+    project.add(&["A"]);
+    let run = project.ralph(&["run"]).expect_code(7);
+    let why = "vetoed: exited with code 2: error: `ralph run` inside a hook of run r-";
+    assert!(run.stderr.contains(why), "{}", run.stderr);
+    assert!(run.stderr.contains(" / hint: "), "{}", run.stderr);
+}
+
+/// Starts a run with this hook after its attempt, and sends it a signal when the file `begun` is there. Returns the exit
+/// code, and how long that took.
+fn interrupted(project: &Project, hook: &str, signal: Signal) -> (Option<i32>, Duration) {
+    project.set("hooks", &format!("after_attempt = \"{hook}\""));
+    project.add(&["A", "--key", "a"]);
+    let mut run = project.start(&["run"]);
+    eventually("the hook begins", || project.path("begun").exists());
+    let told = Instant::now();
+    kill_process(Pid::from_child(&run), signal).unwrap();
+    let code = run.wait().unwrap().code();
+    (code, told.elapsed())
+}
+
+#[test]
+fn a_hook_after_an_attempt_may_end_within_the_grace_period_when_the_run_is_told_to_stop() {
+    let project = project(DONE);
+    project.set("run", "grace = \"20s\"");
+    let hook = "touch begun; sleep 1; touch ended";
+    let (code, _) = interrupted(&project, hook, Signal::TERM);
+    assert_eq!(code, Some(143));
+    assert!(project.path("ended").exists());
+    assert_eq!(project.status_of("a"), "done");
+}
+
+#[test]
+fn a_hook_after_an_attempt_has_no_more_than_the_grace_period_then() {
+    let project = project(DONE);
+    project.set("run", "grace = \"500ms\"");
+    let (code, took) = interrupted(&project, "touch begun; sleep 50", Signal::INT);
+    assert_eq!(code, Some(130));
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+#[test]
+fn stop_inside_a_hook_of_the_same_run_does_not_wait_for_its_end() {
+    let project = project(DONE);
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let hook = format!("after_attempt = \"'{ralph}' stop > said; echo $? >> said\"");
+    project.set("hooks", &hook);
+    project.set("run", "grace = \"20s\"");
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b"]);
+    project.ralph(&["run"]).expect_code(143);
+    let said = project.read("said");
+    assert!(said.ends_with(" ends when this hook does\n0\n"), "{said}");
+    assert_eq!(
+        (project.status_of("a"), project.status_of("b")),
+        ("done".into(), "pending".into())
     );
 }

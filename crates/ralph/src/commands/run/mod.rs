@@ -266,10 +266,18 @@ fn guard_command(grace: Duration) -> Vec<OsString> {
 
 fn refuse_inside_an_attempt() -> Result<(), CommandError> {
     match env::var("RALPH_RUN_ID") {
-        Ok(run) if !run.is_empty() => Err(CommandError::usage(format_args!(
-            "`ralph run` inside an attempt of run {run} is refused: it would run itself without end"
-        ))
-        .hint("signal the end of your own task instead; unset RALPH_RUN_ID if this is no attempt")),
+        Ok(run) if !run.is_empty() => {
+            let (place, instead) = match env::var_os("RALPH_HOOK") {
+                Some(_) => ("a hook", "start it when that run has ended"),
+                None => ("an attempt", "signal the end of your own task instead"),
+            };
+            Err(CommandError::usage(format_args!(
+                "`ralph run` inside {place} of run {run} is refused: it would run itself without end"
+            ))
+            .hint(format_args!(
+                "{instead}; unset RALPH_RUN_ID if this is not inside {place}"
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -171,7 +171,7 @@ fn hooks(settings: &Settings) -> Hooks {
         after_run: command("after_run"),
         timeout: settings
             .duration("hooks", "timeout")
-            .unwrap_or(Hooks::default().timeout),
+            .filter(|time| !time.is_zero()),
         on_failure: match settings.flag("hooks", "veto") {
             true => OnHookFailure::Veto,
             false => OnHookFailure::Report,

@@ -4,17 +4,22 @@ use std::sync::Mutex;
 
 use ralph_core::model::Timestamp;
 
+use super::line::ROOM;
 use super::*;
-use crate::notify::sender::Delivery;
+use crate::notify::sender::{Cutoff, Delivery};
 use crate::notify::{Occasion, Place, notice, sample};
 
 fn parcel() -> Parcel {
+    parcel_of(Occasion::Done)
+}
+
+fn parcel_of(occasion: Occasion) -> Parcel {
     let place = Place {
         name: "p".into(),
         root: "/p".into(),
         host: "h".into(),
     };
-    let event = sample(Occasion::Done, Timestamp::from_secs(0));
+    let event = sample(occasion, Timestamp::from_secs(0));
     Parcel::new(notice(&event, &place).unwrap(), &mut || 0)
 }
 
@@ -23,16 +28,16 @@ struct Fake {
     takes: Duration,
     patience: Duration,
     answer: Result<Delivery, String>,
-    sent: Arc<Mutex<usize>>,
+    sent: Arc<Mutex<Vec<Occasion>>>,
 }
 
 impl Fake {
-    /// One, and how many notices it has dealt with.
+    /// One, and what it has sent.
     fn boxed(
         takes: Duration,
         answer: Result<Delivery, String>,
-    ) -> (Box<dyn Sender>, Arc<Mutex<usize>>) {
-        let sent = Arc::new(Mutex::new(0));
+    ) -> (Box<dyn Sender>, Arc<Mutex<Vec<Occasion>>>) {
+        let sent = Arc::default();
         let fake = Self {
             takes,
             patience: Duration::from_millis(300),
@@ -56,9 +61,12 @@ impl Sender for Fake {
         self.patience
     }
 
-    fn send(&self, _parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
+    fn send(&self, parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
         cutoff.wait(self.takes);
-        *self.sent.lock().unwrap() += 1;
+        if cutoff.is_over() {
+            return Err("cut short".into());
+        }
+        self.sent.lock().unwrap().push(parcel.notice.occasion);
         self.answer.clone()
     }
 }
@@ -78,7 +86,96 @@ fn everything_that_was_posted_is_sent_before_the_end() {
         queues.post(parcel());
     }
     let (told, _) = finish(queues, false);
-    assert_eq!((*sent.lock().unwrap(), told), (5, Vec::new()));
+    assert_eq!((sent.lock().unwrap().len(), told), (5, Vec::new()));
+}
+
+#[test]
+fn everything_that_waits_gets_the_time_that_its_own_limits_allow() {
+    let (fake, sent) = Fake::boxed(Duration::from_millis(250), Ok(Delivery::Sent));
+    let queues = Queues::start(vec![fake]);
+    for _ in 0..5 {
+        queues.post(parcel_of(Occasion::Blocked));
+    }
+    queues.post(parcel());
+    let (told, _) = finish(queues, false);
+    let warnings = told.iter().filter(|text| text.contains("warning")).count();
+    assert_eq!((sent.lock().unwrap().len(), warnings), (6, 0), "{told:?}");
+    assert_eq!(
+        sent.lock().unwrap().last(),
+        Some(&Occasion::Done),
+        "in order"
+    );
+}
+
+#[test]
+fn the_end_of_the_run_is_sent_although_there_is_no_time_for_all() {
+    let (fake, sent) = Fake::boxed(Duration::from_millis(250), Ok(Delivery::Sent));
+    let mut queues = Queues::start(vec![fake]);
+    queues.at_most = Duration::from_millis(1500);
+    for _ in 0..20 {
+        queues.post(parcel_of(Occasion::Blocked));
+    }
+    queues.post(parcel());
+    let (told, _) = finish(queues, false);
+    let sent = sent.lock().unwrap();
+    assert!(sent.contains(&Occasion::Done), "{sent:?}");
+    assert_eq!(
+        sent[0],
+        Occasion::Blocked,
+        "in order as long as there is time"
+    );
+    let unsent = format!(
+        "warning: {} notices not sent in time: fake",
+        21 - sent.len()
+    );
+    assert_eq!(told.last(), Some(&unsent), "{told:?}");
+}
+
+/// One notice may take longer than everybody waits at the end.
+#[test]
+fn a_notice_without_end_makes_way_for_the_end_of_the_run() {
+    struct HangsAtFirst(Arc<Mutex<Vec<Occasion>>>);
+    impl Sender for HangsAtFirst {
+        fn name(&self) -> &'static str {
+            "hangs"
+        }
+        fn patience(&self) -> Duration {
+            Duration::MAX
+        }
+        fn send(&self, parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
+            if parcel.notice.occasion != Occasion::Done {
+                cutoff.wait(Duration::from_secs(60));
+                return Err("cut short".into());
+            }
+            self.0.lock().unwrap().push(parcel.notice.occasion);
+            Ok(Delivery::Sent)
+        }
+    }
+    let sent = Arc::default();
+    let mut queues = Queues::start(vec![Box::new(HangsAtFirst(Arc::clone(&sent)))]);
+    queues.at_most = Duration::from_secs(1);
+    queues.post(parcel_of(Occasion::Blocked));
+    queues.post(parcel_of(Occasion::Limit));
+    queues.post(parcel());
+    let (told, took) = finish(queues, false);
+    assert_eq!(*sent.lock().unwrap(), [Occasion::Done]);
+    assert_eq!(told, ["warning: 2 notices not sent in time: hangs"]);
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn a_full_queue_takes_the_end_of_the_run() {
+    let (fake, sent) = Fake::boxed(Duration::from_millis(100), Ok(Delivery::Sent));
+    let mut queues = Queues::start(vec![fake]);
+    queues.at_most = Duration::from_millis(600);
+    for _ in 0..ROOM + 5 {
+        queues.post(parcel_of(Occasion::Blocked));
+    }
+    queues.post(parcel());
+    let (told, _) = finish(queues, false);
+    assert!(sent.lock().unwrap().contains(&Occasion::Done));
+    let full = "warning: a notice (blocked) was not sent: fake: too many wait already";
+    assert_eq!(told[0], full);
 }
 
 #[test]
@@ -98,11 +195,12 @@ fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() 
     let (slow, _) = Fake::boxed(Duration::from_secs(60), Ok(Delivery::Sent));
     let (quick, sent) = Fake::boxed(Duration::ZERO, Ok(Delivery::Sent));
     let mut queues = Queues::start(vec![slow, quick]);
+    queues.at_most = Duration::from_secs(1);
     let started = Instant::now();
     for n in 1..=ROOM + 10 {
         queues.post(parcel());
         // The quick one keeps up.
-        while *sent.lock().unwrap() < n {
+        while sent.lock().unwrap().len() < n {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -115,7 +213,7 @@ fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() 
         told.iter().any(|text| text.contains("not sent in time")),
         "{told:?}"
     );
-    assert_eq!(*sent.lock().unwrap(), ROOM + 10);
+    assert_eq!(sent.lock().unwrap().len(), ROOM + 10);
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub enum Answer {
     Status(u16),
     /// With one more header line.
     With(u16, &'static str),
+    /// After a while, with 200.
+    Late(Duration),
     /// Not before the receiver is released, then with 200.
     Hang,
 }
@@ -129,6 +131,10 @@ impl State {
         let (status, header) = match answer {
             Answer::Status(status) => (*status, ""),
             Answer::With(status, header) => (*status, *header),
+            Answer::Late(wait) => {
+                thread::sleep(*wait);
+                (200, "")
+            }
             Answer::Hang => {
                 let released = self.released.lock().unwrap();
                 let wait = Duration::from_secs(60);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use expectrl::{Eof, Expect};
 use serde_json::{Value, json};
@@ -108,9 +109,67 @@ fn the_bell_rings_in_a_terminal() {
     let screen = screen.as_bytes().to_vec();
     assert_eq!(screen.iter().filter(|byte| **byte == 7).count(), 1);
     // Without a terminal nothing rings and nothing is said.
-    let output = project.ok(&["run"]);
-    assert!(!output.stderr.contains('\u{7}') && !output.stdout.contains('\u{7}'));
-    assert_eq!(output.stderr, "");
+    let output = without_terminal(&project, &["run"]);
+    assert!(!output.stdout.contains(&7));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// In a session of its own, whatever terminal the tests were started from.
+fn without_terminal(project: &Project, args: &[&str]) -> std::process::Output {
+    let mut command = Command::new("setsid");
+    command
+        .arg(env!("CARGO_BIN_EXE_ralph"))
+        .args(args)
+        .current_dir(project.root())
+        .stdin(std::process::Stdio::null());
+    project.clean(&mut command).output().unwrap()
+}
+
+/// How often a terminal rings while a script runs in it.
+fn rings(project: &Project, script: &str) -> usize {
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let script = format!("ralph() {{ '{ralph}' \"$@\"; }}; {script}");
+    let mut session = project.any_in_terminal(&["sh", "-c", &script], 100, "");
+    let screen = session.expect(Eof).unwrap();
+    screen.as_bytes().iter().filter(|byte| **byte == 7).count()
+}
+
+#[test]
+fn the_bell_rings_in_the_terminal_a_run_was_started_from_wherever_its_output_goes() {
+    let project = project(&["a"], "bell = true");
+    assert_eq!(rings(&project, "ralph run > printed 2>&1"), 1);
+    assert!(!project.read("printed").contains('\u{7}'));
+    assert_eq!(
+        rings(&project, "ralph notify test > printed 2>&1 < /dev/null"),
+        1
+    );
+    assert!(project.read("printed").contains("bell: sent"));
+}
+
+#[test]
+fn a_run_in_the_background_rings_no_bell() {
+    let project = project(&["a"], "bell = true\ncommand = \"touch told\"");
+    let script =
+        "ralph run --detach > printed 2>&1; until [ -e told ]; do sleep 0.05; done; sleep 0.3";
+    assert_eq!(rings(&project, script), 0);
+}
+
+/// No attempt follows the last notice, and none at all a test.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_command_leaves_running_is_ended_at_the_end() {
+    let project = project(
+        &["a"],
+        "command = \"sleep 997 & (setsid sleep 996 &); touch told; exit 0\"",
+    );
+    let root = project.root().canonicalize().unwrap();
+    let mark = format!("RALPH_PROJECT={}", root.display());
+    for args in [&["run"][..], &["notify", "test"]] {
+        project.ok(args);
+        assert!(project.path("told").exists());
+        assert_eq!(processes_with(&mark), Vec::<i32>::new(), "{args:?}");
+        fs::remove_file(project.path("told")).unwrap();
+    }
 }
 
 fn with_notify_send(project: &mut Project) {
@@ -157,7 +216,9 @@ fn a_test_says_for_every_way_whether_it_worked() {
         &receiver,
         "command = \"cat > got.json\"\nbell = true\non = [\"done\"]",
     );
-    let all = project.json(&["notify", "test", "--json"]);
+    let output = without_terminal(&project, &["notify", "test", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(all["ok"], true);
     let row = |nth: usize, name: &str| all["senders"][nth][name].clone();
     assert_eq!(row(0, "sender"), "webhook");

@@ -216,7 +216,7 @@ fn what_a_server_refuses_is_not_sent_again() {
         assert_eq!(warnings, 1, "{}", output.stderr);
         let code = match answer {
             Answer::Status(code) | Answer::With(code, _) => code,
-            Answer::Hang => 0,
+            Answer::Late(_) | Answer::Hang => 0,
         };
         let told = format!("it answered {code}");
         assert!(output.stderr.contains(&told), "{}", output.stderr);
@@ -306,6 +306,24 @@ fn the_loop_does_not_wait_for_a_webhook_that_hangs() {
         occasions(&receiver.notices()),
         ["blocked", "blocked", "blocked"]
     );
+}
+
+/// Each of them alone is within its limits, and so are all of them.
+#[test]
+fn notices_that_wait_for_a_slow_webhook_are_all_sent_the_end_of_the_run_too() {
+    let receiver = Receiver::answering(&[Answer::Late(Duration::from_secs(1))]);
+    let project = with_webhook(
+        &["bad-1", "bad-2", "bad-3", "bad-4"],
+        &receiver,
+        "webhook_timeout = \"1500ms\"\nwebhook_retries = 0",
+    );
+    let output = project
+        .ralph(&["run", "--max-attempts", "1"])
+        .expect_code(5);
+    assert!(!output.stderr.contains("warning"), "{}", output.stderr);
+    let notices = receiver.notices();
+    assert_eq!(notices.len(), 5, "{notices:?}");
+    assert_eq!(notices[4]["exit_code"], 5);
 }
 
 #[test]
