@@ -167,7 +167,7 @@ pub const KEYS: &[Key] = &[
         "attempt_timeout",
         Kind::Duration,
         "30m",
-        "How long one attempt may take.",
+        "How long one attempt may take; 0 for no limit.",
     ),
     key(
         "run",
@@ -300,7 +300,7 @@ pub const KEYS: &[Key] = &[
         "timeout",
         Kind::Duration,
         "10m",
-        "How long a gate may take.",
+        "How long a gate, or a commit, may take; 0 for no limit.",
     ),
     key(
         "gate",

@@ -171,3 +171,13 @@ fn a_parent_waits_for_its_own_dependencies_too() {
     project.ok(&["run"]);
     assert_eq!(project.status_of("after"), "done");
 }
+
+#[test]
+fn time_limits_of_zero_are_none() {
+    let project = Project::new();
+    project.agent("sleep 0.1; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.set("run", "attempt_timeout = 0");
+    project.set("gate", "timeout = 0");
+    project.add(&["A", "--verify", "sleep 0.1"]);
+    project.ok(&["run"]);
+}

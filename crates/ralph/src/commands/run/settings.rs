@@ -120,7 +120,7 @@ pub fn run_settings(
             .unwrap_or(defaults.pause_timeout),
         attempt_timeout: settings
             .duration("run", "attempt_timeout")
-            .unwrap_or(defaults.attempt_timeout),
+            .map_or(defaults.attempt_timeout, or_without_end),
         idle_timeout: settings
             .duration("run", "idle_timeout")
             .filter(|idle| !idle.is_zero()),
@@ -268,9 +268,18 @@ pub fn gate_limits(settings: &Settings) -> (Duration, Duration) {
     (
         settings
             .duration("gate", "timeout")
-            .unwrap_or(defaults.gate.timeout),
+            .map_or(defaults.gate.timeout, or_without_end),
         settings.duration("run", "grace").unwrap_or(defaults.grace),
     )
+}
+
+/// A time limit, where 0 means none: longer than any run.
+fn or_without_end(limit: Duration) -> Duration {
+    const WITHOUT_END: Duration = Duration::from_secs(u32::MAX as u64);
+    match limit.is_zero() {
+        true => WITHOUT_END,
+        false => limit,
+    }
 }
 
 /// Thresholds of the escalation.
