@@ -12,7 +12,7 @@ use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
 use crate::model::{
     Difficulty, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource, ModelChoice,
-    NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp, Token,
+    NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp, Token, dollars,
 };
 use crate::signals::Signals;
 use crate::store::{Capture, Claimed, Lesson, TaskNext, UnfinishedAttempt};
@@ -217,7 +217,7 @@ impl Run<'_, '_> {
         let named = model.and_then(|model| prices.get(model));
         // The settings may name what the program makes of an alias.
         let real = agent.model.as_ref().and_then(|model| prices.get(model));
-        agent.cost_by(named.or(real))
+        agent.cost_by(named.or(real)).map(dollars)
     }
 
     /// What the attempt teaches about its model and its task; nothing, where it does not count.

@@ -8,7 +8,7 @@ use crate::capture;
 use crate::decide::{Policy, after_lost};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::host::{Host, is_over, is_stale};
-use crate::model::{ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp};
+use crate::model::{ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp, dollars};
 use crate::project::Project;
 use crate::signals;
 use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError, TaskNext};
@@ -187,6 +187,7 @@ impl Recovery<'_> {
         let prices = self.agent_of(claim)?.prices();
         let known = |model: Option<&String>| model.and_then(|model| prices.get(model));
         said.cost_by(known(claim.attempt.model.as_ref()).or(known(said.model.as_ref())))
+            .map(dollars)
     }
 
     fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {

@@ -109,6 +109,10 @@ impl Run<'_, '_> {
                 hint: Some("try `ralph run` again when the service is well".into()),
             });
         }
+        // Nobody waits for what a budget forbids.
+        if let Some(stop) = self.must_stop()? {
+            return Ok(Step::Stop(stop));
+        }
         let wait = self.next_backoff(faults);
         let until = self.engine.clock.now().plus(wait);
         let reason = format!("the agent's service ({message})");

@@ -16,6 +16,12 @@ pub struct SpentOnTask {
     pub time: Duration,
 }
 
+/// An amount without what adding fractions up leaves behind it (`0.8999999999999999`).
+#[must_use]
+pub fn dollars(sum_usd: f64) -> f64 {
+    (sum_usd * 1e9).round() / 1e9
+}
+
 /// What several tries cost together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
@@ -32,7 +38,7 @@ impl Cost {
     pub fn new(sum_usd: f64, unknown: u64) -> Self {
         let told = unknown == 0 || sum_usd > NOTHING;
         Self {
-            cost_usd: told.then_some(sum_usd),
+            cost_usd: told.then_some(dollars(sum_usd)),
             cost_unknown: unknown,
         }
     }
@@ -59,6 +65,7 @@ mod tests {
         assert_eq!(Cost::new(0.0, 0).cost_usd, Some(0.0));
         assert_eq!(Cost::new(0.0, 3).cost_usd, None);
         assert_eq!(Cost::new(0.5, 3).cost_usd, Some(0.5));
+        assert_eq!(Cost::new(0.3 + 0.6, 0).cost_usd, Some(0.9));
     }
 
     #[test]
