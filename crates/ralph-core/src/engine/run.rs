@@ -9,6 +9,7 @@ use super::agents_md::Moment;
 use super::breaker::Attendant;
 use super::log_upkeep::Haste;
 use super::next::Step;
+use super::readiness::own_files;
 use super::team::{Chosen, Team};
 use super::{PromptError, RunSettings, Templates};
 use crate::agent::{Agent, Guard, Interrupt};
@@ -19,9 +20,7 @@ use crate::exit::RunExit;
 use crate::git::{Git, Snapshot};
 use crate::hooks::HookPoint;
 use crate::host::Host;
-use crate::import::{PROGRESS_MD, STATE_JSON};
 use crate::model::{RunId, TaskId, Timestamp, Token};
-use crate::plan_files::Format;
 use crate::project::Project;
 use crate::store::{
     ClaimRequest, Claimed, Hand, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store,
@@ -212,16 +211,7 @@ impl<'e, 'a> Run<'e, 'a> {
         let now = engine.clock.now();
         let id = RunId::from_random((engine.random)() as u32);
         let owner = engine.host.owner();
-        let mut own: Vec<String> = engine.settings.agents_md.iter().cloned().collect();
-        for source in engine.store.sources()? {
-            let beside = |name: &str| match source.path.rsplit_once('/') {
-                Some((folder, _)) => format!("{folder}/{name}"),
-                None => name.to_owned(),
-            };
-            if source.format == Format::TasksMd.as_str() {
-                own.extend([beside(PROGRESS_MD), beside(STATE_JSON), source.path.clone()]);
-            }
-        }
+        let own = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let git = Git::discover(engine.work_tree).map(|git| git.without(own));
         let templates = Templates::load(engine.project)?;
         let team = Team::new(engine.agent, engine.fallback);

@@ -75,6 +75,9 @@ impl Run<'_, '_> {
         if !settings.changes_anything() && settings.branch.is_none() {
             return Ok(None);
         }
+        if let Some(stop) = self.mind_obstacles()? {
+            return Ok(Some(stop));
+        }
         let Some(git) = &self.git else {
             let message =
                 "there is no git repository: [git] commit, rollback and branch have no effect";
@@ -82,11 +85,6 @@ impl Run<'_, '_> {
             self.tell(EventKind::Warning { message })?;
             return Ok(None);
         };
-        match git.unfinished() {
-            Ok(None) => {}
-            Ok(Some(unfinished)) => return Ok(Some(cannot(&GitError::Unfinished(unfinished)))),
-            Err(error) => return Ok(Some(cannot(&error))),
-        }
         if let Some(branch) = settings.branch.clone() {
             let there = git.branch().as_deref() == Some(branch.as_str());
             if let Some(other) = self.other_run()?.filter(|_| !there) {
@@ -407,7 +405,7 @@ fn refused(output: String) -> Judged {
     })
 }
 
-fn cannot(error: &GitError) -> StopRun {
+pub(super) fn cannot(error: &GitError) -> StopRun {
     let mut stop = StopRun::new(RunExit::Error, error.to_string());
     stop.hint = Some(match error {
         GitError::Unfinished(_) => "finish or abort it, then `ralph run` again".into(),

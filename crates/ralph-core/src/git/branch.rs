@@ -1,5 +1,6 @@
 //! The branch a run works on.
 
+use super::branch_name::is_branch_name;
 use super::call::Call;
 use super::save::exists;
 use super::{Git, GitError};
@@ -25,7 +26,7 @@ impl Git {
         let places = self.places()?;
         let checked = Call::new(&self.dir, &["check-ref-format", "--branch", name]).line();
         // Git spells names such as `@{-1}` out.
-        if !checked.is_ok_and(|spelt| spelt == name) {
+        if !is_branch_name(name) || !checked.is_ok_and(|spelt| spelt == name) {
             return Err(GitError::BranchName(name.to_owned()));
         }
         let full = format!("refs/heads/{name}");
@@ -160,7 +161,7 @@ mod tests {
         git.work_on("one").unwrap();
         git.work_on("main").unwrap();
         for name in [
-            "", "-x", "a b", "a..b", "@{-1}", "x.lock", "HEAD", "a\nb", "--help",
+            "", "-x", "a b", "a..b", "@{-1}", "@", "x.lock", "HEAD", "a\nb", "--help",
         ] {
             let error = git.work_on(name).unwrap_err();
             assert!(matches!(error, GitError::BranchName(_)), "{name:?} {error}");

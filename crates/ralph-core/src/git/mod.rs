@@ -7,6 +7,7 @@
 //! again under the roll-back's reference.
 
 mod branch;
+mod branch_name;
 mod call;
 mod commit;
 mod error;
@@ -16,6 +17,7 @@ mod left;
 mod left_work;
 mod paths;
 mod places;
+mod readiness;
 mod rollback;
 mod save;
 mod snapshot;
@@ -33,6 +35,7 @@ pub use branch::BranchOutcome;
 pub use commit::{CommitOrder, CommitOutcome, commit_message};
 pub use error::GitError;
 pub use left::{Left, LeftBecause};
+pub use readiness::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 pub use unfinished::{Afterwards, Unfinished};

@@ -92,7 +92,7 @@ impl Places {
         self.git_dir.join("index")
     }
 
-    fn lock_path(&self) -> PathBuf {
+    pub(super) fn lock_path(&self) -> PathBuf {
         self.git_dir.join("index.lock")
     }
 

@@ -6,9 +6,11 @@ mod cut;
 mod elements;
 mod prose;
 mod secrets;
+mod shell;
 
 pub use clean::{clean, clean_bytes};
 pub use cut::{cut_words, one_line};
 pub use elements::{Element, elements};
 pub use prose::{first_sentence, first_sentences, last_paragraph, without_signals};
 pub use secrets::{MASK, mask_secrets};
+pub use shell::shell_word;

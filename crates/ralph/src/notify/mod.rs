@@ -26,3 +26,4 @@ pub use occasion::Occasion;
 pub use sample::sample;
 pub use sender::{Cutoff, Delivery, Parcel, senders};
 pub use watching::{Notifications, Warnings};
+pub use webhook::is_url;

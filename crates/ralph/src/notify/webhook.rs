@@ -156,6 +156,14 @@ fn told(answer: &Answer, tries: u32) -> String {
     }
 }
 
+/// Whether a text is an address that can be posted to.
+pub fn is_url(text: &str) -> bool {
+    text.parse::<ureq::http::Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.host().is_some_and(|host| !host.is_empty())
+    })
+}
+
 /// The certificates this machine trusts; Mozilla's, where it has none.
 fn roots() -> RootCerts {
     let found = rustls_native_certs::load_native_certs();

@@ -2,6 +2,7 @@
 
 mod agents;
 mod files;
+mod git;
 mod left_overs;
 mod project;
 

@@ -438,3 +438,27 @@ fn what_was_kept_for_a_killed_run_is_named() {
     let kept = format!("refs/ralph/kept/{name}:notes.txt");
     assert_eq!(project.git(&["show", &kept]), "untracked\n");
 }
+
+#[test]
+fn trouble_with_git_stops_a_run_before_the_first_attempt() {
+    let project = project(&format!("{WORK}; {DONE}"), "commit = \"on-success\"");
+    project.add(&["Add four"]);
+    let home = project.root().join("../home/.gitconfig");
+    let known = fs::read_to_string(&home).unwrap();
+    fs::write(&home, "[user]\nuseConfigOnly = true\n").unwrap();
+    let run = project.ralph(&["run"]).expect_code(1);
+    assert!(
+        run.stderr.contains("git does not know who commits"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("git config user.email"),
+        "{}",
+        run.stderr
+    );
+    assert!(project.history().is_empty(), "an attempt was burnt");
+    fs::write(&home, known).unwrap();
+    project.ok(&["run"]);
+    assert_eq!(project.history().len(), 1);
+}

@@ -1,13 +1,14 @@
 //! Agents: which are there, in which version, and whether the one that runs use is among them.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use ralph_core::agent::{Facts, Interrupt};
 
 use super::finding::{Check, Finding};
-use super::program::{Answer, PATIENCE, Question, ask, find, search_path};
+use super::mend::make_executable;
+use super::program::{Answer, PATIENCE, Question, ask, find, not_executable, search_path};
 use super::version::{Distance, Version};
 use crate::settings::{AgentSettings, Settings, build_agent};
 
@@ -21,14 +22,31 @@ pub struct Known<'s> {
     pub name: &'s str,
     /// The rest of its settings.
     pub settings: &'s AgentSettings,
-    /// What its program answered; nothing where it is not there.
-    pub program: Option<Answer>,
+    /// Its program.
+    pub program: Program,
+}
+
+/// What came of looking for an agent's program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Program {
+    /// It is there, and this is what it answered.
+    Answered(Answer),
+    /// A file is there that may not be executed.
+    NotExecutable(PathBuf),
+    /// There is nothing.
+    #[default]
+    NotThere,
 }
 
 impl Known<'_> {
     /// What is known of its kind.
     pub fn facts(&self) -> Option<&'static Facts> {
         self.settings.kind.facts()
+    }
+
+    /// Whether it could be started.
+    pub fn is_there(&self) -> bool {
+        matches!(self.program, Program::Answered(_))
     }
 
     fn word(&self) -> &str {
@@ -78,16 +96,22 @@ pub fn look<'s>(settings: &'s Settings, root: &Path, interrupt: &Interrupt) -> V
     })
 }
 
-/// What an agent's program answers; nothing where it is not there. A plain command is not asked: it might begin to work.
-fn program(agent: &AgentSettings, root: &Path, interrupt: &Interrupt) -> Option<Answer> {
+/// What an agent's program answers. A plain command is not asked: it might begin to work.
+fn program(agent: &AgentSettings, root: &Path, interrupt: &Interrupt) -> Program {
     let setup = &agent.setup;
     let own_path = setup.env.iter().find(|(name, _)| name == "PATH");
     let search = own_path
         .map(|(_, value)| OsString::from(value))
         .or_else(search_path);
-    find(setup.command.first()?, root, search.as_ref())?;
+    let Some(word) = setup.command.first() else {
+        return Program::NotThere;
+    };
+    if find(word, root, search.as_ref()).is_none() {
+        let file = not_executable(word, root, search.as_ref());
+        return file.map_or(Program::NotThere, Program::NotExecutable);
+    }
     if agent.kind.facts().is_none() {
-        return Some(Answer::Said(String::new()));
+        return Program::Answered(Answer::Said(String::new()));
     }
     let mut words = setup.command.clone();
     words.push("--version".into());
@@ -97,7 +121,7 @@ fn program(agent: &AgentSettings, root: &Path, interrupt: &Interrupt) -> Option<
         dir: root,
         patience: PATIENCE,
     };
-    Some(ask(&question, interrupt))
+    Program::Answered(ask(&question, interrupt))
 }
 
 /// What there is to say of all of them. `team` are those that runs use, in order.
@@ -113,14 +137,14 @@ pub fn findings(known: &[Known<'_>], settings: &Settings, team: &[&str]) -> Vec<
     let mut missing = Vec::new();
     for agent in known.iter().filter(|agent| !team.contains(&agent.name)) {
         match &agent.program {
-            Some(answer) => {
+            Program::Answered(answer) => {
                 let message = described(agent, answer);
                 findings.push(Finding::ok(Check::Agents, message));
             }
-            None if settings.is_configured(agent.name) => {
-                findings.push(Finding::ok(Check::Agents, not_there(agent)));
+            Program::NotThere if !settings.is_configured(agent.name) => missing.push(agent.name),
+            Program::NotThere | Program::NotExecutable(_) => {
+                findings.push(Finding::ok(Check::Agents, missing_program(agent)));
             }
-            None => missing.push(agent.name),
         }
     }
     if !missing.is_empty() {
@@ -149,12 +173,17 @@ fn of_used(agent: &Known<'_>, role: Role) -> Finding {
         Role::StandIn => " (stands in)",
         Role::Chosen | Role::Other => "",
     };
-    let Some(answer) = &agent.program else {
-        let message = format!("{}{stands_in}", not_there(agent));
-        return match role {
-            Role::StandIn => Finding::warning(Check::Agent, message, install(agent)),
-            Role::Chosen | Role::Other => Finding::error(Check::Agent, message, install(agent)),
-        };
+    let cannot = |fix: String| {
+        let message = format!("{}{stands_in}", missing_program(agent));
+        match role {
+            Role::StandIn => Finding::warning(Check::Agent, message, fix),
+            Role::Chosen | Role::Other => Finding::error(Check::Agent, message, fix),
+        }
+    };
+    let answer = match &agent.program {
+        Program::Answered(answer) => answer,
+        Program::NotExecutable(path) => return cannot(make_executable(path)),
+        Program::NotThere => return cannot(install(agent)),
     };
     let message = format!("{}{stands_in}", described(agent, answer));
     match (answer, distance(agent, answer), agent.facts()) {
@@ -173,12 +202,18 @@ fn of_used(agent: &Known<'_>, role: Role) -> Finding {
     }
 }
 
-fn not_there(agent: &Known<'_>) -> String {
-    format!(
-        "{}: the program `{}` is not there",
-        agent.name,
-        agent.word()
-    )
+/// Why its program cannot be started.
+fn missing_program(agent: &Known<'_>) -> String {
+    let (name, word) = (agent.name, agent.word());
+    match &agent.program {
+        Program::NotExecutable(path) => {
+            let path = path.display();
+            format!("{name}: the program `{word}` is not executable: {path}")
+        }
+        Program::NotThere | Program::Answered(_) => {
+            format!("{name}: the program `{word}` is not there")
+        }
+    }
 }
 
 /// The command that installs it; where the settings name a program of their own, nobody knows that.
@@ -237,12 +272,12 @@ mod tests {
     }
 
     /// What is said of claude, where it is the chosen one.
-    fn of_claude(answer: Option<Answer>) -> Finding {
+    fn of_claude(program: Program) -> Finding {
         let settings = settings("");
         let known = Known {
             name: "claude",
             settings: &settings.agents["claude"],
-            program: answer,
+            program,
         };
         findings(&[known], &settings, &["claude"]).remove(0)
     }
@@ -258,30 +293,41 @@ mod tests {
             ("1.0.0".into(), Level::Warning, "another major version"),
             ("a strange program".into(), Level::Ok, "a strange program"),
         ] {
-            let finding = of_claude(Some(Answer::Said(line.clone())));
+            let finding = of_claude(Program::Answered(Answer::Said(line.clone())));
             assert_eq!(finding.level, level, "{line}");
             assert!(finding.message.contains(words), "{}", finding.message);
         }
-        let silent = of_claude(Some(Answer::Nothing("it exited with 1".into())));
+        let silent = of_claude(Program::Answered(Answer::Nothing(
+            "it exited with 1".into(),
+        )));
         assert_eq!(silent.level, Level::Warning);
-        let missing = of_claude(None);
+        let missing = of_claude(Program::NotThere);
         assert_eq!(missing.level, Level::Error);
         assert!(missing.fix.unwrap().starts_with("npm install"));
+        let plain = of_claude(Program::NotExecutable("/opt/my tools/claude".into()));
+        assert_eq!(plain.level, Level::Error);
+        assert!(
+            plain.message.contains("is not executable"),
+            "{}",
+            plain.message
+        );
+        let fix = plain.fix.unwrap();
+        assert!(fix.ends_with("chmod +x '/opt/my tools/claude'"), "{fix}");
     }
 
     #[test]
     fn others_are_no_trouble() {
         let settings = settings("[agents.mine]\nkind = 'command'\ncommand = ['nope']");
-        let known = |name: &'static str, program: Option<Answer>| Known {
+        let known = |name: &'static str, program: Program| Known {
             name,
             settings: &settings.agents[name],
             program,
         };
         let all = [
-            known("claude", Some(Answer::Said("99.0.0".into()))),
-            known("codex", None),
-            known("gemini", None),
-            known("mine", None),
+            known("claude", Program::Answered(Answer::Said("99.0.0".into()))),
+            known("codex", Program::NotThere),
+            known("gemini", Program::NotThere),
+            known("mine", Program::NotThere),
         ];
         let findings = findings(&all, &settings, &[]);
         assert!(findings.iter().all(|finding| finding.level == Level::Ok));

@@ -3,7 +3,10 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use ralph_core::text::shell_word;
+
 use super::finding::{Check, Finding};
+use super::mend::word;
 use crate::commands::run::agents_md;
 use crate::settings::Settings;
 
@@ -31,11 +34,15 @@ pub fn finding(root: &Path, settings: &Settings) -> Finding {
         (Ok(one), Ok(other)) => one == other,
         _ => file == "CLAUDE.md",
     };
-    match std::fs::read_to_string(claude_md) {
+    match std::fs::read_to_string(&claude_md) {
         Ok(text) if !same && !text.contains(&name) => Finding::warning(
             check,
             format!("CLAUDE.md does not mention {name}: Claude Code does not read what failed"),
-            format!("echo '@{file}' >> CLAUDE.md"),
+            format!(
+                "echo {} >> {}",
+                shell_word(&format!("@{file}")),
+                word(&claude_md)
+            ),
         ),
         _ => Finding::ok(check, format!("{file} reaches agents that read it")),
     }

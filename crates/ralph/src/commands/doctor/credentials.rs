@@ -12,7 +12,7 @@ use super::finding::{Check, Finding};
 pub fn findings(known: &[Known<'_>], team: &[&str]) -> Vec<Finding> {
     known
         .iter()
-        .filter(|agent| agent.program.is_some())
+        .filter(|agent| agent.is_there())
         .filter_map(|agent| {
             let facts = agent.facts().filter(|facts| has_ways(facts))?;
             let own = &agent.settings.setup.env;

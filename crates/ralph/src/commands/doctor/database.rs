@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::store::{SqliteStore, StoreError, log_path};
 
 use super::finding::{Check, Finding};
+use super::mend::{make_writable, word};
 use crate::ui::format::bytes;
 
 /// A log that has grown so large was not folded into the file for long.
@@ -32,12 +33,12 @@ pub fn look(path: &Path) -> Looked {
         };
     }
     let (finding, store) = match sound(path) {
-        Err(error) => (broken(&error, &copies), None),
+        Err(error) => (broken(&error, path, &copies), None),
         Ok((store, word)) if word != "ok" => {
             let message = format!("it is damaged; SQLite says: {word}");
             drop(store);
             (
-                Finding::error(Check::Database, message, bring_back(&copies)),
+                Finding::error(Check::Database, message, bring_back(path, &copies)),
                 None,
             )
         }
@@ -78,31 +79,53 @@ fn versioned(path: &Path, store: SqliteStore) -> (Finding, Option<SqliteStore>) 
             );
             (Finding::ok(Check::Database, message), None)
         }
-        Err(error) => (broken(&error, &[]), None),
+        Err(error) => (unusable(&error, path), None),
     }
 }
 
-fn broken(error: &StoreError, copies: &[Beside]) -> Finding {
+/// A file that can be opened and does not hold what it should.
+pub fn unusable(error: &StoreError, path: &Path) -> Finding {
+    broken(error, path, &beside(path))
+}
+
+/// What is left to do with a file that cannot be mended.
+pub fn replace(path: &Path) -> String {
+    bring_back(path, &beside(path))
+}
+
+fn broken(error: &StoreError, path: &Path, copies: &[Beside]) -> Finding {
     let message = error.to_string();
     let fix = match error {
         StoreError::NewerSchema { .. } => "update ralph: a newer one wrote this file".to_owned(),
-        StoreError::NotWritable { path, .. } => format!("chmod u+rw {}", path.display()),
-        _ => bring_back(copies),
+        StoreError::NotWritable { path, .. } => make_writable(&[path]),
+        StoreError::Engine { .. } if message.contains("is locked") => {
+            format!(
+                "another process holds it; who that is: fuser {}",
+                word(path)
+            )
+        }
+        _ => bring_back(path, copies),
     };
     Finding::error(Check::Database, message, fix)
 }
 
-fn bring_back(copies: &[Beside]) -> String {
+/// Nobody can mend a damaged file; its log must not be read into another one.
+fn bring_back(path: &Path, copies: &[Beside]) -> String {
     let newest = copies
         .iter()
         .filter(|copy| copy.kind == Kind::Copy)
         .max_by_key(|copy| copy.version);
+    let file = word(path);
+    let away = format!("move {file} away, and its -wal and -shm if they are there");
     match newest {
         Some(copy) => format!(
-            "move the damaged file away and bring back {}, from before a migration",
-            copy.path.display()
+            "{away}; then bring back the copy from before a migration: cp {} {file} (what came later is lost)",
+            word(&copy.path)
         ),
-        None => "bring back .ralph/progress.db from a copy".to_owned(),
+        None => format!(
+            "{away}; then bring back a backup, or make the plan again with `ralph import` or `ralph task add` (there \
+             is no copy here: what was recorded is lost)"
+        ),
     }
 }
 
@@ -125,7 +148,7 @@ fn log(path: &Path) -> Option<Finding> {
     Some(Finding::warning(
         Check::Database,
         message,
-        format!("fuser {}", log.display()),
+        format!("fuser {}", word(&log)),
     ))
 }
 
@@ -221,7 +244,7 @@ mod tests {
         }
         let found = beside(&path);
         assert_eq!(found.len(), 3, "{found:?}");
-        assert!(bring_back(&found).contains("v10.bak"));
+        assert!(bring_back(&path, &found).contains("v10.bak"));
         assert!(
             notes(&found)
                 .iter()

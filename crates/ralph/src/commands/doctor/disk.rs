@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::finding::{Check, Finding};
+use super::mend::word;
 use crate::ui::format::bytes;
 
 const LITTLE: u64 = 1_000_000_000;
@@ -21,7 +22,7 @@ pub fn finding(path: &Path) -> Finding {
         }
         Err(error) => {
             let message = format!("free space cannot be seen: {error}");
-            Finding::warning(Check::Disk, message, format!("df {}", path.display()))
+            Finding::warning(Check::Disk, message, format!("df {}", word(path)))
         }
     }
 }
@@ -33,7 +34,7 @@ fn judge(free: u64, files: Option<u64>, path: &Path) -> Finding {
         Some(files) => format!("{} and {files} files free", bytes(free)),
         None => format!("{} free", bytes(free)),
     };
-    let fix = format!("free some: df -h {0}; df -i {0}", path.display());
+    let fix = format!("free some: df -h {0}; df -i {0}", word(path));
     let files = files.unwrap_or(u64::MAX);
     if free < TOO_LITTLE || files < TOO_FEW_FILES {
         Finding::error(Check::Disk, format!("{left}: a run would fill it"), fix)

@@ -6,6 +6,7 @@ use ralph_core::agent::Interrupt;
 use ralph_core::git::Git;
 
 use super::finding::{Check, Finding};
+use super::mend::word;
 use super::program::{Answer, PATIENCE, Question, ask, find, search_path};
 
 /// Whether git is there, and whether the project is in a repository.
@@ -32,7 +33,7 @@ pub fn finding(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Fin
         Some(root) if Git::discover(root).is_none() => Finding::warning(
             Check::Git,
             format!("{version}; no repository: what attempts change is not seen"),
-            format!("git init {}", root.display()),
+            format!("git init {}", word(root)),
         ),
         _ => Finding::ok(Check::Git, version),
     }

@@ -3,11 +3,17 @@
 use std::path::Path;
 
 use ralph_core::agent::{Agent, Launch, LaunchRequest};
-use ralph_core::model::{RunId, TaskId};
+use ralph_core::decide::{ModelQuestion, Worth, choose_model, course};
+use ralph_core::engine::{Prompter, RunSettings, Templates};
+use ralph_core::model::{Recent, RunId, TaskId};
+use ralph_core::project::Project;
+use ralph_core::store::{HistoryStore, PlanStore, Scope, SqliteStore};
 
 use super::finding::{Check, Finding};
+use crate::commands::run;
 use crate::secrets::{shown, shown_words};
 use crate::settings::{Settings, build_agent};
+use crate::workspace::now;
 
 /// Characters of one argument or value; longer ones are cut.
 const SHOWN: usize = 60;
@@ -16,17 +22,20 @@ const OF_THE_ATTEMPT: &str = "RALPH_";
 const RULES: &str = "(the rules for signals)";
 const PROMPT: &str = "(the prompt)";
 
-/// How the chosen agent would be started; nothing where it cannot be built.
-pub fn finding(settings: &Settings, chosen: &str, root: &Path) -> Option<Finding> {
+/// How the chosen agent would be started on what is next; nothing where it cannot be built.
+pub fn finding(
+    settings: &Settings,
+    chosen: &str,
+    root: &Path,
+    store: Option<&SqliteStore>,
+) -> Option<Finding> {
     let agent = build_agent(chosen, &settings.agents).ok()?;
-    let model = settings.text("run", "model");
-    let ladder = agent.ladder();
-    let middle = ladder.get(ladder.len() / 2).map(String::as_str);
+    let model = model(settings, agent.as_ref(), root, store)?;
     let launch = agent.launch(&LaunchRequest {
         task_id: &TaskId::from_stored("t-000000"),
         task_key: None,
         attempt: 1,
-        model: model.or(middle).unwrap_or(agent.name()),
+        model: &model,
         run_id: &RunId::from_stored("r-00000000"),
         project_root: root,
         work_tree: root,
@@ -37,6 +46,67 @@ pub fn finding(settings: &Settings, chosen: &str, root: &Path) -> Option<Finding
     });
     let message = format!("what Ralph starts {chosen} with");
     Some(Finding::ok(Check::Launch, message).with(lines(&launch, agent.as_ref())))
+}
+
+/// The model of the next attempt: as a run would choose it for the first task that is ready, else for one that nothing is
+/// known of.
+fn model(
+    settings: &Settings,
+    agent: &dyn Agent,
+    root: &Path,
+    store: Option<&SqliteStore>,
+) -> Option<String> {
+    let run_settings = run::run_settings(settings, Scope::All, &run::Args::default()).ok()?;
+    let of_next = store.and_then(|store| of_next_task(store, &run_settings, agent, root));
+    Some(of_next.unwrap_or_else(|| of_new_task(&run_settings, agent)))
+}
+
+fn of_next_task(
+    store: &SqliteStore,
+    settings: &RunSettings,
+    agent: &dyn Agent,
+    root: &Path,
+) -> Option<String> {
+    let project = Project::at(root);
+    let id = store.ready(&Scope::All, 1).ok()?.into_iter().next()?;
+    let task = store.task(id.as_str()).ok()?;
+    let prompter = Prompter {
+        templates: &Templates::load(&project).ok()?,
+        project: &project,
+        store,
+        agent,
+        stands_in: false,
+        settings,
+        now: now(),
+    };
+    let decision = prompter.decision(&task, &store.metrics(&id).ok()?).ok()?;
+    Some(decision.choice.model)
+}
+
+fn of_new_task(settings: &RunSettings, agent: &dyn Agent) -> String {
+    let decision = choose_model(&ModelQuestion {
+        agent: agent.name(),
+        ladder: agent.ladder(),
+        strategy: settings.strategy,
+        forced: None,
+        hinted: None,
+        of_task: None,
+        configured: settings.model.as_deref(),
+        planning: false,
+        difficulty: None,
+        attempts: 0,
+        failures: 0,
+        tries: &[],
+        course: &course(&[], &settings.policy),
+        neighbours: &[],
+        recent: Recent::default(),
+        worth: Worth {
+            beliefs: None,
+            value_usd: settings.value_usd,
+            max_attempts: settings.policy.max_attempts,
+        },
+    });
+    decision.choice.model
 }
 
 /// The command line, the variables, and where the prompt goes.
@@ -93,7 +163,9 @@ mod tests {
         let file = dir.path().join(".ralph.toml");
         std::fs::write(&file, toml).unwrap();
         let settings = Settings::load(&file, std::iter::empty()).unwrap();
-        finding(&settings, agent, Path::new("/p")).unwrap().detail
+        finding(&settings, agent, Path::new("/p"), None)
+            .unwrap()
+            .detail
     }
 
     #[test]
@@ -130,7 +202,7 @@ mod tests {
     fn a_command_is_shown_as_it_is() {
         let toml = "[agents.mine]\nkind = 'command'\ncommand = ['my agent', '--m={model}']\nmodels = ['a', 'b']";
         let detail = detail(toml, "mine");
-        assert_eq!(detail[0], "'my agent' --m=b");
+        assert_eq!(detail[0], "'my agent' --m=a");
         assert!(
             detail[2].starts_with("RALPH_TASK_ID, RALPH_TASK_KEY"),
             "{detail:?}"

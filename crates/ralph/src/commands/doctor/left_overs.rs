@@ -28,8 +28,8 @@ pub fn findings(
         findings.push(Finding::ok(Check::Claims, message));
     }
     if !dead.is_empty() {
-        let names = list(dead.iter().map(|claim| name(store, claim)));
-        let message = format!("held by runs that died: {names}");
+        let tasks = list(dead.iter().map(|claim| name(store, claim)));
+        let message = format!("held by runs that died: {tasks}");
         findings.push(Finding::warning(Check::Claims, message, NEXT_RUN));
     }
     let gone = |run: &RunRow| is_over(run, host.liveness(&run.owner), now);
@@ -71,9 +71,11 @@ pub fn findings(
     Ok(findings)
 }
 
+/// A key alone may read as a number.
 fn name(store: &SqliteStore, claim: &Claim) -> String {
     let task = store.task(claim.task_id.as_str());
-    task.map_or_else(|_| claim.task_id.to_string(), |task| task.name().to_owned())
+    let name = task.map_or_else(|_| claim.task_id.to_string(), |task| task.name().to_owned());
+    format!("task {name}")
 }
 
 fn held(store: &SqliteStore, claim: &Claim) -> String {

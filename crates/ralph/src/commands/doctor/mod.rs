@@ -8,8 +8,10 @@ mod database;
 mod disk;
 mod finding;
 mod git;
+mod git_ready;
 mod launch;
 mod left_overs;
+mod mend;
 mod permissions;
 mod plan;
 mod program;
@@ -24,6 +26,7 @@ use std::process::ExitCode;
 
 use finding::{Check, Finding, Level};
 use ralph_core::agent::Interrupt;
+use ralph_core::engine::Templates;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::project::Project;
@@ -81,7 +84,10 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     let chosen = team.first().copied();
 
     let mut findings = machine(root, project.as_ref(), store.as_ref(), interrupt);
-    findings.extend(programs(read, &team, root, interrupt));
+    if let (Some(project), Some(settings)) = (&project, read) {
+        findings.extend(git_ready::findings(project, settings, store.as_ref()));
+    }
+    findings.extend(programs(read, &team, root, store.as_ref(), interrupt));
     let Some(project) = &project else {
         let message = no_project(here).message().to_owned();
         findings.push(Finding::error(Check::Project, message, "ralph init"));
@@ -91,16 +97,14 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     findings.push(Finding::ok(Check::Project, at));
     match &settings {
         Ok(settings) => findings.extend(settings::findings(settings, &project.config())),
-        Err(error) => findings.push(settings::unreadable(error)),
+        Err(error) => findings.push(settings::unreadable(error, project, env::vars_os())),
     }
+    findings.extend(templates(project));
     findings.extend(database);
     findings.extend(permissions::findings(project, read, chosen));
     match store.as_ref().map(|store| recorded(store, &team)) {
         Some(Ok(recorded)) => findings.extend(recorded),
-        Some(Err(error)) => {
-            let fix = "ralph status";
-            findings.push(Finding::error(Check::Database, error.to_string(), fix));
-        }
+        Some(Err(error)) => findings.push(database::unusable(&error, &project.database())),
         None if !project.database().exists() => findings.push(plan::empty()),
         None => {}
     }
@@ -147,6 +151,7 @@ fn programs(
     settings: Option<&Settings>,
     team: &[&str],
     root: &Path,
+    store: Option<&SqliteStore>,
     interrupt: &Interrupt,
 ) -> Vec<Finding> {
     let defaults = Settings::load(Path::new(""), std::iter::empty()).ok();
@@ -156,9 +161,16 @@ fn programs(
     let known = agents::look(settings, root, interrupt);
     let mut findings = agents::findings(&known, settings, team);
     let launched = team.iter().take(1);
-    findings.extend(launched.filter_map(|chosen| launch::finding(settings, chosen, root)));
+    findings.extend(launched.filter_map(|chosen| launch::finding(settings, chosen, root, store)));
     findings.extend(credentials::findings(&known, team));
     findings
+}
+
+/// A template with a mistake in it stops every run.
+fn templates(project: &Project) -> Option<Finding> {
+    let error = Templates::load(project).err()?;
+    let fix = "mend the template, or delete it to use the one that comes with Ralph";
+    Some(Finding::error(Check::Settings, error.to_string(), fix))
 }
 
 /// What the plan's file says: left-overs, limits of agents that runs use, and what there is to do.

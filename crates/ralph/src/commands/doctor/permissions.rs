@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::agent::AgentKind;
 use ralph_core::project::Project;
-use rustix::fs::{Access, access};
 
 use super::finding::{Check, Finding};
+use super::mend::{make_writable, may_write, move_away, word};
 use crate::settings::Settings;
 
 /// Entries of a directory that are looked at.
 const MOST_FILES: usize = 10_000;
 /// Anybody but the owner.
 const OTHERS: u32 = 0o077;
+/// SQLite's files beside the database, by what their names add.
+const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// Root, `.ralph`, its files, and the logs.
 pub fn findings(
@@ -22,21 +24,13 @@ pub fn findings(
     chosen: Option<&str>,
 ) -> Vec<Finding> {
     let dir = project.ralph_dir();
-    let mut findings = Vec::new();
-    for path in [project.root(), &dir] {
-        if path.exists() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_err() {
-            findings.push(not_writable(path));
-        }
-    }
-    let unwritable = unwritable_files(&dir);
-    if let Some(first) = unwritable.first() {
-        let message = format!(
-            "{} in .ralph may not be written by you, {} among them",
-            count(unwritable.len(), "file"),
-            first.display()
-        );
-        let fix = format!("sudo chown -R \"$(id -u)\" {}", dir.display());
-        findings.push(Finding::error(Check::Permissions, message, fix));
+    let mut findings: Vec<Finding> = root(project).into_iter().collect();
+    findings.extend(directory(&dir));
+    // Of a directory that is read-only as a whole, that is said already.
+    if dir.is_dir() && may_write(&dir) {
+        findings.extend(directory(&project.logs()));
+        findings.extend(database(&project.database()));
+        findings.extend(pages(&dir));
     }
     findings.extend(open_logs(&project.logs()));
     if findings.is_empty() {
@@ -48,34 +42,90 @@ pub fn findings(
     findings
 }
 
-fn not_writable(path: &Path) -> Finding {
-    let path = path.display();
-    let message = format!("{path} may not be written");
-    Finding::error(Check::Permissions, message, format!("chmod u+rwx {path}"))
+/// A run needs the root only to make `.ralph`; what agents need is theirs to say.
+fn root(project: &Project) -> Option<Finding> {
+    let root = project.root();
+    if may_write(root) {
+        return None;
+    }
+    let fix = make_writable(&[root]);
+    let path = root.display();
+    Some(match project.ralph_dir().symlink_metadata() {
+        Ok(_) => {
+            let message = format!("{path} may not be written: agents can make no files in it");
+            Finding::warning(Check::Permissions, message, fix)
+        }
+        Err(_) => {
+            let message = format!("{path} may not be written: .ralph cannot be made");
+            Finding::error(Check::Permissions, message, fix)
+        }
+    })
 }
 
-/// Database, locks and pages that a run writes, and somebody else owns.
-fn unwritable_files(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return Vec::new();
-    };
-    // Of a directory that is read-only as a whole, that is said already.
-    if access(dir, Access::WRITE_OK).is_err() {
-        return Vec::new();
+/// A directory that every run writes to; where it is not there, it is made.
+fn directory(dir: &Path) -> Option<Finding> {
+    let there = dir.symlink_metadata().is_ok();
+    let path = dir.display();
+    if there && !dir.is_dir() {
+        let message = format!("{path} is no directory");
+        return Some(Finding::error(Check::Permissions, message, move_away(dir)));
     }
+    if !there || may_write(dir) {
+        return None;
+    }
+    let message = format!("{path} may not be written");
+    Some(Finding::error(
+        Check::Permissions,
+        message,
+        make_writable(&[dir]),
+    ))
+}
+
+/// The database, without which nothing goes on.
+fn database(path: &Path) -> Option<Finding> {
+    let beside = BESIDE.iter().map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    });
+    let files = std::iter::once(path.to_owned()).chain(beside);
+    let files: Vec<PathBuf> = files
+        .filter(|file| file.exists() && !may_write(file))
+        .collect();
+    let first = files.first()?;
+    let message = format!("{} may not be written by you", first.display());
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    Some(Finding::error(
+        Check::Permissions,
+        message,
+        make_writable(&files),
+    ))
+}
+
+/// STATE.md and the locks of pages: a run works without them and says so.
+fn pages(dir: &Path) -> Option<Finding> {
+    let is_page = |path: &PathBuf| {
+        let is_lock = path.extension().is_some_and(|ending| ending == "lock");
+        path.is_file() && (is_lock || path.ends_with("STATE.md"))
+    };
+    let entries = std::fs::read_dir(dir).ok()?.flatten().take(MOST_FILES);
     let mut found: Vec<PathBuf> = entries
-        .flatten()
-        .take(MOST_FILES)
         .map(|entry| entry.path())
-        .filter(|path| !is_copy(path) && access(path, Access::WRITE_OK).is_err())
+        .filter(|path| is_page(path) && !may_write(path))
         .collect();
     found.sort();
-    found
-}
-
-/// Nobody writes to a copy from before a migration.
-fn is_copy(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "bak")
+    let first = found.first()?;
+    let message = format!(
+        "{} in .ralph may not be written by you, {} among them: a run works, but pages may stay as they are",
+        count(found.len(), "file"),
+        first.display()
+    );
+    let found: Vec<&Path> = found.iter().map(PathBuf::as_path).collect();
+    Some(Finding::warning(
+        Check::Permissions,
+        message,
+        make_writable(&found),
+    ))
 }
 
 /// Logs are raw: whatever an agent read may be in them.
@@ -91,7 +141,7 @@ fn open_logs(logs: &Path) -> Option<Finding> {
         return None;
     }
     let message = format!("others may read {} in .ralph/logs", count(open, "log"));
-    let fix = format!("find {} -type f -exec chmod 600 {{}} +", logs.display());
+    let fix = format!("find {} -type f -exec chmod 600 {{}} +", word(logs));
     Some(Finding::warning(Check::Permissions, message, fix))
 }
 
@@ -129,5 +179,31 @@ mod tests {
         let found = findings(&project, None, None);
         assert_eq!(found[0].level, Level::Warning);
         assert_eq!(found[0].message, "others may read 1 log in .ralph/logs");
+    }
+
+    /// What is said of a path that is in the way, as long as it says what mends it.
+    fn found(project: &Project) -> (Level, String, String) {
+        let mut found = findings(project, None, None);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let found = found.remove(0);
+        (found.level, found.message, found.fix.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_file_where_a_directory_belongs_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("it's here");
+        std::fs::create_dir(&root).unwrap();
+        let project = Project::at(&root);
+        for path in [project.ralph_dir(), project.logs()] {
+            std::fs::write(&path, "x").unwrap();
+            let (level, message, fix) = found(&project);
+            assert_eq!(level, Level::Error);
+            assert!(message.ends_with("is no directory"), "{message}");
+            let mended = std::process::Command::new("sh").args(["-c", &fix]).status();
+            assert!(mended.unwrap().success(), "{fix}");
+            assert_eq!(found(&project).0, Level::Ok);
+            std::fs::create_dir_all(project.ralph_dir()).unwrap();
+        }
     }
 }

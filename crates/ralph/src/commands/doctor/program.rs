@@ -30,6 +30,16 @@ pub fn find(program: &str, dir: &Path, search: Option<&OsString>) -> Option<Path
         .find(is_program)
 }
 
+/// A file that would be the program, were it executable.
+pub fn not_executable(program: &str, dir: &Path, search: Option<&OsString>) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(dir.join(program)).filter(|path| path.is_file());
+    }
+    std::env::split_paths(search?)
+        .map(|folder| dir.join(folder).join(program))
+        .find(|path| path.is_file())
+}
+
 /// This process's own search path.
 pub fn search_path() -> Option<OsString> {
     std::env::var_os("PATH")
@@ -184,5 +194,10 @@ mod tests {
         // A directory or a plain file is none.
         assert_eq!(find("/bin", root, Some(&search)), None);
         assert_eq!(find("/etc/passwd", root, Some(&search)), None);
+        let passwd = Some(PathBuf::from("/etc/passwd"));
+        assert_eq!(not_executable("etc/passwd", root, None), passwd);
+        assert_eq!(not_executable("/bin", root, Some(&search)), None);
+        let search = OsString::from("/nowhere:/etc");
+        assert_eq!(not_executable("passwd", root, Some(&search)), passwd);
     }
 }

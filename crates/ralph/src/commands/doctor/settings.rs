@@ -1,19 +1,32 @@
 //! `.ralph.toml` and the environment: whether they can be read, what does nothing, who may read secrets.
 
+use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use ralph_core::project::Project;
+
+use super::database;
 use super::finding::{Check, Finding};
+use super::mend::{make_readable, word};
 use crate::command_error::CommandError;
+use crate::notify::is_url;
 use crate::secrets::is_secret;
 use crate::settings::{Settings, Source};
 use crate::ui::format::counted;
 
 /// Somebody else may read it.
 const OTHERS_READ: u32 = 0o044;
+/// How variables that are settings begin.
+const VARIABLES: &str = "RALPH_SET_";
 
 /// Settings that cannot be read. Of a reason in several lines those are left out that show the place: it may hold a secret.
-pub fn unreadable(error: &CommandError) -> Finding {
+pub fn unreadable(
+    error: &CommandError,
+    project: &Project,
+    environment: impl Iterator<Item = (OsString, OsString)>,
+) -> Finding {
     let is_place = |line: &&str| {
         let rest = line
             .trim_start()
@@ -22,9 +35,35 @@ pub fn unreadable(error: &CommandError) -> Finding {
     };
     let mut lines = error.message().lines().filter(|line| !is_place(line));
     let message = lines.next().unwrap_or_default();
-    let fix = "mend .ralph.toml; docs/config.md has every setting";
+    let fix = fix(message, project, environment);
     let hints = error.hints().iter().map(String::as_str);
     Finding::error(Check::Settings, message, fix).with(lines.chain(hints))
+}
+
+/// Where the fault is: in the file, in the environment, or in the plan, whose specs have a say too.
+fn fix(
+    message: &str,
+    project: &Project,
+    environment: impl Iterator<Item = (OsString, OsString)>,
+) -> String {
+    let file = project.config();
+    match std::fs::read_to_string(&file) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return make_readable(&file),
+        _ => {}
+    }
+    if Settings::load(&file, std::iter::empty()).is_err() {
+        return "mend .ralph.toml; docs/config.md has every setting".to_owned();
+    }
+    if Settings::load(&file, environment).is_ok() {
+        return database::replace(&project.database());
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut words = message.split(|c: char| !is_name(c));
+    let name = words.find(|word| word.starts_with(VARIABLES));
+    format!(
+        "unset {}, or give it a value that docs/config.md allows",
+        name.unwrap_or(VARIABLES)
+    )
 }
 
 /// What there is to say of settings that could be read.
@@ -34,7 +73,19 @@ pub fn findings(settings: &Settings, file: &Path) -> Vec<Finding> {
     if let Ok(mode) = mode {
         findings.extend(secrets(&secret_names(settings), mode, file));
     }
+    findings.extend(webhook(settings));
     findings
+}
+
+/// An address that nothing can be posted to is not shown: it may be a secret in the wrong place.
+fn webhook(settings: &Settings) -> Option<Finding> {
+    let url = settings.text("notify", "webhook")?;
+    if is_url(url) {
+        return None;
+    }
+    let message = "[notify] webhook is no URL to post to: nobody is told anything by it";
+    let fix = "write it as https://HOST/PATH; `ralph notify test` tries it";
+    Some(Finding::warning(Check::Settings, message, fix))
 }
 
 fn summary(settings: &Settings, file: &Path) -> Finding {
@@ -97,7 +148,7 @@ fn secrets(names: &[String], mode: u32, file: &Path) -> Option<Finding> {
         mode & 0o777,
         names.join(", ")
     );
-    let fix = format!("chmod 600 {}", file.display());
+    let fix = format!("chmod 600 {}", word(file));
     Some(Finding::warning(Check::Settings, message, fix))
 }
 
@@ -121,7 +172,7 @@ mod tests {
         let file = dir.path().join(".ralph.toml");
         std::fs::write(&file, "[agents.x]\nenv = { K = 'hunter2' 'y' }\n").unwrap();
         let error = Settings::load(&file, std::iter::empty()).unwrap_err();
-        let finding = unreadable(&error);
+        let finding = unreadable(&error, &Project::at(dir.path()), std::iter::empty());
         assert!(finding.message.contains("line 2"), "{finding:?}");
         assert_eq!(finding.detail.len(), 1, "{finding:?}");
         assert!(!format!("{finding:?}").contains("hunter2"), "{finding:?}");
@@ -144,5 +195,48 @@ mod tests {
         assert!(warning.fix.as_ref().unwrap().starts_with("chmod 600 /"));
         assert_eq!(look(toml, 0o600).len(), 1);
         assert_eq!(look("[run]\nmodel = 'opus'", 0o644).len(), 1);
+    }
+
+    #[test]
+    fn what_mends_settings_is_where_the_fault_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = Project::at(dir.path());
+        let env = |name: &str| [(OsString::from(name), OsString::from("none"))].into_iter();
+        let fix = |name: &str| {
+            let error = Settings::load(&project.config(), env(name)).unwrap_err();
+            unreadable(&error, &project, env(name)).fix.unwrap()
+        };
+        assert!(fix("RALPH_SET_RUN_LIMIT").starts_with("unset RALPH_SET_RUN_LIMIT,"));
+        assert!(fix("RALPH_SET_NO_SUCH").starts_with("unset RALPH_SET_NO_SUCH,"));
+        // Settings that are as they should be: what is left is the plan.
+        let error = CommandError::environment("no such table: sources");
+        let fix = unreadable(&error, &project, std::iter::empty())
+            .fix
+            .unwrap();
+        assert!(fix.contains("progress.db"), "{fix}");
+    }
+
+    #[test]
+    fn a_webhook_that_is_no_address_is_worth_a_warning() {
+        let warned = |url: &str| {
+            let found = look(&format!("[notify]\nwebhook = '{url}'"), 0o600);
+            found.iter().any(|one| one.level == Level::Warning)
+        };
+        for url in [
+            "https://hooks.example/x",
+            "http://localhost:8080",
+            "http://[::1]/x",
+        ] {
+            assert!(!warned(url), "{url}");
+        }
+        for url in [
+            "not a url",
+            "hooks.example/x",
+            "https://",
+            "ftp://hooks.example",
+            "/x",
+        ] {
+            assert!(warned(url), "{url}");
+        }
     }
 }

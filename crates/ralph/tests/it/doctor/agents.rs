@@ -1,5 +1,7 @@
 //! Agents, their versions and their credentials.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use expectrl::Expect;
@@ -234,4 +236,53 @@ fn doctor_looks_at_those_who_stand_in() {
     let agents = findings(&report, "agent");
     assert_eq!(agents[1]["level"], "error", "{agents:?}");
     assert!(text(&agents[1]["message"]).contains("codx"), "{agents:?}");
+}
+
+#[test]
+fn doctor_tells_a_program_that_is_not_executable_from_one_that_is_not_there() {
+    let project = bare();
+    program(&project, "claude", "echo 2.1.325");
+    let path = project.path("../bin/claude");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
+    let agent = finding(&report, "agent");
+    assert!(
+        text(&agent["message"]).starts_with("claude: the program `claude` is not executable: /"),
+        "{agent}"
+    );
+    let fix = text(&agent["fix"]).strip_prefix("chmod +x ").unwrap();
+    fs::set_permissions(fix, fs::Permissions::from_mode(0o755)).unwrap();
+    project.ok(&["doctor"]);
+}
+
+#[test]
+fn doctor_shows_the_model_of_the_next_attempt() {
+    let project = bare();
+    program(&project, "claude", "echo 2.1.325");
+    let shown = |project: &Project| {
+        let launch = finding(&report(project), "launch");
+        let words: Vec<String> = text(&launch["detail"][0])
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        let at = words.iter().position(|word| word == "--model").unwrap();
+        words[at + 1].clone()
+    };
+    let next = |project: &Project, task: &str| {
+        let context = project.json(&["context", task, "--json"]);
+        text(&context["model"]).to_owned()
+    };
+    let without_tasks = shown(&project);
+    project.add(&["A", "--key", "a"]);
+    assert_eq!(shown(&project), next(&project, "a"));
+    assert_eq!(shown(&project), without_tasks);
+    for strategy in ["fixed", "escalate", "plan-then-execute", "adaptive"] {
+        let toml = project.read(".ralph.toml");
+        project.set("run", &format!("strategy = \"{strategy}\""));
+        assert_eq!(shown(&project), next(&project, "a"), "{strategy}");
+        project.write(".ralph.toml", &toml);
+    }
+    project.add(&["B", "--key", "b", "--model", "haiku", "--priority", "1"]);
+    let ready = project.json(&["run", "--dry-run", "--json"]);
+    assert_eq!(shown(&project), text(&ready[0]["model"]));
 }

@@ -20,7 +20,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     let claims = finding(&alive, "claims");
     assert_eq!(claims["level"], "ok", "{claims}");
     assert!(
-        text(&claims["message"]).starts_with("held now: a by r-"),
+        text(&claims["message"]).starts_with("held now: task a by r-"),
         "{claims}"
     );
     let database = finding(&alive, "database");
@@ -42,7 +42,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     assert_eq!(dead["ok"], true, "a run would mend it: {dead}");
     let claims = finding(&dead, "claims");
     assert_eq!(claims["level"], "warning", "{claims}");
-    assert_eq!(claims["message"], "held by runs that died: a");
+    assert_eq!(claims["message"], "held by runs that died: task a");
     assert!(
         text(&claims["fix"]).contains("the next `ralph run`"),
         "{claims}"

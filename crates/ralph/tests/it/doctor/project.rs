@@ -170,3 +170,36 @@ fn doctor_sees_that_claude_md_and_agents_md_are_one_file() {
     std::fs::create_dir(project.path("AGENTS.md")).unwrap();
     assert_eq!(level(), "warning", "a directory cannot be kept");
 }
+
+#[test]
+fn doctor_says_where_a_wrong_setting_is() {
+    let mut project = Project::new();
+    project.agent("true");
+    project.set("notify", "webhook = \"not a url\"");
+    let report = project.json(&["doctor", "--json"]);
+    let settings = findings(&report, "settings");
+    let is_warned = settings.iter().any(|one| {
+        let message = text(&one["message"]);
+        one["level"] == "warning" && message.starts_with("[notify] webhook is no URL")
+    });
+    assert!(is_warned, "{settings:?}");
+    project.set_env("RALPH_SET_RUN_LIMIT", "none");
+    let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
+    let settings = finding(&report, "settings");
+    assert!(
+        text(&settings["fix"]).starts_with("unset RALPH_SET_RUN_LIMIT,"),
+        "{settings}"
+    );
+}
+
+#[test]
+fn doctor_sees_a_template_that_stops_every_run() {
+    let project = Project::new();
+    project.agent("true");
+    project.add(&["A"]);
+    project.write(".ralph/templates/task.md", "{{ nonsense");
+    let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
+    let settings = findings(&report, "settings");
+    assert_eq!(settings[1]["level"], "error", "{settings:?}");
+    project.ralph(&["run"]).expect_code(2);
+}
