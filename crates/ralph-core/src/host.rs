@@ -24,6 +24,12 @@ pub trait Host {
     fn liveness(&self, owner: &Owner) -> Liveness;
 }
 
+/// Whether a process here was stopped by Ctrl-Z or a signal: it lives and does nothing until it is continued. `false` where
+/// that cannot be seen.
+pub fn is_stopped(host: &dyn Host, owner: &Owner) -> bool {
+    host.liveness(owner) == Liveness::Alive && process_state(owner.pid).as_deref() == Some("T")
+}
+
 /// The machine Ralph runs on.
 #[derive(Debug, Clone)]
 pub struct ThisHost {
@@ -89,6 +95,19 @@ fn is_gone(liveness: Liveness, expires_at: Option<Timestamp>, now: Timestamp) ->
         Liveness::Dead => true,
         Liveness::Elsewhere => expires_at.is_none_or(|expires| expires < now),
     }
+}
+
+/// The letter of a process's state.
+#[cfg(target_os = "linux")]
+fn process_state(pid: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_whitespace().next().map(str::to_owned)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn process_state(_pid: u32) -> Option<String> {
+    None
 }
 
 /// Boot and start time of a process that is not a zombie; `None` if there is none.
@@ -171,6 +190,35 @@ mod tests {
             ..own
         };
         assert_eq!(host.liveness(&elsewhere), Liveness::Elsewhere);
+    }
+
+    #[test]
+    fn a_stopped_process_lives_and_is_known_as_stopped() {
+        use rustix::process::{Pid, Signal, kill_process};
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let host = ThisHost::new();
+        let pid = child.id();
+        let owner = Owner {
+            host: host.owner().host,
+            pid,
+            pid_started: process_start(pid).unwrap(),
+        };
+        assert!(!is_stopped(&host, &owner));
+        kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+        while !is_stopped(&host, &owner) {
+            std::thread::yield_now();
+        }
+        assert_eq!(host.liveness(&owner), Liveness::Alive);
+        let elsewhere = Owner {
+            host: format!("not-{}", owner.host),
+            ..owner
+        };
+        assert!(!is_stopped(&host, &elsewhere));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -82,3 +82,53 @@ pub enum Command {
     #[command(hide = true)]
     Guard(guard::Args),
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Commands that print no data: they change something and are silent, or print a file of another kind.
+    const SILENT: [&str; 10] = [
+        "task edit",
+        "task done",
+        "task fail",
+        "task reset",
+        "task skip",
+        "task delete",
+        "task deps add",
+        "task deps rm",
+        "completions",
+        "man",
+    ];
+
+    fn look(command: &clap::Command, path: &str, without: &mut Vec<String>) {
+        let below: Vec<_> = command
+            .get_subcommands()
+            .filter(|below| !below.is_hide_set() && below.get_name() != "help")
+            .collect();
+        for below in &below {
+            let path = format!("{path} {}", below.get_name());
+            look(below, path.trim(), without);
+        }
+        let has_json = command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some("json"));
+        if below.is_empty() && !has_json {
+            without.push(path.to_owned());
+        }
+    }
+
+    #[test]
+    fn cli_01_every_command_that_prints_data_takes_json() {
+        let mut command = Cli::command();
+        command.build();
+        let mut without = Vec::new();
+        look(&command, "", &mut without);
+        without.sort();
+        let mut silent = SILENT.map(str::to_owned);
+        silent.sort();
+        assert_eq!(without, silent);
+    }
+}

@@ -46,7 +46,8 @@ fn docs_exit_codes_are_up_to_date() {
 fn docs_settings_are_up_to_date() {
     let mut text = String::from(
         "# Settings\n\n`.ralph.toml`, found by walking up from the working directory. Flags win over the environment \
-         (`RALPH_SET_<SECTION>_<KEY>`), that over the file, that over the defaults. `ralph config show` shows what is in \
+         (`RALPH_SET_<SECTION>_<KEY>`), that over the state file of an imported spec (`.ralph-state.json`, see \
+         [plans.md](plans.md)), that over the file, that over the defaults. `ralph config show` shows what is in \
          force and where it comes from. Durations are seconds, or have a unit: `90`, `\"30m\"`, `\"1h30m\"`.\n",
     );
     let mut section = "";

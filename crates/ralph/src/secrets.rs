@@ -20,8 +20,14 @@ const WORDS: [&str; 12] = [
 /// Endings of names in one word: `apiKey`, `authtoken`.
 const ENDINGS: [&str; 5] = ["apikey", "token", "secret", "password", "accesskey"];
 
+/// Ralph's own variable, which names a task.
+const TASK_KEY: &str = "RALPH_TASK_KEY";
+
 /// Whether something of this name holds a secret: `ANTHROPIC_API_KEY`, `--auth-token`, but not `MAX_TOKENS`.
 pub fn is_secret_name(name: &str) -> bool {
+    if name == TASK_KEY {
+        return false;
+    }
     let name = name.to_ascii_lowercase();
     name.split(|c: char| !c.is_alphanumeric())
         .any(|word| WORDS.contains(&word))

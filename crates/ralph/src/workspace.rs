@@ -12,7 +12,7 @@ use ralph_core::model::{Task, Timestamp};
 use ralph_core::plan_files::Format;
 use ralph_core::project::Project;
 use ralph_core::spec::state_json::SpecState;
-use ralph_core::store::{PlanStore, RunRow, RunStore, SourceStore, SqliteStore};
+use ralph_core::store::{PlanStore, RunRow, RunStore, SourceStore, SqliteStore, StoreError};
 
 use crate::command_error::CommandError;
 use crate::settings::{Settings, Value};
@@ -37,6 +37,31 @@ impl Workspace {
         Self::of(project)
     }
 
+    /// The same for a command that only looks. What may not be written, or has no room to be, can still be read: nothing is
+    /// brought to the present schema then, and what dead runs left stays.
+    pub fn look(dir: Option<&Path>) -> Result<Self, CommandError> {
+        let here = start_dir(dir)?;
+        let project = Project::find(&here).ok_or_else(|| no_project(&here))?;
+        let path = project.database();
+        if !path.is_file() {
+            return Self::of(project);
+        }
+        keep_out_of_git(&project);
+        match SqliteStore::open(&path) {
+            Ok(store) => Ok(Self { project, store }),
+            Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => {
+                let store = SqliteStore::open_to_look(&path)
+                    .ok()
+                    .filter(|store| matches!(store.version(), Ok(SqliteStore::VERSION)));
+                match store {
+                    Some(store) => Ok(Self { project, store }),
+                    None => Err(error.into()),
+                }
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Opens a project that is known.
     pub fn of(project: Project) -> Result<Self, CommandError> {
         let dir = project.ralph_dir();
@@ -44,12 +69,7 @@ impl Workspace {
             CommandError::environment(format_args!("{} cannot be made: {e}", dir.display()))
                 .hint("check the directory's permissions and free space")
         })?;
-        // Logs are raw and private: they must not get into git, whoever made the directory. Where it cannot be
-        // written, nothing else can either, and the next line says so better.
-        let ignore = dir.join(".gitignore");
-        if !ignore.exists() {
-            let _ = std::fs::write(&ignore, GITIGNORE);
-        }
+        keep_out_of_git(&project);
         let store = SqliteStore::open(&project.database())?;
         Ok(Self { project, store })
     }
@@ -120,6 +140,16 @@ impl Workspace {
     }
 }
 
+/// Logs are raw and private: they must not get into git, whoever made the directory. Where it cannot be written, nothing
+/// else can either, and opening the database says so better.
+fn keep_out_of_git(project: &Project) {
+    let ignore = project.ralph_dir().join(".gitignore");
+    if !ignore.exists() && std::fs::write(&ignore, GITIGNORE).is_err() {
+        // Half of one would stay as it is.
+        let _ = std::fs::remove_file(&ignore);
+    }
+}
+
 /// Whether a run is under way, as far as can be told from here.
 pub fn is_active(run: &RunRow) -> bool {
     run.ended_at.is_none() && !is_over(run, ThisHost::new().liveness(&run.owner), now())
@@ -151,11 +181,21 @@ pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
 
 /// The directory the command works in.
 pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let dir = match dir {
-        Some(dir) => dir.canonicalize(),
-        None => env::current_dir(),
+    let Some(dir) = dir else {
+        return env::current_dir().map_err(|e| {
+            CommandError::usage(format_args!("the directory cannot be entered: {e}"))
+        });
     };
-    dir.map_err(|e| CommandError::usage(format_args!("the directory cannot be entered: {e}")))
+    let whole = dir.canonicalize().map_err(|e| {
+        CommandError::usage(format_args!("{} cannot be entered: {e}", dir.display()))
+    })?;
+    match whole.is_dir() {
+        true => Ok(whole),
+        false => Err(CommandError::usage(format_args!(
+            "{} is not a directory",
+            dir.display()
+        ))),
+    }
 }
 
 /// Now.

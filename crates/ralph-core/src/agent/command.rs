@@ -60,12 +60,13 @@ impl Agent for CommandAgent {
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {
+        let name = self.name();
         let events: Box<dyn StreamParser> = match self.setup.output {
             OutputFormat::Text => return Box::new(TextStream::default()),
-            OutputFormat::Claude => Box::new(ClaudeStream::new()),
-            OutputFormat::Codex => Box::new(super::codex::CodexStream::default()),
-            OutputFormat::Gemini => Box::new(super::gemini::GeminiStream::default()),
-            OutputFormat::Opencode => Box::new(super::opencode::OpencodeStream::default()),
+            OutputFormat::Claude => Box::new(ClaudeStream::of(name)),
+            OutputFormat::Codex => Box::new(super::codex::CodexStream::of(name)),
+            OutputFormat::Gemini => Box::new(super::gemini::GeminiStream::of(name)),
+            OutputFormat::Opencode => Box::new(super::opencode::OpencodeStream::of(name)),
         };
         Box::new(EventStream { events })
     }
@@ -244,6 +245,36 @@ mod tests {
             let report = parser.finish(exit);
             assert_eq!(report.ending == Ending::Completed, completed, "{exit:?}");
             assert_eq!(report.result_text, "hello\n");
+        }
+    }
+
+    #[test]
+    fn what_an_agent_with_events_printed_besides_is_told_and_named_as_the_agent_is() {
+        for output in [
+            OutputFormat::Claude,
+            OutputFormat::Codex,
+            OutputFormat::Gemini,
+            OutputFormat::Opencode,
+        ] {
+            let agent = CommandAgent::new(Setup {
+                output,
+                ..agent().setup
+            });
+            let mut parser = agent.parser();
+            let line = "Error: no such \u{1b}[31mmodule";
+            let stray = vec![Told::Stray { text: line.into() }];
+            assert_eq!(parser.tell(line.as_bytes(), true), stray, "{output:?}");
+            assert_eq!(parser.tell(b"", true), []);
+            assert_eq!(parser.tell(b"{\"type\":\"odd\"}", true), []);
+            assert_eq!(parser.line(b"the end", true), None, "{output:?}");
+            let Ending::Faulted { message, .. } = parser.finish(Exit::Code(1)).ending else {
+                panic!("{output:?}");
+            };
+            assert!(message.starts_with("mine ended without "), "{message}");
+            assert!(
+                message.ends_with("(exit code 1): Error: no such module; the end"),
+                "{message}"
+            );
         }
     }
 

@@ -22,6 +22,7 @@ mod report;
 mod respite;
 mod setup;
 mod spared;
+mod strays;
 mod sweep;
 mod tail;
 #[cfg(test)]

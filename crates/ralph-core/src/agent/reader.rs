@@ -63,7 +63,7 @@ impl LogReader {
 fn tell(parser: &mut dyn StreamParser, line: &[u8], complete: bool, told: OnTold<'_>) {
     for one in parser.tell(line, complete) {
         let at = match one {
-            Told::Line { .. } => None,
+            Told::Line { .. } | Told::Stray { .. } => None,
             Told::Said { .. } | Told::Did(_) => time(line),
         };
         told(at, one);

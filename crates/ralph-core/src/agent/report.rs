@@ -51,6 +51,11 @@ pub enum Told {
         /// Whether that is all of the line.
         complete: bool,
     },
+    /// A line among events that is none: nothing but text, as it came.
+    Stray {
+        /// The text.
+        text: String,
+    },
     /// Something the agent said, whole and as it came.
     Said {
         /// The text.

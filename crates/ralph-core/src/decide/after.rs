@@ -3,6 +3,7 @@
 use crate::evidence::Verdict;
 use crate::model::{Difficulty, ErrorType, FailureClass, Outcome, TaskMetrics};
 use crate::store::TaskNext;
+use crate::text::in_a_row;
 
 /// Thresholds of the escalation on one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,12 +156,12 @@ fn failed(metrics: &TaskMetrics, why: &str, tried: Option<&str>, policy: &Policy
     if metrics.consecutive_failures < policy.max_attempts {
         return TaskNext::Pending;
     }
-    let times = metrics.consecutive_failures;
+    let times = in_a_row(metrics.consecutive_failures);
     let tried = tried
         .map(|tried| format!("; tried {tried}"))
         .unwrap_or_default();
     TaskNext::Blocked {
-        reason: format!("failed {times} times in a row{tried}; last: {why}"),
+        reason: format!("failed {times}{tried}; last: {why}"),
     }
 }
 
@@ -198,6 +199,13 @@ mod tests {
         assert!(steps[..4].iter().all(|next| *next == TaskNext::Pending));
         let reason = "failed 5 times in a row; last: why".to_owned();
         assert_eq!(steps[4], TaskNext::Blocked { reason });
+        let once = Policy {
+            max_attempts: 1,
+            ..Policy::default()
+        };
+        let reason = "failed once; last: why".to_owned();
+        let (_, steps) = play(&failures[..1], &once);
+        assert_eq!(steps, [TaskNext::Blocked { reason }]);
         assert_eq!(
             (metrics.total_attempts, metrics.consecutive_failures),
             (5, 5)

@@ -197,8 +197,11 @@ impl<'a> Run<'_, 'a> {
         let why = match self.engine.settings.max_wait {
             None => "--no-wait".to_owned(),
             Some(most) if until.since(since) > most => {
-                let minutes = most.as_secs().div_ceil(60);
-                format!("[run] max_wait allows {minutes} min")
+                let most = match most.as_secs() {
+                    seconds @ 0..60 => format!("{seconds} s"),
+                    seconds => format!("{} min", seconds.div_ceil(60)),
+                };
+                format!("[run] max_wait allows {most}")
             }
             Some(_) => return None,
         };

@@ -8,8 +8,9 @@ use super::team::OutOfOrder;
 use crate::decide::{Out, backoff};
 use crate::event::{EventKind, WaitingFor};
 use crate::exit::RunExit;
-use crate::model::{ErrorType, Timestamp};
+use crate::model::{ErrorType, TaskId, Timestamp};
 use crate::store::{AgentLimit, BreakerState, Scope};
+use crate::text::in_a_row;
 
 /// How long a wait goes on without looking for signals.
 const NAP: Duration = Duration::from_millis(100);
@@ -56,7 +57,12 @@ impl Run<'_, '_> {
                 return Ok(Some(StopRun::new(RunExit::NothingToRun, reason)));
             }
             if !told {
-                let names: Vec<&str> = outlook.under_way.iter().map(|id| id.as_str()).collect();
+                let store = &self.engine.store;
+                let name = |id: &TaskId| match store.task(id.as_str()) {
+                    Ok(task) => task.name().to_owned(),
+                    Err(_) => id.to_string(),
+                };
+                let names: Vec<String> = outlook.under_way.iter().map(name).collect();
                 let reason = format!("another run, which works on {}", names.join(", "));
                 self.tell(EventKind::Waiting {
                     waiting_for: WaitingFor::OtherRun,
@@ -105,7 +111,10 @@ impl Run<'_, '_> {
             let rest = self.engine.settings.backoff_cap;
             return self.out_of_order(OutOfOrder {
                 how: Out::Until(self.engine.clock.now().plus(rest)),
-                why: format!("the agent's service failed {faults} times in a row; last: {message}"),
+                why: format!(
+                    "the agent's service failed {}; last: {message}",
+                    in_a_row(faults)
+                ),
                 hint: Some("try `ralph run` again when the service is well".into()),
             });
         }

@@ -25,7 +25,7 @@ pub use names::*;
 pub use records::*;
 pub use recovery::*;
 pub use sources::*;
-pub use sqlite::{SqliteStore, log_path};
+pub use sqlite::{SqliteStore, has_log, log_path};
 
 use crate::analysis::Fact;
 use crate::event::RunEvent;

@@ -21,7 +21,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let found = found(&Workspace::open(dir)?)?;
+    let found = found(&Workspace::look(dir)?)?;
     if args.json {
         output::json(&found);
     } else {

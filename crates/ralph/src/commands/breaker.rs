@@ -28,12 +28,12 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
-    let args = match command {
-        Command::Show(args) => args,
+    let (workspace, args) = match command {
+        Command::Show(args) => (Workspace::look(dir)?, args),
         Command::Reset(args) => {
+            let mut workspace = Workspace::open(dir)?;
             workspace.store.close_breaker(now())?;
-            args
+            (workspace, args)
         }
     };
     let breaker = workspace.store.breaker()?;

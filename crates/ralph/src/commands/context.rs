@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let mut settings = workspace.settings()?;
     settings.set_flag("run", "agent", args.agent.clone().map(Value::Text));
     let limit = if args.once { Some(1) } else { args.limit };

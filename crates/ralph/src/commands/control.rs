@@ -201,7 +201,11 @@ fn send_term(run: &RunRow) -> Result<(), CommandError> {
         Liveness::Alive => {}
     }
     let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
-    let told = pid.map(|pid| kill_process(pid, Signal::TERM));
+    let told = pid.map(|pid| {
+        kill_process(pid, Signal::TERM)?;
+        // A process that was stopped by Ctrl-Z hears nothing until it goes on.
+        kill_process(pid, Signal::CONT)
+    });
     match told {
         Some(Err(error)) if error != rustix::io::Errno::SRCH => {
             Err(CommandError::environment(format_args!(

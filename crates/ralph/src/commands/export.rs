@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let tasks = workspace.store.tasks(None)?;
     let names: HashMap<&str, &str> = tasks
         .iter()

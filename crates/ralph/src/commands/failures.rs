@@ -56,7 +56,7 @@ pub struct ShowArgs {
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     match command {
         Command::List(args) => list(&workspace, args),
         Command::Show(args) => show(&workspace, args),

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use ralph_core::project::Project;
 use ralph_core::store::SqliteStore;
+use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
@@ -17,11 +18,19 @@ use crate::workspace::{GITIGNORE, Workspace, start_dir};
 ///
 /// Writes a commented .ralph.toml and .ralph/ with its own .gitignore. What is there already stays as it is.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
-pub fn run(dir: Option<&Path>, _args: &Args) -> CommandResult {
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let root = start_dir(dir)?;
     let made = create(&root)?;
+    if args.json {
+        output::json(&json!({ "root": root, "made": made }));
+        return Ok(ExitCode::SUCCESS);
+    }
     if made.is_empty() {
         output::line(format_args!(
             "{} is a Ralph project already; nothing was changed",

@@ -38,10 +38,9 @@ pub struct ClearArgs {
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
     match command {
-        Command::Show(args) => show(&workspace, args),
-        Command::Clear(args) => clear(&mut workspace, args),
+        Command::Show(args) => show(&Workspace::look(dir)?, args),
+        Command::Clear(args) => clear(&mut Workspace::open(dir)?, args),
     }
 }
 

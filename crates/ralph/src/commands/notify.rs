@@ -55,7 +55,7 @@ enum Outcome {
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     let Command::Test(args) = command;
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let settings = workspace.settings()?;
     let parcel = parcel(&workspace, args.occasion)?;
     let senders = senders(&settings, workspace.project.root());

@@ -144,7 +144,7 @@ fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> 
 
 /// The project's counted attempts, oldest first, and its agent's ladder.
 fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>), CommandError> {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let settings = workspace.settings()?;
     let agent = build_agent(settings.agent(), &settings.agents)?;
     let ladder = if args.ladder.is_empty() {

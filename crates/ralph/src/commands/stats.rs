@@ -33,7 +33,7 @@ pub struct Args {
 const MOST_TASKS: usize = 20;
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let run = args.run.as_deref().map(|id| known_run(&workspace, id));
     let stats = workspace.store.stats(run.transpose()?.as_ref())?;
     let expected = expected(&workspace)?;

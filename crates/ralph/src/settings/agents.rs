@@ -291,8 +291,12 @@ pub fn build(
             Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
             None => error.hint(format_args!("there are: {}", names.join(", "))),
         };
+        let section = match name.trim() {
+            "" => "NAME",
+            name => name,
+        };
         return Err(error.hint(format_args!(
-            "any command can be an agent: [agents.{name}] with kind = \"command\" and command = [\"…\"] in \
+            "any command can be an agent: [agents.{section}] with kind = \"command\" and command = [\"…\"] in \
              .ralph.toml"
         )));
     };

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::agent::Interrupt;
 use ralph_core::engine::{Answer, Attendant, PauseReason, Question};
+use ralph_core::text::in_a_row;
 
 use super::keys::{self, Echo, Input, SingleKeys, read_some};
 use super::style::{BOLD, YELLOW, paint};
@@ -60,7 +61,7 @@ fn opening(question: &Question<'_>) -> String {
             "Multiple tasks are failing - systemic issue suspected".to_owned(),
         ),
         PauseReason::Stuck { task, failures } => (
-            format!("STUCK: {task} has failed {failures} times in a row"),
+            format!("STUCK: {task} has failed {}", in_a_row(*failures)),
             "More of the same may not help".to_owned(),
         ),
         PauseReason::Failure { task } => (

@@ -128,7 +128,8 @@ pub fn history(attempts: &[Attempt]) -> String {
             if attempt.counted {
                 attempt.attempt.to_string()
             } else {
-                "-".into()
+                // It has no number that counts; by this one `ralph logs --try` finds it.
+                format!("({})", attempt.detail.attempt_number)
             },
             attempt.model.clone(),
             duration(Duration::from_millis(attempt.duration_ms)),

@@ -83,6 +83,38 @@ fn exit_04_stop_ends_a_run_in_the_background_and_frees_its_claim() {
 }
 
 #[test]
+fn a_run_that_was_stopped_like_ctrl_z_is_told_of_and_can_be_ended() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for stop in [&["stop"][..], &["stop", "--now"]] {
+        let project = waiting_project();
+        let started = project.ok(&["run", "--detach", "--json"]).json();
+        eventually("the agent begins", || project.path("begun").exists());
+        let pid = i32::try_from(started["pid"].as_i64().unwrap()).unwrap();
+        let stopped = || project.json(&["status", "--json"])["active"][0]["stopped"] == true;
+        assert!(!stopped());
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+        eventually("it is stopped", stopped);
+        let status = project.ok(&["status"]).stdout;
+        assert!(status.contains(&format!("kill -CONT {pid}")), "{status}");
+        let asked = Instant::now();
+        project.ok(stop);
+        assert!(asked.elapsed() < Duration::from_secs(10));
+        assert_eq!(project.json(&["status", "--json"])["run"]["exit_code"], 143);
+    }
+}
+
+#[test]
+fn a_quiet_detached_run_prints_its_id_and_nothing_else() {
+    let project = waiting_project();
+    let started = project.ok(&["run", "--detach", "-q"]);
+    let run = project.json(&["status", "--json"])["run"]["id"].clone();
+    assert_eq!(started.stdout, format!("{}\n", run.as_str().unwrap()));
+    assert_eq!(started.stderr, "");
+    project.write("go", "");
+    eventually("it ends", || !active(&project));
+}
+
+#[test]
 fn stop_after_attempt_lets_the_attempt_end() {
     let project = waiting_project();
     project.ok(&["run", "--detach"]);

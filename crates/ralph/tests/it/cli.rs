@@ -323,3 +323,48 @@ fn sch_13_init_beside_a_newer_file_writes_nothing() {
     );
     assert!(!project.path(".ralph.toml").exists());
 }
+
+#[test]
+fn mistakes_in_flags_are_told_as_what_they_are() {
+    let project = Project::new();
+    project.add(&["A", "--key", "a"]);
+    project.write("file", "");
+    for (args, why) in [
+        (
+            &["run", "--recovery", "--no-recovery"][..],
+            "cannot be used with",
+        ),
+        (&["-C", "missing", "status"], "missing cannot be entered"),
+        (&["-C", "file", "status"], "file is not a directory"),
+        (&["run", "--fallback", ""], "[agents.NAME]"),
+    ] {
+        let no = project.ralph(args).expect_code(2);
+        assert!(no.stderr.contains(why), "{args:?}: {}", no.stderr);
+    }
+    let launch = project.ok(&["context", "a", "--launch"]).stdout;
+    assert!(launch.contains("RALPH_TASK_KEY=a\n"), "{launch}");
+}
+
+#[test]
+fn cli_01_what_is_made_is_told_as_json_too() {
+    let project = Project::empty();
+    let made = project.json(&["init", "--json"]);
+    assert_eq!(made["made"][0], ".ralph.toml");
+    assert_eq!(
+        project.json(&["init", "--json"])["made"],
+        serde_json::json!([])
+    );
+    let task = project.json(&["task", "add", "A", "--key", "a", "--json"]);
+    assert_eq!(task, project.task("a"));
+    let path = project.json(&["config", "path", "--json"]);
+    assert_eq!(
+        path["path"].as_str().unwrap(),
+        project
+            .path(".ralph.toml")
+            .canonicalize()
+            .unwrap()
+            .display()
+            .to_string()
+    );
+    assert_eq!(path["exists"], true);
+}

@@ -164,7 +164,11 @@ fn a_run_waits_for_work_that_another_holds() {
         project.json(&["status", "--json"])["tasks"]["in_progress"] == json!(1)
     });
     // Task 1 waits for task 0, which the first run holds.
-    project.ok(&["run", "--quiet"]);
+    let waited = project.ok(&["run"]).stdout;
+    assert!(
+        waited.contains("another run, which works on 0\n"),
+        "{waited}"
+    );
     assert!(first.wait().unwrap().success());
     assert_eq!(project.history().len(), 2);
 }
@@ -184,7 +188,10 @@ fn a_full_disk_is_a_clear_error_and_nothing_is_lost() {
 END
         printf '[run]\nagent = "s"\n[agents.s]\nkind = "command"\ncommand = ["sh", "agent.sh"]\n' > .ralph.toml
         {ralph} run --quiet 2> "$HOME/error"; echo "code $?"
-        rm filler
+        head -c 9000000 /dev/zero > more 2> /dev/null
+        {ralph} task add B 2> "$HOME/add"; echo "code $?"
+        {ralph} status > "$HOME/status"; echo "code $?"
+        rm filler more
         {ralph} run --quiet; echo "code $?"
         {ralph} history --json > "$HOME/history"
         {ralph} task list --json > "$HOME/tasks""#
@@ -197,15 +204,20 @@ END
     let codes = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(
         codes,
-        "code 1\ncode 0\n",
+        "code 1\ncode 1\ncode 0\ncode 0\n",
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let error = project.read("../home/error");
-    assert!(
-        error.contains("disk is full") && error.contains("hint"),
-        "{error}"
-    );
+    for command in ["error", "add"] {
+        let error = project.read(&format!("../home/{command}"));
+        assert!(
+            error.contains("disk is full") && error.contains("hint"),
+            "{command}: {error}"
+        );
+    }
+    // Who only looks needs no room.
+    let status = project.read("../home/status");
+    assert!(status.contains("0 of 1 done"), "{status}");
     let history: Vec<serde_json::Value> =
         serde_json::from_str(&project.read("../home/history")).unwrap();
     let types: Vec<_> = history

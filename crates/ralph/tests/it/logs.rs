@@ -3,6 +3,7 @@
 mod follow;
 mod memory;
 mod retention;
+mod tries;
 
 use serde_json::{Value, json};
 

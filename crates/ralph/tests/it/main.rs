@@ -36,6 +36,7 @@ mod pause;
 mod plan;
 mod plan_changes;
 mod processes;
+mod read_only;
 mod recovery;
 mod replay;
 mod run;

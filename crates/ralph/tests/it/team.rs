@@ -118,6 +118,12 @@ fn exit_02_a_limit_longer_than_the_longest_wait_ends_the_run() {
         "{}",
         run.stdout
     );
+    let run = project.ralph(&["run", "--max-wait", "2"]).expect_code(4);
+    assert!(
+        run.stdout.contains("max_wait allows 2 s)"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::super::brief::{MESSAGE, NAME, SHOWN, name, push_bounded, short, tail, text};
 use super::super::json::{Text, read};
+use super::super::strays::{Strays, is_stray};
 use super::super::{
     Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,
 };
@@ -46,6 +47,10 @@ pub struct ClaudeStream {
     cut_lines: u64,
     /// The last word was a successful result: nothing was said or done since.
     concluded: bool,
+    /// What the program is called where it is not the one that this stream is named after.
+    called: Option<String>,
+    /// Lines that were no events.
+    strays: Strays,
 }
 
 /// What went wrong between the program and its service and was not followed by an answer.
@@ -62,6 +67,19 @@ impl ClaudeStream {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same, of another program that prints such events.
+    #[must_use]
+    pub fn of(program: &str) -> Self {
+        Self {
+            called: Some(program.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    fn program(&self) -> &str {
+        self.called.as_deref().unwrap_or("claude")
     }
 
     fn system(&mut self, subtype: &str, line: &str) -> Option<Activity> {
@@ -296,12 +314,14 @@ impl ClaudeStream {
                 .iter()
                 .map(|told| format!(": {told}"))
                 .next();
-            let told = told.unwrap_or_default();
-            return format!("claude ended without a result ({how}{cut}){told}");
+            let told = told.unwrap_or_else(|| self.strays.told());
+            let program = self.program();
+            return format!("{program} ended without a result ({how}{cut}){told}");
         };
         let reason = text(outcome.terminal_reason.as_ref()).unwrap_or_default();
         if reason.starts_with("aborted_") {
-            return format!("claude was interrupted ({})", short(reason, NAME));
+            let program = self.program();
+            return format!("{program} was interrupted ({})", short(reason, NAME));
         }
         let told = outcome
             .errors
@@ -313,7 +333,8 @@ impl ClaudeStream {
         }
         let subtype = text(outcome.subtype.as_ref()).unwrap_or("no subtype");
         format!(
-            "claude reported an error without a message ({})",
+            "{} reported an error without a message ({})",
+            self.program(),
             short(subtype, NAME)
         )
     }
@@ -327,6 +348,7 @@ fn did(activity: Activity) -> Vec<Told> {
 fn activity(told: Told) -> Option<Activity> {
     match told {
         Told::Did(activity) => Some(activity),
+        Told::Stray { .. } => None,
         Told::Said { text } | Told::Line { text, .. } => {
             let first = text.lines().find(|line| !line.trim().is_empty())?;
             let text = short(first, SHOWN);
@@ -346,8 +368,13 @@ impl StreamParser for ClaudeStream {
             self.cut_lines += 1;
             return Vec::new();
         }
-        self.event(&String::from_utf8_lossy(line))
-            .unwrap_or_default()
+        let text = String::from_utf8_lossy(line);
+        if is_stray(line) {
+            self.strays.keep(line);
+            let text = text.into_owned();
+            return vec![Told::Stray { text }];
+        }
+        self.event(&text).unwrap_or_default()
     }
 
     fn conclusion(&self) -> Option<&str> {

@@ -2,6 +2,7 @@
 
 use jiff::Zoned;
 
+use super::super::strays::Strays;
 use super::super::{Ending, Exit, Fault, LimitNotice};
 use super::classify::{fault, known, wording};
 use super::resets::resets_at;
@@ -55,8 +56,8 @@ impl Trouble {
 }
 
 impl Outcome {
-    /// The end of a session whose process ended like this.
-    pub fn ending(self, exit: Exit, now: fn() -> Zoned) -> Ending {
+    /// The end of a session whose process ended like this, and what it printed besides.
+    pub fn ending(self, exit: Exit, now: fn() -> Zoned, program: &str, strays: &Strays) -> Ending {
         let how = match exit {
             Exit::Code(code) => format!("exit code {code}"),
             Exit::Signal(signal) => format!("signal {signal}"),
@@ -64,12 +65,12 @@ impl Outcome {
         match self.end {
             Some(End::Completed) if is_orderly(exit) => Ending::Completed,
             Some(End::Completed) => {
-                let told = format!("codex ended badly after its answer ({how})");
+                let told = format!("{program} ended badly after its answer ({how})");
                 faulted(None, told, now)
             }
             Some(End::Failed(message)) => {
                 let told = match wording(&message) {
-                    words if words.is_empty() => "codex failed and did not say why".into(),
+                    words if words.is_empty() => format!("{program} failed and did not say why"),
                     words => words,
                 };
                 faulted(Some(&Trouble::new(&message)), told, now)
@@ -81,8 +82,9 @@ impl Outcome {
                 };
                 let why = self.trouble.as_ref().map(|it| wording(&it.message));
                 let why = why.filter(|why| !why.is_empty());
-                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                let told = format!("codex ended without a result ({how}{cut}){why}");
+                let why = why.map(|why| format!(": {why}"));
+                let why = why.unwrap_or_else(|| strays.told());
+                let told = format!("{program} ended without a result ({how}{cut}){why}");
                 faulted(self.trouble.as_ref(), told, now)
             }
         }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::super::brief::{NAME, SAID_LIMIT, SHOWN, name, push_bounded, short, tail, text};
 use super::super::json::read;
+use super::super::strays::{Strays, is_stray};
 use super::super::{Activity, AgentReport, Ending, Exit, StreamParser, Told, Usage};
 use super::classify::status;
 use super::end::{End, Outcome, Trouble, head, limit};
@@ -37,6 +38,10 @@ pub struct CodexStream {
     retries: u64,
     usage: Usage,
     outcome: Outcome,
+    /// What the program is called where it is not the one that this stream is named after.
+    called: Option<String>,
+    /// Lines that were no events.
+    strays: Strays,
 }
 
 /// Where in an item's life an event stands.
@@ -51,6 +56,19 @@ impl CodexStream {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same, of another program that prints such events.
+    #[must_use]
+    pub fn of(program: &str) -> Self {
+        Self {
+            called: Some(program.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    fn program(&self) -> &str {
+        self.called.as_deref().unwrap_or("codex")
     }
 
     #[cfg(test)]
@@ -155,6 +173,7 @@ impl StreamParser for CodexStream {
             self.outcome.cut_lines += 1;
             return None;
         }
+        self.strays.keep(line);
         let line = String::from_utf8_lossy(line);
         let event: Event = read(&line)?;
         match text(event.kind.as_ref())? {
@@ -192,6 +211,11 @@ impl StreamParser for CodexStream {
     }
 
     fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        if complete && is_stray(line) {
+            self.strays.keep(line);
+            let text = String::from_utf8_lossy(line).into_owned();
+            return vec![Told::Stray { text }];
+        }
         let told = match self.line(line, complete) {
             Some(Activity::Said { .. }) => self.last.clone().map(|text| Told::Said { text }),
             activity => activity.map(Told::Did),
@@ -204,7 +228,10 @@ impl StreamParser for CodexStream {
     }
 
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport {
-        let ending = self.outcome.ending(exit, self.here.now);
+        let program = self.program().to_owned();
+        let ending = self
+            .outcome
+            .ending(exit, self.here.now, &program, &self.strays);
         let said_last = ending == Ending::Completed && !self.answers.is_empty();
         let words = if said_last { &self.answers } else { &self.said };
         AgentReport {

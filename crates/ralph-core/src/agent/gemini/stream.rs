@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::super::brief::{MESSAGE, NAME, SHOWN, name, short, text};
 use super::super::json::read;
+use super::super::strays::{Strays, is_stray};
 use super::super::{Activity, AgentReport, Ending, Exit, Fault, StreamParser, Told, Usage};
 use super::api_error::ApiError;
 use super::classify::{End, fault, start_trouble};
@@ -37,6 +38,10 @@ pub struct GeminiStream {
     result: Option<Ended>,
     /// Lines that were cut at the reader's limit and so could not be read.
     cut_lines: u64,
+    /// What the program is called where it is not the one that this stream is named after.
+    called: Option<String>,
+    /// Lines that were no events.
+    strays: Strays,
 }
 
 /// What a `result` says of the end.
@@ -59,6 +64,19 @@ impl GeminiStream {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same, of another program that prints such events.
+    #[must_use]
+    pub fn of(program: &str) -> Self {
+        Self {
+            called: Some(program.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    fn program(&self) -> &str {
+        self.called.as_deref().unwrap_or("gemini")
     }
 
     fn init(&mut self, init: Init) -> Option<Activity> {
@@ -160,7 +178,10 @@ impl GeminiStream {
             End::Stopped(message) => message.to_owned(),
             End::Own(kind) => match self.result.as_ref().and_then(|end| end.error.as_ref()) {
                 Some(Trouble::Own { message, .. }) if !message.is_empty() => message.clone(),
-                _ => format!("gemini reported an error without a message ({kind})"),
+                _ => format!(
+                    "{} reported an error without a message ({kind})",
+                    self.program()
+                ),
             },
             End::NotBegun | End::Unfinished => String::new(),
         };
@@ -168,7 +189,7 @@ impl GeminiStream {
             return told;
         }
         if let (End::NotBegun, Some(trouble)) = (end, start_trouble(exit)) {
-            return trouble.to_owned();
+            return format!("{} {trouble}", self.program());
         }
         let how = match exit {
             Exit::Code(code) => format!("exit code {code}"),
@@ -182,7 +203,8 @@ impl GeminiStream {
             Some(_) => "without a successful result",
             None => "without a result",
         };
-        format!("gemini ended {lacks} ({how}{cut})")
+        let (program, told) = (self.program(), self.strays.told());
+        format!("{program} ended {lacks} ({how}{cut}){told}")
     }
 }
 
@@ -192,6 +214,7 @@ impl StreamParser for GeminiStream {
             self.cut_lines += 1;
             return None;
         }
+        self.strays.keep(line);
         let line = String::from_utf8_lossy(line);
         let event: Event = read(&line)?;
         let kind = text(event.kind.as_ref())?;
@@ -223,6 +246,11 @@ impl StreamParser for GeminiStream {
     }
 
     fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        if complete && is_stray(line) {
+            self.strays.keep(line);
+            let text = String::from_utf8_lossy(line).into_owned();
+            return vec![Told::Stray { text }];
+        }
         let activity = self.line(line, complete);
         let said = self.words.newly_said().map(|text| Told::Said { text });
         let did = activity.filter(|activity| !matches!(activity, Activity::Said { .. }));

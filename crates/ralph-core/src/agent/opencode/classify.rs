@@ -35,7 +35,7 @@ pub(super) fn fault(failure: &Failure, begun: Begun) -> Fault {
 }
 
 /// One line for people.
-pub(super) fn message(failure: &Failure, fault: Fault) -> String {
+pub(super) fn message(failure: &Failure, fault: Fault, program: &str) -> String {
     let data = failure.data.as_ref();
     let told = data.and_then(|data| text(data.message.as_ref()));
     let inner = told.and_then(service_error).and_then(|error| error.message);
@@ -44,9 +44,9 @@ pub(super) fn message(failure: &Failure, fault: Fault) -> String {
     let name = text(failure.name.as_ref()).unwrap_or("an unnamed error");
     let name = short(name, MESSAGE);
     match (told.is_empty(), fault) {
-        (true, _) => format!("opencode reported {name}"),
+        (true, _) => format!("{program} reported {name}"),
         (false, Fault::Config) if data.is_some_and(|data| data.reference.is_some()) => format!(
-            "opencode could not begin, as with an unknown model or a provider without a key ({told})"
+            "{program} could not begin, as with an unknown model or a provider without a key ({told})"
         ),
         (false, _) => told,
     }
@@ -265,14 +265,15 @@ mod tests {
         );
         assert_eq!(fault(&kept, Begun::No), Fault::Config);
         assert_eq!(fault(&kept, Begun::Yes), Fault::Crash);
-        let told = message(&kept, Fault::Config);
+        let told = message(&kept, Fault::Config, "opencode");
         assert!(told.contains("unknown model") && told.contains("(Unexpected)"));
-        assert_eq!(message(&kept, Fault::Crash), "Unexpected");
+        assert_eq!(message(&kept, Fault::Crash, "opencode"), "Unexpected");
     }
 
     #[test]
     fn messages_are_one_short_clean_line() {
-        let message = |name: &str, data: Value| message(&failure(name, data), Fault::Crash);
+        let message =
+            |name: &str, data: Value| message(&failure(name, data), Fault::Crash, "opencode");
         let inside = json!({"message": r#"{"type":"overloaded_error","message":"busy"}"#});
         assert_eq!(message("UnknownError", inside), "busy");
         assert_eq!(

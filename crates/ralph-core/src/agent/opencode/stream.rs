@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::super::brief::{NAME, SHOWN, name, push_bounded, short, tail, text};
 use super::super::json::read;
+use super::super::strays::{Strays, is_stray};
 use super::super::{Activity, AgentReport, Ending, Exit, Fault, Price, StreamParser, Told, Usage};
 use super::brief::target;
 use super::classify::{Begun, fault, message};
@@ -56,6 +57,10 @@ pub struct OpencodeStream {
     usage: Usage,
     /// Lines that were cut at the reader's limit and so could not be read.
     cut_lines: u64,
+    /// What the program is called where it is not the one that this stream is named after.
+    called: Option<String>,
+    /// Lines that were no events.
+    strays: Strays,
 }
 
 /// What an `error` event comes to.
@@ -71,6 +76,19 @@ impl OpencodeStream {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same, of another program that prints such events.
+    #[must_use]
+    pub fn of(program: &str) -> Self {
+        Self {
+            called: Some(program.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    fn program(&self) -> &str {
+        self.called.as_deref().unwrap_or("opencode")
     }
 
     /// Nothing is what a model without a known price costs too.
@@ -149,7 +167,7 @@ impl OpencodeStream {
             .and_then(|headers| resets_at(headers, at_ms));
         self.trouble = Some(Trouble {
             fault,
-            message: message(failure, fault),
+            message: message(failure, fault, self.program()),
             resets_at,
         });
     }
@@ -192,14 +210,15 @@ impl OpencodeStream {
             0 => String::new(),
             count => format!("; {count} of its lines were too long to read"),
         };
+        let (program, told) = (self.program(), self.strays.told());
         match self.reason.as_deref() {
             Some("length") if self.open_step.is_none() => {
                 "the model's answer was cut at its limit of output".to_owned()
             }
             Some(reason) if self.open_step.is_none() => {
-                format!("opencode ended after a step that ended by `{reason}` ({how}{cut})")
+                format!("{program} ended after a step that ended by `{reason}` ({how}{cut}){told}")
             }
-            _ => format!("opencode ended without finishing ({how}{cut})"),
+            _ => format!("{program} ended without finishing ({how}{cut}){told}"),
         }
     }
 }
@@ -210,6 +229,7 @@ impl StreamParser for OpencodeStream {
             self.cut_lines += 1;
             return None;
         }
+        self.strays.keep(line);
         let line = String::from_utf8_lossy(line);
         let event: Event = read(&line)?;
         if let Some(id) = name(event.session_id) {
@@ -240,6 +260,11 @@ impl StreamParser for OpencodeStream {
     }
 
     fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+        if complete && is_stray(line) {
+            self.strays.keep(line);
+            let text = String::from_utf8_lossy(line).into_owned();
+            return vec![Told::Stray { text }];
+        }
         let told = match self.line(line, complete) {
             Some(Activity::Said { .. }) => Some(Told::Said {
                 text: std::mem::take(&mut self.latest),

@@ -139,12 +139,12 @@ fn only_a_step_that_stopped_finishes_a_session() {
 }
 
 #[test]
-fn a_session_without_events_names_the_exit() {
+fn a_session_without_events_names_the_exit_and_what_was_printed() {
     let nothing = report(&["Error: Configuration is invalid"], FAILED);
     assert_eq!(fault_of(&nothing), Some(Fault::Crash));
     assert_eq!(
         message_of(&nothing),
-        "opencode ended without finishing (exit code 1)"
+        "opencode ended without finishing (exit code 1): Error: Configuration is invalid"
     );
     assert_eq!(
         (nothing.cost_usd, nothing.usage, nothing.session_id),

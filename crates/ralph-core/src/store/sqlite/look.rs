@@ -22,7 +22,7 @@ impl SqliteStore {
     /// be asked of it.
     pub fn open_to_look(path: &Path) -> Result<Self> {
         migrate::refuse_newer(path)?;
-        let shared = log_path(path).exists();
+        let shared = has_log(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
@@ -46,6 +46,11 @@ pub fn log_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
+}
+
+/// Whether anything waits there. An empty log is what a disk without room leaves.
+pub fn has_log(path: &Path) -> bool {
+    std::fs::metadata(log_path(path)).is_ok_and(|log| log.len() > 0)
 }
 
 /// The path as SQLite takes it, every unusual byte escaped.

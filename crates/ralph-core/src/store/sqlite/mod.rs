@@ -18,6 +18,7 @@ mod migrate;
 mod names;
 mod plan;
 mod plan_changes;
+mod room;
 mod rows;
 mod runs;
 mod sources;
@@ -30,7 +31,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-pub use look::log_path;
+pub use look::{has_log, log_path};
 
 use super::{Result, StoreError};
 
@@ -195,6 +196,10 @@ fn translate(path: &Path, error: rusqlite::Error) -> StoreError {
     let why = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::DiskFull { path },
+        // What lies beside the file cannot be made or grow: that is told as any other trouble.
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if room::is_none(&path) => {
+            StoreError::DiskFull { path }
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             StoreError::NotWritable { path, why }
         }

@@ -57,7 +57,7 @@ pub fn live(path: &[&str], id: &str) -> Option<Live> {
         "id" | "ids" if of_learnings => Some(Live::Learnings),
         "source" if of_learnings => Some(Live::Sources),
         "run" => Some(Live::Runs),
-        "agent" => Some(Live::Agents),
+        "agent" | "fallback" => Some(Live::Agents),
         "model" | "ladder" => Some(Live::Models),
         "setting" => Some(Live::Settings),
         "strategy" => Some(Live::Strategies),
@@ -148,11 +148,14 @@ fn values(place: &Place<'_>, argument: &Arg, project: &Project) -> Answer {
     };
     // A name given already is not wanted again.
     let id = argument.get_id().as_str();
+    let listed = place.lead.rsplit('=').next().unwrap_or_default();
+    let listed: Vec<&str> = listed.split(',').collect();
     let given = |word: &str| {
         place
             .given
             .iter()
             .any(|(by, value)| *by == id && value == word)
+            || listed.contains(&word)
     };
     let fitting = words
         .into_iter()
@@ -240,6 +243,12 @@ mod tests {
             ("ralph -C x run --strategy e", &["escalate"]),
             ("ralph run --model ", &["haiku", "sonnet", "opus"]),
             ("ralph run --agent c", &["claude", "codex"]),
+            ("ralph run --fallback cl", &["claude"]),
+            ("ralph run --fallback codex,c", &["codex,claude"]),
+            (
+                "ralph run --fallback=claude,codex,g",
+                &["--fallback=claude,codex,gemini"],
+            ),
             ("ralph replay --ladder haiku,s", &["haiku,sonnet"]),
             ("ralph task list --status s", &["skipped"]),
             ("ralph learnings list --source m", &["merge"]),

@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let rows = rows(&Workspace::open(dir)?.settings()?);
+    let rows = rows(&Workspace::look(dir)?.settings()?);
     let Some(row) = rows.iter().find(|row| row.name() == args.setting) else {
         return Err(unknown(&args.setting, &rows));
     };

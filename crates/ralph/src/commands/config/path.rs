@@ -3,18 +3,28 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use serde_json::json;
+
 use crate::command_error::CommandResult;
 use crate::output;
 use crate::workspace::{no_project, start_dir};
 
 /// Print where the settings' file is, or would be.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
-pub fn run(dir: Option<&Path>, _args: &Args) -> CommandResult {
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let here = start_dir(dir)?;
     let project = ralph_core::project::Project::find(&here).ok_or_else(|| no_project(&here))?;
     let path = project.config();
+    if args.json {
+        output::json(&json!({ "path": path, "exists": path.exists() }));
+        return Ok(ExitCode::SUCCESS);
+    }
     output::line(path.display());
     if !path.exists() {
         output::note("it is not there yet: the defaults stand; `ralph init` writes one");

@@ -20,7 +20,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let rows = rows(&Workspace::open(dir)?.settings()?);
+    let rows = rows(&Workspace::look(dir)?.settings()?);
     if args.json {
         output::json(&rows);
         return Ok(ExitCode::SUCCESS);

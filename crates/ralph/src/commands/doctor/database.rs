@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::store::{SqliteStore, StoreError, log_path};
+use ralph_core::store::{SqliteStore, StoreError, has_log, log_path};
 
 use super::finding::{Check, Finding};
 use super::mend::{make_writable, word};
@@ -52,7 +52,7 @@ pub fn look(path: &Path) -> Looked {
 /// Opens the file and has SQLite check it. Should a run have begun to write meanwhile, it is looked at once more as a file
 /// that is shared.
 fn sound(path: &Path) -> Result<(SqliteStore, String), StoreError> {
-    let shared = log_path(path).exists();
+    let shared = has_log(path);
     let look = || {
         let store = SqliteStore::open_to_look(path)?;
         let word = store.integrity()?;
@@ -60,7 +60,7 @@ fn sound(path: &Path) -> Result<(SqliteStore, String), StoreError> {
     };
     match look() {
         Ok((store, word)) if word == "ok" => Ok((store, word)),
-        _ if !shared && log_path(path).exists() => look(),
+        _ if !shared && has_log(path) => look(),
         other => other,
     }
 }

@@ -57,7 +57,7 @@ impl<'l> Line<'l> {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let mut learnings = workspace
         .store
         .learnings(&args.wanted.filter(&workspace)?)?;

@@ -39,7 +39,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let mut learnings = workspace.store.learnings(&LearningFilter {
         source: args.source,
         pinned: args.pinned,

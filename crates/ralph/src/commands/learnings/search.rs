@@ -62,7 +62,7 @@ struct Found<'r> {
 }
 
 pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let policy = RecallPolicy::search(usize::try_from(args.limit).unwrap_or(usize::MAX));
     if let Some(file) = &args.batch {
         return batch::run(dir, &workspace, file, &policy, args.explain);

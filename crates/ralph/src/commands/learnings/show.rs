@@ -38,7 +38,7 @@ struct Shown {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let learning = workspace.store.learning(args.id.trim())?;
     let shown = Shown {
         supersedes: supersedes(&workspace, &learning.id)?,

@@ -14,7 +14,8 @@ use serde_json::json;
 use super::Args;
 use super::follow;
 use super::page::{Page, TAIL_LINES, last_lines};
-use super::target::{self, Standing, Target};
+use super::story;
+use super::target::{self, Standing, Target, Wanted};
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::{Settings, build_agent};
 use crate::ui;
@@ -27,12 +28,18 @@ const ERRORS_SEEN: u64 = 16 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 pub fn run(workspace: &Workspace, task: Task, args: &Args) -> CommandResult {
+    let run = args.run.as_deref().map(|id| story::named(workspace, id));
+    let wanted = Wanted {
+        number: args.attempt,
+        try_number: args.try_number,
+        run: run.transpose()?.map(|run| run.id),
+    };
     if args.follow {
         interrupts::quit_on_interrupt()?;
-        return follow::task(workspace, &task, args);
+        return follow::task(workspace, &task, &wanted, args);
     }
-    let Some(target) = target::find(workspace, &task, args.attempt)? else {
-        return Err(no_attempt(&task, args.attempt));
+    let Some(target) = target::find(workspace, &task, &wanted)? else {
+        return Err(no_attempt(&task, &wanted));
     };
     let path = target.path(workspace);
     if args.json {
@@ -47,14 +54,21 @@ pub fn run(workspace: &Workspace, task: Task, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn no_attempt(task: &Task, number: Option<u32>) -> CommandError {
+pub fn no_attempt(task: &Task, wanted: &Wanted) -> CommandError {
     let name = task.name();
-    match number {
-        Some(n) => CommandError::usage(format_args!("`{name}` has no attempt {n}"))
-            .hint(format_args!("`ralph history {name}` lists its attempts")),
-        None => CommandError::usage(format_args!("`{name}` has not been attempted yet"))
-            .hint("`ralph status` says what is"),
-    }
+    let which = match (wanted.number, wanted.try_number) {
+        (Some(n), _) => format!("has no attempt {n}"),
+        (None, Some(n)) => format!("has no try {n}"),
+        (None, None) if wanted.run.is_some() => "was not attempted".to_owned(),
+        (None, None) => {
+            return CommandError::usage(format_args!("`{name}` has not been attempted yet"))
+                .hint("`ralph status` says what is");
+        }
+    };
+    let run = wanted.run.as_ref();
+    let run = run.map(|run| format!(" in run {run}")).unwrap_or_default();
+    CommandError::usage(format_args!("`{name}` {which}{run}"))
+        .hint(format_args!("`ralph history {name}` lists its attempts"))
 }
 
 fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
@@ -65,6 +79,7 @@ fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
     json!({
         "task_id": task.id,
         "attempt": target.number,
+        "attempt_number": target.try_number,
         "path": path,
         "agent": target.agent,
         "model": target.model,

@@ -7,7 +7,7 @@ use ralph_core::model::Task;
 
 use super::Args;
 use super::attempt::{Shown, no_attempt};
-use super::target::{self, Standing, Target};
+use super::target::{self, Standing, Target, Wanted};
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::workspace::{Workspace, now};
@@ -16,18 +16,18 @@ use crate::workspace::{Workspace, now};
 pub const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Shows a task's attempts as they are made.
-pub fn task(workspace: &Workspace, task: &Task, args: &Args) -> CommandResult {
-    let Some(mut target) = first(workspace, task, args)? else {
-        return Err(no_attempt(task, args.attempt));
+pub fn task(workspace: &Workspace, task: &Task, wanted: &Wanted, args: &Args) -> CommandResult {
+    let Some(mut target) = first(workspace, task, wanted)? else {
+        return Err(no_attempt(task, wanted));
     };
     loop {
         let Some(over) = show(workspace, task, &target, args)? else {
             return Ok(ExitCode::SUCCESS);
         };
-        if args.attempt.is_some() {
+        if wanted.is_one() {
             return Ok(ExitCode::SUCCESS);
         }
-        match next(workspace, task, over)? {
+        match next(workspace, task, wanted, over)? {
             Some(next) => target = next,
             None => return Ok(ExitCode::SUCCESS),
         }
@@ -38,10 +38,14 @@ pub fn task(workspace: &Workspace, task: &Task, args: &Args) -> CommandResult {
 }
 
 /// The attempt to begin with; one is waited for while a run is under way.
-fn first(workspace: &Workspace, task: &Task, args: &Args) -> Result<Option<Target>, CommandError> {
+fn first(
+    workspace: &Workspace,
+    task: &Task,
+    wanted: &Wanted,
+) -> Result<Option<Target>, CommandError> {
     loop {
-        let active = workspace.has_active_run()?;
-        let found = target::find(workspace, task, args.attempt)?;
+        let active = wanted.may_come(workspace)?;
+        let found = target::find(workspace, task, wanted)?;
         if found.is_some() || !active || output::nap(LOOK_AGAIN) {
             return Ok(found);
         }
@@ -100,12 +104,13 @@ fn is_over(target: &Target) -> bool {
 fn next(
     workspace: &Workspace,
     task: &Task,
+    wanted: &Wanted,
     try_number: u32,
 ) -> Result<Option<Target>, CommandError> {
     loop {
         // Looked at first: an attempt that was begun until then is found.
-        let active = workspace.has_active_run()?;
-        let found = target::after(workspace, task, try_number)?;
+        let active = wanted.may_come(workspace)?;
+        let found = target::after(workspace, task, wanted, try_number)?;
         if found.is_some() || !active || output::nap(LOOK_AGAIN) {
             return Ok(found);
         }

@@ -23,8 +23,17 @@ pub struct Args {
     /// Which attempt, as `ralph history` numbers them.
     #[arg(long, value_name = "N", requires = "task")]
     attempt: Option<u32>,
-    /// Which run, if not the one under way or the last.
-    #[arg(long, value_name = "RUN", conflicts_with = "task")]
+    /// Which try, with those that do not count: `ralph history` has the number of such a one in parentheses, and its JSON
+    /// that of every one as `attempt_number`.
+    #[arg(
+        long = "try",
+        value_name = "N",
+        requires = "task",
+        conflicts_with = "attempt"
+    )]
+    try_number: Option<u32>,
+    /// Which run, if not the one under way or the last; with a task, its tries in that run.
+    #[arg(long, value_name = "RUN")]
     run: Option<String>,
     /// Go on as more comes, also with the task's next attempts, until the run ends.
     #[arg(short, long, conflicts_with = "path")]
@@ -47,15 +56,15 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
     if args.prune {
-        return prune::run(&workspace, args);
+        return prune::run(&Workspace::open(dir)?, args);
     }
+    let workspace = Workspace::look(dir)?;
     match &args.task {
         Some(name) => {
             let task = workspace.task(name)?;
             if args.json && args.follow {
-                return story::follow_task(&workspace, &task.id);
+                return story::follow_task(&workspace, &task.id, args);
             }
             attempt::run(&workspace, task, args)
         }

@@ -51,7 +51,15 @@ impl Page {
     /// The line above everything.
     pub fn header(&self, task: &Task, target: &Target) -> String {
         let name = paint(BOLD, format_args!("{} {}", task.name(), task.title));
-        let mut parts = vec![name, format!("attempt {}", target.number)];
+        let which = match &target.standing {
+            Standing::Ended(attempt) if !attempt.counted => {
+                format!("try {}, not counted", target.try_number)
+            }
+            Standing::Ended(_) | Standing::UnderWay | Standing::Lost => {
+                format!("attempt {}", target.number)
+            }
+        };
+        let mut parts = vec![name, which];
         let agent = target.agent.as_deref().unwrap_or_default();
         let model = target.model.as_deref().unwrap_or_default();
         let model = if model == agent { "" } else { model };
@@ -81,6 +89,11 @@ impl Page {
                 self.plain = true;
                 let cut = if complete { "" } else { CUT };
                 self.block(&shown(&text, cut), "", "")
+            }
+            // No word of the agent's own, but mostly the reason of its end.
+            Told::Stray { text } => {
+                let shown = shown(&text, "");
+                self.block(shown.trim_end(), &paint(DIM, "┆ "), "  ")
             }
             Told::Said { text } => {
                 let shown = shown(&text, "");

@@ -54,11 +54,9 @@ enum Telling {
 }
 
 /// The events of a task as JSON lines, as long as a run goes on.
-pub fn follow_task(workspace: &Workspace, task: &TaskId) -> CommandResult {
+pub fn follow_task(workspace: &Workspace, task: &TaskId, args: &Args) -> CommandResult {
     interrupts::quit_on_interrupt()?;
-    let Some(run) = workspace.present_run()? else {
-        return Err(no_run());
-    };
+    let run = chosen(workspace, args)?;
     #[derive(serde::Deserialize)]
     struct Named {
         task_id: Option<TaskId>,
@@ -76,10 +74,15 @@ fn no_run() -> CommandError {
 }
 
 fn chosen(workspace: &Workspace, args: &Args) -> Result<RunRow, CommandError> {
-    let Some(id) = &args.run else {
-        return workspace.present_run()?.ok_or_else(no_run);
-    };
-    let run = workspace.store.run(&RunId::from_stored(id.as_str()))?;
+    match &args.run {
+        Some(id) => named(workspace, id),
+        None => workspace.present_run()?.ok_or_else(no_run),
+    }
+}
+
+/// The run with this id.
+pub fn named(workspace: &Workspace, id: &str) -> Result<RunRow, CommandError> {
+    let run = workspace.store.run(&RunId::from_stored(id))?;
     run.ok_or_else(|| {
         CommandError::usage(format_args!("there is no run `{id}`"))
             .hint("`ralph history --json` names the run of every attempt")

@@ -3,11 +3,46 @@
 use std::path::PathBuf;
 
 use ralph_core::host::{Host, ThisHost, is_stale};
-use ralph_core::model::{Attempt, Task, Timestamp};
+use ralph_core::model::{Attempt, RunId, Task, Timestamp};
 use ralph_core::store::{Claim, HistoryStore, RunStore};
 
 use crate::command_error::CommandError;
-use crate::workspace::{Workspace, now};
+use crate::workspace::{Workspace, is_active, now};
+
+/// Which attempts are meant; the last of several.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// The number people see.
+    pub number: Option<u32>,
+    /// The try's number.
+    pub try_number: Option<u32>,
+    /// Those of this run.
+    pub run: Option<RunId>,
+}
+
+impl Wanted {
+    fn is(&self, target: &Target) -> bool {
+        self.number.is_none_or(|n| target.number == n)
+            && self.try_number.is_none_or(|n| target.try_number == n)
+            && self
+                .run
+                .as_ref()
+                .is_none_or(|run| target.run.as_ref() == Some(run))
+    }
+
+    /// Whether there can be only one.
+    pub fn is_one(&self) -> bool {
+        self.number.is_some() || self.try_number.is_some()
+    }
+
+    /// Whether a run is under way that may make such an attempt.
+    pub fn may_come(&self, workspace: &Workspace) -> Result<bool, CommandError> {
+        match &self.run {
+            Some(run) => Ok(workspace.store.run(run)?.as_ref().is_some_and(is_active)),
+            None => workspace.has_active_run(),
+        }
+    }
+}
 
 /// An attempt that has a log.
 #[derive(Debug)]
@@ -16,6 +51,8 @@ pub struct Target {
     pub number: u32,
     /// The try's number in the database, by which one follows another.
     pub try_number: u32,
+    /// In which run.
+    pub run: Option<RunId>,
     /// Who made it.
     pub agent: Option<String>,
     /// With which model.
@@ -49,6 +86,7 @@ impl Target {
         Some(Self {
             number: attempt.attempt,
             try_number: attempt.detail.attempt_number,
+            run: attempt.run_id.clone(),
             agent: attempt.detail.agent.clone(),
             model: Some(attempt.model.clone()),
             started_at: Some(attempt.started_at),
@@ -63,6 +101,7 @@ impl Target {
         Some(Self {
             number: counted + 1,
             try_number: attempt.attempt_number?,
+            run: Some(claim.run_id),
             agent: attempt.agent,
             model: attempt.model,
             started_at: attempt.started_at,
@@ -91,24 +130,25 @@ fn all(workspace: &Workspace, task: &Task) -> Result<Vec<Target>, CommandError> 
     Ok(all)
 }
 
-/// The attempt with that number, the newest of several; without a number the last.
+/// The newest of the attempts that are meant.
 pub fn find(
     workspace: &Workspace,
     task: &Task,
-    number: Option<u32>,
+    wanted: &Wanted,
 ) -> Result<Option<Target>, CommandError> {
     let mut all = all(workspace, task)?.into_iter();
-    Ok(all.rfind(|target| number.is_none_or(|n| target.number == n)))
+    Ok(all.rfind(|target| wanted.is(target)))
 }
 
-/// The first attempt after a try.
+/// The first of them after a try.
 pub fn after(
     workspace: &Workspace,
     task: &Task,
+    wanted: &Wanted,
     try_number: u32,
 ) -> Result<Option<Target>, CommandError> {
     let mut all = all(workspace, task)?.into_iter();
-    Ok(all.find(|target| target.try_number > try_number))
+    Ok(all.find(|target| target.try_number > try_number && wanted.is(target)))
 }
 
 /// The same attempt as it stands now.

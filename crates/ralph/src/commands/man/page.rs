@@ -9,6 +9,9 @@ use clap_mangen::roff::Roff;
 use super::sections;
 use crate::command_error::CommandError;
 
+/// When the manual was last gone through. It is written down here: a page is the same whenever and wherever it is made.
+const DATE: &str = "2026-11-16";
+
 /// The name of a command's page: `ralph-task-add`.
 pub fn name(command: &Command) -> &str {
     command
@@ -25,9 +28,8 @@ pub fn render(command: &Command) -> Result<String, CommandError> {
     let page = String::from_utf8_lossy(&page);
     // Every section brings the same first lines; once is enough.
     let first = Roff::default().render();
-    // The date is empty: a page is the same whenever it is made.
     let title = format!(
-        ".TH {} 1 \"\" \"ralph {}\" \"Ralph's manual\"\n",
+        ".TH {} 1 {DATE} \"ralph {}\" \"Ralph's manual\"\n",
         name(command),
         env!("CARGO_PKG_VERSION")
     );

@@ -36,6 +36,8 @@ pub(super) fn detach(workspace: &Workspace, args: &Args) -> CommandResult {
     };
     if args.json {
         output::json(&json!({ "run_id": run.id, "pid": child.id(), "output": shown }));
+    } else if args.quiet {
+        output::line(&run.id);
     } else {
         output::line(format_args!(
             "run {} works in the background (process {}); it prints to {shown}",

@@ -98,10 +98,10 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = time)]
     idle_timeout: Option<Duration>,
     /// Give every failed task a fix task that comes before it is tried again.
-    #[arg(long, visible_alias = "recovery-mode", overrides_with = "no_recovery")]
+    #[arg(long, visible_alias = "recovery-mode", conflicts_with = "no_recovery")]
     recovery: bool,
     /// No fix tasks, whatever the settings say.
-    #[arg(long, overrides_with = "recovery")]
+    #[arg(long)]
     no_recovery: bool,
     /// Run no gates: the agent's word is enough.
     #[arg(long)]
@@ -115,7 +115,7 @@ pub struct Args {
     /// Never ask a person, also in a terminal.
     #[arg(long)]
     no_input: bool,
-    /// Show nothing but errors.
+    /// Show nothing but errors; with --detach, nothing but the run's id.
     #[arg(short, long)]
     quiet: bool,
     /// Print events as JSON lines.
@@ -146,7 +146,10 @@ fn time(text: &str) -> Result<Duration, String> {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     refuse_inside_an_attempt()?;
-    let mut workspace = Workspace::open(dir)?;
+    let mut workspace = match args.dry_run {
+        true => Workspace::look(dir)?,
+        false => Workspace::open(dir)?,
+    };
     let mut settings = workspace.settings()?;
     settings::apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;

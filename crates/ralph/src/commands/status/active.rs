@@ -1,6 +1,7 @@
 //! What runs under way are doing, from their claims and the last thing they told.
 
 use ralph_core::event::{EventKind, WaitingFor};
+use ralph_core::host::{ThisHost, is_stopped};
 use ralph_core::model::{Cost, Key, RunId, TaskId, Timestamp};
 use ralph_core::store::{
     Claim, HistoryStore, LogStore, Owner, PlanStore, Purpose, RunRequest, RunRow, RunStore,
@@ -20,6 +21,8 @@ pub struct ActiveRun {
     /// Its process.
     #[serde(flatten)]
     pub owner: Owner,
+    /// Whether its process was stopped, as by Ctrl-Z: it does nothing until it is continued.
+    pub stopped: bool,
     /// What a person asked it to do.
     pub request: Option<RunRequest>,
     /// What it works on.
@@ -102,6 +105,7 @@ fn one(workspace: &Workspace, run: RunRow, claims: &[Claim]) -> Result<ActiveRun
     Ok(ActiveRun {
         run_id: run.id,
         started_at: run.started_at,
+        stopped: is_stopped(&ThisHost::new(), &run.owner),
         owner: run.owner,
         request: run.request,
         attempts,

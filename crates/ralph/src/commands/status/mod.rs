@@ -41,7 +41,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let settings = workspace.settings()?;
     if args.watch {
         return watch::watch(&workspace, &settings, args);

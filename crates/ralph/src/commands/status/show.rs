@@ -112,6 +112,15 @@ fn active(run: &ActiveRun, page: &mut Lines) {
         run.done,
         cost(", ", format::total(&run.cost))
     ));
+    if run.stopped {
+        page.add(paint(
+            YELLOW,
+            format_args!(
+                "  its process is stopped, as by Ctrl-Z: `fg` in its terminal or `kill -CONT {}` lets it go on",
+                run.owner.pid
+            ),
+        ));
+    }
     for work in &run.attempts {
         page.add(format_args!("  {} {}", paint(CYAN, "▶"), doing(work)));
     }

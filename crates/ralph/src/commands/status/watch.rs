@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anstream::ColorChoice;
 use ralph_core::agent::Interrupt;
 use ralph_core::exit::RunExit;
+use ralph_core::host::{ThisHost, is_stopped};
 use ralph_core::store::LogStore;
 
 use super::Args;
@@ -51,8 +52,11 @@ impl<'w> Watched<'w> {
     /// Looks again.
     fn look(&mut self) -> Result<(), CommandError> {
         let version = self.workspace.store.changes()?;
-        // A run may also die, which nobody writes down.
-        if version != self.version || !self.workspace.has_active_run()? {
+        // A run may also die or be stopped, which nobody writes down.
+        let host = ThisHost::new();
+        let mut runs = self.report.active.iter();
+        let is_other = runs.any(|run| run.stopped != is_stopped(&host, &run.owner));
+        if version != self.version || is_other || !self.workspace.has_active_run()? {
             self.version = version;
             self.report = Report::of(self.workspace, self.settings)?;
         }

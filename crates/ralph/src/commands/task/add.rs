@@ -10,7 +10,7 @@ use crate::command_error::CommandResult;
 use crate::output;
 use crate::workspace::{Workspace, now, random};
 
-/// Add a task; prints its id and nothing else.
+/// Add a task; prints its id and nothing else, with --json the task.
 ///
 /// Wherever a task is named, its id or its key will do.
 #[derive(Debug, clap::Args)]
@@ -55,6 +55,9 @@ pub struct Args {
     /// The message of the commit that Ralph makes of its work, where it commits.
     #[arg(long, value_name = "MESSAGE")]
     commit: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
@@ -88,6 +91,10 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         ..NewTask::default()
     };
     let id = workspace.store.add_task(&new, now(), &mut random)?;
-    output::line(id);
+    if args.json {
+        output::json(&workspace.task(id.as_str())?);
+    } else {
+        output::line(id);
+    }
     Ok(ExitCode::SUCCESS)
 }

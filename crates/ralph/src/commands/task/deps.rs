@@ -43,7 +43,10 @@ struct Row {
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
+    let mut workspace = match command {
+        Command::List { .. } => Workspace::look(dir)?,
+        Command::Add(_) | Command::Rm(_) => Workspace::open(dir)?,
+    };
     match command {
         Command::Add(pair) => {
             let task = workspace.task(&pair.task)?;

@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let mut tasks = workspace.store.tasks(args.status)?;
     if let Some(phase) = &args.phase {
         let phase = Phase::parse(phase)?;

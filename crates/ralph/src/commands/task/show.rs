@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let task = workspace.task(&args.task)?;
     if args.json {
         output::json(&task);

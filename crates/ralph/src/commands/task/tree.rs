@@ -32,7 +32,7 @@ struct Line<'a> {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open(dir)?;
+    let workspace = Workspace::look(dir)?;
     let tasks = workspace.store.tasks(None)?;
     let root = args
         .task

@@ -71,6 +71,7 @@ fn target(standing: Standing) -> Target {
     Target {
         number: 2,
         try_number: 3,
+        run: None,
         agent: Some("claude".into()),
         model: Some("sonnet".into()),
         started_at: Some(START),
