@@ -28,9 +28,21 @@ pub fn output_prices(prices: &Prices) -> impl Iterator<Item = (&str, f64)> {
 }
 
 impl Price {
-    /// What an attempt cost; unknown, never nothing, where the agent counted no tokens.
+    /// Whether nothing costs anything: a model on one's own machine.
+    fn is_free(&self) -> bool {
+        let caches = [self.cache_read, self.cache_write].into_iter().flatten();
+        [self.input, self.output]
+            .into_iter()
+            .chain(caches)
+            .all(|price| price == 0.0)
+    }
+
+    /// What an attempt cost; unknown, never nothing, where the agent counted no tokens and the model is not free.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
+        if self.is_free() {
+            return Some(0.0);
+        }
         if usage.input.is_none() && usage.output.is_none() {
             return None;
         }
@@ -68,5 +80,6 @@ mod tests {
         let cost = price.cost(&usage).expect("tokens were counted");
         assert!((cost - (0.3 + 0.3 + 0.3 + 0.03)).abs() < 1e-9, "{cost}");
         assert_eq!(price.cost(&Usage::default()), None);
+        assert_eq!(Price::default().cost(&Usage::default()), Some(0.0));
     }
 }

@@ -32,7 +32,7 @@ pub const FIELDS: [Field; 9] = [
     field("models", "Its models, cheapest first."),
     field(
         "price",
-        "Dollars per million tokens: a number, or `{ input, output, cache_read, cache_write }`.",
+        "Dollars per million tokens: a number, or `{ input, output, cache_read, cache_write }`; 0 for a model that costs nothing.",
     ),
     field("args", "Further arguments, after Ralph's own."),
     field(

@@ -160,6 +160,8 @@ fn with_agent(
         "models",
         value(Array::from_iter(["small", "medium", "large"])),
     );
+    let free = ["small", "medium", "large"].map(|model| (model, 0));
+    agent.insert("price", value(InlineTable::from_iter(free)));
     if pace == Pace::Fast {
         agent.insert("env", value(InlineTable::from_iter([(FAST, "1")])));
     }
