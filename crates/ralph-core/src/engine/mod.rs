@@ -12,6 +12,7 @@ mod experience;
 mod finding;
 mod hooks;
 mod judge;
+mod left_work;
 mod log_upkeep;
 mod next;
 mod parents;

@@ -1,0 +1,70 @@
+//! Work that attempts leave uncommitted: whose it is, in this run and in later ones.
+
+use super::run::{EngineError, Run};
+use super::work_tree::CommitWhen;
+use crate::git::Snapshot;
+use crate::model::TaskId;
+
+impl Run<'_, '_> {
+    /// What earlier runs left of tasks' work is still theirs where nobody changed it since. The tree without it.
+    pub(super) fn take_over(&mut self, tree: &Snapshot) -> Result<Snapshot, EngineError> {
+        if self.engine.settings.git.commit == CommitWhen::Never {
+            return Ok(tree.clone());
+        }
+        for cut_off in self.engine.store.first_looks()? {
+            let look = Snapshot::from_words(&cut_off.look).zip(cut_off.ended_at);
+            let left = look.map(|(look, ended_at)| look.work_cut_off(tree, ended_at));
+            let left = left.unwrap_or_default();
+            self.engine.store.set_left_work(&cut_off.task, &left)?;
+        }
+        let mut clean = tree.clone();
+        for (task, file) in self.engine.store.left_work()? {
+            if tree.is_as_left(&file) {
+                clean = clean.without(std::slice::from_ref(&file.path));
+                self.taken_over.entry(task).or_default().push(file.path);
+            }
+        }
+        Ok(clean)
+    }
+
+    /// Remembers what attempts on a task have left uncommitted, so that a later run does not take it for a person's.
+    pub(super) fn note_left_work(&mut self, task: &TaskId) -> Result<(), EngineError> {
+        if self.engine.settings.git.commit == CommitWhen::Never || self.run_start.is_none() {
+            return Ok(());
+        }
+        let left = match self.first_looks.get(task).cloned() {
+            // It is committed.
+            None => Vec::new(),
+            Some(first) => {
+                let now = self.look_at_tree()?;
+                let looks = now.zip(self.run_start.as_ref());
+                looks.map_or_else(Vec::new, |(now, start)| now.work_since(&first, start))
+            }
+        };
+        Ok(self.engine.store.set_left_work(task, &left)?)
+    }
+
+    /// Remembers the tree before a task's first attempt of the run: its commit has the work of all of them.
+    pub(super) fn remember_look(
+        &mut self,
+        task: &TaskId,
+        tree: Option<&Snapshot>,
+    ) -> Result<(), EngineError> {
+        if self.engine.settings.git.commit == CommitWhen::Never {
+            return Ok(());
+        }
+        let Some(tree) = tree else { return Ok(()) };
+        // A look at the start may have failed.
+        self.run_start.get_or_insert_with(|| tree.clone());
+        if !self.first_looks.contains_key(task) {
+            let own = self.taken_over.remove(task).unwrap_or_default();
+            self.first_looks.insert(task.clone(), tree.without(&own));
+        }
+        // Should this run be killed, the next one tells the attempt's work by it.
+        let words = self.first_looks.get(task).and_then(Snapshot::to_words);
+        if let Some(words) = words {
+            self.engine.store.set_first_look(task, &words)?;
+        }
+        Ok(())
+    }
+}
