@@ -31,5 +31,6 @@ CREATE TABLE left_work (
 -- The tree before the first attempt of a run on a task, while one is under way: what a killed run left is told by it.
 CREATE TABLE first_looks (
     task_id TEXT PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE,
-    look    TEXT NOT NULL
+    look    TEXT NOT NULL,
+    branch  TEXT
 ) WITHOUT ROWID;

@@ -27,14 +27,16 @@ impl Strays {
             return;
         }
         let start = line.get(..line.len().min(8 * SHOWN)).unwrap_or_default();
-        let text = short(&String::from_utf8_lossy(start), SHOWN);
+        // Before it is cut: half a key is none that the mask knows.
+        let start = String::from_utf8_lossy(start);
+        let text = short(&mask_secrets(&start), SHOWN);
         if text.is_empty() {
             return;
         }
         if self.last.len() == KEPT {
             self.last.pop_front();
         }
-        self.last.push_back(mask_secrets(&text).into_owned());
+        self.last.push_back(text);
     }
 
     /// What they say, in one line to follow a message: `: Error: no such module`; nothing where there are none.

@@ -113,7 +113,7 @@ impl Meter {
     }
 
     fn limit(&self) -> String {
-        let most = match self.most.fract() == 0.0 {
+        let most = match self.most.fract() == 0.0 || self.most < 0.01 {
             true => format!("${}", self.most),
             false => format!("${:.2}", self.most),
         };

@@ -1,9 +1,24 @@
 //! Agents that leave the branch or begin what they do not finish: brought back, so that no other task pays for it.
 
+use super::judge::Judged;
 use super::run::{EngineError, Run, StopRun};
+use super::work_tree::{named, refused};
 use crate::event::EventKind;
 use crate::exit::RunExit;
-use crate::git::Afterwards;
+use crate::git::{Afterwards, Git, Unfinished};
+
+/// What came of going back to a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Returned {
+    /// Nobody had left it.
+    Stayed,
+    /// HEAD is on it again, and so is what was committed elsewhere.
+    Back,
+    /// HEAD is on it again, but work was committed there.
+    WithoutCommits { on: String },
+    /// It cannot be.
+    Astray(String),
+}
 
 impl StopRun {
     /// The work tree cannot be brought back to its branch: nothing more is put onto another.
@@ -15,6 +30,16 @@ impl StopRun {
 }
 
 impl Run<'_, '_> {
+    /// Git, where the settings let Ralph change anything in it and nobody else works in the tree.
+    fn git_alone(&self) -> Result<Option<Git>, EngineError> {
+        let settings = &self.engine.settings.git;
+        if !settings.changes_anything() && settings.branch.is_none() || self.other_run()?.is_some()
+        {
+            return Ok(None);
+        }
+        Ok(self.git.clone())
+    }
+
     /// The branch HEAD is on; none off every branch, or where git is left alone.
     pub(super) fn present_branch(&self) -> Option<String> {
         let settings = &self.engine.settings.git;
@@ -22,90 +47,163 @@ impl Run<'_, '_> {
         self.git.as_ref().filter(|_| matters)?.on_branch()
     }
 
-    /// Before an attempt: the run's own branch is the one that is worked on. Why the run ends, if that cannot be.
+    /// Before an attempt: nothing is unfinished, and the run's own branch is worked on. Why the run ends, if that cannot be.
     pub(super) fn be_on_own_branch(&mut self) -> Result<Option<StopRun>, EngineError> {
+        if let Some(unfinished) = self.unfinished()? {
+            let reason = format!("{unfinished} is unfinished in this work tree");
+            let mut stop = StopRun::new(RunExit::Error, reason);
+            stop.hint = Some("finish or abort it, then `ralph run` again".into());
+            return Ok(Some(stop));
+        }
         let own = self.engine.settings.git.branch.clone();
-        let Some(why) = self.return_to(own.as_deref())? else {
-            return Ok(None);
-        };
-        let mut stop = StopRun::new(RunExit::Error, why);
-        let branch = own.unwrap_or_default();
-        stop.hint = Some(format!(
-            "bring the work tree back to {branch}, then `ralph run` again"
-        ));
-        Ok(Some(stop))
+        match self.return_to(own.as_deref())? {
+            Returned::Astray(why) => Ok(Some(StopRun::astray(why))),
+            Returned::Stayed | Returned::Back | Returned::WithoutCommits { .. } => Ok(None),
+        }
     }
 
-    /// Goes back to a branch that somebody left, with what is uncommitted. Why that cannot be, if it cannot.
-    pub(super) fn return_to(
-        &mut self,
-        branch: Option<&str>,
-    ) -> Result<Option<String>, EngineError> {
-        let (Some(branch), Some(git)) = (branch, self.git.clone()) else {
-            return Ok(None);
+    /// What is unfinished in a tree where nobody else works.
+    pub(super) fn unfinished(&self) -> Result<Option<Unfinished>, EngineError> {
+        let git = self.git_alone()?;
+        Ok(git.and_then(|git| git.unfinished().ok().flatten()))
+    }
+
+    /// Goes back to a branch that somebody left, with what is uncommitted and what was committed on top of it.
+    pub(super) fn return_to(&mut self, branch: Option<&str>) -> Result<Returned, EngineError> {
+        let present = self.git.as_ref().and_then(Git::branch);
+        let Some(branch) = branch.filter(|branch| present.as_deref() != Some(branch)) else {
+            return Ok(Returned::Stayed);
         };
-        let present = git.branch();
-        if present.as_deref() == Some(branch) {
-            return Ok(None);
-        }
+        let Some(git) = self.git_alone()? else {
+            return Ok(Returned::Stayed);
+        };
         let present = present.unwrap_or_else(|| "no branch".to_owned());
         self.tree = None;
-        match git.work_on(branch) {
-            Ok(_) => {
-                let message = format!(
-                    "HEAD had been moved from {branch} to {present}; it is back on {branch}"
-                );
-                self.tell(EventKind::Warning { message })?;
-                Ok(None)
+        let returned = match git.return_to(branch) {
+            Ok(true) => Returned::Back,
+            Ok(false) => Returned::WithoutCommits {
+                on: present.clone(),
+            },
+            Err(error) => {
+                let why = format!("the work tree is on {present} instead of {branch}: {error}");
+                return Ok(Returned::Astray(why));
             }
-            Err(error) => Ok(Some(format!(
-                "the work tree is on {present} instead of {branch}: {error}"
-            ))),
+        };
+        let more = match &returned {
+            Returned::WithoutCommits { on } => format!("; commits were left on {on}"),
+            Returned::Stayed | Returned::Back | Returned::Astray(_) => String::new(),
+        };
+        let message =
+            format!("HEAD had been moved from {branch} to {present}; it is back on {branch}{more}");
+        self.tell(EventKind::Warning { message })?;
+        Ok(returned)
+    }
+
+    /// Where a run was killed while an agent was off its branch, the next one goes on where that one began.
+    pub(super) fn return_after_a_kill(&mut self) -> Result<(), EngineError> {
+        if self.engine.settings.git.branch.is_some() {
+            return Ok(());
         }
+        let looks = self.engine.store.first_looks()?;
+        let branch = looks.into_iter().find_map(|look| look.branch);
+        if let Returned::Astray(message) = self.return_to(branch.as_deref())? {
+            self.tell(EventKind::Warning { message })?;
+        }
+        Ok(())
+    }
+
+    /// Why what an agent calls done is not: it is not where it belongs.
+    pub(super) fn misplaced(
+        &self,
+        unfinished: Option<Unfinished>,
+        returned: &Returned,
+        branch: Option<&str>,
+    ) -> Option<Judged> {
+        let branch = branch.unwrap_or("its branch");
+        let why = match (unfinished, returned) {
+            (Some(unfinished), _) => {
+                format!("{unfinished} is unfinished in this work tree; finish or abort it first")
+            }
+            (None, Returned::WithoutCommits { on }) => format!(
+                "the work was committed on {on} and not on {branch}: stay on {branch}, and bring it over"
+            ),
+            (None, Returned::Astray(why)) => format!("{why}; go back to {branch}"),
+            (None, Returned::Stayed | Returned::Back) => return None,
+        };
+        Some(refused(why))
+    }
+
+    /// After an attempt: a merge or the like that it began and did not finish is ended. `name` is that of what is saved.
+    pub(super) fn end_unfinished(
+        &mut self,
+        files: Afterwards,
+        name: &str,
+    ) -> Result<(), EngineError> {
+        let Some(unfinished) = self.unfinished()? else {
+            return Ok(());
+        };
+        let Some(git) = self.git.clone() else {
+            return Ok(());
+        };
+        self.tree = None;
+        let mut told = format!("the attempt left {unfinished} unfinished; Ralph has ended it");
+        let mut files = files;
+        if unfinished == Unfinished::Rebase && files == Afterwards::OfTheBranch {
+            let message = format!("Left in the middle of a rebase by {name}");
+            match git.save_work(name, &message) {
+                Ok(Some(reference)) => told.push_str(&format!("; its files are at {reference}")),
+                Ok(None) => {}
+                // Nothing is taken away that is not saved.
+                Err(error) => {
+                    files = Afterwards::AsTheyAre;
+                    told.push_str(&format!("; its files could not be saved: {error}"));
+                }
+            }
+        }
+        let message = match git.end_unfinished(files) {
+            Ok(_) => told,
+            Err(error) => format!("{unfinished} is unfinished and cannot be ended: {error}"),
+        };
+        self.tell(EventKind::Warning { message })
     }
 
     /// At the start: what killed runs left in git's directory goes, and states they kept are named.
     pub(super) fn tidy_git(&mut self) -> Result<(), EngineError> {
-        let git = self.git.clone();
-        let Some(git) = git.filter(|_| self.engine.settings.git.changes_anything()) else {
+        let Some(git) = self.git_alone()? else {
             return Ok(());
         };
-        if self.other_run()?.is_some() {
-            return Ok(());
-        }
         let now = self.engine.clock.now();
-        let message = match git.tidy(now).and_then(|()| git.kept_states()) {
+        let store = &*self.engine.store;
+        // Work trees of one repository share its references: those of other projects are theirs.
+        let is_ours = |name: &str| store.task(task_of(name)).is_ok();
+        let message = match git.tidy(now, &is_ours) {
             Ok(states) if states.is_empty() => return Ok(()),
-            Ok(states) => {
-                let names = states
-                    .iter()
-                    .map(|(name, _)| name.clone())
-                    .collect::<Vec<_>>();
-                format!(
-                    "kept from before attempts that Ralph did not see end: {}; `git show NAME:FILE` gives a file back, \
-                     `git update-ref -d NAME` forgets one",
-                    super::work_tree::named(&names)
-                )
-            }
+            Ok(states) => format!(
+                "kept from before attempts that Ralph did not see end: {}; `git show NAME:FILE` gives a file back, \
+                 `git update-ref -d NAME` forgets one",
+                named(&states)
+            ),
             Err(error) => error.to_string(),
         };
         self.tell(EventKind::Warning { message })
     }
+}
 
-    /// After an attempt: a merge or the like that it began and did not finish is ended.
-    pub(super) fn end_unfinished(&mut self, files: Afterwards) -> Result<(), EngineError> {
-        let git = self.git.clone();
-        let Some(git) = git.filter(|_| self.engine.settings.git.changes_anything()) else {
-            return Ok(());
-        };
-        let message = match git.end_unfinished(files) {
-            Ok(None) => return Ok(()),
-            Ok(Some(unfinished)) => {
-                format!("the attempt left {unfinished} unfinished; Ralph has ended it")
-            }
-            Err(error) => error.to_string(),
-        };
-        self.tree = None;
-        self.tell(EventKind::Warning { message })
+/// The task in the name of a kept state: `refs/ralph/kept/t-00beef-002`.
+fn task_of(reference: &str) -> &str {
+    let name = reference.rsplit('/').next().unwrap_or_default();
+    let end = name.match_indices('-').nth(1).map(|(at, _)| at);
+    name.get(..end.unwrap_or(name.len())).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_task_of_a_kept_state() {
+        for name in ["t-00beef-002", "t-00beef-002-again2", "t-00beef"] {
+            assert_eq!(task_of(&format!("refs/ralph/kept/{name}")), "t-00beef");
+        }
     }
 }

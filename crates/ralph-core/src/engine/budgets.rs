@@ -2,7 +2,7 @@
 
 use super::next::Step;
 use super::run::{EngineError, Run, StopRun};
-use crate::decide::{Meter, Spent, meters, rest_usd, task_meters};
+use crate::decide::{Budget, Meter, Spent, meters, rest_usd, task_meters};
 use crate::event::EventKind;
 use crate::exit::RunExit;
 use crate::model::{Task, TaskId};
@@ -55,12 +55,16 @@ impl Run<'_, '_> {
     }
 
     /// Why a task gets no further attempt: its own budget is used up.
-    pub(super) fn task_budget_reached(&self, task: &Task) -> Result<Option<String>, EngineError> {
+    pub(super) fn task_budget_reached(
+        &self,
+        task: &Task,
+    ) -> Result<Option<(Budget, String)>, EngineError> {
         let meters = self.task_meters(&task.id)?;
         let reached = meters.into_iter().find(Meter::is_reached);
         Ok(reached.map(|meter| {
             let (told, more) = (meter.told_reached(), meter.allow_more());
-            format!("{told}; `ralph run {} {more}` allows more", task.name())
+            let reason = format!("{told}; `ralph run {} {more}` allows more", task.name());
+            (meter.budget, reason)
         }))
     }
 

@@ -182,6 +182,8 @@ pub(super) enum Judged {
     Ran(GateRecord),
     Interrupted,
     Broken(String),
+    /// The work could not be committed: somebody holds git's index.
+    Locked(String),
 }
 
 impl Judged {
@@ -191,14 +193,16 @@ impl Judged {
             Self::NotRun => GateView::NotRun,
             Self::Ran(record) => GateView::Ran(record),
             Self::Interrupted => GateView::Interrupted,
-            Self::Broken(why) => GateView::Broken(why),
+            Self::Broken(why) | Self::Locked(why) => GateView::Broken(why),
         }
     }
 
     pub(super) fn into_record(self) -> Option<GateRecord> {
         match self {
             Self::Ran(record) => Some(record),
-            Self::Absent | Self::NotRun | Self::Interrupted | Self::Broken(_) => None,
+            Self::Absent | Self::NotRun | Self::Interrupted | Self::Broken(_) | Self::Locked(_) => {
+                None
+            }
         }
     }
 }

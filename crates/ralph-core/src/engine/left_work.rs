@@ -33,7 +33,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let left = match self.first_looks.get(task).cloned() {
-            // It is committed.
+            // It is committed, or was never looked at.
             None => Vec::new(),
             Some(first) => {
                 let now = self.look_at_tree()?;
@@ -63,7 +63,9 @@ impl Run<'_, '_> {
         // Should this run be killed, the next one tells the attempt's work by it.
         let words = self.first_looks.get(task).and_then(Snapshot::to_words);
         if let Some(words) = words {
-            self.engine.store.set_first_look(task, &words)?;
+            let branch = self.present_branch();
+            let store = &mut self.engine.store;
+            store.set_first_look(task, &words, branch.as_deref())?;
         }
         Ok(())
     }

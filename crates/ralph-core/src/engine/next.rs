@@ -14,6 +14,8 @@ pub(super) enum Culprit {
     Agent,
     /// The task's gate.
     Gate,
+    /// Git's index, which somebody holds.
+    Index,
 }
 
 /// What follows from an attempt.
@@ -22,11 +24,6 @@ pub(super) enum Step {
     Continue,
     /// The run is over.
     Stop(StopRun),
-}
-
-/// Whether a gate that could not be run was the commit.
-fn message_of_git(reason: &str) -> bool {
-    reason.contains("git's index is locked")
 }
 
 impl Run<'_, '_> {
@@ -46,14 +43,16 @@ impl Run<'_, '_> {
             FailureClass::RateLimit => return self.after_limit(resets_at),
             FailureClass::Service => return self.after_service_fault(&message),
             FailureClass::Setup => {
-                if culprit == Culprit::Gate {
+                let mend = match culprit {
+                    Culprit::Agent => None,
+                    Culprit::Gate => Some("shorten or mend the task's verify command"),
+                    Culprit::Index => {
+                        Some("remove that file if no git is at work, then `ralph run` again")
+                    }
+                };
+                if let Some(mend) = mend {
                     let mut stop = StopRun::new(RunExit::Error, message);
-                    stop.hint = Some(match message_of_git(&stop.reason) {
-                        true => {
-                            "remove that file if no git is at work, then `ralph run` again".into()
-                        }
-                        false => "shorten or mend the task's verify command".into(),
-                    });
+                    stop.hint = Some(mend.into());
                     return Ok(Step::Stop(stop));
                 }
                 let error = verdict.error_type.as_ref();

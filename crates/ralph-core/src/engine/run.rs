@@ -151,9 +151,11 @@ pub(super) struct Run<'e, 'a> {
     pub warned: Vec<Budget>,
     pub warned_of_task: Vec<(TaskId, Budget)>,
     /// A task whose own budget is used up was given to a person, and why.
-    pub task_budget_met: Option<String>,
+    pub task_budget_met: Option<(Budget, String)>,
     pub unknown_cost_told: bool,
     pub last_heartbeat: Timestamp,
+    /// Whether an attempt is under way.
+    pub at_work: bool,
     pub interrupt_told: bool,
     pub templates: Templates,
     pub guard: Option<Guard>,
@@ -235,6 +237,7 @@ impl<'e, 'a> Run<'e, 'a> {
             task_budget_met: None,
             unknown_cost_told: false,
             last_heartbeat: now,
+            at_work: false,
             interrupt_told: false,
             templates,
             guard: None,

@@ -123,7 +123,11 @@ impl Run<'_, '_> {
         }
         let now = self.engine.clock.now();
         let lease = self.engine.settings.lease;
-        if now.since(self.last_heartbeat) < BETWEEN_BEATS.min(lease / 4) {
+        let between = match self.at_work {
+            true => BETWEEN_BEATS.min(lease / 4),
+            false => lease / 4,
+        };
+        if now.since(self.last_heartbeat) < between {
             return;
         }
         self.last_heartbeat = now;

@@ -181,10 +181,14 @@ impl<'a> Run<'_, 'a> {
             return Ok(Some(stop));
         }
         let reason = format!("the usage limit of {name}");
+        let began = self.engine.clock.steady();
         let stop = self.wait_until(until, WaitingFor::Limit, reason)?;
-        if let (None, Some(limit)) = (&stop, limit) {
-            let now = self.engine.clock.now();
-            self.engine.store.end_agent_limit(&name, &limit, now)?;
+        let waited = self.engine.clock.steady().saturating_sub(began);
+        let ended = self.engine.clock.now();
+        // Somebody else may work again: then this one's limit is not over.
+        let is_over = ended >= until || waited >= until.since(now);
+        if let (None, Some(limit), true) = (&stop, limit, is_over) {
+            self.engine.store.end_agent_limit(&name, &limit, ended)?;
         }
         Ok(stop)
     }

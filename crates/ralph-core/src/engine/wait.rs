@@ -49,8 +49,10 @@ impl Run<'_, '_> {
                 if self.settle_parents()? > 0 || self.engine.interrupt.first().is_some() {
                     continue;
                 }
-                if let Some(reason) = self.task_budget_met.take() {
-                    return Ok(Some(StopRun::new(RunExit::Limit, reason)));
+                if let Some((budget, reason)) = self.task_budget_met.take() {
+                    let mut stop = StopRun::new(RunExit::Limit, reason);
+                    stop.budget = Some(budget);
+                    return Ok(Some(stop));
                 }
                 let reason =
                     "nothing can be run: what is left waits for a human or for a failed task";

@@ -104,6 +104,7 @@ impl Run<'_, '_> {
         if !self.engine.settings.git.changes_anything() {
             return Ok(None);
         }
+        self.return_after_a_kill()?;
         let start = match self.look_at_tree()? {
             Some(tree) => Some(self.take_over(&tree)?),
             None => None,
@@ -137,7 +138,6 @@ impl Run<'_, '_> {
         &mut self,
         claimed: &Claimed,
         before_attempt: Option<&Snapshot>,
-        branch: Option<&str>,
     ) -> Result<Committed, EngineError> {
         let settings = &self.engine.settings.git;
         if settings.commit == CommitWhen::Never {
@@ -147,13 +147,7 @@ impl Run<'_, '_> {
         let Some(git) = self.git.clone() else {
             return Ok(Committed::Nothing);
         };
-        if let (Some(branch), Some(present)) = (branch, git.branch())
-            && present != branch
-        {
-            let why = format!("the work tree is on {present} instead of {branch}: go back to it");
-            return Ok(Committed::Failed(refused(why)));
-        }
-        let first = self.first_looks.remove(&task.id);
+        let first = self.first_looks.get(&task.id).cloned();
         // What another run has under way in the same tree is not this task's.
         let before = match self.other_run()? {
             Some(_) => before_attempt.cloned(),
@@ -176,17 +170,17 @@ impl Run<'_, '_> {
         let committed = git.commit(&order, &interrupt, &mut || self.beat());
         self.tree = None;
         match committed {
-            Ok(outcome) => self.tell_of_commit(claimed, outcome),
+            Ok(outcome) => {
+                self.first_looks.remove(&claimed.task.id);
+                self.tell_of_commit(claimed, outcome)
+            }
+            // After any error the next attempt's commit has this work in it too.
             Err(GitError::Interrupted) => Ok(Committed::Failed(Judged::Interrupted)),
             // Neither the agent's doing nor anything that another attempt could mend.
             Err(error @ GitError::Locked(_)) => {
-                self.first_looks.insert(claimed.task.id.clone(), before);
-                Ok(Committed::Failed(Judged::Broken(error.to_string())))
+                Ok(Committed::Failed(Judged::Locked(error.to_string())))
             }
             Err(error) => {
-                // The next attempt's commit has this work in it too.
-                self.first_looks
-                    .insert(claimed.task.id.clone(), before.clone());
                 let output = error.output().unwrap_or_default();
                 let output = format!("{output}\n{error}").trim().to_owned();
                 Ok(Committed::Failed(refused(output)))
@@ -335,7 +329,7 @@ pub(super) enum Committed {
 }
 
 /// A commit that was not made, as a gate that failed.
-fn refused(output: String) -> Judged {
+pub(super) fn refused(output: String) -> Judged {
     Judged::Ran(GateRecord {
         command: "git commit".into(),
         outcome: GateOutcome::Failed,

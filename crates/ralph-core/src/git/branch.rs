@@ -2,9 +2,11 @@
 
 use super::branch_name::is_branch_name;
 use super::call::Call;
-use super::save::exists;
+use super::save::{commit_at, exists};
 use super::{Git, GitError};
 
+/// Options of git that leave every hook out.
+const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
 /// No more files than this are named.
 const MOST_NAMED: usize = 20;
 
@@ -23,6 +25,24 @@ impl Git {
     /// Works on a branch: made from HEAD if there is none of that name. Uncommitted changes come along where git can take
     /// them; where it cannot, nothing happens. Ignored files are not overwritten either.
     pub fn work_on(&self, name: &str) -> Result<BranchOutcome, GitError> {
+        self.switch(name, &[])
+    }
+
+    /// Goes back to a branch as [`Self::work_on`] does. Agents may have written hooks: none is run. Commits that were made
+    /// elsewhere on top of it come along; `false` where there are others.
+    pub fn return_to(&self, name: &str) -> Result<bool, GitError> {
+        let places = self.places()?;
+        let was_at = commit_at(&places, "HEAD")?;
+        self.switch(name, &NO_HOOKS)?;
+        let Some(commit) = was_at else {
+            return Ok(true);
+        };
+        let words = ["merge", "--quiet", "--ff-only", &commit];
+        let merged = places.call(&NO_HOOKS).args(&words).output()?;
+        Ok(merged.status.success())
+    }
+
+    fn switch(&self, name: &str, options: &[&str]) -> Result<BranchOutcome, GitError> {
         let places = self.places()?;
         let checked = Call::new(&self.dir, &["check-ref-format", "--branch", name]).line();
         // Git spells names such as `@{-1}` out.
@@ -39,7 +59,7 @@ impl Git {
             true => (BranchOutcome::Switched, &["--no-guess", name, "--"]),
             false => (BranchOutcome::Made, &["--no-track", "-b", name]),
         };
-        let call = places.call(&[
+        let call = places.call(options).args(&[
             "checkout",
             "--quiet",
             "--no-overwrite-ignore",
@@ -103,6 +123,33 @@ mod tests {
         assert_eq!(git.work_on("main").unwrap(), BranchOutcome::Switched);
         assert_eq!(branch_of(&repo), "main");
         assert_eq!(repo.status(), [" M a.txt", "?? notes.txt"]);
+    }
+
+    #[test]
+    fn going_back_takes_along_what_is_on_top_and_runs_no_hook() {
+        let repo = Repo::with_first_commit();
+        let git = repo.open();
+        repo.hook("post-checkout", "touch hooked");
+        repo.hook("post-merge", "touch hooked");
+        repo.git(&["-c", "core.hooksPath=/dev/null", "checkout", "-qb", "own"]);
+        repo.write("b.txt", "theirs\n");
+        repo.commit_all("theirs");
+        assert!(git.return_to("main").unwrap());
+        assert_eq!(
+            (branch_of(&repo), repo.read("b.txt")),
+            ("main".into(), "theirs\n".into())
+        );
+        repo.git(&[
+            "-c",
+            "core.hooksPath=/dev/null",
+            "checkout",
+            "-q",
+            "--orphan",
+            "apart",
+        ]);
+        repo.commit_all("apart");
+        assert!(!git.return_to("main").unwrap());
+        assert!(!repo.path("hooked").exists());
     }
 
     #[test]

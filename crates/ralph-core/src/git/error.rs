@@ -33,6 +33,9 @@ pub enum GitError {
     /// Somebody else holds the index, or died holding it.
     #[error("git's index is locked: {} exists", .0.display())]
     Locked(PathBuf),
+    /// Somebody took the repository away, and one further up is another.
+    #[error("the repository is gone: {} has no HEAD", .0.display())]
+    Gone(PathBuf),
     /// `git commit` failed: a hook, a missing identity, a signature.
     #[error("the commit failed: {message}")]
     CommitFailed {
@@ -102,6 +105,7 @@ impl GitError {
             | Self::File { .. }
             | Self::Unfinished(_)
             | Self::Locked(_)
+            | Self::Gone(_)
             | Self::Interrupted
             | Self::BranchName(_)
             | Self::BranchInTheWay { .. }

@@ -1,7 +1,6 @@
 //! Enough of a changed file to see that it changed again.
 
 use std::fs::Metadata;
-use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -20,6 +19,9 @@ pub(super) struct FileState {
     pub(super) submodule: Option<Vec<u8>>,
     executable: bool,
     pub(super) content: Content,
+    /// When it last changed in any way, its name included, in Unix seconds; none where it is gone.
+    #[serde(default)]
+    changed_at: Option<i64>,
 }
 
 /// What is in a file, as far as it was looked at.
@@ -50,6 +52,7 @@ impl FileState {
             submodule,
             executable: meta.as_ref().is_some_and(|meta| meta.mode() & 0o100 != 0),
             content: content(path, meta.as_ref(), dirty_before),
+            changed_at: meta.as_ref().map(MetadataExt::ctime),
         }
     }
 
@@ -62,12 +65,9 @@ impl FileState {
         self.letters.first() == Some(&b'D') && self.content != Content::Gone
     }
 
-    /// When it was last written, in Unix seconds; none where it is gone.
+    /// When it last changed in any way; none where it is gone. A file that somebody moved here is new here.
     pub(super) fn changed_at(&self) -> Option<i64> {
-        match &self.content {
-            Content::Gone => None,
-            Content::There { stat, .. } => Some(stat.0),
-        }
+        self.changed_at
     }
 
     /// Whether nothing changed since.
@@ -100,13 +100,15 @@ fn content(path: &Path, meta: Option<&Metadata>, dirty_before: usize) -> Content
     };
     let small = meta.is_file() && meta.size() <= HASHED_BYTES && dirty_before < HASHED_FILES;
     let bytes = small.then(|| std::fs::read(path).ok()).flatten();
-    let hash = bytes.map(|bytes| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(&bytes);
-        hasher.finish()
-    });
+    let hash = bytes.map(|bytes| digest(&bytes));
     Content::There {
         stat: (meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()),
         hash,
     }
+}
+
+/// A digest that is the same in every release, for it is stored: FNV-1a.
+fn digest(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

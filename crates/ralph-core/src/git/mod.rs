@@ -20,6 +20,7 @@ mod places;
 mod readiness;
 mod rollback;
 mod save;
+mod save_work;
 mod snapshot;
 mod status;
 mod tidy;
@@ -29,6 +30,8 @@ mod unfinished;
 #[cfg(test)]
 mod testing;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub use branch::BranchOutcome;
@@ -44,6 +47,8 @@ use crate::files::is_temporary;
 use call::Call;
 use places::Places;
 
+/// No name of a branch is longer.
+const HEAD_BYTES: u64 = 1024;
 /// Paths that are Ralph's own and never count as an attempt's work.
 const OWN: [&str; 2] = [".ralph/", ".ralph.toml"];
 
@@ -56,6 +61,8 @@ pub struct Git {
     prefix: Vec<u8>,
     /// Further files of Ralph's own, below that directory.
     own: Vec<String>,
+    /// Git's own directory. Should it go away, a repository further up is not taken for this one.
+    git_dir: PathBuf,
 }
 
 impl Git {
@@ -66,10 +73,14 @@ impl Git {
         if prefix.last() == Some(&b'\n') {
             prefix.pop();
         }
+        let out = Call::new(dir, &["rev-parse", "--absolute-git-dir"])
+            .run()
+            .ok()?;
         Some(Self {
             dir: dir.to_owned(),
             prefix,
             own: Vec::new(),
+            git_dir: paths::on_disk(Path::new("/"), out.strip_suffix(b"\n").unwrap_or(&out)),
         })
     }
 
@@ -83,19 +94,14 @@ impl Git {
     /// The branch, or the commit where there is none; read from git's own file, for a process would take longer than all the
     /// rest.
     pub fn branch(&self) -> Option<String> {
-        let mut dir = Some(self.dir.as_path());
-        while let Some(at) = dir {
-            let git = at.join(".git");
-            if git.is_dir() {
-                return head_of(&git);
-            }
-            if let Ok(text) = std::fs::read_to_string(&git) {
-                let elsewhere = text.strip_prefix("gitdir:")?.trim();
-                return head_of(&at.join(elsewhere));
-            }
-            dir = at.parent();
+        let head = head_of(&self.git_dir)?;
+        // Where references are in a table, the file says nothing.
+        if head != ".invalid" {
+            return Some(head);
         }
-        None
+        let branch = self.places().ok()?.branch().ok()?;
+        let name = |full: String| full.strip_prefix("refs/heads/").map(str::to_owned);
+        branch.and_then(name)
     }
 
     /// The branch HEAD is on; none off every branch.
@@ -144,11 +150,11 @@ impl Git {
 }
 
 fn head_of(git_dir: &Path) -> Option<String> {
-    let head = std::fs::read_to_string(git_dir.join("HEAD")).ok()?;
-    let head = head.trim();
-    Some(
-        head.strip_prefix("ref: refs/heads/")
-            .unwrap_or(head)
-            .to_owned(),
-    )
+    let mut head = Vec::new();
+    let file = File::open(git_dir.join("HEAD")).ok()?;
+    file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let line = head.lines().next()?.trim();
+    let name = line.strip_prefix("ref: refs/heads/").unwrap_or(line);
+    Some(crate::text::one_line(name, 200))
 }

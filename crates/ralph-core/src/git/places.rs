@@ -54,11 +54,12 @@ impl IndexFile {
 }
 
 impl Git {
-    /// Asks git where it keeps things.
+    /// Where git keeps things, if it still does.
     pub(super) fn places(&self) -> Result<Places, GitError> {
-        let out = Call::new(&self.dir, &["rev-parse", "--absolute-git-dir"]).run()?;
-        let git_dir =
-            super::paths::on_disk(Path::new("/"), out.strip_suffix(b"\n").unwrap_or(&out));
+        let git_dir = self.git_dir.clone();
+        if git_dir.join("HEAD").symlink_metadata().is_err() {
+            return Err(GitError::Gone(git_dir));
+        }
         let depth = self.prefix.iter().filter(|b| **b == b'/').count();
         let dir = fs::canonicalize(&self.dir).map_err(|error| GitError::file(&self.dir, error))?;
         let top = dir.ancestors().nth(depth).unwrap_or(&dir).to_owned();

@@ -15,20 +15,30 @@ const KEPT_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 const KEPT: &str = "refs/ralph/kept/";
 
 impl Git {
-    /// Removes what killed runs left, when it is old. Nobody else may work in the tree.
-    pub fn tidy(&self, now: Timestamp) -> Result<(), GitError> {
+    /// Removes what killed runs left, when it is old. Nobody else may work in the tree. The states that are still kept, of
+    /// those that `is_ours`.
+    pub fn tidy(
+        &self,
+        now: Timestamp,
+        is_ours: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<String>, GitError> {
         let places = self.places()?;
         remove_scratch(&places.git_dir, now);
+        let mut kept = Vec::new();
         for (reference, made) in self.kept_states()? {
-            if now.since(made) > KEPT_AGE {
-                places.call(&["update-ref", "-d", &reference]).run()?;
+            if !is_ours(&reference) {
+                continue;
+            }
+            match now.since(made) > KEPT_AGE {
+                true => drop(places.call(&["update-ref", "-d", &reference]).run()?),
+                false => kept.push(reference),
             }
         }
-        Ok(())
+        Ok(kept)
     }
 
     /// References to states that were kept before attempts which never ended, and when.
-    pub fn kept_states(&self) -> Result<Vec<(String, Timestamp)>, GitError> {
+    fn kept_states(&self) -> Result<Vec<(String, Timestamp)>, GitError> {
         let format = "--format=%(refname) %(creatordate:unix)";
         let out = self.places()?.call(&["for-each-ref", format, KEPT]).run()?;
         let lines = String::from_utf8_lossy(&out).into_owned();
@@ -81,13 +91,14 @@ mod tests {
         repo.write(".git/ralph-abc123/index", "x");
         repo.write(".git/ralph-notes/mine", "x");
         let now = Timestamp::from(std::time::SystemTime::now());
-        git.tidy(now).unwrap();
+        let later = now.plus(Duration::from_secs(31 * 24 * 3600));
+        assert_eq!(git.tidy(now, &|_| true).unwrap(), [reference]);
         assert!(repo.path(".git/ralph-abc123").exists());
-        assert_eq!(git.kept_states().unwrap()[0].0, reference);
-        git.tidy(now.plus(Duration::from_secs(31 * 24 * 3600)))
-            .unwrap();
+        assert!(git.tidy(later, &|_| false).unwrap().is_empty());
         assert!(!repo.path(".git/ralph-abc123").exists());
         assert!(repo.path(".git/ralph-notes").exists());
+        assert_eq!(git.kept_states().unwrap().len(), 1);
+        assert!(git.tidy(later, &|_| true).unwrap().is_empty());
         assert!(git.kept_states().unwrap().is_empty());
     }
 }

@@ -81,7 +81,9 @@ impl Git {
                 Unfinished::Revert => &["revert", "--quit"],
                 Unfinished::Bisect => &["bisect", "reset", "HEAD"],
             };
-            places.call(words).run()?;
+            // Agents may have written hooks.
+            let quiet = ["-c", "core.hooksPath=/dev/null"];
+            places.call(&quiet).args(words).named(words).run()?;
         }
         match find(&places.git_dir) {
             Some(unfinished) => Err(GitError::Unfinished(unfinished)),
@@ -95,10 +97,13 @@ impl Git {
         places: &Places,
         was: Option<Unfinished>,
     ) -> Result<Option<Unfinished>, GitError> {
+        if was.is_none() {
+            return Ok(None);
+        }
         let unmerged = places
             .call(&["diff", "--name-only", "--diff-filter=U", "-z"])
             .run()?;
-        if was.is_some() && !unmerged.is_empty() {
+        if !unmerged.is_empty() {
             let paths = ["--pathspec-from-file=-", "--pathspec-file-nul"];
             let call = places.call(&["reset", "-q"]).args(&paths);
             call.input(unmerged).run()?;

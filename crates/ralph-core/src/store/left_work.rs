@@ -10,14 +10,16 @@ pub struct FirstLook {
     pub task: TaskId,
     /// The tree, in words of git's only caller.
     pub look: String,
+    /// The branch that was worked on, where there was one.
+    pub branch: Option<String>,
     /// When the last attempt on the task ended, as far as is known.
     pub ended_at: Option<Timestamp>,
 }
 
 /// Work that attempts left in the tree.
 pub trait LeftWorkStore {
-    /// Remembers how the tree looked before a task's attempts, until what they left is known.
-    fn set_first_look(&mut self, task: &TaskId, look: &str) -> Result<()>;
+    /// Remembers how the tree looked before a task's attempts, and on which branch, until what they left is known.
+    fn set_first_look(&mut self, task: &TaskId, look: &str, branch: Option<&str>) -> Result<()>;
     /// The looks that nothing came of, and when the last attempt on each task gave its last sign of life.
     fn first_looks(&self) -> Result<Vec<FirstLook>>;
     /// Remembers what attempts on a task left uncommitted, in place of what was known.

@@ -54,6 +54,8 @@ pub struct Notice {
     pub exit_code: Option<i32>,
     /// What the run cost, where it ended and is known.
     pub cost_usd: Option<f64>,
+    /// How many tries did not tell what they cost, where it ended: the whole is more then.
+    pub cost_unknown: Option<u64>,
     /// The plan, where the run ended.
     pub tasks: Option<PlanCounts>,
     /// The command to type next.
@@ -94,13 +96,13 @@ struct Says<'e> {
 /// What a person is told of an event, if anything.
 pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
     let says = says(&event.kind)?;
-    let (exit_code, cost_usd, tasks) = match &event.kind {
+    let (exit_code, cost, tasks) = match &event.kind {
         EventKind::RunFinished {
             exit_code,
             cost,
             tasks,
             ..
-        } => (Some(*exit_code), cost.cost_usd, Some(*tasks)),
+        } => (Some(*exit_code), Some(*cost), Some(*tasks)),
         _ => (None, None, None),
     };
     Some(Notice {
@@ -121,7 +123,8 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
         },
         host: tame::line(&place.host, TITLE),
         exit_code,
-        cost_usd,
+        cost_usd: cost.and_then(|cost| cost.cost_usd),
+        cost_unknown: cost.map(|cost| cost.cost_unknown),
         tasks,
         next: says.next,
         event: tame::value(serde_json::to_value(event).unwrap_or_default()),

@@ -83,3 +83,32 @@ fn who_goes_on_in_whose_place_is_told_with_the_reason() {
     let message = told["message"].as_str().unwrap();
     assert!(message.contains("second goes on in its place"), "{message}");
 }
+
+#[test]
+fn forgetting_the_limit_of_one_agent_leaves_that_of_another() {
+    let project = project(&limit(3600), "fallback = [\"second\"]");
+    let script = format!(
+        "if [ -e met ]; then {}; else touch met; {}; fi",
+        done(0.1),
+        limit(7200)
+    );
+    speaker(&project, "second", &script);
+    project.add(&["A"]);
+    let mut run = project.start(&["run", "--quiet"]);
+    eventually("it waits", || {
+        let status = project.json(&["status", "--json"]);
+        status["active"][0]["waiting"]["waiting_for"] == "limit"
+    });
+    project.ok(&["limits", "clear", "second"]);
+    assert!(run.wait().unwrap().success());
+    assert_eq!(
+        tries(&project),
+        [
+            "main error rate_limit",
+            "second error rate_limit",
+            "second done"
+        ]
+    );
+    let limits = project.json(&["limits", "show", "--json"])["limits"].clone();
+    assert_eq!(limits[0]["agent"], "main");
+}

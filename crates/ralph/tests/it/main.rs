@@ -23,6 +23,7 @@ mod failures;
 mod gates;
 mod gemini;
 mod git;
+mod git_astray;
 mod hooks;
 mod import;
 mod learnings;

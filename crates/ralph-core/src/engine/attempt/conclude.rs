@@ -1,5 +1,6 @@
 //! The end of an attempt: the verdict, the tree, everything on record, and what follows.
 
+use super::super::branch::Returned;
 use super::super::finding::{Finding, told};
 use super::super::judge::Judged;
 use super::super::next::{Culprit, Step};
@@ -34,15 +35,17 @@ impl Run<'_, '_> {
             .as_ref()
             .and_then(|report| capture::mark(&evidence, &verdict, report));
         let mut git = worked.git;
-        self.end_unfinished(match begun.kept.is_some() && failed {
+        let files = match begun.kept.is_some() && failed {
             true => Afterwards::AsTheyAre,
             false => Afterwards::OfTheBranch,
-        })?;
+        };
+        self.end_unfinished(files, &begun.kept_name)?;
         git.undone_ref = self.settle_tree(claimed, begun.kept, failed, &begun.kept_name)?;
-        let astray = self.return_to(begun.branch.as_deref())?;
+        let returned = self.return_to(begun.branch.as_deref())?;
         self.note_left_work(&claimed.task.id)?;
         let culprit = match worked.gate {
             Judged::Broken(_) => Culprit::Gate,
+            Judged::Locked(_) => Culprit::Index,
             _ => Culprit::Agent,
         };
         let gate = worked.gate.into_record();
@@ -85,7 +88,7 @@ impl Run<'_, '_> {
         self.sync_plan_files(Some(&claimed.task.id), hand, &log)?;
         self.refresh_state()?;
         let step = self.next_step(&verdict, culprit, resets_at)?;
-        if let (Step::Continue, Some(why)) = (&step, astray) {
+        if let (Step::Continue, Returned::Astray(why)) = (&step, returned) {
             return Ok(Step::Stop(StopRun::astray(why)));
         }
         match step {

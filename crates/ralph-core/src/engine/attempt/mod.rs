@@ -38,7 +38,10 @@ impl Run<'_, '_> {
             Prepared::NotMade(step) => return Ok(step),
         };
         let (begun, log) = self.begin(&task, &ready)?;
-        let worked = self.work(&task, &ready.prompt, &begun, log)?;
+        self.at_work = true;
+        let worked = self.work(&task, &ready.prompt, &begun, log);
+        self.at_work = false;
+        let worked = worked?;
         self.conclude(&task, ready, begun, worked)
     }
 }

@@ -37,8 +37,9 @@ impl Run<'_, '_> {
         if let Some(stop) = self.be_on_own_branch()? {
             return self.give_back(task, Step::Stop(stop));
         }
-        if let Some(reason) = self.task_budget_reached(&claimed.task)? {
-            self.task_budget_met = Some(format!("{}: {reason}", claimed.task.name()));
+        if let Some((budget, reason)) = self.task_budget_reached(&claimed.task)? {
+            let told = format!("{}: {reason}", claimed.task.name());
+            self.task_budget_met = Some((budget, told));
             return self.hand_over(task, &reason);
         }
         self.sync_agents_md(Moment::Before)?;

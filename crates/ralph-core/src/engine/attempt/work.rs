@@ -1,5 +1,6 @@
 //! The work itself: the agent, what it signals, the gate, the commit.
 
+use super::super::branch::Returned;
 use super::super::judge::Judged;
 use super::super::prompt::Prompt;
 use super::super::run::{EngineError, Run};
@@ -8,7 +9,7 @@ use super::super::work_tree::Committed;
 use super::Task;
 use super::begin::Begun;
 use crate::agent::{AttemptLog, Ending, Fault, LaunchRequest, Stop};
-use crate::decide::verdict;
+use crate::decide::{claims_done, verdict};
 use crate::evidence::Evidence;
 use crate::model::{self, GitRecord, Outcome};
 use crate::signals::{self, Completion, Signals};
@@ -49,10 +50,20 @@ impl Run<'_, '_> {
         if self.engine.interrupt.first().is_some() && signals.completion == Completion::Absent {
             session.stop = Stop::Interrupted;
         }
-        // The gate judges what is committed: on the branch of the run. What stands in the way is named at the commit.
-        self.return_to(begun.branch.as_deref())?;
+        let branch = begun.branch.as_deref();
+        // The gate judges what is on the branch of the run.
+        let unfinished = self.unfinished()?;
+        let returned = match unfinished {
+            Some(_) => Returned::Stayed,
+            None => self.return_to(branch)?,
+        };
         let git = self.look_at_changes(begun.tree.clone())?;
-        let gate = self.judge(claimed, &session, &signals, &git)?;
+        let done = claims_done(session.stop, &session.report, &signals);
+        let misplaced = self.misplaced(unfinished, &returned, branch);
+        let gate = match misplaced.filter(|_| done) {
+            Some(misplaced) => misplaced,
+            None => self.judge(claimed, &session, &signals, &git)?,
+        };
         let mut worked = Worked {
             session,
             signals,
@@ -60,8 +71,7 @@ impl Run<'_, '_> {
             git,
         };
         if verdict(&worked.evidence()).outcome == Outcome::Done {
-            let branch = begun.branch.as_deref();
-            match self.commit_work(claimed, begun.tree.as_ref(), branch)? {
+            match self.commit_work(claimed, begun.tree.as_ref())? {
                 Committed::Nothing => {}
                 Committed::As(commit) => worked.git.commit_after = Some(commit),
                 Committed::Failed(judged) => worked.gate = judged,

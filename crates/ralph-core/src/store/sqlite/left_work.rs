@@ -9,12 +9,12 @@ use crate::model::{LeftFile, TaskId};
 use crate::store::{FirstLook, LeftWorkStore, Result};
 
 impl LeftWorkStore for SqliteStore {
-    fn set_first_look(&mut self, task: &TaskId, look: &str) -> Result<()> {
+    fn set_first_look(&mut self, task: &TaskId, look: &str, branch: Option<&str>) -> Result<()> {
         self.write(Durability::Process, |tx| {
             tx.prepare_cached(
-                "INSERT OR REPLACE INTO first_looks (task_id, look) VALUES (?1, ?2)",
+                "INSERT OR REPLACE INTO first_looks (task_id, look, branch) VALUES (?1, ?2, ?3)",
             )?
-            .execute([task.as_str(), look])?;
+            .execute(params![task.as_str(), look, branch])?;
             Ok(())
         })
     }
@@ -25,7 +25,7 @@ impl LeftWorkStore for SqliteStore {
                 "SELECT task_id, look, (SELECT started_at FROM iteration_outcomes AS o
                     WHERE o.task_id = l.task_id ORDER BY attempt_number DESC LIMIT 1),
                     (SELECT duration_ms FROM iteration_outcomes AS o
-                    WHERE o.task_id = l.task_id ORDER BY attempt_number DESC LIMIT 1)
+                    WHERE o.task_id = l.task_id ORDER BY attempt_number DESC LIMIT 1), branch
                  FROM first_looks AS l
                  WHERE NOT EXISTS (SELECT 1 FROM claims WHERE claims.task_id = l.task_id)",
             )?
@@ -35,6 +35,7 @@ impl LeftWorkStore for SqliteStore {
                 Ok(FirstLook {
                     task: TaskId::from_stored(row.get::<_, String>(0)?),
                     look: row.get(1)?,
+                    branch: row.get(4)?,
                     ended_at: started.map(|started| started.plus(took)),
                 })
             })?
