@@ -204,3 +204,23 @@ fn a_cost_that_nobody_told_is_not_zero() {
     let shown = project.ok(&["status"]).stdout;
     assert!(shown.contains("at least $0.50"), "{shown}");
 }
+
+#[test]
+fn the_budget_of_a_task_holds_over_a_kill_in_the_middle_of_an_attempt() {
+    let script = format!(
+        "{}; touch said; [ -e killed ] || sleep 600",
+        said(0.7, "no luck")
+    );
+    let project = project(&script, "max_cost_usd_per_task = 0.5");
+    project.add(&["A", "--key", "a"]);
+    let mut child = project.start(&["run"]);
+    eventually("the agent has said what it costs", || {
+        project.path("said").exists()
+    });
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    project.write("killed", "");
+    project.ralph(&["run"]).expect_code(4);
+    assert_eq!(tries(&project), ["main error lost"]);
+    assert_eq!(project.status_of("a"), "blocked");
+}

@@ -74,6 +74,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
         (3, _) => wait(4),
         (4, _) => Reply::CutMidStream,
         (5, _) => Reply::error(400),
+        (6, _) => Reply::error(500),
         (_, false) => Reply::tool(
             "write_file",
             json!({"file_path": "parser.txt", "content": "it parses\n"}),
@@ -91,6 +92,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
             "error rate_limit uncounted #1",
             "error network uncounted #1",
             "error crash counted #1",
+            "error overloaded uncounted #2",
             "done counted #2",
         ]
     );
@@ -120,7 +122,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
     for refused in &history[..3] {
         assert!(refused["cost_usd"].is_null(), "{refused}");
     }
-    let finished = &history[5];
+    let finished = &history[6];
     assert_eq!(finished["gate"], "passed");
     assert_eq!(finished["tokens_input"], 1800);
     // With what the model thought.
@@ -128,7 +130,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
     let cost = finished["cost_usd"].as_f64().unwrap();
     let expected = (1800.0 + 20.0 * 10.0 + 200.0 * 0.5) / 1e6;
     assert!((cost - expected).abs() < 1e-12, "{cost}");
-    let full_name = "SELECT agent_model FROM iteration_outcomes WHERE attempt_number = 6";
+    let full_name = "SELECT agent_model FROM iteration_outcomes WHERE attempt_number = 7";
     assert_eq!(
         stage.maybe_text(full_name).as_deref(),
         Some("gemini-scripted")

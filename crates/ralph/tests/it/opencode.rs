@@ -111,8 +111,9 @@ fn out_05_06_opencode_waits_out_limits_and_overload_then_does_the_work() {
                 told.store(unix_seconds() + 2, Ordering::SeqCst);
                 error_with(429, "retry-after", "2")
             }
-            1 | 2 => error(429),
-            3 => error(529),
+            1 | 3 => error(429),
+            2 => error(500),
+            4 => error(529),
             _ if request.after_tool => done(request),
             _ => {
                 let file = format!("{}/parser.txt", working_directory(request));
@@ -128,11 +129,14 @@ fn out_05_06_opencode_waits_out_limits_and_overload_then_does_the_work() {
     let events = stage.project.ok(&["run", "--json"]).json_lines();
     let limited = "error rate_limit uncounted #1";
     let busy = "error overloaded uncounted #1";
-    assert_eq!(stage.tries(), [limited, limited, busy, "done counted #1"]);
+    assert_eq!(
+        stage.tries(),
+        [limited, busy, limited, busy, "done counted #1"]
+    );
     stage.expect_status(1, 0, 1);
     stage.expect_no_process();
     assert_eq!(stage.project.read("parser.txt"), "it parses\n");
-    assert_eq!(stage.model.requests().len(), 6 + 6 + 6 + 2);
+    assert_eq!(stage.model.requests().len(), 6 + 6 + 6 + 6 + 2);
 
     let reset = i64::try_from(reset.load(Ordering::SeqCst)).unwrap();
     let second = "SELECT unixepoch(started_at) FROM iteration_outcomes WHERE attempt_number = 2";
@@ -141,12 +145,12 @@ fn out_05_06_opencode_waits_out_limits_and_overload_then_does_the_work() {
         .iter()
         .filter(|event| event["type"] == "waiting")
         .collect();
-    assert_eq!(waits.len(), 3, "{waits:?}");
+    assert_eq!(waits.len(), 4, "{waits:?}");
 
     let history = stage.project.history();
     assert!(history[0]["cost_usd"].is_null(), "{}", history[0]);
     assert_eq!(history[0]["message"], "rate limited");
-    let last = &history[3];
+    let last = &history[4];
     expect_cost(last, 2.0 * COST);
     assert_eq!(last["model"], "opencode");
     assert_eq!(last["tokens_input"], 2000);

@@ -3,10 +3,10 @@
 use rusqlite::Connection;
 
 use crate::engine::recall;
-use crate::model::{Status, Timestamp};
+use crate::model::{Cost, RunId, Status, Timestamp};
 use crate::recall::{RecallPolicy, RecallQuery};
 use crate::store::sqlite::{SqliteStore, migrate};
-use crate::store::{LearningStore, PlanStore, Scope, StoreError};
+use crate::store::{HistoryStore, LearningStore, PlanStore, RunStore, Scope, StoreError};
 
 const V1: &str = include_str!("../../../../migrations/sqlite/0001_v1.sql");
 
@@ -337,4 +337,43 @@ fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
         2999
     );
     assert!(dir.path().join("progress.db.v3.bak").exists());
+}
+
+#[test]
+fn an_older_file_knows_which_costs_nobody_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    // As version 11 left it.
+    conn.execute_batch(
+        "DROP TRIGGER outcomes_added; DROP TRIGGER outcomes_removed;
+         ALTER TABLE runs DROP COLUMN expires_at; ALTER TABLE runs DROP COLUMN cost_unknown;
+         ALTER TABLE totals DROP COLUMN cost_unknown;
+         DROP TABLE left_work; DROP TABLE first_looks;
+         CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
+             UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
+         END;
+         CREATE TRIGGER outcomes_removed AFTER DELETE ON iteration_outcomes BEGIN
+             UPDATE totals SET attempts = attempts - old.counted, cost_usd = cost_usd - coalesce(old.cost_usd, 0);
+         END;
+         INSERT INTO tasks (id, title, created_at, updated_at, position)
+             VALUES ('t-000001', 'a', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', 1);
+         INSERT INTO runs (id, started_at, settings, host, pid, pid_started, cost_usd)
+             VALUES ('r-1', '2026-01-01T00:00:00Z', '{}', 'h', 1, 'x', 0.5);
+         INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms, outcome,
+                 error_type, ordinal, counted, run_id, agent, cost_usd)
+             VALUES ('t-000001', 1, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 1, 1, 'r-1', 'x', 0.5),
+                    ('t-000001', 2, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 2, 1, 'r-1', 'x', NULL),
+                    ('t-000001', 3, 'm', '2026-01-01T00:00:00Z', 1, 'error', 'spawn', 3, 0, 'r-1', 'x', NULL),
+                    ('t-000001', 4, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 3, 1, 'r-1', NULL, NULL);",
+    )
+    .unwrap();
+    conn.pragma_update(None, "user_version", 11).unwrap();
+    drop(conn);
+    let store = SqliteStore::open(&path).unwrap();
+    let run = store.run(&RunId::from_stored("r-1")).unwrap().unwrap();
+    assert_eq!(run.cost, Cost::new(0.5, 1));
+    assert_eq!(run.expires_at, None);
+    assert_eq!(store.totals().unwrap().cost, Cost::new(0.5, 1));
 }

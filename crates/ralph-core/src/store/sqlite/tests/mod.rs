@@ -3,6 +3,7 @@
 mod capture;
 mod claims;
 mod learnings;
+mod left_work;
 mod logs;
 mod look;
 mod migrate;
