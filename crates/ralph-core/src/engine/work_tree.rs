@@ -353,11 +353,7 @@ pub(super) fn cannot(error: &GitError) -> StopRun {
 
 /// The first few of them.
 pub(super) fn named(files: &[String]) -> String {
-    let shown: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
-    match files.len().saturating_sub(NAMED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    crate::text::few(files, NAMED)
 }
 
 fn left(left: &[Left]) -> String {

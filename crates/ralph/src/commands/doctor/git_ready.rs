@@ -4,6 +4,7 @@ use ralph_core::engine::{GitSettings, OnDirty, RunSettings, dirt_of_others, own_
 use ralph_core::git::{Git, Obstacle, Weight};
 use ralph_core::project::Project;
 use ralph_core::store::{RunStore, Scope, SqliteStore, StoreError};
+use ralph_core::text::few;
 
 use super::finding::{Check, Finding};
 use crate::commands::run;
@@ -90,7 +91,7 @@ fn dirt(
     if files.is_empty() {
         return None;
     }
-    let message = format!("the work tree is not clean: {}", named(&files));
+    let message = format!("the work tree is not clean: {}", few(&files, NAMED));
     Some(match whose {
         Whose::Others => Finding::error(Check::Git, message, CLEAN),
         Whose::Unsure => {
@@ -123,12 +124,4 @@ fn look(
         false => Whose::Others,
     };
     Ok(Some((files, whose)))
-}
-
-fn named(files: &[String]) -> String {
-    let shown: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
-    match files.len().saturating_sub(NAMED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }

@@ -4,6 +4,7 @@ use ralph_core::agent::processes_of_runs;
 use ralph_core::host::{Host, Liveness, is_over, is_stale};
 use ralph_core::model::{RunId, Timestamp};
 use ralph_core::store::{Claim, PlanStore, RunRow, RunStore, SqliteStore, StoreError};
+use ralph_core::text::few;
 
 use super::finding::{Check, Finding};
 
@@ -90,11 +91,5 @@ fn held(store: &SqliteStore, claim: &Claim) -> String {
 
 /// The first few, and how many more there are.
 fn list(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<String> = names.collect();
-    let more = names.len().saturating_sub(LISTED);
-    let shown: Vec<String> = names.into_iter().take(LISTED).collect();
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    few(&names.collect::<Vec<_>>(), LISTED)
 }
