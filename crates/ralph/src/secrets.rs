@@ -47,6 +47,12 @@ pub fn shown(name: &str, value: &str, max_chars: usize) -> String {
     one_line(&mask_secrets(value), max_chars)
 }
 
+/// Whether a text before a `=` is a name, and not the beginning of prose that has one somewhere.
+fn is_name(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_alphanumeric() || "-_.".contains(c))
+}
+
 /// Words of a command line as they may be shown: what follows a flag of a secret name is one.
 pub fn shown_words<'w>(words: impl IntoIterator<Item = &'w str>, max_chars: usize) -> Vec<String> {
     let mut is_value = false;
@@ -60,7 +66,9 @@ pub fn shown_words<'w>(words: impl IntoIterator<Item = &'w str>, max_chars: usiz
             );
             match (word.split_once('='), flag) {
                 (None, None) if secret => MASK.to_owned(),
-                (Some((name, value)), _) if !value.is_empty() && is_secret_name(name) => {
+                (Some((name, value)), _)
+                    if !value.is_empty() && is_name(name) && is_secret_name(name) =>
+                {
                     format!("{name}={MASK}")
                 }
                 _ => one_line(&mask_secrets(word), max_chars),

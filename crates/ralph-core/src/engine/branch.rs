@@ -5,7 +5,7 @@ use super::run::{EngineError, Run, StopRun};
 use super::work_tree::{named, refused};
 use crate::event::EventKind;
 use crate::exit::RunExit;
-use crate::git::{Afterwards, Git, Unfinished};
+use crate::git::{Git, Unfinished};
 
 /// What came of going back to a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +112,16 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// Where a run was killed between a commit and what comes after it, that is made up for.
+    pub(super) fn finish_commit(&mut self) -> Result<(), EngineError> {
+        let finished = self.git_alone()?.map(|git| git.finish_commit());
+        if let Some(Err(error)) = finished {
+            let message = error.to_string();
+            self.tell(EventKind::Warning { message })?;
+        }
+        Ok(())
+    }
+
     /// Why what an agent calls done is not: it is not where it belongs.
     pub(super) fn misplaced(
         &self,
@@ -134,11 +144,7 @@ impl Run<'_, '_> {
     }
 
     /// After an attempt: a merge or the like that it began and did not finish is ended. `name` is that of what is saved.
-    pub(super) fn end_unfinished(
-        &mut self,
-        files: Afterwards,
-        name: &str,
-    ) -> Result<(), EngineError> {
+    pub(super) fn end_unfinished(&mut self, name: &str) -> Result<(), EngineError> {
         let Some(unfinished) = self.unfinished()? else {
             return Ok(());
         };
@@ -147,20 +153,19 @@ impl Run<'_, '_> {
         };
         self.tree = None;
         let mut told = format!("the attempt left {unfinished} unfinished; Ralph has ended it");
-        let mut files = files;
-        if unfinished == Unfinished::Rebase && files == Afterwards::OfTheBranch {
+        if unfinished == Unfinished::Rebase {
             let message = format!("Left in the middle of a rebase by {name}");
             match git.save_work(name, &message) {
                 Ok(Some(reference)) => told.push_str(&format!("; its files are at {reference}")),
                 Ok(None) => {}
                 // Nothing is taken away that is not saved.
                 Err(error) => {
-                    files = Afterwards::AsTheyAre;
-                    told.push_str(&format!("; its files could not be saved: {error}"));
+                    let message = format!("{unfinished} is left unfinished: {error}");
+                    return self.tell(EventKind::Warning { message });
                 }
             }
         }
-        let message = match git.end_unfinished(files) {
+        let message = match git.end_unfinished() {
             Ok(_) => told,
             Err(error) => format!("{unfinished} is unfinished and cannot be ended: {error}"),
         };

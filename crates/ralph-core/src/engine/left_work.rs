@@ -28,7 +28,11 @@ impl Run<'_, '_> {
     }
 
     /// Remembers what attempts on a task have left uncommitted, so that a later run does not take it for a person's.
-    pub(super) fn note_left_work(&mut self, task: &TaskId) -> Result<(), EngineError> {
+    pub(super) fn note_left_work(
+        &mut self,
+        task: &TaskId,
+        before_attempt: Option<&Snapshot>,
+    ) -> Result<(), EngineError> {
         if self.engine.settings.git.commit == CommitWhen::Never || self.run_start.is_none() {
             return Ok(());
         }
@@ -38,6 +42,11 @@ impl Run<'_, '_> {
             Some(first) => {
                 let now = self.look_at_tree()?;
                 let looks = now.zip(self.run_start.as_ref());
+                if let (Some((now, start)), Some(before)) = (&looks, before_attempt) {
+                    let changed = now.work_since(before, start);
+                    let known = self.changed_by.entry(task.clone()).or_default();
+                    known.extend(changed.into_iter().map(|file| file.path));
+                }
                 looks.map_or_else(Vec::new, |(now, start)| now.work_since(&first, start))
             }
         };
@@ -58,6 +67,8 @@ impl Run<'_, '_> {
         self.run_start.get_or_insert_with(|| tree.clone());
         if !self.first_looks.contains_key(task) {
             let own = self.taken_over.remove(task).unwrap_or_default();
+            let known = self.changed_by.entry(task.clone()).or_default();
+            known.extend(own.iter().cloned());
             self.first_looks.insert(task.clone(), tree.without(&own));
         }
         // Should this run be killed, the next one tells the attempt's work by it.

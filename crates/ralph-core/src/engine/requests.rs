@@ -41,6 +41,7 @@ impl Run<'_, '_> {
             self.engine.clock.sleep(LOOK_AGAIN);
         }
         self.tell(EventKind::WaitOver)?;
-        Ok(None)
+        // It may have been asked for something else.
+        self.must_stop()
     }
 }

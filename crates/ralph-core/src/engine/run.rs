@@ -1,6 +1,6 @@
 //! The loop itself, one line per stage.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -136,6 +136,8 @@ pub(super) struct Run<'e, 'a> {
     pub run_start: Option<Snapshot>,
     /// The tree before the first attempt on each task that is not done.
     pub first_looks: HashMap<TaskId, Snapshot>,
+    /// What attempts on each task that is not done changed, each by itself.
+    pub changed_by: HashMap<TaskId, BTreeSet<Vec<u8>>>,
     /// What earlier runs left of tasks' work, uncommitted and untouched since.
     pub taken_over: HashMap<TaskId, Vec<Vec<u8>>>,
     pub started_at: Timestamp,
@@ -226,6 +228,7 @@ impl<'e, 'a> Run<'e, 'a> {
             tree: None,
             run_start: None,
             first_looks: HashMap::new(),
+            changed_by: HashMap::new(),
             taken_over: HashMap::new(),
             started_at: now,
             started_steady,

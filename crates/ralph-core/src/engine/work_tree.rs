@@ -104,6 +104,7 @@ impl Run<'_, '_> {
         if !self.engine.settings.git.changes_anything() {
             return Ok(None);
         }
+        self.finish_commit()?;
         self.return_after_a_kill()?;
         let start = match self.look_at_tree()? {
             Some(tree) => Some(self.take_over(&tree)?),
@@ -150,7 +151,11 @@ impl Run<'_, '_> {
         let first = self.first_looks.get(&task.id).cloned();
         // What another run has under way in the same tree is not this task's.
         let before = match self.other_run()? {
-            Some(_) => before_attempt.cloned(),
+            Some(_) => {
+                let known = self.changed_by.get(&task.id).into_iter().flatten();
+                let own: Vec<Vec<u8>> = known.cloned().collect();
+                before_attempt.map(|before| before.without(&own))
+            }
             None => first,
         };
         let (Some(run_start), Some(before)) = (self.run_start.clone(), before) else {
@@ -172,6 +177,7 @@ impl Run<'_, '_> {
         match committed {
             Ok(outcome) => {
                 self.first_looks.remove(&claimed.task.id);
+                self.changed_by.remove(&claimed.task.id);
                 self.tell_of_commit(claimed, outcome)
             }
             // After any error the next attempt's commit has this work in it too.

@@ -9,7 +9,7 @@ use super::file_state::FileState;
 use crate::model::{LeftFile, Timestamp};
 
 /// How long after its last word an agent may have written a file.
-const LATE: Duration = Duration::from_secs(5);
+const LATE: Duration = Duration::from_secs(2);
 /// More files than this are not remembered one by one.
 const MOST_FILES: usize = 1000;
 

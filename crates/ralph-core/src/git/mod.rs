@@ -41,7 +41,7 @@ pub use left::{Left, LeftBecause};
 pub use readiness::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
-pub use unfinished::{Afterwards, Unfinished};
+pub use unfinished::Unfinished;
 
 use crate::files::is_temporary;
 use call::Call;

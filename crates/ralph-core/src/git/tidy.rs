@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::{Git, GitError};
 use crate::model::Timestamp;
 
-/// Scratch of a run that lives is younger.
-const SCRATCH_AGE: Duration = Duration::from_secs(3600);
+/// Scratch of a run that lives, of another project of the repository, is younger.
+const SCRATCH_AGE: Duration = Duration::from_secs(600);
 /// How long a state that was kept before an attempt can be asked for.
 const KEPT_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Where such states are.

@@ -32,24 +32,6 @@ const TRACES: [(&str, Unfinished); 7] = [
     ("sequencer/todo", Unfinished::CherryPick),
 ];
 
-/// What is to become of the files of a rebase that is ended. Those of everything else stay as they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Afterwards {
-    /// They stay as they are, off every branch: a roll-back comes next.
-    AsTheyAre,
-    /// They are those of the branch again, which nobody could get back to otherwise.
-    OfTheBranch,
-}
-
-impl Afterwards {
-    fn of_a_rebase(self) -> &'static str {
-        match self {
-            Self::AsTheyAre => "--quit",
-            Self::OfTheBranch => "--abort",
-        }
-    }
-}
-
 impl std::fmt::Display for Unfinished {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -63,8 +45,9 @@ impl std::fmt::Display for Unfinished {
 }
 
 impl Git {
-    /// Ends what somebody began with git and did not finish. What it was.
-    pub fn end_unfinished(&self, files: Afterwards) -> Result<Option<Unfinished>, GitError> {
+    /// Ends what somebody began with git and did not finish. Files stay as they are, but for those of a rebase: they are those
+    /// of the branch again, which nobody could get back to otherwise. What it was.
+    pub fn end_unfinished(&self) -> Result<Option<Unfinished>, GitError> {
         let places = self.places()?;
         let first = find(&places.git_dir);
         // One may hide another.
@@ -74,8 +57,8 @@ impl Git {
             };
             let applies = places.git_dir.join("rebase-apply/applying").exists();
             let words: &[&str] = match unfinished {
-                Unfinished::Rebase if applies => &["am", files.of_a_rebase()],
-                Unfinished::Rebase => &["rebase", files.of_a_rebase()],
+                Unfinished::Rebase if applies => &["am", "--abort"],
+                Unfinished::Rebase => &["rebase", "--abort"],
                 Unfinished::Merge => &["merge", "--quit"],
                 Unfinished::CherryPick => &["cherry-pick", "--quit"],
                 Unfinished::Revert => &["revert", "--quit"],
@@ -165,20 +148,16 @@ mod tests {
 
             let _ = Call::new(repo.root(), &begin).output().unwrap();
             let files = repo.read("a.txt");
-            let ended = git.end_unfinished(Afterwards::AsTheyAre).unwrap();
-            assert_eq!(ended, Some(what));
+            assert_eq!(git.end_unfinished().unwrap(), Some(what), "{what}");
             assert_eq!(git.unfinished().unwrap(), None, "{what}");
-            assert_eq!(repo.read("a.txt"), files, "{what}");
+            match what {
+                Unfinished::Rebase => assert_eq!(repo.read("a.txt"), "later\n"),
+                _ => assert_eq!(repo.read("a.txt"), files, "{what}"),
+            }
             let conflicts = repo.git(&["ls-files", "--unmerged"]);
             assert_eq!(conflicts, "", "{what}");
             repo.git(&["checkout", "-qf", "main"]);
         }
-        let _ = Call::new(repo.root(), &["rebase", "other"])
-            .output()
-            .unwrap();
-        git.end_unfinished(Afterwards::OfTheBranch).unwrap();
-        assert_eq!(git.on_branch().as_deref(), Some("main"));
-        assert_eq!(repo.read("a.txt"), "later\n");
-        assert_eq!(git.end_unfinished(Afterwards::AsTheyAre).unwrap(), None);
+        assert_eq!(git.end_unfinished().unwrap(), None);
     }
 }

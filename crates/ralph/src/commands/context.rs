@@ -67,7 +67,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let prompt = prompter.prompt(&task, &metrics, 1, RunRates::default())?;
     let stdin = agent.prompt(&prompt.rules, &prompt.task);
     let system = agent.system_prompt(&prompt.rules);
-    let launch = super::run::launch(agent.as_ref(), &workspace, &task, &prompt);
+    let budget = run::rest_of_budgets(&workspace.store, &run_settings.budgets, &task)?;
+    let launch = run::launch(agent.as_ref(), &workspace, &task, &prompt, budget);
     if args.json {
         let learnings: Vec<_> = prompt
             .recalled

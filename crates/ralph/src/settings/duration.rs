@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Option<Duration> {
         total = total.checked_add(part)?;
         rest = next.trim_start();
     }
-    (total > Duration::ZERO).then_some(total)
+    (!text.is_empty()).then_some(total)
 }
 
 /// Writes a duration the way [`parse`] reads it.
@@ -77,6 +77,8 @@ mod tests {
             );
         }
         assert_eq!(parse("0"), Some(Duration::ZERO));
+        assert_eq!(parse("0s"), Some(Duration::ZERO));
+        assert_eq!(parse(""), None);
         for bad in ["", "x", "5x", "-3", "m", "1h30", "inf", "nan", "1e400"] {
             assert_eq!(parse(bad), None, "{bad}");
         }

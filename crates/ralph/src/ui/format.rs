@@ -69,6 +69,15 @@ pub fn total(total: &Cost) -> Option<String> {
     }
 }
 
+/// The same for a table: `$4.12`, `≥$4.12`, `-`; nothing where nothing was spent.
+pub fn short_total(total: &Cost) -> String {
+    match total.cost_usd {
+        Some(usd) if usd <= 0.0 && total.cost_unknown == 0 => String::new(),
+        Some(usd) if total.cost_unknown > 0 => format!("≥{}", cost(Some(usd))),
+        known => cost(known),
+    }
+}
+
 /// A number of bytes: `512 B`, `3.2 MB`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [(u64, &str); 4] = [

@@ -171,6 +171,22 @@ fn a_paused_run_can_be_stopped() {
 }
 
 #[test]
+fn a_paused_run_that_is_to_end_after_its_attempt_starts_no_other() {
+    let project = waiting_project();
+    project.ok(&["run", "--detach"]);
+    eventually("the agent begins", || project.path("begun").exists());
+    project.ok(&["pause"]);
+    project.write("go", "");
+    eventually("it is paused", || {
+        let status = project.json(&["status", "--json"]);
+        status["active"][0]["waiting"]["waiting_for"] == "resume"
+    });
+    project.ok(&["stop", "--after-attempt"]);
+    eventually("it ends", || !active(&project));
+    assert_eq!(project.status_of("b"), "pending");
+}
+
+#[test]
 fn a_run_that_is_not_active_is_named() {
     let project = waiting_project();
     let run = project.ralph(&["stop", "r-nobody"]).expect_code(2);

@@ -30,7 +30,7 @@ fn files_of(project: &Project, commit: &str) -> Vec<String> {
     shown.lines().map(str::to_owned).collect()
 }
 
-/// The only reference to undone work.
+/// The first reference to undone work.
 #[track_caller]
 fn saved(project: &Project) -> String {
     let all = project.git(&[
@@ -38,8 +38,7 @@ fn saved(project: &Project) -> String {
         "--format=%(refname)",
         "refs/ralph/rollback/",
     ]);
-    assert_eq!(all.lines().count(), 1, "{all}");
-    all.trim().to_owned()
+    all.lines().next().unwrap().to_owned()
 }
 
 #[test]
@@ -139,14 +138,12 @@ fn a_commit_that_was_interrupted_is_made_by_the_next_run() {
         &format!("echo x > new.txt; {DONE}"),
         "commit = \"on-success\"",
     );
-    let hook = project.path(".git/hooks/pre-commit");
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, "#!/bin/sh\ntouch ../hooked; sleep 60\n").unwrap();
-    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let hook = ".git/hooks/pre-commit";
+    script(&project, hook, "touch ../hooked; sleep 60");
     project.ok(&["run", "--detach"]);
     eventually("the hook runs", || project.path("../hooked").exists());
     project.ok(&["stop"]);
-    fs::remove_file(&hook).unwrap();
+    fs::remove_file(project.path(hook)).unwrap();
     project.ok(&["run"]);
     assert_eq!(files_of(&project, "main"), ["new.txt"]);
 }
@@ -169,4 +166,61 @@ fn a_repository_further_up_is_not_taken_for_one_that_is_gone() {
     project.ralph(&["run", "--once"]);
     assert_eq!(in_outer(&["branch", "--show-current"]), "home\n");
     assert_eq!(in_outer(&["log", "--format=%s"]), "outer\n");
+}
+
+#[test]
+fn two_runs_at_once_commit_each_tasks_work_and_take_none_out() {
+    for hook in [false, true] {
+        let agent = format!("echo w > \"f$RALPH_TASK_KEY\"; sleep 0.2; {DONE}");
+        let project = project(&agent, "commit = \"on-success\"");
+        if hook {
+            script(&project, ".git/hooks/pre-commit", "sleep 0.1");
+        }
+        for n in 0..8 {
+            let (key, gate) = (format!("k{n}"), format!("test -f fk{n}"));
+            project.add(&["B", "--key", &key, "--verify", &gate]);
+        }
+        let mut runs = [0, 1].map(|_| project.start(&["run", "--quiet"]));
+        for run in &mut runs {
+            assert!(run.wait().unwrap().success());
+        }
+        let files = project.git(&["ls-tree", "--name-only", "HEAD"]);
+        for n in 0..8 {
+            let file = format!("fk{n}");
+            assert!(files.lines().any(|line| line == file), "{hook} {files}");
+        }
+        let counted = project.history();
+        assert_eq!(counted.len(), 9, "{hook}: nobody failed for the other");
+        assert_eq!(project.git(&["status", "--short"]), "");
+    }
+}
+
+/// Writes a script that can be run.
+fn script(project: &Project, path: &str, text: &str) {
+    project.write(path, &format!("#!/bin/sh\n{text}\n"));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(project.path(path), mode).unwrap();
+}
+
+#[test]
+fn a_kill_right_after_a_commit_does_not_take_it_out_again() {
+    let agent = format!("echo x > new.txt; echo more >> code.txt; {DONE}");
+    let project = project(&agent, "commit = \"on-success\"");
+    script(
+        &project,
+        ".git/hooks/post-commit",
+        "touch ../committed; sleep 60",
+    );
+    let mut run = project.start(&["run", "--quiet"]);
+    eventually("the commit is made", || {
+        project.path("../committed").exists()
+    });
+    run.kill().unwrap();
+    run.wait().unwrap();
+    fs::remove_file(project.path(".git/hooks/post-commit")).unwrap();
+    project.write("agent.sh", &format!("cat > /dev/null\n{DONE}"));
+    project.ok(&["run"]);
+    let files = project.git(&["ls-tree", "--name-only", "HEAD"]);
+    assert!(files.contains("new.txt"), "{files}");
+    assert_eq!(project.git(&["status", "--short"]), "");
 }

@@ -13,7 +13,6 @@ use super::work::Worked;
 use crate::agent::{AgentReport, Ending, Stop};
 use crate::capture;
 use crate::decide::verdict;
-use crate::git::Afterwards;
 use crate::model::{self, NewLearning, Outcome, ReportRow, TaskMetrics};
 use crate::store::{BreakerState, Hand};
 
@@ -35,14 +34,10 @@ impl Run<'_, '_> {
             .as_ref()
             .and_then(|report| capture::mark(&evidence, &verdict, report));
         let mut git = worked.git;
-        let files = match begun.kept.is_some() && failed {
-            true => Afterwards::AsTheyAre,
-            false => Afterwards::OfTheBranch,
-        };
-        self.end_unfinished(files, &begun.kept_name)?;
+        self.end_unfinished(&begun.kept_name)?;
         git.undone_ref = self.settle_tree(claimed, begun.kept, failed, &begun.kept_name)?;
         let returned = self.return_to(begun.branch.as_deref())?;
-        self.note_left_work(&claimed.task.id)?;
+        self.note_left_work(&claimed.task.id, begun.tree.as_ref())?;
         let culprit = match worked.gate {
             Judged::Broken(_) => Culprit::Gate,
             Judged::Locked(_) => Culprit::Index,

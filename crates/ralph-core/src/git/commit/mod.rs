@@ -1,6 +1,8 @@
 //! Committing what an attempt changed, and nothing else.
 
+mod alone;
 mod choose;
+mod cut_off;
 mod follow;
 mod message;
 
@@ -20,9 +22,12 @@ use crate::agent::{
     self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
 };
 use crate::text;
+use alone::alone;
 pub(super) use choose::choose;
 use follow::{Made, follow};
 
+/// How often a commit is tried that others get in the way of.
+const TRIES: u32 = 3;
 /// How much of what git and the hooks say is kept, of its beginning and of its end.
 const OUTPUT: usize = 8 * 1024;
 
@@ -69,6 +74,31 @@ impl Git {
         look_on: &mut dyn FnMut(),
     ) -> Result<CommitOutcome, GitError> {
         let places = self.settled_places()?;
+        let _alone = alone(&places, order.timeout, interrupt, look_on)?;
+        let mut tries = 1;
+        loop {
+            let head = commit_at(&places, "HEAD")?;
+            let made = self.commit_once(&places, order, interrupt, look_on);
+            cut_off::end(&places);
+            match made {
+                // Somebody else committed meanwhile, an agent of another run or a person.
+                Err(GitError::CommitFailed { .. })
+                    if tries < TRIES && commit_at(&places, "HEAD")? != head =>
+                {
+                    tries += 1;
+                }
+                made => return made,
+            }
+        }
+    }
+
+    fn commit_once(
+        &self,
+        places: &Places,
+        order: &CommitOrder<'_>,
+        interrupt: &Interrupt,
+        look_on: &mut dyn FnMut(),
+    ) -> Result<CommitOutcome, GitError> {
         places.wait_for_index()?;
         let now = self.snapshot()?;
         let choice = choose(order.run_start, order.before, &now);
@@ -84,27 +114,44 @@ impl Git {
             return Ok(nothing);
         }
         let head = now.head();
-        let index = Index::like_head(&places, head)?;
+        let index = Index::like_head(places, head)?;
         index.forget(&dropped)?;
         index.take(&paths)?;
-        paths.extend(dropped);
-        if is_same_tree(&places, &index, head)? {
+        if is_same_tree(places, &index, head)? {
             return Ok(nothing);
         }
+        let taken = paths.clone();
+        paths.extend(dropped.iter().cloned());
+        cut_off::begin(places, head, &paths)?;
         let ended = self.run_commit(&index, order, interrupt, look_on);
-        let hash = commit_at(&places, "HEAD")?.filter(|hash| Some(hash.as_str()) != head);
+        let hash = commit_at(places, "HEAD")?.filter(|hash| Some(hash.as_str()) != head);
         let (hash, mut warnings) = match (hash, ended) {
             (None, Err(error)) => return Err(error),
             (None, Ok(())) => return Ok(nothing),
             (Some(hash), Ok(())) => (hash, Vec::new()),
             // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.
-            (Some(hash), Err(error)) => match is_same_tree(&places, &index, Some(&hash))? {
+            (Some(hash), Err(error)) => match is_same_tree(places, &index, Some(&hash))? {
                 true => (hash, vec![error.to_string()]),
                 false => return Err(error),
             },
         };
+        let hash = match parent(places, &hash)? {
+            other if other.as_deref() == head => hash,
+            // Somebody moved HEAD while the hooks ran: the tree is of another time, and would take their work out.
+            other => {
+                let index = Index::like_head(places, other.as_deref())?;
+                index.forget(&dropped)?;
+                index.take(&taken)?;
+                let words = ["commit", "--amend", "--no-edit", "--no-verify", "--quiet"];
+                index
+                    .call(&["-c", "core.hooksPath=/dev/null"])
+                    .args(&words)
+                    .run()?;
+                commit_at(places, "HEAD")?.unwrap_or(hash)
+            }
+        };
         let made = Made {
-            places: &places,
+            places,
             index: &index,
             old: head,
             new: &hash,
@@ -203,6 +250,11 @@ impl Git {
             access: Access::default(),
         }
     }
+}
+
+/// The commit before a commit; none before the first.
+fn parent(places: &Places, commit: &str) -> Result<Option<String>, GitError> {
+    commit_at(places, &format!("{commit}^"))
 }
 
 /// Whether an index holds just what HEAD does.

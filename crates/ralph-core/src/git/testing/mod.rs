@@ -123,7 +123,9 @@ impl Repo {
     pub(in crate::git) fn scratch(&self) -> Vec<String> {
         fs::read_dir(self.path(".git"))
             .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .map(Result::unwrap)
+            .filter(|entry| entry.file_type().unwrap().is_dir())
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .filter(|name| name.starts_with("ralph-"))
             .collect()
     }

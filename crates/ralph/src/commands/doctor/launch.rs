@@ -31,6 +31,12 @@ pub fn finding(
 ) -> Option<Finding> {
     let agent = build_agent(chosen, &settings.agents).ok()?;
     let model = model(settings, agent.as_ref(), root, store)?;
+    let budgets = [
+        "max_cost_usd",
+        "max_cost_usd_per_task",
+        "max_cost_usd_per_day",
+    ]
+    .map(|name| settings.number("run", name));
     let launch = agent.launch(&LaunchRequest {
         task_id: &TaskId::from_stored("t-000000"),
         task_key: None,
@@ -42,7 +48,7 @@ pub fn finding(
         rules: RULES,
         task_prompt: PROMPT,
         is_root: rustix::process::getuid().is_root(),
-        budget_usd: settings.number("run", "max_cost_usd"),
+        budget_usd: budgets.into_iter().flatten().reduce(f64::min),
     });
     let message = format!("what Ralph starts {chosen} with");
     Some(Finding::ok(Check::Launch, message).with(lines(&launch, agent.as_ref())))

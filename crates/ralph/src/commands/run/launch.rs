@@ -1,12 +1,14 @@
 //! How an agent would be started, as people see it: what Ralph adds, without what is secret.
 
 use ralph_core::agent::{Agent, LaunchRequest};
+use ralph_core::decide::{Budgets, Spent, meters, rest_usd, task_meters};
 use ralph_core::engine::Prompt;
 use ralph_core::model::{RunId, Task};
+use ralph_core::store::{ControlStore, SqliteStore, StoreError};
 use serde::Serialize;
 
 use crate::secrets::{shown, shown_words};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, now};
 
 /// Characters of one argument that are shown.
 const SHOWN: usize = 200;
@@ -21,12 +23,28 @@ pub struct ShownLaunch {
     stdin_chars: usize,
 }
 
+/// What an attempt on a task may cost, were a run to start now.
+pub fn rest_of_budgets(
+    store: &SqliteStore,
+    budgets: &Budgets,
+    task: &Task,
+) -> Result<Option<f64>, StoreError> {
+    let spent = Spent {
+        day_usd: store.spent_on_day(now())?,
+        ..Spent::default()
+    };
+    let mut all = meters(budgets, &spent);
+    all.extend(task_meters(budgets, &store.spent_on_task(&task.id)?));
+    Ok(rest_usd(&all))
+}
+
 /// How the agent would be started on a task.
 pub fn launch(
     agent: &dyn Agent,
     workspace: &Workspace,
     task: &Task,
     prompt: &Prompt,
+    budget_usd: Option<f64>,
 ) -> ShownLaunch {
     let root = workspace.project.root();
     let launch = agent.launch(&LaunchRequest {
@@ -40,7 +58,7 @@ pub fn launch(
         rules: &prompt.rules,
         task_prompt: &prompt.task,
         is_root: rustix::process::getuid().is_root(),
-        budget_usd: None,
+        budget_usd,
     });
     let words = launch.args.iter().map(String::as_str);
     ShownLaunch {

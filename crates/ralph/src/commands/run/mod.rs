@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 pub use crew::Crew;
-pub use launch::launch;
+pub use launch::{launch, rest_of_budgets};
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
 use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};

@@ -70,7 +70,8 @@ pub struct TaskFacts {
     /// How long they took, uncounted ones included.
     pub duration_ms: u64,
     /// What they cost.
-    pub cost_usd: Option<f64>,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// The command to type next, where it waits for a person.
     pub next: Option<String>,
     /// Its place among those that the run worked on.
@@ -95,7 +96,7 @@ impl TaskFacts {
             reason: task.reason,
             attempts: 0,
             duration_ms: 0,
-            cost_usd: None,
+            cost: Cost::default(),
             place,
         }))
     }
@@ -242,9 +243,11 @@ fn tasks(workspace: &Workspace, attempts: &[Attempt]) -> Result<Vec<TaskFacts>, 
         if let Some(task) = all.get_mut(at) {
             task.attempts += u64::from(attempt.counted);
             task.duration_ms += attempt.duration_ms;
-            if let Some(usd) = attempt.cost_usd {
-                *task.cost_usd.get_or_insert(0.0) += usd;
-            }
+            let worked =
+                attempt.detail.agent.is_some() && attempt.error_type != Some(ErrorType::Spawn);
+            let unknown = u64::from(worked && attempt.cost_usd.is_none());
+            let sum = task.cost.known_usd() + attempt.cost_usd.unwrap_or_default();
+            task.cost = Cost::new(sum, task.cost.cost_unknown + unknown);
         }
     }
     Ok(all)

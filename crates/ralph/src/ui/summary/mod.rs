@@ -64,9 +64,7 @@ pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
             format!("{} {}", task.name(), task.title),
             task.attempts.to_string(),
             format::duration(Duration::from_millis(task.duration_ms)),
-            task.cost_usd
-                .map(|usd| format::cost(Some(usd)))
-                .unwrap_or_default(),
+            format::short_total(&task.cost),
             format!("{}{why}", style::status(task.status)),
         ]);
     }

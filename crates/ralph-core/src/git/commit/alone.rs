@@ -1,0 +1,35 @@
+//! One commit at a time: between the look at HEAD and the commit nobody else may move it, or their work would be taken out.
+
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use crate::agent::Interrupt;
+use crate::files::Lock;
+use crate::git::GitError;
+use crate::git::places::Places;
+
+const NAP: Duration = Duration::from_millis(20);
+
+/// Takes the lock among all runs that commit in one work tree; it is free when its holder dies, too. It is not waited for
+/// longer than a commit may take.
+pub(super) fn alone(
+    places: &Places,
+    patience: Duration,
+    interrupt: &Interrupt,
+    look_on: &mut dyn FnMut(),
+) -> Result<Lock, GitError> {
+    let path = places.git_dir.join("ralph-committing");
+    let asked = Instant::now();
+    loop {
+        match Lock::within(&path, Duration::ZERO) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => {
+                return Err(GitError::file(&path, error));
+            }
+            Err(_) if interrupt.first().is_some() => return Err(GitError::Interrupted),
+            Err(_) if asked.elapsed() >= patience => return Err(GitError::Locked(path)),
+            Err(_) => look_on(),
+        }
+        std::thread::sleep(NAP);
+    }
+}
