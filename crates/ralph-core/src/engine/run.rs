@@ -429,6 +429,15 @@ impl<'e, 'a> Run<'e, 'a> {
         Ok(())
     }
 
+    /// The end of a run that has nothing left to do.
+    pub(super) fn all_done(&self) -> StopRun {
+        let reason = match self.engine.settings.scope {
+            Scope::All => "every task is done",
+            Scope::Below(_) => "every task that was asked for is done",
+        };
+        StopRun::new(RunExit::Finished, reason)
+    }
+
     /// Whether nothing in scope is left to do. For the whole plan the kept counts say so.
     pub(super) fn is_finished(&self) -> Result<bool, EngineError> {
         if self.engine.settings.scope == Scope::All {
@@ -449,7 +458,7 @@ impl<'e, 'a> Run<'e, 'a> {
     fn finish(mut self, stop: StopRun) -> Result<Summary, EngineError> {
         let mut stop = stop;
         if stop.exit == RunExit::Limit && self.is_finished()? {
-            stop = StopRun::new(RunExit::Finished, "every task is done");
+            stop = self.all_done();
         }
         // Whoever interrupts a run wants it to end.
         let interrupted = matches!(stop.exit, RunExit::Interrupted(_));

@@ -49,6 +49,11 @@ impl Known<'_> {
         matches!(self.program, Program::Answered(_))
     }
 
+    /// Whether its program is there.
+    fn answers(&self) -> bool {
+        matches!(self.program, Program::Answered(_))
+    }
+
     fn word(&self) -> &str {
         let command = &self.settings.setup.command;
         command.first().map_or(self.name, String::as_str)
@@ -62,6 +67,8 @@ pub enum Role {
     Chosen,
     /// It stands in where the chosen one cannot work.
     StandIn,
+    /// It would work, and cannot; another stands in.
+    Replaced,
     /// It is only known.
     Other,
 }
@@ -127,9 +134,14 @@ fn program(agent: &AgentSettings, root: &Path, interrupt: &Interrupt) -> Program
 /// What there is to say of all of them. `team` are those that runs use, in order.
 pub fn findings(known: &[Known<'_>], settings: &Settings, team: &[&str]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut used = known.iter().filter(|agent| team.contains(&agent.name));
+    let somebody_works = used.any(Known::answers);
     for name in team {
         let role = Role::of(name, team);
         findings.push(match known.iter().find(|agent| agent.name == *name) {
+            Some(agent) if role == Role::Chosen && somebody_works && !agent.answers() => {
+                of_used(agent, Role::Replaced)
+            }
             Some(agent) => of_used(agent, role),
             None => unknown(name, settings, role),
         });
@@ -162,7 +174,7 @@ fn unknown(name: &str, settings: &Settings, role: Role) -> Finding {
     };
     let fix = match role {
         Role::StandIn => NAME_ANOTHER_STAND_IN,
-        Role::Chosen | Role::Other => NAME_ANOTHER,
+        Role::Chosen | Role::Replaced | Role::Other => NAME_ANOTHER,
     };
     Finding::error(Check::Agent, message, fix)
 }
@@ -171,12 +183,13 @@ fn unknown(name: &str, settings: &Settings, role: Role) -> Finding {
 fn of_used(agent: &Known<'_>, role: Role) -> Finding {
     let stands_in = match role {
         Role::StandIn => " (stands in)",
+        Role::Replaced => " (another stands in)",
         Role::Chosen | Role::Other => "",
     };
     let cannot = |fix: String| {
         let message = format!("{}{stands_in}", missing_program(agent));
         match role {
-            Role::StandIn => Finding::warning(Check::Agent, message, fix),
+            Role::StandIn | Role::Replaced => Finding::warning(Check::Agent, message, fix),
             Role::Chosen | Role::Other => Finding::error(Check::Agent, message, fix),
         }
     };

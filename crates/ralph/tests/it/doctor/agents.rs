@@ -230,6 +230,16 @@ fn doctor_looks_at_those_who_stand_in() {
         .find(|one| text(&one["message"]).starts_with("gemini"));
     assert_eq!(gemini.unwrap()["level"], "warning", "{seen:?}");
 
+    // Another stands in for one that is not there.
+    fs::remove_file(project.path("../bin/claude")).unwrap();
+    let report = project.ralph(&["doctor", "--json"]).json();
+    let agent = finding(&report, "agent");
+    assert_eq!(agent["level"], "warning", "{agent}");
+    assert!(
+        text(&agent["message"]).ends_with("(another stands in)"),
+        "{agent}"
+    );
+
     let toml = project.read(".ralph.toml");
     project.write(".ralph.toml", &toml.replace("\"codex\"", "\"codx\""));
     let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
