@@ -75,6 +75,8 @@ impl Git {
     ) -> Result<CommitOutcome, GitError> {
         let places = self.settled_places()?;
         let _alone = alone(&places, order.timeout, interrupt, look_on)?;
+        // Whoever began one and did not end it is dead.
+        self.finish_commit()?;
         let mut tries = 1;
         loop {
             let head = commit_at(&places, "HEAD")?;

@@ -214,3 +214,21 @@ fn what_the_agent_staged_and_took_back_is_not_staged_any_longer() {
     assert_eq!(outcome.files, ["name.txt"]);
     assert!(repo.status().is_empty(), "{:?}", repo.status());
 }
+
+#[test]
+fn a_commit_that_another_run_died_after_is_not_taken_out() {
+    let repo = Repo::with_first_commit();
+    let git = repo.open();
+    let places = git.places().unwrap();
+    let stale = std::fs::read(repo.path(".git/index")).unwrap();
+    repo.write("theirs.txt", "x");
+    let theirs = BTreeSet::from([b"theirs.txt".to_vec()]);
+    cut_off::begin(&places, Some(&repo.head()), &theirs).unwrap();
+    let before = git.snapshot().unwrap().without(&[b"theirs.txt".to_vec()]);
+    repo.commit_all("theirs");
+    std::fs::write(repo.path(".git/index"), stale).unwrap();
+    repo.write("ours.txt", "x");
+    commit(&git, &order(&before, "ours")).unwrap();
+    assert_eq!(repo.names_in("HEAD"), ["ours.txt"]);
+    assert!(repo.status().is_empty());
+}
