@@ -240,6 +240,8 @@ impl PlanStore for SqliteStore {
                 [blocked.as_str(), blocker.as_str()],
             )?;
             touch(tx, blocked, now)?;
+            // A parent may have waited for nothing else.
+            status::settle(tx, now)?;
             Ok(removed > 0)
         })
     }

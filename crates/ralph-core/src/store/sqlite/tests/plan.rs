@@ -180,3 +180,15 @@ fn a_parent_marked_done_needs_its_open_parts_no_more() {
         (Status::Done, Status::Skipped)
     );
 }
+
+#[test]
+fn a_parent_that_waited_only_for_a_dependency_is_done_without_it() {
+    let mut f = Fixture::new();
+    let other = f.task("other", &[]);
+    let parent = f.task("parent", &[&other]);
+    let child = f.child("child", &parent);
+    f.store.mark(&child, &Mark::Done, NOW).unwrap();
+    assert_eq!(f.status(&parent), Status::Pending);
+    assert!(f.store.remove_dependency(&parent, &other, NOW).unwrap());
+    assert_eq!(f.status(&parent), Status::Done);
+}
