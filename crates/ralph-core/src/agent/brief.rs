@@ -24,6 +24,12 @@ pub(super) fn name(field: Option<Text>) -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
+/// The first of some fields that is there, in a line for a display.
+pub(super) fn first<const N: usize>(fields: [Option<Text>; N]) -> String {
+    let known = fields.into_iter().flatten().next();
+    known.map(|text| short(&text.0, SHOWN)).unwrap_or_default()
+}
+
 /// One clean line; of a long text only the start is looked at.
 pub(super) fn short(text: &str, max_chars: usize) -> String {
     let start = text.floor_char_boundary(text.len().min(8 * max_chars));

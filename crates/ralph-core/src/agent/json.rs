@@ -11,24 +11,52 @@ pub(super) fn read<T: DeserializeOwned>(line: &str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// A field that is `None` where it is missing or of another type.
-pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    let raw = <&RawValue>::deserialize(from)?;
-    Ok(read(raw.get()))
+/// A struct whose fields are read each by itself: `Option`s of what is there and of its type, `Vec`s of what can be read.
+macro_rules! each_by_itself {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $($(#[$of_field:meta])* $field_vis:vis $field:ident: $type:ty,)*
+        }
+    ) => {
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(default)]
+        $(#[$meta])*
+        $vis struct $name {
+            $(
+                $(#[$of_field])*
+                #[serde(deserialize_with = "crate::agent::json::lenient")]
+                $field_vis $field: $type,
+            )*
+        }
+    };
+}
+pub(super) use each_by_itself;
+
+/// A field that takes what can be read, and no harm from the rest.
+pub(super) trait Field: Sized {
+    /// What can be read of this JSON.
+    fn of(json: &str) -> Self;
 }
 
-/// A list of what can be read of it.
-pub(super) fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    from: D,
-) -> Result<Vec<T>, D::Error> {
+impl<T: DeserializeOwned> Field for Option<T> {
+    fn of(json: &str) -> Self {
+        read(json)
+    }
+}
+
+impl<T: DeserializeOwned> Field for Vec<T> {
+    fn of(json: &str) -> Self {
+        let items: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+        let read_one = |item: &RawValue| read(item.get());
+        items.into_iter().filter_map(read_one).collect()
+    }
+}
+
+/// Reads such a field.
+pub(super) fn lenient<'de, D: Deserializer<'de>, T: Field>(from: D) -> Result<T, D::Error> {
     let raw = <&RawValue>::deserialize(from)?;
-    let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
-    Ok(items
-        .into_iter()
-        .filter_map(|item| read(item.get()))
-        .collect())
+    Ok(T::of(raw.get()))
 }
 
 /// A string that may hold half a surrogate pair: JavaScript cuts between the halves and prints `\ud83d`,

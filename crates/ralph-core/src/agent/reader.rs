@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::json::{lenient, read};
+use super::json::{each_by_itself, read};
 use super::{AgentReport, Exit, LINE_LIMIT, LineSplitter, StreamParser, Told};
 use crate::model::Timestamp;
 
@@ -70,15 +70,14 @@ fn tell(parser: &mut dyn StreamParser, line: &[u8], complete: bool, told: OnTold
     }
 }
 
-/// An event's own time, where it has one.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Timed {
-    #[serde(deserialize_with = "lenient")]
-    timestamp: Option<When>,
+each_by_itself! {
+    /// An event's own time, where it has one.
+    struct Timed {
+        timestamp: Option<When>,
+    }
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum When {
     Number(i64),

@@ -3,7 +3,22 @@
 use super::run::{EngineError, Run};
 use super::work_tree::CommitWhen;
 use crate::git::Snapshot;
-use crate::model::TaskId;
+use crate::model::{LeftFile, TaskId};
+use crate::store::{Store, StoreError};
+
+/// What attempts left in a tree whose run was killed while they worked.
+pub(super) fn cut_off_work(
+    store: &dyn Store,
+    tree: &Snapshot,
+) -> Result<Vec<(TaskId, Vec<LeftFile>)>, StoreError> {
+    let looks = store.first_looks()?.into_iter();
+    let work = looks.map(|cut_off| {
+        let look = Snapshot::from_words(&cut_off.look).zip(cut_off.ended_at);
+        let left = look.map(|(look, ended_at)| look.work_cut_off(tree, ended_at));
+        (cut_off.task, left.unwrap_or_default())
+    });
+    Ok(work.collect())
+}
 
 impl Run<'_, '_> {
     /// What earlier runs left of tasks' work is still theirs where nobody changed it since. The tree without it.
@@ -11,11 +26,8 @@ impl Run<'_, '_> {
         if self.engine.settings.git.commit == CommitWhen::Never {
             return Ok(tree.clone());
         }
-        for cut_off in self.engine.store.first_looks()? {
-            let look = Snapshot::from_words(&cut_off.look).zip(cut_off.ended_at);
-            let left = look.map(|(look, ended_at)| look.work_cut_off(tree, ended_at));
-            let left = left.unwrap_or_default();
-            self.engine.store.set_left_work(&cut_off.task, &left)?;
+        for (task, left) in cut_off_work(self.engine.store, tree)? {
+            self.engine.store.set_left_work(&task, &left)?;
         }
         let mut clean = tree.clone();
         for (task, file) in self.engine.store.left_work()? {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::left_work::cut_off_work;
 use super::run::{EngineError, Run, StopRun};
 use super::work_tree::{CommitWhen, GitSettings, cannot};
 use crate::event::EventKind;
@@ -81,11 +82,7 @@ pub fn dirt_of_others(
         left.entry(task).or_default().push(file);
     }
     // Of a run that was killed the next one finds out what was its work.
-    for cut_off in store.first_looks()? {
-        let look = Snapshot::from_words(&cut_off.look).zip(cut_off.ended_at);
-        let work = look.map(|(look, ended_at)| look.work_cut_off(tree, ended_at));
-        left.insert(cut_off.task, work.unwrap_or_default());
-    }
+    left.extend(cut_off_work(store, tree)?);
     let files = left.into_values().flatten();
     let tasks = files.filter(|file| tree.is_as_left(file));
     let tasks: Vec<Vec<u8>> = tasks.map(|file| file.path).collect();

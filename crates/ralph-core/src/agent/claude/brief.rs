@@ -1,6 +1,6 @@
 //! What a tool is used on, in a few words.
 
-use super::super::brief::{SHOWN, short};
+use super::super::brief::{SHOWN, first, short};
 use super::events::ToolInput;
 
 /// What a tool is used on: the most telling of its inputs.
@@ -9,7 +9,7 @@ pub(super) fn target(input: ToolInput, cwd: Option<&str>) -> String {
         let below = cwd.and_then(|cwd| path.0.strip_prefix(cwd)?.strip_prefix('/'));
         return short(below.unwrap_or(&path.0), SHOWN);
     }
-    let others = [
+    first([
         input.command,
         input.pattern,
         input.url,
@@ -17,11 +17,5 @@ pub(super) fn target(input: ToolInput, cwd: Option<&str>) -> String {
         input.path,
         input.skill,
         input.description,
-    ];
-    others
-        .into_iter()
-        .flatten()
-        .next()
-        .map(|text| short(&text.0, SHOWN))
-        .unwrap_or_default()
+    ])
 }

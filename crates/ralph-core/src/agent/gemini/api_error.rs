@@ -5,11 +5,9 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::super::Fault;
 use super::super::brief::{MESSAGE, NAME, short};
-use super::super::json::{Text, lenient, lenient_list};
+use super::super::json::{Text, each_by_itself};
 
 /// How the advice begins that the program adds to a 429, and to nothing else.
 const ADVICE: [&str; 2] = [
@@ -30,31 +28,26 @@ pub(super) struct ApiError {
     pub wait: Option<Duration>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Body {
-    #[serde(deserialize_with = "lenient")]
-    error: Option<Detail>,
+each_by_itself! {
+    struct Body {
+        error: Option<Detail>,
+    }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Detail {
-    #[serde(deserialize_with = "lenient")]
-    code: Option<u16>,
-    #[serde(deserialize_with = "lenient")]
-    message: Option<Text>,
-    #[serde(deserialize_with = "lenient_list")]
-    details: Vec<Extra>,
+each_by_itself! {
+    struct Detail {
+        code: Option<u16>,
+        message: Option<Text>,
+        details: Vec<Extra>,
+    }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Extra {
-    #[serde(deserialize_with = "lenient")]
-    reason: Option<Text>,
-    #[serde(deserialize_with = "lenient")]
-    retry_delay: Option<Text>,
+each_by_itself! {
+    #[serde(rename_all = "camelCase")]
+    struct Extra {
+        reason: Option<Text>,
+        retry_delay: Option<Text>,
+    }
 }
 
 impl ApiError {

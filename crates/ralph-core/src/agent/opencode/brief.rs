@@ -1,6 +1,6 @@
 //! What a tool is used on, in a few words.
 
-use super::super::brief::{SHOWN, short};
+use super::super::brief::{SHOWN, first, short};
 use super::super::json::Text;
 use super::events::ToolInput;
 
@@ -13,7 +13,7 @@ pub(super) fn target(input: ToolInput, title: Option<&Text>) -> String {
         });
         return short(below.unwrap_or(&path.0), SHOWN);
     }
-    let others = [
+    first([
         input.command,
         input.pattern,
         input.url,
@@ -21,13 +21,7 @@ pub(super) fn target(input: ToolInput, title: Option<&Text>) -> String {
         input.path,
         input.name,
         input.description,
-    ];
-    others
-        .into_iter()
-        .flatten()
-        .next()
-        .map(|text| short(&text.0, SHOWN))
-        .unwrap_or_default()
+    ])
 }
 
 #[cfg(test)]
