@@ -53,4 +53,6 @@ pub mod signals;
 pub mod spec;
 pub mod state_md;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod text;

@@ -27,8 +27,7 @@ pub fn told_to_stop() -> bool {
 pub fn listen() -> Result<Interrupt, CommandError> {
     let failed = |e| CommandError::environment(format_args!("signals cannot be caught: {e}"));
     let mut wanted = vec![SIGINT, SIGTERM];
-    // Under nohup a closed terminal is to be ignored.
-    if !is_ignored(SIGHUP) {
+    if !hangup_is_ignored() {
         wanted.push(SIGHUP);
     }
     let mut signals = Signals::new(wanted).map_err(failed)?;
@@ -73,6 +72,11 @@ fn end_soon(interrupt: &Interrupt) {
         thread::sleep(AT_ONCE);
         std::process::exit(i32::from(exit.code()));
     });
+}
+
+/// Whether this process was started to outlive its terminal, as with nohup.
+pub fn hangup_is_ignored() -> bool {
+    is_ignored(SIGHUP)
 }
 
 /// Whether a signal was ignored when this program started.

@@ -10,6 +10,7 @@ use ralph_core::text::in_a_row;
 use super::keys::{self, Echo, Input, SingleKeys, read_some};
 use super::style::{BOLD, YELLOW, paint};
 use super::{table, width};
+use crate::interrupts;
 
 /// How long input is waited for without looking for signals.
 const NAP: Duration = Duration::from_millis(100);
@@ -37,8 +38,9 @@ impl Attendant for AtTerminal {
     }
 
     fn ask(&mut self, question: &Question<'_>) -> Answer {
-        print(&opening(question));
+        // First the mode, then the question: keys pressed once the question is on the screen are answers.
         let single = SingleKeys::set(Echo::On);
+        print(&opening(question));
         let answer = self.listen(question.timeout);
         drop(single);
         let said = match answer {
@@ -110,14 +112,21 @@ impl AtTerminal {
             }
             match read_some(NAP) {
                 Input::Nothing => {}
+                // Under nohup the run outlives its terminal; nobody is left to answer.
+                Input::Ended if interrupts::hangup_is_ignored() => return Answer::Nobody,
                 Input::Ended => return Answer::Abort,
-                Input::Bytes(bytes) => match understand(&bytes, &mut line_open) {
-                    Understood::Answer(answer) => return answer,
-                    Understood::Silence => {}
-                    Understood::Wrong => {
-                        print("\nInvalid choice. Enter r, s, or a.\n[r]esume / [s]kip / [a]bort: ");
+                // Several lines may arrive at once.
+                Input::Bytes(bytes) => {
+                    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                        match understand(line, &mut line_open) {
+                            Understood::Answer(answer) => return answer,
+                            Understood::Silence => {}
+                            Understood::Wrong => print(
+                                "\nInvalid choice. Enter r, s, or a.\n[r]esume / [s]kip / [a]bort: ",
+                            ),
+                        }
                     }
-                },
+                }
             }
         }
     }

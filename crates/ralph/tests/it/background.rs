@@ -96,9 +96,7 @@ fn a_run_that_was_stopped_like_ctrl_z_is_told_of_and_can_be_ended() {
         eventually("it is stopped", stopped);
         let status = project.ok(&["status"]).stdout;
         assert!(status.contains(&format!("kill -CONT {pid}")), "{status}");
-        let asked = Instant::now();
         project.ok(stop);
-        assert!(asked.elapsed() < Duration::from_secs(10));
         assert_eq!(project.json(&["status", "--json"])["run"]["exit_code"], 143);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::{Project, eventually};
 
 /// Every attempt claims to be done; the gate has the word. While `broken` is there every gate fails the same way.
 fn project(tasks: &[&str]) -> Project {
@@ -126,14 +126,22 @@ fn brk_06_others_wait_for_the_probe() {
     project.write(
         "agent.sh",
         "cat >/dev/null\nls .ralph/at-work* 2>/dev/null | wc -l >> .ralph/together\n\
-         touch .ralph/at-work.$$\nsleep 0.7\nrm .ralph/at-work.$$\necho \"<task-done>$RALPH_TASK_ID</task-done>\"",
+         touch .ralph/at-work.$$\nwhile [ ! -f go ]; do sleep 0.02; done\nrm .ralph/at-work.$$\necho \"<task-done>$RALPH_TASK_ID</task-done>\"",
     );
-    let first = project.start(&["run"]);
-    std::thread::sleep(std::time::Duration::from_millis(250));
-    let second = project.ralph(&["run"]);
-    let mut first = first;
-    first.wait().unwrap();
-    second.expect_code(6);
+    let mut first = project.start(&["run"]);
+    eventually("the probe is under way", || {
+        project.path(".ralph/together").exists()
+    });
+    let mut second = project.start(&["run"]);
+    let runs = || {
+        project.json(&["status", "--json"])["active"]
+            .as_array()
+            .map(Vec::len)
+    };
+    eventually("the second run waits", || runs() == Some(2));
+    project.write("go", "");
+    assert_eq!(first.wait().unwrap().code(), Some(6));
+    assert_eq!(second.wait().unwrap().code(), Some(6));
     assert_eq!(project.history().len(), 7, "one probe for both");
     assert_eq!(project.read(".ralph/together").trim(), "0");
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use expectrl::Expect;
 
-use crate::support::{Output, Project};
+use crate::support::{Output, PATIENCE, Project};
 
 /// A project with tasks, a learning and an agent, and `ralph` on the search path.
 fn project() -> Project {
@@ -117,7 +117,7 @@ fn type_into(project: &Project, argv: &[&str], steps: &[(&str, &str)]) {
         let started = Instant::now();
         while !screen.contains(seen) {
             assert!(
-                started.elapsed() < Duration::from_secs(20),
+                started.elapsed() < PATIENCE,
                 "{typed:?}: no {seen:?} in {screen:?}"
             );
             let mut buffer = [0; 4096];

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::Project;
+use crate::support::{Project, storm_size};
 
 /// A stormy project: tasks in chains, an agent that leaves a mark per done attempt.
 fn project(tasks: usize, pause: &str) -> Project {
@@ -36,7 +36,7 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     let mut kills = 0;
     let mut resets = 0;
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-    while kills < 200 {
+    while kills < storm_size(2_000) {
         let mut child = project.start(&["run", "--quiet"]);
         // Anywhere from before the database is open to some attempts in.
         seed ^= seed << 13;

@@ -7,15 +7,14 @@
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::model_server::{Reply, Request};
 use crate::stage::{Player, Stage, done, end_by};
-use crate::support::Project;
+use crate::support::{Project, eventually};
 
 /// OpenCode, with a provider of its own whose model is the scripted one.
 const OPENCODE: Player = Player {
@@ -32,8 +31,6 @@ const OPENCODE: Player = Player {
 
 /// The variable that holds OpenCode's settings.
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
-/// How long it may take to start on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// What one request costs by those settings.
 const COST: f64 = 0.002_07;
 
@@ -251,12 +248,8 @@ fn exit_04_term_ends_opencode_and_its_tool() {
     let stage = stage(|_| bash("touch started; tail -f /dev/null"));
     let started = stage.project.path("started");
     let ralph = stage.project.start(&["run"]);
-    let began = Instant::now();
-    while !started.exists() && began.elapsed() < PATIENCE {
-        thread::sleep(Duration::from_millis(20));
-    }
+    eventually("the tool is at work", || started.exists());
     assert_eq!(end_by(ralph, Signal::TERM), Some(143));
-    assert!(started.exists(), "the tool was never at work");
     stage.expect_no_process();
     assert_eq!(stage.tries(), ["error interrupted uncounted #1"]);
     stage.expect_untouched_task();

@@ -1,12 +1,10 @@
 //! The pause, driven through a real pseudo-terminal.
 
-use std::time::Duration;
-
 use expectrl::process::unix::WaitStatus;
 use expectrl::session::OsSession;
 use expectrl::{Eof, Expect};
 
-use crate::support::Project;
+use crate::support::{Project, eventually};
 
 const QUESTION: &str = "[r]esume / [s]kip / [a]bort:";
 
@@ -99,10 +97,10 @@ fn pau_02_a_wrong_key_asks_again() {
     let project = project();
     let mut seat = Seat::take(&project, &["run"]);
     seat.wait_for(QUESTION);
-    seat.type_in("x\n");
+    // All at once: none of it is lost.
+    seat.type_in("x\na");
     seat.wait_for("Invalid choice. Enter r, s, or a.");
     seat.wait_for("[r]esume / [s]kip / [a]bort:");
-    seat.type_in("a");
     let (rest, code) = seat.end();
     assert_eq!(code, 7, "{rest}");
     let status = project.json(&["status", "--json"]);
@@ -146,15 +144,27 @@ fn pau_05_ctrl_c_and_a_closed_terminal_end_the_run() {
     seat.wait_for(QUESTION);
     drop(seat);
     // The terminal is gone: nothing of the run stays.
-    for _ in 0..100 {
-        if project.json(&["status", "--json"])["run"]["ended_at"].is_string() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    eventually("the run ends", || {
+        project.json(&["status", "--json"])["run"]["ended_at"].is_string()
+    });
     let run = &project.json(&["status", "--json"])["run"];
     assert_eq!(run["outcome"], "aborted", "{run}");
     assert_eq!(run["exit_code"], 7);
+}
+
+#[test]
+fn pau_05_under_nohup_a_run_outlives_its_terminal() {
+    let project = project();
+    // The shell ends with the session; what it started goes on.
+    let program = env!("CARGO_BIN_EXE_ralph");
+    let script = format!("trap '' HUP; {program} run </dev/tty & wait");
+    let session = project.any_in_terminal(&["sh", "-c", &script], 100, "");
+    let mut seat = Seat { session };
+    seat.wait_for(QUESTION);
+    drop(seat);
+    eventually("the run goes on as if nobody were there", || {
+        project.json(&["status", "--json"])["run"]["exit_code"] == 6
+    });
 }
 
 #[test]

@@ -1,14 +1,27 @@
 //! A hermetic environment: every test runs the real binary in its own directory with a cleared environment.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use expectrl::process::Process;
 use expectrl::process::unix::UnixProcess;
 use expectrl::session::OsSession;
 use serde_json::Value;
+
+/// How long a test waits for something that will happen, and how soon something ends that must not wait for what takes
+/// ten minutes. Long, because a loaded machine is slow and no test may depend on speed.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How many kills a storm takes: a tenth, unless `RALPH_STORM=full` asks for all of them.
+pub fn storm_size(full: u32) -> u32 {
+    match std::env::var("RALPH_STORM").as_deref() {
+        Ok("full") => full,
+        _ => full.div_ceil(10),
+    }
+}
 
 /// A project in a directory of its own.
 pub struct Project {
@@ -154,11 +167,11 @@ impl Project {
         command
     }
 
-    /// The same for one that goes on until something happens; should that not happen, it ends after a minute.
+    /// The same for one that goes on until something happens; should that not happen, it ends after a while.
     pub fn patient_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command
-            .args(["60", env!("CARGO_BIN_EXE_ralph")])
+            .args([&PATIENCE.as_secs().to_string(), env!("CARGO_BIN_EXE_ralph")])
             .args(args)
             .current_dir(self.root())
             .stdin(Stdio::null());
@@ -260,9 +273,10 @@ impl Project {
 
     /// Starts any program in a terminal of so many columns, after a command that prepares it.
     pub fn any_in_terminal(&self, words: &[&str], columns: u16, prepare: &str) -> OsSession {
-        // The program starts when the terminal has its size, which is set from outside.
+        // The program starts when the terminal has its size, which is set from outside. A hang-up has its default effect, also
+        // where the tests run under nohup.
         let script = format!(
-            "until [ \"$(stty size)\" = \"30 {columns}\" ]; do sleep 0.02; done; {prepare}\nexec \"$0\" \"$@\""
+            "until [ \"$(stty size)\" = \"30 {columns}\" ]; do sleep 0.02; done; {prepare}\nexec env --default-signal=HUP \"$0\" \"$@\""
         );
         let mut command = Command::new("sh");
         command
@@ -274,7 +288,7 @@ impl Project {
         process.set_window_size(columns, 30).unwrap();
         let stream = process.open_stream().unwrap();
         let mut session = OsSession::new(process, stream).unwrap();
-        session.set_expect_timeout(Some(Duration::from_secs(30)));
+        session.set_expect_timeout(Some(PATIENCE));
         session
     }
 
@@ -312,6 +326,58 @@ impl Project {
     }
 }
 
+/// A command whose output is read while it runs.
+pub struct Following {
+    pub child: Child,
+    pub lines: BufReader<ChildStdout>,
+}
+
+impl Following {
+    pub fn start(project: &Project, args: &[&str]) -> Self {
+        let mut child = project
+            .patient_command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    /// Reads up to a line that holds a text.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let before = all.len();
+            if self.lines.read_line(&mut all).unwrap() == 0 {
+                panic!("no {text:?} in\n{all}");
+            }
+            if all[before..].contains(text) {
+                return all;
+            }
+        }
+    }
+
+    /// Reads to its end; everything that was left, what it wrote to standard error, and the exit code.
+    #[track_caller]
+    pub fn end(mut self) -> (String, String, i32) {
+        let mut rest = Vec::new();
+        self.lines.read_to_end(&mut rest).unwrap();
+        let mut errors = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut errors).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        (String::from_utf8_lossy(&rest).into_owned(), errors, code)
+    }
+
+    pub fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
 /// A program that is ended with the test, however that ends.
 pub struct Background(pub Child);
 
@@ -335,10 +401,7 @@ impl Drop for Background {
 pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
     let started = Instant::now();
     while !happened() {
-        assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "in vain: {what}"
-        );
+        assert!(started.elapsed() < PATIENCE, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,8 +1,9 @@
 //! Agents that stand in for one that is limited or out of order.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::streams::{DONE_TEXT, done, error, limit, project, said, speaker, tries};
+use crate::support::PATIENCE;
 
 #[test]
 fn out_05_another_agent_goes_on_while_the_first_is_limited() {
@@ -103,7 +104,7 @@ fn exit_02_with_no_wait_a_limit_ends_the_run() {
     );
     // The next run knows of it without asking.
     project.ralph(&["run", "--no-wait"]).expect_code(4);
-    assert!(started.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < PATIENCE);
     assert_eq!(tries(&project), ["main error rate_limit"]);
     assert_eq!(project.json(&["status", "--json"])["tasks"]["pending"], 1);
 }
@@ -166,7 +167,7 @@ fn exit_01_a_limit_is_not_waited_for_when_there_is_nothing_to_do() {
     // The limit of the first is remembered, and nothing is left.
     let started = Instant::now();
     project.ok(&["run", "--agent", "main"]);
-    assert!(started.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < PATIENCE);
 }
 
 #[test]

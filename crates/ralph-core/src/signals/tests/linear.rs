@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use rustix::time::{ClockId, clock_gettime};
 
 use super::hostile::{FRAGMENTS, setting};
 use super::signals;
 use crate::model::Difficulty;
+use crate::testing::cpu_time;
 
 /// Four times the text takes about four times as long; sixteen times would be the square.
 const MOST: u32 = 10;
@@ -36,13 +36,6 @@ fn long(runs: &[Run], bytes: usize) -> String {
     runs.iter().map(text).collect()
 }
 
-/// How long this thread has been at work. Waiting for a busy machine does not count: a long text is
-/// interrupted more often than a short one.
-fn worked() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap()
-}
-
 #[track_caller]
 fn assert_linear(runs: &[Run], bytes: usize) {
     let texts = [long(runs, bytes), long(runs, 4 * bytes)];
@@ -50,9 +43,9 @@ fn assert_linear(runs: &[Run], bytes: usize) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         for (best, text) in best.iter_mut().zip(&texts) {
-            let started = worked();
+            let started = cpu_time();
             black_box(signals(text));
-            *best = (worked() - started).min(*best);
+            *best = (cpu_time() - started).min(*best);
         }
         if best[1] < best[0] * MOST {
             return;

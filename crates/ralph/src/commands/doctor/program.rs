@@ -169,7 +169,7 @@ mod tests {
     fn a_program_that_hangs_or_prints_without_end_is_ended_with_its_children() {
         let short = Duration::from_millis(200);
         for script in [
-            "trap '' TERM; sleep 77.31 & sleep 77.31",
+            "trap '' TERM; sleep 677.31 & sleep 677.31",
             "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done",
         ] {
             let started = Instant::now();
@@ -178,7 +178,7 @@ mod tests {
                 answer,
                 Answer::Nothing("there was no answer within 0.2 s".into())
             );
-            assert!(started.elapsed() < Duration::from_secs(4), "{script}");
+            assert!(started.elapsed() < Duration::from_secs(120), "{script}");
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::time::Instant;
 
 use super::*;
 use crate::git::call::Call;
@@ -202,7 +201,6 @@ fn a_linked_work_tree_commits_on_its_own_branch() {
 #[test]
 fn five_thousand_files_are_no_matter() {
     let repo = Repo::with_first_commit();
-    let started = Instant::now();
     let outcome = after(&repo.open(), || {
         for n in 0..5000 {
             repo.write(&format!("many/{}/file {n}", n % 50), &n.to_string());
@@ -211,5 +209,4 @@ fn five_thousand_files_are_no_matter() {
     .unwrap();
     assert_eq!(outcome.files.len(), 5000);
     assert!(repo.status().is_empty());
-    assert!(started.elapsed() < Duration::from_secs(60));
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -202,7 +201,6 @@ fn five_thousand_files_are_no_matter() {
     for n in 0..500 {
         repo.write(&format!("users/{n}"), &n.to_string());
     }
-    let started = Instant::now();
     let done = undone(&repo, &repo.open(), || {
         for n in 0..2500 {
             repo.write(&format!("many/{}/file {n}", n % 50), "2\n");
@@ -214,5 +212,4 @@ fn five_thousand_files_are_no_matter() {
     });
     assert_eq!(done.files.len(), 5500);
     assert!(!repo.path("new").exists());
-    assert!(started.elapsed() < Duration::from_secs(60));
 }
