@@ -229,7 +229,7 @@ fn out_04_opencode_that_hangs_is_ended_and_counts() {
         false => bash("touch made-by-tool"),
         true => Reply::HangMidStream,
     })
-    .run_setting("idle_timeout = 10");
+    .run_setting("idle_timeout = 20");
     stage.run_once_in_vain();
     assert_eq!(stage.tries(), ["error idle_timeout counted #1"]);
     stage.expect_status(0, 1, 1);

