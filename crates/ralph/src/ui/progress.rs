@@ -63,6 +63,7 @@ pub fn waiting<T>(what: &str, work: impl FnOnce() -> T) -> T {
         scope.spawn(move || {
             if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 let bar = bar("{spinner} {msg} · {elapsed}", None).with_message(what.to_owned());
+                bar.tick();
                 bar.enable_steady_tick(Duration::from_millis(120));
                 let _ = over.recv();
                 bar.finish_and_clear();
