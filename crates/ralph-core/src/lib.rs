@@ -44,6 +44,7 @@ pub mod logs;
 mod markdown;
 pub mod model;
 pub mod modification;
+pub mod ownership;
 pub mod plan_files;
 pub mod project;
 pub mod recall;

@@ -1,11 +1,18 @@
 //! Where a project keeps what is Ralph's.
 
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::files::private;
 
 /// The settings' file.
 pub const CONFIG_FILE: &str = ".ralph.toml";
 /// Ralph's own directory.
 pub const RALPH_DIR: &str = ".ralph";
+
+/// Everything in `.ralph/` is the machine's own, except what people write for agents.
+const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
+    *\n!.gitignore\n!specs/\n!specs/**\n!templates/\n!templates/**\n";
 
 /// A project's directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +46,27 @@ impl Project {
     /// Ralph's directory.
     pub fn ralph_dir(&self) -> PathBuf {
         self.root.join(RALPH_DIR)
+    }
+
+    /// Makes Ralph's directory where it is missing: private, and ignored by git.
+    pub fn make_dir(&self) -> io::Result<()> {
+        private::make_dir(&self.ralph_dir())?;
+        self.keep_out_of_git();
+        Ok(())
+    }
+
+    /// Logs are raw and private: they must not get into git, whoever made the directory. `true` if the file was written.
+    pub fn keep_out_of_git(&self) -> bool {
+        let ignore = self.ralph_dir().join(".gitignore");
+        if ignore.symlink_metadata().is_ok() {
+            return false;
+        }
+        let written = std::fs::write(&ignore, GITIGNORE).is_ok();
+        if !written {
+            // Half of one would stay as it is.
+            let _ = std::fs::remove_file(&ignore);
+        }
+        written
     }
 
     /// The database.

@@ -80,7 +80,7 @@ fn measure(learnings: u32) {
         "[run]\nagent = \"b\"\n[agents.b]\nkind = \"command\"\ncommand = [\"true\"]\n",
     )
     .unwrap();
-    drop(SqliteStore::open(&database).unwrap());
+    drop(SqliteStore::create(&database).unwrap());
     fill(&database, learnings);
     let started = Instant::now();
     let store = SqliteStore::open(&database).unwrap();

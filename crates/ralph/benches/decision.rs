@@ -30,7 +30,7 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     let project = Project::at(dir.path());
     std::fs::create_dir_all(project.ralph_dir()).unwrap();
-    drop(SqliteStore::open(&project.database()).unwrap());
+    drop(SqliteStore::create(&project.database()).unwrap());
     fill(&project.database());
     let store = SqliteStore::open(&project.database()).unwrap();
     println!(

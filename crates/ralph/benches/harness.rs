@@ -80,7 +80,7 @@ fn project(agent: &str) -> tempfile::TempDir {
 }
 
 fn store(dir: &Path) -> SqliteStore {
-    SqliteStore::open(&dir.join(".ralph/progress.db")).unwrap()
+    SqliteStore::create(&dir.join(".ralph/progress.db")).unwrap()
 }
 
 /// Adds tasks; `after` says which earlier one each depends on.

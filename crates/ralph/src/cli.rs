@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     analyze, breaker, complete, completions, config, context, control, demo, doctor, export,
     failures, fingerprint, guard, history, import, init, learnings, limits, logs, man, notify,
-    replay, run, stats, status, task,
+    replay, run, stats, status, task, trust,
 };
 
 /// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
@@ -69,6 +69,7 @@ pub enum Command {
     Context(context::Args),
     Fingerprint(fingerprint::Args),
     Doctor(doctor::Args),
+    Trust(trust::Args),
     /// Show the settings in force and where each comes from.
     #[command(subcommand)]
     Config(config::Command),

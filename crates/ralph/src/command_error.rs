@@ -9,6 +9,7 @@ use ralph_core::engine::{EngineError, PromptError};
 use ralph_core::exit::RunExit;
 use ralph_core::model::{IdError, UnknownStatus, UnknownStrategy};
 use ralph_core::store::StoreError;
+use ralph_core::text::shell_word;
 
 use crate::output;
 
@@ -75,6 +76,14 @@ impl CommandError {
         }
     }
 
+    /// Makes a missing plan wrong usage: only `ralph run` tells them apart.
+    pub fn outside_a_run(mut self) -> Self {
+        if self.exit == RunExit::NoPlan {
+            self.exit = RunExit::Usage;
+        }
+        self
+    }
+
     /// Adds what to do next.
     pub fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());
@@ -111,6 +120,14 @@ impl From<StoreError> for CommandError {
             StoreError::NewerSchema { .. } => {
                 Self::environment(message).hint("install a newer Ralph; nothing was changed")
             }
+            StoreError::Missing { .. } => Self::no_plan(message)
+                .hint("`ralph task add TITLE` or `ralph import PATH` starts a plan"),
+            StoreError::Vanished { .. } => Self::environment(message)
+                .hint("`ralph status` says whether a copy of it was saved, and how to put it back"),
+            StoreError::Locked { path } => Self::environment(message).hint(format_args!(
+                "see who holds it with `fuser {}`; end that process or wait, then try again",
+                shell_word(&path.display().to_string())
+            )),
             StoreError::DiskFull { .. } => Self::environment(message)
                 .hint("free some space, then `ralph run` again: an unfinished attempt is found by itself"),
             StoreError::NotWritable { .. } => {

@@ -6,20 +6,24 @@ use std::time::Duration;
 
 use ralph_core::clock::{Clock, SystemClock};
 use ralph_core::engine::Recovery;
+use ralph_core::files::private;
 use ralph_core::host::{Host, ThisHost, is_over};
 use ralph_core::import::{self, STATE_JSON};
 use ralph_core::model::{Task, Timestamp};
 use ralph_core::plan_files::Format;
 use ralph_core::project::Project;
 use ralph_core::spec::state_json::SpecState;
-use ralph_core::store::{PlanStore, RunRow, RunStore, SourceStore, SqliteStore, StoreError};
+use ralph_core::store::{
+    Absent, Patience, PlanStore, RunRow, RunStore, SourceStore, SqliteStore, StoreError, rescued,
+    restore_command,
+};
 
 use crate::command_error::CommandError;
 use crate::settings::{Settings, Value};
+use crate::{interrupts, output, trust};
 
-/// Everything in `.ralph/` is the machine's own, except what people write for agents.
-pub const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
-    *\n!.gitignore\n!specs/\n!specs/**\n!templates/\n!templates/**\n";
+/// How long a lock is waited for in any case, also by a run that was told to stop.
+const WAIT_AFTER_INTERRUPT: Duration = Duration::from_secs(10);
 
 /// An open project.
 pub struct Workspace {
@@ -32,46 +36,53 @@ pub struct Workspace {
 impl Workspace {
     /// Finds the project from here upwards and opens its database.
     pub fn open(dir: Option<&Path>) -> Result<Self, CommandError> {
-        let here = start_dir(dir)?;
-        let project = Project::find(&here).ok_or_else(|| no_project(&here))?;
-        Self::of(project)
+        Self::of(find(dir)?, Absent::Refuse)
+    }
+
+    /// The same for a command that makes a plan: a project that has no database gets one.
+    pub fn open_or_create(dir: Option<&Path>) -> Result<Self, CommandError> {
+        Self::of(find(dir)?, Absent::Create)
+    }
+
+    /// Opens a project that was just made, and makes its database.
+    pub fn create(project: Project) -> Result<Self, CommandError> {
+        trust::check(&project)?;
+        Self::of(project, Absent::Create)
     }
 
     /// The same for a command that only looks. What may not be written, or has no room to be, can still be read: nothing is
     /// brought to the present schema then, and what dead runs left stays.
     pub fn look(dir: Option<&Path>) -> Result<Self, CommandError> {
-        let here = start_dir(dir)?;
-        let project = Project::find(&here).ok_or_else(|| no_project(&here))?;
+        let project = find(dir)?;
         let path = project.database();
-        if !path.is_file() {
-            return Self::of(project);
-        }
-        keep_out_of_git(&project);
-        match SqliteStore::open(&path) {
-            Ok(store) => Ok(Self { project, store }),
-            Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => {
-                let store = SqliteStore::open_to_look(&path)
-                    .ok()
-                    .filter(|store| matches!(store.version(), Ok(SqliteStore::VERSION)));
-                match store {
-                    Some(store) => Ok(Self { project, store }),
-                    None => Err(error.into()),
-                }
-            }
-            Err(error) => Err(error.into()),
+        make_private(&project);
+        let error = match SqliteStore::open_with(&path, Absent::Refuse, patience()) {
+            Ok(store) => return Ok(Self { project, store }),
+            Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => error,
+            Err(error) => return Err(not_opened(&project, error)),
+        };
+        let store = SqliteStore::open_to_look(&path)
+            .ok()
+            .filter(|store| matches!(store.version(), Ok(SqliteStore::VERSION)));
+        match store {
+            Some(store) => Ok(Self { project, store }),
+            None => Err(error.into()),
         }
     }
 
-    /// Opens a project that is known.
-    pub fn of(project: Project) -> Result<Self, CommandError> {
-        let dir = project.ralph_dir();
-        std::fs::create_dir_all(&dir).map_err(|e| {
-            CommandError::environment(format_args!("{} cannot be made: {e}", dir.display()))
-                .hint("check the directory's permissions and free space")
-        })?;
-        keep_out_of_git(&project);
-        let store = SqliteStore::open(&project.database())?;
-        Ok(Self { project, store })
+    fn of(project: Project, absent: Absent) -> Result<Self, CommandError> {
+        if absent == Absent::Create {
+            let dir = project.ralph_dir();
+            project.make_dir().map_err(|e| {
+                CommandError::environment(format_args!("{} cannot be made: {e}", dir.display()))
+                    .hint("check the directory's permissions and free space")
+            })?;
+        }
+        make_private(&project);
+        match SqliteStore::open_with(&project.database(), absent, patience()) {
+            Ok(store) => Ok(Self { project, store }),
+            Err(error) => Err(not_opened(&project, error)),
+        }
     }
 
     /// The settings in force, flags not included.
@@ -140,13 +151,69 @@ impl Workspace {
     }
 }
 
-/// Logs are raw and private: they must not get into git, whoever made the directory. Where it cannot be written, nothing
-/// else can either, and opening the database says so better.
-fn keep_out_of_git(project: &Project) {
-    let ignore = project.ralph_dir().join(".gitignore");
-    if !ignore.exists() && std::fs::write(&ignore, GITIGNORE).is_err() {
-        // Half of one would stay as it is.
-        let _ = std::fs::remove_file(&ignore);
+/// The project around here, if it may be obeyed. Every command that reads a project finds it here.
+pub fn find(dir: Option<&Path>) -> Result<Project, CommandError> {
+    let here = start_dir(dir)?;
+    let project = Project::find(&here).ok_or_else(|| no_project(&here))?;
+    trust::check(&project)?;
+    Ok(project)
+}
+
+/// A project and its settings, for commands that need no plan.
+pub fn find_settings(dir: Option<&Path>) -> Result<(Project, Settings), CommandError> {
+    let project = find(dir)?;
+    if project.database().exists() {
+        let workspace = Workspace::look(dir)?;
+        let settings = workspace.settings()?;
+        return Ok((project, settings));
+    }
+    let settings = Settings::load(&project.config(), env::vars_os())?;
+    Ok((project, settings))
+}
+
+/// What is in Ralph's directory is the owner's alone, also where an older Ralph or a person made it.
+fn make_private(project: &Project) {
+    if project.ralph_dir().is_dir() {
+        private::tighten(&project.ralph_dir());
+        project.keep_out_of_git();
+    }
+}
+
+/// A database that another process has locked is waited for; the user is told once.
+fn patience() -> Patience {
+    Patience {
+        on_wait: |wait| {
+            if wait.is_first {
+                output::note("waiting for the database: another process has locked it");
+            }
+            // Someone who interrupts does not want to wait, but a short wait may save the record of an attempt.
+            wait.waited < WAIT_AFTER_INTERRUPT || !interrupts::told_to_stop()
+        },
+        ..Patience::default()
+    }
+}
+
+fn not_opened(project: &Project, error: StoreError) -> CommandError {
+    match error {
+        StoreError::Missing { path } => no_database(project, &path),
+        error => error.into(),
+    }
+}
+
+/// There is a project, but no plan in it.
+fn no_database(project: &Project, path: &Path) -> CommandError {
+    let root = project.root().display();
+    let error = CommandError::no_plan(format_args!(
+        "there is no plan in {root}: it has no database (.ralph/progress.db)"
+    ));
+    match rescued(path).last() {
+        Some(copy) => error.hint(format_args!(
+            "a copy was saved when the database vanished; put it back: {}",
+            restore_command(copy, path, now())
+        )),
+        None => error.hint(
+            "`ralph task add TITLE` or `ralph import PATH` starts a plan; `ralph init` makes an empty one",
+        ),
     }
 }
 

@@ -100,7 +100,7 @@ impl Night {
             ..Setup::default()
         });
         let project = Project::at(root);
-        let mut store = SqliteStore::open(&project.database()).unwrap();
+        let mut store = SqliteStore::create(&project.database()).unwrap();
         let mut next = 0;
         let mut random = || {
             next += 1;

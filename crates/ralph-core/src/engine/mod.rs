@@ -30,6 +30,7 @@ mod state;
 mod team;
 mod tree;
 mod upkeep;
+mod vanished;
 mod wait;
 mod work_tree;
 

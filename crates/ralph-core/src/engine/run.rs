@@ -196,7 +196,11 @@ impl Engine<'_> {
             });
         }
         let mut run = Run::start(self, tasks)?;
-        let stop = match run.go() {
+        let ended = run.go();
+        if !run.engine.store.is_in_place() {
+            return run.end_vanished();
+        }
+        let stop = match ended {
             Ok(stop) => stop,
             Err(error) => {
                 // The error is what matters; the rest is done as far as the store still can. An attempt that
@@ -358,6 +362,7 @@ impl<'e, 'a> Run<'e, 'a> {
 
     /// Signals, requests, limits and budgets.
     pub(super) fn must_stop(&mut self) -> Result<Option<StopRun>, EngineError> {
+        self.check_database()?;
         if let Some(stop) = self.signal_or_limit() {
             return Ok(Some(stop));
         }
@@ -388,6 +393,7 @@ impl<'e, 'a> Run<'e, 'a> {
         &mut self,
         purpose: Purpose,
     ) -> Result<Option<(Claimed, Token)>, EngineError> {
+        self.check_database()?;
         let now = self.engine.clock.now();
         let token = Token::from_random((self.engine.random)());
         let request = ClaimRequest {
@@ -473,31 +479,15 @@ impl<'e, 'a> Run<'e, 'a> {
         } else {
             Haste::None
         })?;
-        let now = self.engine.clock.now();
-        let rates = self.engine.store.run_rates(&self.id)?;
-        let kind = EventKind::RunFinished {
-            exit_code: i32::from(stop.exit.code()),
-            outcome: stop.exit.word().to_owned(),
-            reason: stop.reason.clone(),
-            hint: stop.hint.clone(),
-            budget: stop.budget,
-            attempts: rates.counted,
-            done: rates.done,
-            cost: rates.cost,
-            duration_ms: millis(now.since(self.started_at)),
-            tasks: self.engine.store.counts()?,
-        };
+        let kind = self.finished(&stop)?;
         // While the run is still on record as one that is at work.
         let event = self.event(kind.clone());
         self.hook_after(HookPoint::AfterRun, &event)?;
         let event = self.event(kind);
-        let end = RunEnd {
-            id: self.id.clone(),
-            ended_at: now,
-            outcome: stop.exit.word().to_owned(),
-            exit_code: i32::from(stop.exit.code()),
-        };
-        self.engine.store.end_run(&end, &event)?;
+        self.engine.store.end_run(&self.end(&stop), &event)?;
+        if !self.engine.store.is_in_place() {
+            return self.save_database(stop);
+        }
         self.write_state_as(&stop.reason, None)?;
         self.engine.observer.event(&event);
         if let Some(guard) = self.guard.take() {
@@ -509,6 +499,35 @@ impl<'e, 'a> Run<'e, 'a> {
             reason: stop.reason,
             hint: stop.hint,
         })
+    }
+}
+
+impl Run<'_, '_> {
+    /// What is told of the end of the run.
+    pub(super) fn finished(&self, stop: &StopRun) -> Result<EventKind, EngineError> {
+        let rates = self.engine.store.run_rates(&self.id)?;
+        Ok(EventKind::RunFinished {
+            exit_code: i32::from(stop.exit.code()),
+            outcome: stop.exit.word().to_owned(),
+            reason: stop.reason.clone(),
+            hint: stop.hint.clone(),
+            budget: stop.budget,
+            attempts: rates.counted,
+            done: rates.done,
+            cost: rates.cost,
+            duration_ms: millis(self.engine.clock.now().since(self.started_at)),
+            tasks: self.engine.store.counts()?,
+        })
+    }
+
+    /// What is recorded of it.
+    pub(super) fn end(&self, stop: &StopRun) -> RunEnd {
+        RunEnd {
+            id: self.id.clone(),
+            ended_at: self.engine.clock.now(),
+            outcome: stop.exit.word().to_owned(),
+            exit_code: i32::from(stop.exit.code()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 
 mod merge;
+pub mod private;
 mod swap;
 
 pub use merge::merge;
@@ -35,28 +36,39 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// A temporary file with this in it, on the disk, with the permissions of the one it is to replace.
 fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let mut file = temporary_in(path.parent().unwrap_or(Path::new(".")))?;
+    use std::os::unix::fs::PermissionsExt;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = match std::fs::metadata(path) {
+        Ok(known) => {
+            let file = temporary_in(dir)?;
+            // Set, because modes given at creation go through the umask.
+            file.as_file().set_permissions(known.permissions())?;
+            file
+        }
+        // A new file gets what the umask leaves, as from any other program.
+        Err(_) => temporary()
+            .permissions(std::fs::Permissions::from_mode(0o666))
+            .tempfile_in(dir)?,
+    };
     file.write_all(bytes)?;
-    // Set, not asked for: what is asked for goes through the mask.
-    file.as_file().set_permissions(permissions(path))?;
     file.as_file().sync_all()?;
     Ok(file)
 }
 
 /// A file that is recognised as ours while it is on its way to take another's place.
 pub(crate) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(&format!("{UNFINISHED}{}.", std::process::id()))
-        .tempfile_in(dir)
+    temporary().tempfile_in(dir)
 }
 
-/// Those of the file that is replaced, else what a new file gets.
-fn permissions(path: &Path) -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).map_or_else(
-        |_| std::fs::Permissions::from_mode(0o644),
-        |known| known.permissions(),
-    )
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix());
+    builder
+}
+
+fn prefix() -> &'static str {
+    static PREFIX: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    PREFIX.get_or_init(|| format!("{UNFINISHED}{}.", std::process::id()))
 }
 
 /// What a text looks like, in a few characters: FNV-1a, for what is stored must mean the same to every build.
@@ -94,11 +106,7 @@ pub struct Lock {
 impl Lock {
     /// Waits until nobody else holds it, but no longer than this.
     pub fn within(path: &Path, most: Duration) -> io::Result<Self> {
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)?;
+        let file = open_lock(path)?;
         let mut waited = Duration::ZERO;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -110,6 +118,43 @@ impl Lock {
             waited += NAP;
         }
     }
+}
+
+/// Opens the file of a lock, which must be this user's: whoever can open it can hold it forever. What is not is replaced,
+/// which the owner of the directory may do.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let opened = open_own(path);
+    match opened {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            std::fs::remove_file(path)?;
+            open_own(path)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens a private file of this user or of root, and makes it where there is none. Links and pipes are refused: a link may
+/// lead to a file of somebody else, and opening a pipe would wait for its reader.
+fn open_own(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let meta = file.metadata()?;
+    let is_own = meta.uid() == 0 || meta.uid() == rustix::process::geteuid().as_raw();
+    if !is_own || !meta.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it belongs to another user, or is not a regular file",
+        ));
+    }
+    private::tighten(path);
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -128,6 +173,42 @@ mod tests {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o664);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_gets_the_mode_the_umask_leaves() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let plain = dir.path().join("plain");
+        std::fs::write(&plain, "x").unwrap();
+        let path = dir.path().join("AGENTS.md");
+        write_whole(&path, b"one").unwrap();
+        let mode = |path| std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&plain));
+    }
+
+    #[test]
+    fn a_lock_of_another_user_or_a_pipe_in_its_place_stalls_nobody() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        assert!(Lock::within(&path, Duration::ZERO).is_err());
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
+        assert!(Lock::within(&path, Duration::ZERO).is_err());
+        std::fs::remove_file(&path).unwrap();
+
+        let theirs = File::create(&path).unwrap();
+        flock(&theirs, FlockOperation::NonBlockingLockExclusive).unwrap();
+        if std::os::unix::fs::chown(&path, Some(65534), None).is_err() {
+            return; // Only root can play the other user.
+        }
+        let _lock = Lock::within(&path, Duration::ZERO).unwrap();
+        let meta = path.metadata().unwrap();
+        assert_ne!(meta.uid(), 65534);
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod agents_md;
 mod control;
 mod experience;
+mod file;
 mod learnings;
 mod left_work;
 mod logs;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 pub use agents_md::*;
 pub use control::*;
 pub use experience::*;
+pub use file::*;
 pub use learnings::*;
 pub use left_work::*;
 pub use logs::*;
@@ -25,7 +27,9 @@ pub use names::*;
 pub use records::*;
 pub use recovery::*;
 pub use sources::*;
-pub use sqlite::{SqliteStore, has_log, log_path};
+pub use sqlite::{
+    Absent, LockWait, Patience, SqliteStore, has_log, log_path, rescued, restore_command,
+};
 
 use crate::analysis::Fact;
 use crate::event::RunEvent;
@@ -101,6 +105,24 @@ pub enum StoreError {
         found: u32,
         /// The newest this binary knows.
         known: u32,
+    },
+    /// There is no database, and none is to be made.
+    #[error("there is no database at {path}")]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// The file was deleted, renamed or replaced while it was open.
+    #[error("the database {path} was deleted or replaced while Ralph used it")]
+    Vanished {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// Another process held its lock for too long.
+    #[error("the database {path} is locked by another process")]
+    Locked {
+        /// The file.
+        path: PathBuf,
     },
     /// The disk is full.
     #[error("the disk is full: {path} could not be written")]
@@ -285,6 +307,7 @@ pub trait Store:
     + SourceStore
     + RecoveryStore
     + NameStore
+    + FileStore
     + Send
 {
 }
@@ -302,6 +325,7 @@ impl<T> Store for T where
         + SourceStore
         + RecoveryStore
         + NameStore
+        + FileStore
         + Send
 {
 }

@@ -73,7 +73,7 @@ impl Chosen {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
+    let mut workspace = Workspace::open_or_create(dir)?;
     let path = start_dir(dir)?.join(&args.path);
     let (found, report) = take_in(&mut workspace, &path, args.format.format(), args.dry_run)?;
     if args.json {

@@ -1,10 +1,12 @@
 //! `ralph init`: settings with their explanations, a place for the plan. Safe to repeat.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ralph_core::files::private;
 use ralph_core::project::Project;
 use ralph_core::store::SqliteStore;
 use serde_json::json;
@@ -12,7 +14,8 @@ use serde_json::json;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::settings::keys::{KEYS, Kind};
-use crate::workspace::{GITIGNORE, Workspace, start_dir};
+use crate::trust;
+use crate::workspace::{Workspace, start_dir};
 
 /// Make this directory a project: settings and a place for the plan.
 ///
@@ -51,6 +54,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 /// Makes what is missing; returns what that was.
 pub fn create(root: &Path) -> Result<Vec<&'static str>, CommandError> {
     let project = Project::at(root);
+    trust::check(&project)?;
     let mut made = Vec::new();
     let had_database = project.database().exists();
     if had_database {
@@ -61,12 +65,12 @@ pub fn create(root: &Path) -> Result<Vec<&'static str>, CommandError> {
         made.push(".ralph.toml");
     }
     for dir in [project.ralph_dir(), project.logs()] {
-        fs::create_dir_all(&dir).map_err(|e| failed(&dir, &e))?;
+        private::make_dir(&dir).map_err(|e| failed(&dir, &e))?;
     }
-    if write_new(&project.ralph_dir().join(".gitignore"), GITIGNORE)? {
+    if project.keep_out_of_git() {
         made.push(".ralph/.gitignore");
     }
-    Workspace::of(project)?;
+    Workspace::create(project)?;
     if !had_database {
         made.push(".ralph/progress.db");
     }
@@ -75,7 +79,13 @@ pub fn create(root: &Path) -> Result<Vec<&'static str>, CommandError> {
 
 /// Writes a file unless there is one. `true` if it was written.
 fn write_new(path: &Path, text: &str) -> Result<bool, CommandError> {
-    match OpenOptions::new().write(true).create_new(true).open(path) {
+    // Settings that everybody may write are not obeyed.
+    let opened = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o664)
+        .open(path);
+    match opened {
         Ok(mut file) => {
             file.write_all(text.as_bytes())
                 .map_err(|e| failed(path, &e))?;
@@ -135,6 +145,8 @@ pub fn config_text() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::settings::Settings;
 

@@ -26,14 +26,17 @@ pub mod run;
 pub mod stats;
 pub mod status;
 pub mod task;
+pub mod trust;
 
 use crate::cli::{Cli, Command};
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 
 /// Runs the command that was asked for.
 pub fn dispatch(cli: Cli) -> CommandResult {
     let dir = cli.dir.as_deref();
-    match cli.command {
+    let result = match cli.command {
+        // Only a run has an exit code of its own for a plan that is not there.
+        Command::Run(args) => return run::run(dir, &args),
         Command::Init(args) => init::run(dir, &args),
         Command::Import(args) => import::run(dir, &args),
         Command::Export(args) => export::run(dir, &args),
@@ -45,7 +48,6 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Analyze(args) => analyze::run(dir, &args),
         Command::Breaker(command) => breaker::run(dir, &command),
         Command::Limits(command) => limits::run(dir, &command),
-        Command::Run(args) => run::run(dir, &args),
         Command::Stop(args) => control::stop(dir, &args),
         Command::Pause(args) => control::pause(dir, &args),
         Command::Resume(args) => control::resume(dir, &args),
@@ -63,5 +65,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Fingerprint(args) => fingerprint::run(dir, &args),
         Command::Guard(args) => guard::run(&args),
         Command::Man(args) => man::run(&args),
-    }
+        Command::Trust(args) => trust::run(dir, &args),
+    };
+    result.map_err(CommandError::outside_a_run)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::agent::adopt_orphans;
+use ralph_core::project::Project;
 use serde::Serialize;
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use crate::notify::{
 use crate::output;
 use crate::settings::Settings;
 use crate::ui::style::{DIM, GREEN, RED, paint};
-use crate::workspace::{Workspace, now, random};
+use crate::workspace::{find_settings, now, random};
 
 /// What to do about notifications.
 #[derive(Debug, clap::Subcommand)]
@@ -55,10 +56,9 @@ enum Outcome {
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     let Command::Test(args) = command;
-    let workspace = Workspace::look(dir)?;
-    let settings = workspace.settings()?;
-    let parcel = parcel(&workspace, args.occasion)?;
-    let senders = senders(&settings, workspace.project.root());
+    let (project, settings) = find_settings(dir)?;
+    let parcel = parcel(&project, args.occasion)?;
+    let senders = senders(&settings, project.root());
     if senders.is_empty() {
         return Err(CommandError::usage("no way to notify anybody is set")
             .hint("name one under [notify] in .ralph.toml: webhook, command, bell or desktop"));
@@ -96,8 +96,8 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
 }
 
 /// A sample that nobody can take for the real thing.
-fn parcel(workspace: &Workspace, occasion: Occasion) -> Result<Parcel, CommandError> {
-    let place = Place::of(&workspace.project);
+fn parcel(project: &Project, occasion: Occasion) -> Result<Parcel, CommandError> {
+    let place = Place::of(project);
     let mut notice = notice(&sample(occasion, now()), &place)
         .ok_or_else(|| CommandError::environment("there is no sample of that"))?;
     notice.title = format!("Test: {}", notice.title);

@@ -4,6 +4,7 @@ use super::super::run::{EngineError, Run};
 use super::Task;
 use super::prepare::Ready;
 use crate::agent::AttemptLog;
+use crate::files::private;
 use crate::git::{Kept, Snapshot};
 use crate::store::{AttemptStart, UnfinishedAttempt};
 
@@ -67,7 +68,10 @@ impl Run<'_, '_> {
     fn open_log(&self, name: &str) -> Result<AttemptLog, EngineError> {
         let logs = self.engine.project.logs();
         let path = logs.join(name);
-        std::fs::create_dir_all(&logs)
+        self.engine
+            .project
+            .make_dir()
+            .and_then(|()| private::make_dir(&logs))
             .and_then(|()| AttemptLog::create(&path))
             .map_err(|source| EngineError::Log {
                 path: path.display().to_string(),

@@ -74,6 +74,8 @@ impl Run<'_, '_> {
         };
         let untold = completed && self.cost(&finding).is_none();
         let metrics = self.store_finding(claimed, task.token, finding)?;
+        // Only now: a deleted file can still be written, and the attempt must not be lost.
+        self.check_database()?;
         if untold {
             self.warn_of_unknown_cost()?;
         }

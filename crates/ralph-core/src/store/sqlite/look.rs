@@ -32,6 +32,8 @@ impl SqliteStore {
         Ok(Self {
             conn,
             path: path.to_owned(),
+            opened: super::place::opened(path),
+            brief: super::busy::Brief::default(),
         })
     }
 

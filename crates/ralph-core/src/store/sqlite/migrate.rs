@@ -2,10 +2,8 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{SqliteStore, translate};
@@ -59,7 +57,7 @@ pub(super) fn run(store: &mut SqliteStore) -> Result<()> {
     let version = version(&store.conn).map_err(|e| translate(&path, e))?;
     refuse_if_newer(&path, version)?;
     if version == KNOWN {
-        return Ok(());
+        return use_log(&store.conn).map_err(|e| translate(&path, e));
     }
     if version > 0 {
         keep_copy(&store.conn, &path, version)?;
@@ -67,6 +65,11 @@ pub(super) fn run(store: &mut SqliteStore) -> Result<()> {
     apply(&mut store.conn)
         .and_then(|()| settle_parents(&store.conn))
         .map_err(|e| translate(&path, e))
+}
+
+/// A copy that `VACUUM INTO` made has no write-ahead log until it is told to.
+fn use_log(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "journal_mode", "WAL")
 }
 
 /// Version 1 left parents pending whose children were done.
@@ -79,7 +82,7 @@ fn settle_parents(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
-    conn.pragma_update(None, "journal_mode", "WAL")?;
+    use_log(conn)?;
     // Tables are rebuilt, and rows of an old file may point nowhere; both need the checks to rest.
     conn.pragma_update(None, "foreign_keys", "OFF")?;
     // Else a view of the user's would follow the old table out.
@@ -109,27 +112,10 @@ fn keep_copy(conn: &Connection, path: &Path, version: u32) -> Result<()> {
     if copy.exists() {
         return Ok(());
     }
-    let not_writable = |why: String| StoreError::NotWritable {
-        path: copy.clone(),
-        why,
-    };
     let dir = path.parent().unwrap_or(Path::new("."));
-    // SQLite fills an empty file as it makes a new one, and nobody sees half a copy under the final name.
-    let partial = tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
-    // As bytes: a path need not be Unicode.
-    let name = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
-    conn.execute("VACUUM INTO ?1", [name])
-        .map_err(|e| translate(&copy, e))?;
-    partial
-        .as_file()
-        .sync_all()
-        .map_err(|e| not_writable(e.to_string()))?;
-    match partial.persist_noclobber(&copy) {
-        Ok(_) => Ok(()),
-        // Another process made the same copy meanwhile.
-        Err(_) if copy.exists() => Ok(()),
-        Err(error) => Err(not_writable(error.to_string())),
-    }
+    let name = copy.file_name().unwrap_or_default().to_owned();
+    // No name is free where another process made the same copy meanwhile.
+    super::place::copy(conn, dir, std::iter::once(name)).map(drop)
 }
 
 fn copy_path(path: &Path, version: u32) -> PathBuf {

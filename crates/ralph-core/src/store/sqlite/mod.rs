@@ -2,6 +2,7 @@
 
 mod agents_md;
 mod breaker;
+mod busy;
 mod capture;
 mod change;
 mod claims;
@@ -16,6 +17,7 @@ mod logs;
 mod look;
 mod migrate;
 mod names;
+mod place;
 mod plan;
 mod plan_changes;
 mod room;
@@ -26,17 +28,16 @@ mod stats;
 mod status;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+pub use busy::{LockWait, Patience};
 pub use look::{has_log, log_path};
+pub use place::{rescued, restore_command};
 
 use super::{Result, StoreError};
-
-/// How long a writer waits for another one. Transactions are short, so this is only met when a machine stalls.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::files::private;
 
 /// Pages in the log before it is folded into the file. Larger than SQLite's own 1000, because an attempt writes the same
 /// few pages again and again.
@@ -51,23 +52,64 @@ enum Durability {
     Power,
 }
 
+/// What to do where there is no database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// Refuse.
+    Refuse,
+    /// Make an empty one.
+    Create,
+}
+
 /// A project's database.
 #[derive(Debug)]
 pub struct SqliteStore {
     conn: Connection,
     path: PathBuf,
+    /// The files that were opened; somebody may delete or replace them meanwhile.
+    opened: Vec<place::Opened>,
+    brief: busy::Brief,
 }
 
 impl SqliteStore {
-    /// Opens the file, makes it where it is missing, and brings it to the present schema.
+    /// Opens a database that exists, and brings it to the present schema.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_with(path, Absent::Refuse, Patience::default())
+    }
+
+    /// Opens a database, and makes it where there is none.
+    pub fn create(path: &Path) -> Result<Self> {
+        Self::open_with(path, Absent::Create, Patience::default())
+    }
+
+    /// Opens a database and brings it to the present schema.
+    pub fn open_with(path: &Path, absent: Absent, patience: Patience) -> Result<Self> {
+        match absent {
+            Absent::Create => {
+                private::make_file(path).map_err(|error| StoreError::NotWritable {
+                    path: path.to_owned(),
+                    why: error.to_string(),
+                })?;
+            }
+            // A file without content is what a process leaves that died while it made one.
+            Absent::Refuse if !std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0) => {
+                return Err(StoreError::Missing {
+                    path: path.to_owned(),
+                });
+            }
+            Absent::Refuse => {}
+        }
+        private::tighten(path);
         migrate::refuse_newer(path)?;
-        let conn = Connection::open(path).map_err(|e| translate(path, e))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags).map_err(|e| translate(path, e))?;
         let mut store = Self {
             conn,
             path: path.to_owned(),
+            opened: Vec::new(),
+            brief: busy::Brief::default(),
         };
-        store.prepare().map_err(|e| translate(path, e))?;
+        store.prepare(patience).map_err(|e| translate(path, e))?;
         // Should the version turn out to be newer, even a log that waits beside the file must stay where it is.
         store
             .fold_log_on_close(false)
@@ -77,11 +119,14 @@ impl SqliteStore {
         store
             .fold_log_on_close(true)
             .map_err(|e| translate(path, e))?;
+        // After the first query, which makes the files beside the database.
+        store.opened = place::opened(path);
         Ok(store)
     }
 
-    fn prepare(&mut self) -> rusqlite::Result<()> {
-        self.conn.busy_timeout(BUSY_TIMEOUT)?;
+    fn prepare(&mut self, patience: Patience) -> rusqlite::Result<()> {
+        let handler = busy::handler(patience, self.brief.clone());
+        self.conn.busy_handler(Some(handler))?;
         self.conn.set_prepared_statement_cache_capacity(64);
         // Plans do not depend on the values bound: without this, SQLite plans some statements anew at every use.
         self.conn
@@ -206,6 +251,7 @@ fn translate(path: &Path, error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             StoreError::Damaged { path, why }
         }
+        Some(ErrorCode::DatabaseBusy) => StoreError::Locked { path },
         _ => StoreError::Engine {
             path,
             source: error,

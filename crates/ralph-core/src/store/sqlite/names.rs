@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn names_come_out_of_an_index() {
         let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&dir.path().join("x.db")).unwrap();
+        let store = SqliteStore::create(&dir.path().join("x.db")).unwrap();
         for names in [KEYS, IDS, LEARNINGS, RUNS] {
             for sql in [names.head(), names.between(""), names.between("DESC")] {
                 let mut query = store

@@ -136,11 +136,15 @@ impl RunStore for SqliteStore {
     }
 
     fn heartbeat(&mut self, run: &RunId, now: Timestamp, expires: Timestamp) -> Result<()> {
-        self.write(Durability::Process, |tx| {
+        // Beats are made while an agent works, and its output must not wait for a lock.
+        self.brief.set(true);
+        let beat = self.write(Durability::Process, |tx| {
             tx.prepare_cached("UPDATE runs SET expires_at = ?2 WHERE id = ?1")?
                 .execute([run.as_str(), &expires.to_string()])?;
             Ok(claims::extend(tx, run, now, expires)?)
-        })
+        });
+        self.brief.set(false);
+        beat
     }
 
     fn claims(&self) -> Result<Vec<Claim>> {

@@ -11,7 +11,7 @@ use super::values::Candidate;
 use crate::secrets::shown_words;
 use crate::settings::keys::KEYS;
 use crate::settings::{AGENT_FIELDS, Settings};
-use crate::workspace::start_dir;
+use crate::workspace::find;
 
 /// Names asked for at once; more would help nobody.
 const MOST: usize = 200;
@@ -36,9 +36,8 @@ impl Project {
                 .map(|(_, value)| value.clone())
         };
         let dir = given("dir").map(|dir| below_home(&dir, std::env::home_dir()));
-        let here = start_dir(dir.as_deref()).ok();
         Self {
-            root: here.and_then(|here| project::Project::find(&here)),
+            root: find(dir.as_deref()).ok(),
             agent: given("agent"),
             settings: OnceCell::new(),
         }

@@ -7,7 +7,7 @@ use super::rows::{Row, rows};
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::settings::keys::nearest;
-use crate::workspace::Workspace;
+use crate::workspace::find_settings;
 
 /// Print one setting's value and nothing else; an empty line where nothing sets it.
 ///
@@ -23,7 +23,8 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let rows = rows(&Workspace::look(dir)?.settings()?);
+    let (_, settings) = find_settings(dir)?;
+    let rows = rows(&settings);
     let Some(row) = rows.iter().find(|row| row.name() == args.setting) else {
         return Err(unknown(&args.setting, &rows));
     };

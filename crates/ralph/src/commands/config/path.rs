@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::command_error::CommandResult;
 use crate::output;
-use crate::workspace::{no_project, start_dir};
+use crate::workspace::find;
 
 /// Print where the settings' file is, or would be.
 #[derive(Debug, clap::Args)]
@@ -18,8 +18,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let here = start_dir(dir)?;
-    let project = ralph_core::project::Project::find(&here).ok_or_else(|| no_project(&here))?;
+    let project = find(dir)?;
     let path = project.config();
     if args.json {
         output::json(&json!({ "path": path, "exists": path.exists() }));

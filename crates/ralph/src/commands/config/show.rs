@@ -9,7 +9,7 @@ use super::rows::rows;
 use crate::command_error::CommandResult;
 use crate::output;
 use crate::ui::table::Table;
-use crate::workspace::Workspace;
+use crate::workspace::find_settings;
 
 /// Show the settings in force, agents included, and where each comes from. Secrets are masked.
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,8 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let rows = rows(&Workspace::look(dir)?.settings()?);
+    let (_, settings) = find_settings(dir)?;
+    let rows = rows(&settings);
     if args.json {
         output::json(&rows);
         return Ok(ExitCode::SUCCESS);

@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> CommandResult {
     let story = args.story();
     let scratch = project::make(args.dir.as_deref(), pace, story)?;
     introduce(args, &scratch);
-    let mut workspace = Workspace::of(Project::at(&scratch.root))?;
+    let mut workspace = Workspace::create(Project::at(&scratch.root))?;
     let summary = run_plan(&mut workspace, args)?;
     conclude(&workspace, &summary, &scratch, args);
     Ok(ExitCode::from(summary.exit.code()))

@@ -109,7 +109,7 @@ fn fill(root: &Path, pace: Pace, story: Story) -> Result<Scratch, CommandError> 
     init::create(root)?;
     let project = Project::at(root);
     configure(&project.config(), pace, story)?;
-    let mut workspace = Workspace::of(project)?;
+    let mut workspace = Workspace::create(project)?;
     match story {
         Story::Learning | Story::Broken => plan::add(&mut workspace, story)?,
         Story::Recovery => recovery::import_spec(&mut workspace)?,

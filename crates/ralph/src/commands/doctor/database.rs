@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::store::{SqliteStore, StoreError, has_log, log_path};
+use ralph_core::store::{SqliteStore, StoreError, has_log, log_path, rescued, restore_command};
 
 use super::finding::{Check, Finding};
 use super::mend::{make_writable, word};
 use crate::ui::format::bytes;
+use crate::workspace::now;
 
 /// A log that has grown so large was not folded into the file for long.
 const LARGE_LOG: u64 = 512_000_000;
@@ -25,10 +26,8 @@ pub struct Looked {
 pub fn look(path: &Path) -> Looked {
     let copies = beside(path);
     if !path.exists() {
-        let message = "there is none yet; the first command makes it";
-        let findings = vec![Finding::ok(Check::Database, message).with(notes(&copies))];
         return Looked {
-            findings,
+            findings: vec![missing(path).with(notes(&copies))],
             store: None,
         };
     }
@@ -47,6 +46,21 @@ pub fn look(path: &Path) -> Looked {
     let mut findings = vec![finding.with(log_note(path)).with(notes(&copies))];
     findings.extend(log(path));
     Looked { findings, store }
+}
+
+/// Without a database there is no plan.
+fn missing(path: &Path) -> Finding {
+    match rescued(path).last() {
+        None => {
+            let fix = "ralph task add TITLE, or ralph import PATH";
+            Finding::warning(Check::Database, "there is none yet", fix)
+        }
+        Some(copy) => {
+            let message = format!("it is gone; a copy was saved as {}", copy.display());
+            let fix = restore_command(copy, path, now());
+            Finding::error(Check::Database, message, fix)
+        }
+    }
 }
 
 /// Opens the file and has SQLite check it. Should a run have begun to write meanwhile, it is looked at once more as a file
@@ -98,7 +112,7 @@ fn broken(error: &StoreError, path: &Path, copies: &[Beside]) -> Finding {
     let fix = match error {
         StoreError::NewerSchema { .. } => "update ralph: a newer one wrote this file".to_owned(),
         StoreError::NotWritable { path, .. } => make_writable(&[path]),
-        StoreError::Engine { .. } if message.contains("is locked") => {
+        StoreError::Locked { .. } => {
             format!(
                 "another process holds it; who that is: fuser {}",
                 word(path)

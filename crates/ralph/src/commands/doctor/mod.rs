@@ -36,7 +36,7 @@ use super::limits;
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::Settings;
 use crate::workspace::{Workspace, no_project, now, start_dir};
-use crate::{interrupts, output, ui};
+use crate::{interrupts, output, trust, ui};
 
 /// Check what a run needs: git, agents and their versions, credentials, settings, database, disk, permissions, what dead
 /// runs left; each finding with what mends it.
@@ -69,7 +69,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 
 /// Everything there is to find, in the order it is shown.
 fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
-    let project = Project::find(here);
+    let found = Project::find(here);
+    let refused = found.as_ref().and_then(trust::refusal);
+    // What is in a project that is not obeyed is not even read.
+    let project = found.filter(|_| refused.is_none());
     let root = project.as_ref().map_or(here, Project::root);
     let looked = project
         .as_ref()
@@ -78,7 +81,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
         Some(looked) => (looked.findings, looked.store),
         None => (Vec::new(), None),
     };
-    let (settings, store) = read_settings(project.as_ref(), root, store);
+    let (settings, store) = read_settings(project.as_ref(), store);
     let read = settings.as_ref().ok();
     let team = read.map(Settings::team).unwrap_or_default();
     let chosen = team.first().copied();
@@ -89,8 +92,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     }
     findings.extend(programs(read, &team, root, store.as_ref(), interrupt));
     let Some(project) = &project else {
-        let message = no_project(here).message().to_owned();
-        findings.push(Finding::error(Check::Project, message, "ralph init"));
+        findings.push(no_project_finding(here, refused));
         return findings;
     };
     let at = format!("{}", project.root().display());
@@ -112,14 +114,27 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     findings
 }
 
+fn no_project_finding(here: &Path, refused: Option<CommandError>) -> Finding {
+    match refused {
+        None => {
+            let message = no_project(here).message().to_owned();
+            Finding::error(Check::Project, message, "ralph init")
+        }
+        Some(error) => Finding::error(
+            Check::Project,
+            error.message().to_owned(),
+            error.hints().join("; "),
+        ),
+    }
+}
+
 /// The settings in force: those of the project with what its specs say, else the defaults and the environment's.
 fn read_settings(
     project: Option<&Project>,
-    root: &Path,
     store: Option<SqliteStore>,
 ) -> (Result<Settings, CommandError>, Option<SqliteStore>) {
     let (Some(project), Some(store)) = (project, store) else {
-        let file = Project::at(root).config();
+        let file = project.map(Project::config).unwrap_or_default();
         return (Settings::load(&file, env::vars_os()), None);
     };
     let workspace = Workspace {

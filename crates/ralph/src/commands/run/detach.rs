@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ralph_core::files::private;
 use ralph_core::store::{RunRow, RunStore};
 use serde_json::json;
 
@@ -62,7 +63,7 @@ pub(super) fn output() -> Option<String> {
 
 fn output_path(workspace: &Workspace) -> Result<PathBuf, CommandError> {
     let logs = workspace.project.logs();
-    std::fs::create_dir_all(&logs).map_err(|error| unwritable(&logs, &error))?;
+    private::make_dir(&logs).map_err(|error| unwritable(&logs, &error))?;
     let time: String = now()
         .to_string()
         .chars()

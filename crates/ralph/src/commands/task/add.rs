@@ -61,7 +61,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
+    let mut workspace = Workspace::open_or_create(dir)?;
     let parent = args.parent.map(|name| workspace.task(&name)).transpose()?;
     let after = args
         .after

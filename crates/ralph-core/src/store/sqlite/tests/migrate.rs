@@ -98,7 +98,7 @@ fn sch_12_thousands_of_rows_keep_their_shape() {
 fn sch_13_a_newer_file_is_refused_and_not_touched() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    drop(SqliteStore::open(&path).unwrap());
+    drop(SqliteStore::create(&path).unwrap());
     let conn = Connection::open(&path).unwrap();
     conn.pragma_update(None, "user_version", 99).unwrap();
     conn.pragma_update(None, "journal_mode", "DELETE").unwrap();
@@ -125,7 +125,7 @@ fn sch_13_a_newer_file_is_refused_and_not_touched() {
 #[test]
 fn sch_01_03_the_schema_is_as_the_design_names_it() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&dir.path().join("progress.db")).unwrap();
+    let store = SqliteStore::create(&dir.path().join("progress.db")).unwrap();
     let text = |sql: &str| -> String { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
     assert_eq!(text("PRAGMA journal_mode"), "wal");
     assert_eq!(store.integrity().unwrap(), "ok");
@@ -257,7 +257,7 @@ fn sch_12_odd_shapes_of_an_old_file_are_opened() {
 fn sch_13_a_newer_version_that_still_waits_in_the_log_is_seen_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    drop(SqliteStore::open(&path).unwrap());
+    drop(SqliteStore::create(&path).unwrap());
     let writer = Connection::open(&path).unwrap();
     writer
         .set_db_config(
@@ -343,7 +343,7 @@ fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
 fn an_older_file_knows_which_costs_nobody_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    drop(SqliteStore::open(&path).unwrap());
+    drop(SqliteStore::create(&path).unwrap());
     let conn = Connection::open(&path).unwrap();
     // As version 11 left it.
     conn.execute_batch(

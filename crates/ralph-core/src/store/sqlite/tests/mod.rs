@@ -1,5 +1,6 @@
 //! The store's contract, on a real file.
 
+mod busy;
 mod capture;
 mod claims;
 mod learnings;
@@ -8,6 +9,7 @@ mod logs;
 mod look;
 mod migrate;
 mod names;
+mod place;
 mod plan;
 mod ready;
 mod schema;
@@ -37,7 +39,7 @@ const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(&dir.path().join("progress.db")).unwrap();
+        let store = SqliteStore::create(&dir.path().join("progress.db")).unwrap();
         Self {
             dir,
             store,

@@ -1,0 +1,185 @@
+//! The files behind an open store: whether they are still in place, and a copy of them when they are not.
+//!
+//! A deleted or renamed file stays usable through the open handle, so nothing is lost as long as the process lives. Files
+//! are compared by `stat` only: closing another descriptor of the database would drop the locks SQLite holds on it.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+use super::{SqliteStore, translate};
+use crate::files::private;
+use crate::model::Timestamp;
+use crate::store::{FileStore, Rescued, Result, StoreError};
+use crate::text::shell_word;
+
+/// What SQLite adds to the name of the database for the files beside it.
+const BESIDE: [&str; 2] = ["-wal", "-shm"];
+/// How many names are tried for a copy.
+const MOST_NAMES: u32 = 1000;
+/// How the names of copies begin that were made of a deleted or replaced database.
+const RESCUED: &str = "progress.rescued-";
+
+/// One file of the database as it was when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Opened {
+    path: PathBuf,
+    id: (u64, u64),
+}
+
+/// The files that exist now; all of them stay the same files while a connection is open.
+pub(super) fn opened(database: &Path) -> Vec<Opened> {
+    let files = files(database).into_iter();
+    files
+        .filter_map(|path| identity(&path).map(|id| Opened { path, id }))
+        .collect()
+}
+
+/// Device and inode of a file that holds something; an emptied database is as good as a deleted one.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    let is_log = path.as_os_str().as_bytes().ends_with(b"-wal");
+    (meta.is_file() && (meta.len() > 0 || is_log)).then(|| (meta.dev(), meta.ino()))
+}
+
+/// The database and SQLite's files beside it.
+fn files(database: &Path) -> [PathBuf; 3] {
+    let beside = |ending: &str| {
+        let mut name = database.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    [database.to_owned(), beside(BESIDE[0]), beside(BESIDE[1])]
+}
+
+impl FileStore for SqliteStore {
+    fn is_in_place(&self) -> bool {
+        self.opened
+            .iter()
+            .all(|file| identity(&file.path) == Some(file.id))
+    }
+
+    fn rescue(&self, now: Timestamp) -> Result<Rescued> {
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let inside = usable(dir).and_then(|()| self.copy_as(dir, RESCUED, now));
+        // Somebody may have put a file or a link in the directory's place.
+        let path = match (inside, dir.parent()) {
+            (Err(_), Some(root)) => self.copy_as(root, &format!(".ralph-{RESCUED}"), now)?,
+            (inside, _) => inside?,
+        };
+        let restore = restore_command(&path, &self.path, now);
+        Ok(Rescued { path, restore })
+    }
+}
+
+impl SqliteStore {
+    fn copy_as(&self, dir: &Path, prefix: &str, now: Timestamp) -> Result<PathBuf> {
+        let time = stamp(now);
+        let first = std::iter::once(format!("{prefix}{time}.db"));
+        let more = (2..=MOST_NAMES).map(|n| format!("{prefix}{time}-{n}.db"));
+        let copied = copy(&self.conn, dir, first.chain(more).map(OsString::from))?;
+        copied.ok_or_else(|| StoreError::NotWritable {
+            path: dir.to_owned(),
+            why: "there are too many copies".to_owned(),
+        })
+    }
+}
+
+/// The copies of vanished databases beside this path, oldest first.
+pub fn rescued(database: &Path) -> Vec<PathBuf> {
+    let dir = database.parent().unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let is_copy = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.starts_with(RESCUED) && name.ends_with(".db"))
+    };
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_copy)
+        .collect();
+    found.sort_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
+    found
+}
+
+/// The shell command that puts a copy in the place of the database. What is there is moved away first: SQLite would apply
+/// the log of another database to the copy.
+pub fn restore_command(copy: &Path, database: &Path, now: Timestamp) -> String {
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let dir = database.parent().unwrap_or(Path::new("."));
+    let put_back = format!("mv -n {} {}", word(copy), word(database));
+    let leftover = files(database);
+    if !leftover.iter().any(|path| path.symlink_metadata().is_ok()) {
+        return match dir.is_dir() {
+            true => put_back,
+            false => format!("mkdir -m 700 {} && {put_back}", word(dir)),
+        };
+    }
+    let aside = word(&dir.join(format!("replaced-{}", stamp(now))));
+    let leftover = leftover.map(|path| word(&path)).join(" ");
+    // Some of these may not exist, or go when the last process closes them.
+    format!("mkdir -p {aside}; mv {leftover} {aside} 2>/dev/null; {put_back}")
+}
+
+/// The time as part of a file's name: `20261118T004500`.
+fn stamp(now: Timestamp) -> String {
+    let text = now.to_string();
+    let seconds = text.get(..19).unwrap_or(&text);
+    seconds.chars().filter(|c| !"-:".contains(*c)).collect()
+}
+
+/// Makes the directory again where it is gone. A link is refused: it may lead anywhere.
+fn usable(dir: &Path) -> Result<()> {
+    let refused = |why: String| StoreError::NotWritable {
+        path: dir.to_owned(),
+        why,
+    };
+    match dir.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(refused("it is not a directory".to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            private::make_dir(dir).map_err(|error| refused(error.to_string()))
+        }
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+/// Copies the database as the connection sees it, under the first name that is free; `None` if none is. The copy gets its
+/// name when it is complete and on the disk.
+pub(super) fn copy(
+    conn: &Connection,
+    dir: &Path,
+    names: impl Iterator<Item = OsString>,
+) -> Result<Option<PathBuf>> {
+    let not_writable = |why: String| StoreError::NotWritable {
+        path: dir.to_owned(),
+        why,
+    };
+    // SQLite fills an empty file as it makes a new one.
+    let mut partial =
+        tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
+    // As bytes: a path need not be Unicode.
+    let target = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
+    conn.execute("VACUUM INTO ?1", [target])
+        .map_err(|e| translate(dir, e))?;
+    partial
+        .as_file()
+        .sync_all()
+        .map_err(|e| not_writable(e.to_string()))?;
+    for name in names {
+        let path = dir.join(name);
+        match partial.persist_noclobber(&path) {
+            Ok(_) => return Ok(Some(path)),
+            Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => partial = taken.file,
+            Err(error) => return Err(not_writable(error.to_string())),
+        }
+    }
+    Ok(None)
+}
