@@ -94,5 +94,5 @@ fn config_path_is_where_the_settings_are_or_would_be() {
         "{}",
         missing.stderr
     );
-    Project::empty().ralph(&["config", "path"]).expect_code(3);
+    Project::empty().ralph(&["config", "path"]).expect_code(2);
 }

@@ -240,7 +240,7 @@ fn a_read_only_directory_is_a_clear_error() {
         let project = Project::empty();
         project.write(".ralph", "not a directory");
         project.write(".ralph.toml", "");
-        let output = project.ralph(&["task", "list"]).expect_code(1);
+        let output = project.ralph(&["task", "add", "x"]).expect_code(1);
         assert!(
             output.stderr.contains("cannot be made"),
             "{}",

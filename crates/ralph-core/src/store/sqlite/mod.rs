@@ -27,6 +27,7 @@ mod sources;
 mod stats;
 mod status;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -84,15 +85,13 @@ impl SqliteStore {
 
     /// Opens a database and brings it to the present schema.
     pub fn open_with(path: &Path, absent: Absent, patience: Patience) -> Result<Self> {
+        let not_writable = |error: std::io::Error| StoreError::NotWritable {
+            path: path.to_owned(),
+            why: error.to_string(),
+        };
         match absent {
-            Absent::Create => {
-                private::make_file(path).map_err(|error| StoreError::NotWritable {
-                    path: path.to_owned(),
-                    why: error.to_string(),
-                })?;
-            }
-            // A file without content is what a process leaves that died while it made one.
-            Absent::Refuse if !std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0) => {
+            Absent::Create => private::make_file(path).map_err(not_writable)?,
+            Absent::Refuse if !exists(path).map_err(not_writable)? => {
                 return Err(StoreError::Missing {
                     path: path.to_owned(),
                 });
@@ -201,6 +200,17 @@ impl SqliteStore {
         self.conn
             .pragma_update(None, name, value)
             .map_err(|error| translate(&self.path, error))
+    }
+}
+
+/// Whether there is a database. A file without content is what a process leaves that died while it made one.
+fn exists(path: &Path) -> std::io::Result<bool> {
+    match std::fs::metadata(path) {
+        Ok(meta) => Ok(meta.len() > 0),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
 }
 

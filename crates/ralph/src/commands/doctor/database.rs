@@ -266,7 +266,7 @@ mod tests {
         );
         assert_eq!(
             look(&path).findings[0].level,
-            Level::Ok,
+            Level::Warning,
             "there is none yet"
         );
         assert!(!path.exists());

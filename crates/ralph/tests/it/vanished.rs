@@ -1,0 +1,333 @@
+//! The database is deleted, moved or replaced under a run: nothing is lost, and nothing pretends to be well.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::run::{DONE, project};
+use crate::support::{Background, Output, Project, eventually};
+
+/// A project in git whose agent strikes once, during its first attempt.
+fn struck_by(blow: &str) -> Project {
+    let project = Project::with_git();
+    project.agent(&format!(
+        "if [ ! -e \"$HOME/struck\" ]; then : > \"$HOME/struck\"; {blow}; fi; {DONE}"
+    ));
+    project.git(&["add", "agent.sh", ".ralph.toml"]);
+    project.git(&["commit", "-qm", "start"]);
+    for key in ["a", "b", "c"] {
+        project.add(&[&format!("Task {key}"), "--key", key]);
+    }
+    project
+}
+
+/// The command that a hint gives.
+#[track_caller]
+fn remedy(output: &Output) -> String {
+    let line = output
+        .stderr
+        .lines()
+        .find_map(|line| line.split_once("put it back: "));
+    line.unwrap_or_else(|| panic!("{}", output.stderr))
+        .1
+        .to_owned()
+}
+
+#[track_caller]
+fn put_back(project: &Project, command: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(project.root());
+    assert!(
+        project.clean(&mut shell).status().unwrap().success(),
+        "{command}"
+    );
+}
+
+fn database(project: &Project) -> PathBuf {
+    project.path(".ralph/progress.db")
+}
+
+/// The run that stopped is on record as ended, with its attempt, and the plan goes on.
+#[track_caller]
+fn all_is_there(project: &Project, attempts: usize) {
+    assert_eq!(project.history().len(), attempts);
+    assert!(
+        project
+            .history()
+            .iter()
+            .all(|one| one["outcome"] == json!("done"))
+    );
+    let run = project.json(&["logs", "--json"]);
+    assert_eq!(
+        (&run["exit_code"], &run["active"]),
+        (&json!(1), &json!(false))
+    );
+    let claims: i64 = project
+        .database()
+        .query_row("SELECT count(*) FROM claims", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(claims, 0);
+    project.ok(&["run"]);
+    assert_eq!(project.history().len(), 3);
+}
+
+#[test]
+fn a_run_whose_database_is_deleted_saves_it_stops_and_says_how_to_put_it_back() {
+    let blows = [
+        "rm -rf .ralph",
+        "git clean -xfdq",
+        "rm .ralph/progress.db",
+        "rm .ralph/progress.db-wal",
+        "mv .ralph \"$HOME/moved\"",
+        "mv .ralph/progress.db .ralph/other.db",
+    ];
+    for blow in blows {
+        let project = struck_by(blow);
+        let run = project.ralph(&["run"]);
+        assert_eq!(run.code, 1, "{blow}\n{}\n{}", run.stdout, run.stderr);
+        assert!(
+            run.stderr.contains("was deleted or replaced"),
+            "{blow}\n{}",
+            run.stderr
+        );
+        assert!(
+            run.stderr.contains("progress.rescued-"),
+            "{blow}\n{}",
+            run.stderr
+        );
+        let command = remedy(&run);
+        if !database(&project).exists() {
+            let status = project.ralph(&["status"]).expect_code(2);
+            assert!(remedy(&status).contains("progress.rescued-"), "{blow}");
+            assert!(!database(&project).exists(), "{blow}");
+        }
+        put_back(&project, &command);
+        all_is_there(&project, 1);
+    }
+}
+
+#[test]
+fn a_database_that_was_replaced_is_not_taken_for_the_plan() {
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    // As an agent does that cleans up and begins again.
+    let project = struck_by(&format!(
+        "rm -rf .ralph; env -u RALPH_RUN_ID '{ralph}' init > /dev/null; \
+         env -u RALPH_RUN_ID '{ralph}' task add Other > /dev/null"
+    ));
+    let run = project.ralph(&["run"]).expect_code(1);
+    let others = project.json(&["task", "list", "--json"]);
+    assert_eq!(
+        others.as_array().unwrap().len(),
+        1,
+        "theirs was not written to"
+    );
+    put_back(&project, &remedy(&run));
+    all_is_there(&project, 1);
+}
+
+#[test]
+fn a_database_deleted_while_the_gate_runs_has_the_attempt_on_record() {
+    let project = project(DONE);
+    project.add(&["A", "--verify", "rm -rf .ralph"]);
+    let run = project.ralph(&["run"]).expect_code(1);
+    put_back(&project, &remedy(&run));
+    assert_eq!(project.history()[0]["outcome"], json!("done"));
+    project.ok(&["run"]);
+}
+
+#[test]
+fn a_database_deleted_at_the_very_end_is_saved_too() {
+    let project = project(DONE);
+    project.set("hooks", "after_run = \"rm -rf .ralph\"");
+    project.add(&["A"]);
+    let run = project.ralph(&["run", "--json"]).expect_code(1);
+    let last = run.json_lines().pop().unwrap();
+    assert_eq!(last["type"], json!("run_finished"));
+    assert_eq!(last["exit_code"], json!(1));
+    assert!(
+        last["hint"]
+            .as_str()
+            .unwrap()
+            .starts_with("put it back: mv "),
+        "{last}"
+    );
+    put_back(&project, &remedy(&run));
+    assert_eq!(project.history().len(), 1);
+    let run = project.json(&["logs", "--json"]);
+    assert_eq!(run["active"], json!(false));
+}
+
+#[test]
+fn a_paused_run_whose_database_is_gone_ends_and_saves_it() {
+    let project = project(&format!("while [ ! -e go ]; do sleep 0.05; done; {DONE}"));
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B"]);
+    let run = project
+        .patient_command(&["run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually("the first attempt", || {
+        project.status_of("a") == "in_progress"
+    });
+    project.ok(&["pause"]);
+    // Two who look on, each in a way of its own.
+    let watch = |args: &[&str]| {
+        let mut command = project.patient_command(args);
+        Background(
+            command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
+    };
+    let watches = [watch(&["status", "--watch"]), watch(&["logs", "-f"])];
+    fs::write(project.path("go"), "").unwrap();
+    eventually("the pause", || {
+        let state = fs::read_to_string(project.path(".ralph/STATE.md"));
+        state.is_ok_and(|state| state.contains("paused"))
+    });
+    fs::remove_dir_all(project.path(".ralph")).unwrap();
+    let ended = run.wait_with_output().unwrap();
+    let ended = Output {
+        code: ended.status.code().unwrap_or(-1),
+        stdout: String::new(),
+        stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
+    }
+    .expect_code(1);
+    for watch in watches {
+        watch.expect_success();
+    }
+    assert!(!database(&project).exists(), "nobody made another one");
+    put_back(&project, &remedy(&ended));
+    assert_eq!(project.history().len(), 1);
+    project.ok(&["run"]);
+}
+
+#[test]
+fn only_commands_that_start_a_plan_make_a_database() {
+    let bare = || {
+        let project = Project::empty();
+        project.write(".ralph.toml", "");
+        project.write("tasks.md", "- [ ] 1.1 One thing\n");
+        project
+    };
+    let project = bare();
+    let refused: [(&[&str], i32); 24] = [
+        (&["run"], 3),
+        (&["run", "--dry-run"], 3),
+        (&["run", "--detach"], 3),
+        (&["status"], 2),
+        (&["status", "--watch"], 2),
+        (&["stop"], 2),
+        (&["pause"], 2),
+        (&["resume"], 2),
+        (&["task", "list"], 2),
+        (&["task", "done", "a"], 2),
+        (&["task", "deps", "add", "a", "b"], 2),
+        (&["history"], 2),
+        (&["stats"], 2),
+        (&["failures", "list"], 2),
+        (&["learnings", "list"], 2),
+        (&["learnings", "add", "Something"], 2),
+        (&["logs"], 2),
+        (&["logs", "-f"], 2),
+        (&["logs", "--prune"], 2),
+        (&["analyze"], 2),
+        (&["breaker", "reset"], 2),
+        (&["limits", "clear"], 2),
+        (&["context", "a"], 2),
+        (&["export"], 2),
+    ];
+    for with_directory in [false, true] {
+        if with_directory {
+            fs::create_dir(project.path(".ralph")).unwrap();
+        }
+        for (args, code) in refused {
+            let output = project.ralph(args);
+            assert_eq!(output.code, code, "{args:?}: {}", output.stderr);
+            assert!(
+                output.stderr.contains("there is no plan"),
+                "{args:?}: {}",
+                output.stderr
+            );
+            assert!(
+                output.stderr.contains("hint:"),
+                "{args:?}: {}",
+                output.stderr
+            );
+            assert!(!database(&project).exists(), "{args:?}");
+        }
+    }
+    for settings in [
+        &["config", "show"][..],
+        &["config", "get", "run.agent"],
+        &["doctor"],
+    ] {
+        project.ralph(settings);
+        assert!(!database(&project).exists(), "{settings:?}");
+    }
+    for args in [
+        &["init"][..],
+        &["task", "add", "A"],
+        &["import", "tasks.md"],
+    ] {
+        let project = bare();
+        project.ok(args);
+        assert!(database(&project).exists(), "{args:?}");
+    }
+    Project::empty().ralph(&["status"]).expect_code(2);
+    Project::empty().ralph(&["run"]).expect_code(3);
+}
+
+#[test]
+fn doctor_says_that_the_database_is_gone_and_how_to_put_it_back() {
+    let project = struck_by("rm -rf .ralph");
+    project.ralph(&["run"]).expect_code(1);
+    let doctor = project.ralph(&["doctor", "--json"]).expect_code(1).json();
+    let findings = doctor["findings"].as_array().unwrap();
+    let gone = findings
+        .iter()
+        .find(|one| one["check"] == "database")
+        .unwrap();
+    assert!(
+        gone["message"]
+            .as_str()
+            .unwrap()
+            .contains("a copy was saved"),
+        "{gone}"
+    );
+    put_back(&project, gone["fix"].as_str().unwrap());
+    all_is_there(&project, 1);
+}
+
+#[test]
+fn a_database_that_another_process_has_locked_is_waited_for_with_a_message() {
+    let project = Project::new();
+    let lock = project.database();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut add = project
+        .patient_command(&["task", "add", "Waited"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let stderr = add.stderr.take().unwrap();
+    BufReader::new(stderr).read_line(&mut said).unwrap();
+    assert_eq!(
+        said,
+        "waiting for the database: another process has locked it\n"
+    );
+    drop(lock);
+    assert!(add.wait().unwrap().success());
+    assert_eq!(
+        project.json(&["task", "list", "--json"])[0]["title"],
+        json!("Waited")
+    );
+}
