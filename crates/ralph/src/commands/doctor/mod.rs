@@ -120,11 +120,7 @@ fn no_project_finding(here: &Path, refused: Option<CommandError>) -> Finding {
             let message = no_project(here).message().to_owned();
             Finding::error(Check::Project, message, "ralph init")
         }
-        Some(error) => Finding::error(
-            Check::Project,
-            error.message().to_owned(),
-            error.hints().join("; "),
-        ),
+        Some(error) => Finding::error(Check::Project, error.message(), error.hints().join("; ")),
     }
 }
 
