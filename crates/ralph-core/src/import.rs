@@ -2,16 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::quick_digest;
+use crate::files::{self, Limit, Links, quick_digest};
 use crate::gate::every_line_counts;
 use crate::model::{Key, Phase};
 use crate::plan_files::{self, Draft, Format, Note, Problem, checklist, gsd, lines, prd, tasks_md};
 use crate::recovery::NO_VERIFY;
 use crate::spec::state_json::{self, SpecState};
 use crate::store::KeptFixes;
-
-/// The largest file that is taken for a plan.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The file in which a spec folder keeps its tasks.
 pub const TASKS_MD: &str = "tasks.md";
@@ -154,7 +151,8 @@ fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
 
 /// What the state file beside a tasks.md says; none where there is none.
 pub fn state(tasks_md: &Path) -> Result<Option<SpecState>, state_json::StateProblem> {
-    match std::fs::read_to_string(tasks_md.with_file_name(STATE_JSON)) {
+    let path = tasks_md.with_file_name(STATE_JSON);
+    match files::read_text(&path, Links::Follow, Limit::SETTINGS) {
         Ok(text) => state_json::read(&text).map(Some),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(state_json::StateProblem {
@@ -296,11 +294,8 @@ fn read_text(root: &Path, path: &Path) -> Result<String, ImportError> {
         path: shown(root, path),
         why,
     };
-    let meta = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
-    if meta.len() > MOST_BYTES {
-        return Err(fault("it is too large for a plan (over 64 MB)".into()));
-    }
-    let bytes = std::fs::read(path).map_err(|error| fault(error.to_string()))?;
+    let bytes =
+        files::read(path, Links::Follow, Limit::TEXT).map_err(|error| fault(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let line = before.map_or(1, |text| {

@@ -1,6 +1,6 @@
 //! Where a project keeps what is Ralph's.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::files::private;
@@ -13,6 +13,8 @@ pub const RALPH_DIR: &str = ".ralph";
 /// Everything in `.ralph/` is the machine's own, except what people write for agents.
 const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
     *\n!.gitignore\n!specs/\n!specs/**\n!templates/\n!templates/**\n";
+/// The directory of logs, in that.
+pub const LOGS: &str = "logs";
 
 /// A project's directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,10 +60,11 @@ impl Project {
     /// Logs are raw and private: they must not get into git, whoever made the directory. `true` if the file was written.
     pub fn keep_out_of_git(&self) -> bool {
         let ignore = self.ralph_dir().join(".gitignore");
-        if ignore.symlink_metadata().is_ok() {
+        // A link that leads nowhere is there too: nothing is written through it.
+        let Ok(mut file) = std::fs::File::create_new(&ignore) else {
             return false;
-        }
-        let written = std::fs::write(&ignore, GITIGNORE).is_ok();
+        };
+        let written = file.write_all(GITIGNORE.as_bytes()).is_ok();
         if !written {
             // Half of one would stay as it is.
             let _ = std::fs::remove_file(&ignore);
@@ -76,7 +79,7 @@ impl Project {
 
     /// Raw event streams.
     pub fn logs(&self) -> PathBuf {
-        self.ralph_dir().join("logs")
+        self.ralph_dir().join(LOGS)
     }
 
     /// Prompt templates the project gives in place of the built-in ones.

@@ -1,13 +1,10 @@
 //! Reading a log that may still grow: what the agent said and did, chunk by chunk, in bounded memory.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
-
 use serde::Deserialize;
 
 use super::json::{each_by_itself, read};
 use super::{AgentReport, Exit, LINE_LIMIT, LineSplitter, StreamParser, Told};
+use crate::logs::LogStream;
 use crate::model::Timestamp;
 
 /// How much is read at once.
@@ -20,26 +17,26 @@ pub type OnTold<'a> = &'a mut dyn FnMut(Option<Timestamp>, Told);
 
 /// A log being read.
 pub struct LogReader {
-    file: File,
+    log: LogStream,
     buffer: Vec<u8>,
     lines: LineSplitter,
     parser: Box<dyn StreamParser>,
 }
 
 impl LogReader {
-    /// Opens a log; nothing is read yet.
-    pub fn open(path: &Path, parser: Box<dyn StreamParser>) -> std::io::Result<Self> {
-        Ok(Self {
-            file: File::open(path)?,
+    /// For a log that was opened; nothing is read yet.
+    pub fn new(log: LogStream, parser: Box<dyn StreamParser>) -> Self {
+        Self {
+            log,
             buffer: vec![0; CHUNK],
             lines: LineSplitter::new(LINE_LIMIT),
             parser,
-        })
+        }
     }
 
     /// Reads the next chunk. `false` if nothing more is there at present.
     pub fn read(&mut self, told: OnTold<'_>) -> std::io::Result<bool> {
-        let n = self.file.read(&mut self.buffer)?;
+        let n = self.log.read(&mut self.buffer)?;
         let parser = self.parser.as_mut();
         let chunk = self.buffer.get(..n).unwrap_or_default();
         self.lines
@@ -97,16 +94,19 @@ fn time(line: &[u8]) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::rc::Rc;
 
     use super::*;
     use crate::agent::claude::ClaudeStream;
+    use crate::logs::LogDir;
 
     #[test]
     fn a_log_is_read_as_it_grows_with_the_times_it_has() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("log");
-        let mut file = File::create(&path).unwrap();
-        let mut reader = LogReader::open(&path, Box::new(ClaudeStream::new())).unwrap();
+        let logs = Rc::new(LogDir::open(dir.path()).unwrap());
+        let mut file = logs.create("log").unwrap();
+        let stream = LogStream::open(logs, "log").unwrap();
+        let mut reader = LogReader::new(stream, Box::new(ClaudeStream::new()));
         let mut seen = Vec::new();
         let mut on = |at: Option<Timestamp>, told| {
             let Told::Said { text } = told else { return };

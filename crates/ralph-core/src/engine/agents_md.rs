@@ -11,7 +11,7 @@ use crate::agents_md::{
     collapsed, read, reconcile, write,
 };
 use crate::event::EventKind;
-use crate::files::{Lock, Swap, digest, recover, stamp};
+use crate::files::{self, Cleared, Limit, Links, Lock, Swap, digest, recover, stamp};
 use crate::model::{LearningId, NewLearning, Source, Timestamp};
 use crate::store::{ConfirmedWrite, LearningCounts};
 use crate::text::mask_secrets;
@@ -119,9 +119,8 @@ impl Run<'_, '_> {
         } else {
             moment
         };
-        let mut seen = true;
-        match self.sync_file(&path, moment) {
-            Ok(whole) => seen = whole,
+        let seen = match self.sync_file(&path, moment) {
+            Ok(whole) => whole,
             Err(SyncError::Engine(error)) => return Err(error),
             Err(SyncError::File(error)) => {
                 if !self.agents_md_fault_told {
@@ -129,8 +128,10 @@ impl Run<'_, '_> {
                     let message = format!("{} is left as it is: {error}", path.display());
                     self.tell(EventKind::Warning { message })?;
                 }
+                // What was swapped out may still have to be brought in.
+                false
             }
-        }
+        };
         self.agents_md_seen = seen.then(|| stamp(&path));
         Ok(())
     }
@@ -138,16 +139,8 @@ impl Run<'_, '_> {
     /// Gives whether all that is in the file was seen.
     fn sync_file(&mut self, path: &Path, moment: Moment) -> Result<bool, SyncError> {
         // What a link leads to is the file, not the link.
-        let path = &match std::fs::canonicalize(path) {
-            Ok(path) => path,
-            Err(_) if path.is_symlink() => {
-                return Err(SyncError::File(std::io::Error::other(
-                    "it is a link to a file that is not there",
-                )));
-            }
-            Err(_) => path.to_owned(),
-        };
-        let lock = self.engine.project.ralph_dir().join("agents_md.lock");
+        let path = &self.real_paths.real(path)?;
+        let lock = self.ralph_dir()?.join("agents_md.lock");
         let _lock = Lock::within(&lock, PATIENCE)?;
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir)?;
@@ -180,7 +173,7 @@ impl Run<'_, '_> {
         match drawn {
             Ok(drawn) => {
                 self.confirm(drawn)?;
-                Ok(!swap.done()?)
+                Ok(swap.done()? == Cleared::Quiet)
             }
             Err(Missed::Failed(error)) => Err(error),
             Err(Missed::Busy) => {
@@ -470,7 +463,7 @@ fn settled(path: &Path) -> Result<Option<Vec<u8>>, SyncError> {
 
 /// What the file holds; none where there is no file.
 fn whole(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
+    match files::read(path, Links::Refuse, Limit::TEXT) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -1,12 +1,13 @@
 //! Logs at the end of a run: those that are too old or too many go.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::run::{EngineError, Run};
 use crate::event::EventKind;
 use crate::logs::{Limits, Protected, Pruned, plan, prune};
 use crate::model::{RunId, Timestamp};
-use crate::project::Project;
+use crate::project::LOGS;
 use crate::store::{LogStore, RunStore, StoreError};
 
 /// How long looking and deleting may take at the end of a run; what is left over goes at the end of the next.
@@ -53,12 +54,12 @@ pub fn protected_logs<S: LogStore + RunStore + ?Sized>(
 
 fn prune_now<S: LogStore + RunStore + ?Sized>(
     store: &S,
-    project: &Project,
+    logs: &Path,
     limits: &Limits,
     own: &RunId,
     (now, patience): (Timestamp, Duration),
 ) -> (Pruned, Option<LogUpkeepError>) {
-    let dir = project.logs();
+    let dir = logs.to_owned();
     let broken = |source| LogUpkeepError::Io {
         path: dir.display().to_string(),
         source,
@@ -89,14 +90,16 @@ impl Run<'_, '_> {
         if limits.is_endless() {
             return Ok(());
         }
+        let logs = match self.ralph_dir() {
+            Ok(dir) => dir.join(LOGS),
+            Err(error) => {
+                let message = format!("old logs were not deleted: .ralph: {error}");
+                return self.tell(EventKind::Warning { message });
+            }
+        };
         let now = self.engine.clock.now();
-        let (Pruned { files, bytes }, error) = prune_now(
-            self.engine.store,
-            self.engine.project,
-            &limits,
-            &self.id,
-            (now, patience),
-        );
+        let (Pruned { files, bytes }, error) =
+            prune_now(self.engine.store, &logs, &limits, &self.id, (now, patience));
         if files > 0 {
             self.tell(EventKind::LogsPruned { files, bytes })?;
         }

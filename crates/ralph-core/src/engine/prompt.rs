@@ -16,6 +16,7 @@ use crate::decide::{
     Course, Decision, FailedTry, ModelQuestion, Worth, choose_model, course, is_planning,
     needs_experience, stance, task_view,
 };
+use crate::files::{Limit, Links, read_text};
 use crate::model::{
     ChosenBy, FailureMark, LearningId, MarkSource, ModelChoice, NO_MODEL, Recent, Status, Task,
     TaskMetrics, Timestamp,
@@ -95,7 +96,7 @@ fn template(
         .unwrap_or(&path)
         .display()
         .to_string();
-    match std::fs::read_to_string(&path) {
+    match read_text(&path, Links::Follow, Limit::SETTINGS) {
         Ok(text) => Ok(Template::parse(shown, text)?),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in()?),
         Err(source) => Err(PromptError::Unreadable {

@@ -1,5 +1,6 @@
 //! Tries whose process died: found, recorded once, and their tasks freed.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::run::{EngineError, Run};
@@ -8,6 +9,7 @@ use crate::capture;
 use crate::decide::{Policy, after_lost};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::host::{Host, is_over, is_stale};
+use crate::logs::{LogDir, LogStream};
 use crate::model::{ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp, dollars};
 use crate::project::Project;
 use crate::signals;
@@ -201,13 +203,16 @@ impl Recovery<'_> {
         let Some(path) = &claim.attempt.log_path else {
             return (None, None);
         };
-        let path = self.project.root().join(path);
-        let written = std::fs::metadata(&path)
-            .and_then(|meta| meta.modified())
-            .ok()
-            .map(Timestamp::from);
+        let Ok((dir, name)) = LogDir::of_record(self.project.root(), path) else {
+            return (None, None);
+        };
+        let file = dir.read(&name).and_then(|file| file.metadata()?.modified());
+        let written = file.ok().map(Timestamp::from);
+        let log = LogStream::open(Rc::new(dir), &name).ok();
         let agent = self.agent_of(claim);
-        let said = agent.and_then(|agent| read_log(&path, agent.parser()).ok());
+        let said = agent
+            .zip(log)
+            .and_then(|(agent, log)| read_log(log, agent.parser()).ok());
         (said, written)
     }
 }

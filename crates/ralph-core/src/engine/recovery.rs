@@ -8,6 +8,7 @@ use crate::context::neutral::inert;
 use crate::decide::AfterAttempt;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
+use crate::files::{Limit, Links, read_text};
 use crate::gate::every_line_counts;
 use crate::model::{ErrorType, Key, MarkSource, NewTask, Outcome, Phase, Task};
 use crate::modification::{
@@ -224,8 +225,9 @@ impl Run<'_, '_> {
     fn spec_text(&self, task: &Task) -> Result<Option<String>, EngineError> {
         let path = self.spec_path(task)?;
         let path = path.filter(|path| path.ends_with(".md"));
-        Ok(path
-            .and_then(|path| std::fs::read_to_string(self.engine.project.root().join(path)).ok()))
+        let path = path.map(|path| self.engine.project.root().join(path));
+        let real = path.and_then(|path| self.real_paths.real(&path).ok());
+        Ok(real.and_then(|path| read_text(&path, Links::Refuse, Limit::TEXT).ok()))
     }
 
     /// The folder of the spec a task belongs to, by itself or by the task it mends.

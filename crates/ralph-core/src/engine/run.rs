@@ -10,6 +10,7 @@ use super::breaker::Attendant;
 use super::log_upkeep::Haste;
 use super::next::Step;
 use super::readiness::own_files;
+use super::state::STATE_MD;
 use super::team::{Chosen, Team};
 use super::{PromptError, RunSettings, Templates};
 use crate::agent::{Agent, Guard, Interrupt};
@@ -17,6 +18,7 @@ use crate::clock::Clock;
 use crate::decide::{Budget, Outlook, outlook};
 use crate::event::{EventKind, Observer, RunEvent, WORKER};
 use crate::exit::RunExit;
+use crate::files::RealPaths;
 use crate::git::{Git, Snapshot};
 use crate::hooks::HookPoint;
 use crate::host::Host;
@@ -173,6 +175,10 @@ pub(super) struct Run<'e, 'a> {
     pub agents_md_known: Option<super::agents_md::Together>,
     /// Tries of dead runs were found; until when their agents may have written anything.
     pub lost_until: Option<Timestamp>,
+    /// Where Ralph's files led when the run began.
+    pub real_paths: RealPaths,
+    /// Whether a log was made in this run: the directory of logs was a real one.
+    pub logs_opened: bool,
     /// The files of imported specs.
     pub plan_files: super::plan_files::PlanFiles,
     /// The lines of the last analysis.
@@ -220,6 +226,13 @@ impl<'e, 'a> Run<'e, 'a> {
         let id = RunId::from_random((engine.random)() as u32);
         let owner = engine.host.owner();
         let own = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
+        let mut real_paths = RealPaths::default();
+        let ralph_dir = engine.project.ralph_dir();
+        real_paths.remember([ralph_dir.join(STATE_MD), ralph_dir]);
+        // AGENTS.md is below the work tree, the others below the root.
+        for dir in [engine.work_tree, engine.project.root()] {
+            real_paths.remember(own.iter().map(|path| dir.join(path)));
+        }
         let git = Git::discover(engine.work_tree).map(|git| git.without(own));
         let templates = Templates::load(engine.project)?;
         let team = Team::new(engine.agent, engine.fallback);
@@ -256,6 +269,8 @@ impl<'e, 'a> Run<'e, 'a> {
             agents_md_secret_told: false,
             agents_md_known: None,
             lost_until: None,
+            real_paths,
+            logs_opened: false,
             plan_files: super::plan_files::PlanFiles::default(),
             analysis: None,
             resumed: HashMap::new(),
@@ -294,6 +309,11 @@ impl<'e, 'a> Run<'e, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Ralph's own directory, if it is still where it was when the run began.
+    pub(super) fn ralph_dir(&self) -> std::io::Result<std::path::PathBuf> {
+        self.real_paths.real(&self.engine.project.ralph_dir())
     }
 
     /// The loop: claim, attempt, decide, again.

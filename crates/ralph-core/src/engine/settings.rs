@@ -69,6 +69,8 @@ pub struct RunSettings {
     pub agents_md: Option<String>,
     /// How long logs are kept.
     pub logs: logs::Limits,
+    /// How large an attempt's log may grow before its beginning is dropped; none for any size.
+    pub max_attempt_bytes: Option<u64>,
     /// How long a claim is believed without a sign of life; for other hosts.
     pub lease: Duration,
 }
@@ -176,6 +178,7 @@ impl Default for RunSettings {
             memory: Limits::default(),
             agents_md: Some("AGENTS.md".into()),
             logs: logs::Limits::new(30, 1024),
+            max_attempt_bytes: Some(256 * 1024 * 1024),
             lease: Duration::from_secs(60),
         }
     }

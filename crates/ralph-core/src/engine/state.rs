@@ -1,15 +1,18 @@
 //! STATE.md: where the run stands, for people who look into the project.
 
+use std::io;
 use std::time::Duration;
 
 use super::run::{EngineError, Run};
 use crate::analysis::Analysis;
 use crate::event::EventKind;
-use crate::files::{Lock, recover, write_whole};
+use crate::files::{Links, Lock, open, recover, write_whole};
 use crate::model::{Outcome, Timestamp};
 use crate::state_md::{Counts, HistoryRow, RunView, StateView, TaskView, render};
 use crate::store::{BreakerState, Scope};
 
+/// The page, in Ralph's own directory.
+pub(super) const STATE_MD: &str = "STATE.md";
 /// Rows of the history table.
 const ROWS: u32 = 15;
 /// How long another run's turn is waited for.
@@ -48,24 +51,33 @@ impl Run<'_, '_> {
             // What it was about is over.
             self.analysis = None;
         }
-        let dir = self.engine.project.ralph_dir();
-        let lock = Lock::within(&dir.join("state_md.lock"), PATIENCE);
         let text = render(&self.state_view(status)?);
-        let path = dir.join("STATE.md");
-        let written = lock.and_then(|_lock| {
-            if first {
-                recover(&path)?;
-            }
-            write_whole(&path, text.as_bytes())
-        });
+        let written = self.replace_state(&text, first);
         if let Err(error) = written
             && !self.state_fault_told
         {
             self.state_fault_told = true;
-            let message = format!("STATE.md cannot be written: {error}");
+            let message = format!("{STATE_MD} cannot be written: {error}");
             self.tell(EventKind::Warning { message })?;
         }
         Ok(())
+    }
+
+    fn replace_state(&self, text: &str, first: bool) -> io::Result<()> {
+        let dir = self.ralph_dir()?;
+        let _lock = Lock::within(&dir.join("state_md.lock"), PATIENCE)?;
+        let path = &self
+            .real_paths
+            .real(&self.engine.project.ralph_dir().join(STATE_MD))?;
+        if first {
+            recover(path)?;
+        }
+        // What is no file of Ralph's is left alone.
+        match open(path, Links::Refuse) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        write_whole(path, text.as_bytes())
     }
 
     fn state_view(&self, status: &str) -> Result<StateView, EngineError> {

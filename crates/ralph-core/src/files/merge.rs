@@ -1,5 +1,6 @@
 //! Two people changed one text at the same time: both changes, line by line.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// What becomes of `base` when both `one` and `other` were made from it. Where both changed the same lines, those of `one`
@@ -15,7 +16,19 @@ pub fn merge(base: &[u8], one: &[u8], other: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut put = |lines: &[&[u8]]| lines.iter().for_each(|line| put_line(&mut out, line));
     let between = |from: usize, to: usize| base.get(from..to).unwrap_or_default();
-    if first.at.end <= second.at.start || second.at.end <= first.at.start {
+    if first.at == second.at && first.at.is_empty() {
+        // Both added lines at one place. What one added the other may have seen.
+        put(between(0, first.at.start));
+        if second.lines.starts_with(first.lines) {
+            put(second.lines);
+        } else {
+            put(first.lines);
+            if !first.lines.starts_with(second.lines) {
+                put(second.lines);
+            }
+        }
+        put(between(first.at.end, base.len()));
+    } else if first.at.end <= second.at.start || second.at.end <= first.at.start {
         let (early, late) = if first.at.start <= second.at.start && first.at.end <= second.at.end {
             (&first, &second)
         } else {
@@ -37,6 +50,28 @@ pub fn merge(base: &[u8], one: &[u8], other: &[u8]) -> Vec<u8> {
             .collect();
         put(&new);
         put(between(first.at.end.max(second.at.end), base.len()));
+    }
+    out
+}
+
+/// A text with the lines at its end that somebody added elsewhere to `before`, from which it was made too. Those that it has
+/// already are not added again.
+pub(super) fn append(before: &[u8], text: &[u8], added: &[u8]) -> Vec<u8> {
+    let mut there: HashMap<&[u8], isize> = HashMap::new();
+    for line in lines(text) {
+        *there.entry(line).or_default() += 1;
+    }
+    for line in lines(before) {
+        *there.entry(line).or_default() -= 1;
+    }
+    let mut out = text.to_vec();
+    for line in lines(added) {
+        let times = there.entry(line).or_default();
+        if *times > 0 {
+            *times -= 1;
+        } else {
+            put_line(&mut out, line);
+        }
     }
     out
 }
@@ -93,11 +128,26 @@ mod tests {
         assert_eq!(merged("a\nb\nc\n", "x\nb\nc\n", "a\nb\ny\n"), "x\nb\ny\n");
         assert_eq!(merged("a\nb\nc\n", "a\nb\n", "a\nc\n"), "a\n");
         assert_eq!(merged("a\n", "a\none\n", "a\ntwo\n"), "a\none\ntwo\n");
+        assert_eq!(merged("a\n", "a\none\n", "a\none\n"), "a\none\n");
+        assert_eq!(merged("a\n", "a\none\n", "a\none\ntwo\n"), "a\none\ntwo\n");
         assert_eq!(merged("a\n", "a\none", "a\ntwo\n"), "a\none\ntwo\n");
         assert_eq!(merged("a\nb\n", "a\nB\n", "a\nbb\n"), "a\nB\nbb\n");
         assert_eq!(merged("a\n", "a\n", "b\n"), "b\n");
         assert_eq!(merged("a\n", "b\n", "a\n"), "b\n");
         assert_eq!(merged("", "", ""), "");
+    }
+
+    #[test]
+    fn plan_07_lines_added_elsewhere_are_added_once() {
+        let appended = |before: &str, text: &str, added: &str| {
+            let text = append(before.as_bytes(), text.as_bytes(), added.as_bytes());
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(appended("a\n", "x\na\n", "b\n"), "x\na\nb\n");
+        assert_eq!(appended("a\n", "x\na\nb\n", "b\n"), "x\na\nb\n");
+        assert_eq!(appended("a\n", "x\na\nb\n", "b\nb\n"), "x\na\nb\nb\n");
+        assert_eq!(appended("a\n", "x\na\n", "a\n"), "x\na\na\n");
+        assert_eq!(appended("", "a", "a\nb"), "a\na\nb");
     }
 
     proptest! {

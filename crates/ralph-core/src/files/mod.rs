@@ -5,14 +5,22 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
+mod in_place;
 mod merge;
+mod open;
 pub mod private;
+mod real_paths;
 mod swap;
+mod writers;
 
+pub use in_place::{InPlace, tick_in_place};
 pub use merge::merge;
-pub use swap::{Swap, recover};
+pub use open::{Limit, Links, Refused, open, read, read_text, resolve};
+pub(crate) use open::{create_anew, open_as, read_all};
+pub use real_paths::RealPaths;
+pub use swap::{Cleared, Swap, recover, unguessable};
 
 /// Between two looks at a lock.
 const NAP: Duration = Duration::from_millis(2);
@@ -133,24 +141,18 @@ fn open_lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a private file of this user or of root, and makes it where there is none. Links and pipes are refused: a link may
-/// lead to a file of somebody else, and opening a pipe would wait for its reader.
+/// Opens a private file of this user or of root, and makes it where there is none. A link at the end of the path is refused:
+/// it may lead to a file of somebody else. The directory was resolved before.
 fn open_own(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
+    use std::os::unix::fs::MetadataExt;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW;
+    let file = open_as(path, Links::Follow, flags)?;
     let meta = file.metadata()?;
     let is_own = meta.uid() == 0 || meta.uid() == rustix::process::geteuid().as_raw();
-    if !is_own || !meta.is_file() {
+    if !is_own {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "it belongs to another user, or is not a regular file",
+            "it belongs to another user",
         ));
     }
     private::tighten(path);

@@ -2,20 +2,29 @@
 //!
 //! The new text waits under a name that tells what it is to replace and what it is; names are then exchanged. Whoever finds
 //! such a name left behind can tell from it whether the exchange was made, and whose text it holds.
+//!
+//! Who opened the file before the exchange writes into the text that was swapped out, which is therefore kept until nobody
+//! has it open for writing.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, test_kill_process};
 
-use super::{Stamp, UNFINISHED, beside, merge, stamp, write_whole};
+use super::merge::{append, merge};
+use super::open::{Limit, Links, open, read, read_all};
+use super::{UNFINISHED, beside, writers};
 
 /// How the names of waiting texts begin.
 pub(super) const WAITING: &str = ".ralph-swap.";
 /// What a text is called that somebody wrote and that no longer fits anywhere.
 const SAVED: &str = "ralph-saved";
+/// How often a file that others keep writing is tried again.
+const MOST_ROUNDS: u32 = 20;
 
 /// Replaces one file, once or several times over. What others wrote in between stays on the disk until `done`.
 #[derive(Debug)]
@@ -25,44 +34,49 @@ pub struct Swap<'a> {
     kept: Vec<Kept>,
 }
 
-/// A text that was swapped out, as it was when it was read.
+/// How the clean-up after an exchange went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cleared {
+    /// The file holds what was put there.
+    Quiet,
+    /// Somebody wrote into a swapped-out text; that is in the file now.
+    Late,
+    /// Somebody still has a swapped-out text open for writing: it stays on the disk until [`recover`] is called again.
+    StillOpen,
+}
+
+/// A text that was swapped out.
 #[derive(Debug)]
 struct Kept {
     path: PathBuf,
-    stamp: Stamp,
+    /// What of it is in the file already.
+    known: Text,
+}
+
+/// Enough of a text to recognize it at the beginning of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Text {
     length: usize,
     mark: u64,
 }
 
-impl Kept {
-    fn new(path: PathBuf, bytes: &[u8]) -> Self {
+impl Text {
+    fn of(bytes: &[u8]) -> Self {
         Self {
-            stamp: stamp(&path),
-            path,
             length: bytes.len(),
             mark: mark(bytes),
         }
     }
 
-    /// What somebody wrote into it since, and what it was made from; none where nobody did.
-    fn late(&self) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
-        if self.stamp.is_some() && self.stamp == stamp(&self.path) {
-            return Ok(None);
-        }
-        let now = std::fs::read(&self.path)?;
-        if mark(&now) == self.mark {
-            return Ok(None);
-        }
-        // Mostly somebody appended; whatever else was done, no line of it is lost.
-        let before = now
-            .get(..self.length)
-            .filter(|head| mark(head) == self.mark);
-        Ok(Some((before.unwrap_or_default().to_vec(), now)))
+    /// The text itself, where another begins with it.
+    fn head_of<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        text.get(..self.length)
+            .filter(|head| mark(head) == self.mark)
     }
 }
 
 impl<'a> Swap<'a> {
-    /// For the file at this path.
+    /// For the file at this path, which has no links in it.
     #[must_use]
     pub fn new(path: &'a Path) -> Self {
         Self {
@@ -89,10 +103,14 @@ impl<'a> Swap<'a> {
         let waiting = self
             .path
             .with_file_name(waiting_name(self.path, expected, bytes));
-        file.persist(&waiting).map_err(|error| error.error)?;
+        file.persist_noclobber(&waiting)
+            .map_err(|error| error.error)?;
         match exchange(&waiting, self.path) {
             Ok(Exchanged::Was(was)) => {
-                self.kept.push(Kept::new(waiting, &was));
+                self.kept.push(Kept {
+                    path: waiting,
+                    known: Text::of(&was),
+                });
                 Ok(Some(was))
             }
             Ok(Exchanged::Gone) => {
@@ -108,19 +126,62 @@ impl<'a> Swap<'a> {
     }
 
     /// What others wrote is in the file now: the copies can go. Whoever had the file open when it was swapped has written
-    /// into a copy, which goes into the file now; gives whether that was so.
-    pub fn done(self) -> io::Result<bool> {
-        let mut late = false;
-        for kept in self.kept {
-            if let Some((before, copied)) = kept.late()? {
-                let now = std::fs::read(self.path)?;
-                write_whole(self.path, &merge(&before, &now, &copied))?;
-                late = true;
+    /// into a copy, which goes into the file now.
+    pub fn done(mut self) -> io::Result<Cleared> {
+        let mut cleared = Cleared::Quiet;
+        let mut rounds = 0;
+        // Bringing in what is late may swap out another text.
+        while let Some(kept) = self.kept.pop() {
+            rounds += 1;
+            let Some(now) = quiet_text(&kept.path)?.filter(|_| rounds < MOST_ROUNDS) else {
+                cleared = Cleared::StillOpen;
+                continue;
+            };
+            if Text::of(&now) != kept.known {
+                // Mostly somebody appended; whatever else was done, no line of it is lost.
+                let before = kept.known.head_of(&now).unwrap_or_default();
+                self.bring_in(before, &now)?;
+                if cleared == Cleared::Quiet {
+                    cleared = Cleared::Late;
+                }
             }
             remove(&kept.path)?;
         }
-        Ok(late)
+        Ok(cleared)
     }
+
+    /// Brings into the file what somebody made of `before` elsewhere.
+    fn bring_in(&mut self, before: &[u8], theirs: &[u8]) -> io::Result<()> {
+        let now = read(self.path, Links::Refuse, Limit::TEXT)?;
+        let merged = match theirs.strip_prefix(before) {
+            Some(added) if before.is_empty() || before.ends_with(b"\n") => {
+                append(before, &now, added)
+            }
+            _ => merge(before, &now, theirs),
+        };
+        if merged == now {
+            return Ok(());
+        }
+        self.put_over(&now, &merged)
+    }
+
+    /// Puts a text in the place of one that was read. What somebody wrote in between is late too.
+    fn put_over(&mut self, now: &[u8], text: &[u8]) -> io::Result<()> {
+        self.put(Some(now), text)?;
+        if let Some(kept) = self.kept.last_mut() {
+            kept.known = Text::of(now);
+        }
+        Ok(())
+    }
+}
+
+/// What a swapped-out text holds once nobody can write into it any more; none while somebody can.
+fn quiet_text(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = open(path, Links::Refuse)?;
+    if !writers::are_gone(&file) {
+        return Ok(None);
+    }
+    read_all(file, Limit::TEXT).map(Some)
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -136,22 +197,30 @@ enum Exchanged {
 }
 
 fn exchange(waiting: &Path, path: &Path) -> io::Result<Exchanged> {
-    match renameat_with(CWD, waiting, CWD, path, RenameFlags::EXCHANGE) {
-        Ok(()) => std::fs::read(waiting).map(Exchanged::Was),
+    let swap = || renameat_with(CWD, waiting, CWD, path, RenameFlags::EXCHANGE);
+    match swap() {
+        Ok(()) => match read(waiting, Links::Refuse, Limit::TEXT) {
+            Ok(was) => Ok(Exchanged::Was(was)),
+            Err(error) => {
+                // Somebody put something else in the file's place a moment ago. It is theirs.
+                swap()?;
+                Err(error)
+            }
+        },
         Err(rustix::io::Errno::NOENT) => Ok(Exchanged::Gone),
         // File systems that cannot exchange names: the window is small.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            let before = std::fs::read(path)?;
+            let before = read(path, Links::Refuse, Limit::TEXT)?;
             std::fs::rename(waiting, path)?;
-            std::fs::write(waiting, &before)?;
+            io::Write::write_all(&mut File::create_new(waiting)?, &before)?;
             Ok(Exchanged::Was(before))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Puts right what a kill in the middle of a swap left behind: a text of somebody's goes back into the file, or where the
-/// file was written again since, to a file beside it, which is given. To be called where nobody else swaps this file.
+/// Fixes what a kill in the middle of a swap left behind: a text of somebody's goes back into the file, or where both were
+/// written anew since, to a file beside it, which is given. To be called where nobody else swaps this file.
 pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut saved = Vec::new();
     let Some(dir) = path.parent() else {
@@ -161,30 +230,47 @@ pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(saved),
         entries => entries?,
     };
+    let mut left = Vec::new();
     for entry in entries {
         let name = entry?.file_name();
         if is_abandoned(&name) {
             remove(&dir.join(&name))?;
-        }
-        let Some((before, after)) = parse_name(&name, path) else {
-            continue;
-        };
-        let left = dir.join(name);
-        let text = std::fs::read(&left)?;
-        let ours = mark(&text) == after || mark(&text) == before;
-        let now = std::fs::read(path).ok();
-        if ours || now.as_ref() == Some(&text) {
-            std::fs::remove_file(&left)?;
-        } else if now.is_some_and(|now| mark(&now) == after) {
-            std::fs::rename(&left, path)?;
-        } else {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(format!(".{SAVED}-{:08x}", mark(&text) as u32));
-            let safe = dir.join(name);
-            std::fs::rename(&left, &safe)?;
-            saved.push(safe);
+        } else if let Some((before, after)) = parse_name(&name, path) {
+            left.push((dir.join(name), before, after));
         }
     }
+    let mut swap = Swap::new(path);
+    for (waiting, before, after) in left {
+        let text = match quiet_text(&waiting) {
+            Ok(Some(text)) => text,
+            Ok(None) => continue,
+            // Nothing that Ralph put there.
+            Err(_) if !waiting.is_file() => {
+                remove(&waiting)?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let ours = mark(&text) == after || Text::of(&text) == before;
+        if !ours {
+            let now = read(path, Links::Refuse, Limit::TEXT).unwrap_or_default();
+            if let Some(head) = before.head_of(&text) {
+                // Somebody appended to what was swapped out.
+                swap.bring_in(head, &text)?;
+            } else if mark(&now) == after {
+                swap.put_over(&now, &text)?;
+            } else if now != text {
+                let mut name = path.file_name().unwrap_or_default().to_owned();
+                name.push(format!(".{SAVED}-{:08x}", mark(&text) as u32));
+                let safe = dir.join(name);
+                std::fs::rename(&waiting, &safe)?;
+                saved.push(safe);
+                continue;
+            }
+        }
+        remove(&waiting)?;
+    }
+    swap.done()?;
     Ok(saved)
 }
 
@@ -198,23 +284,40 @@ fn is_abandoned(name: &OsStr) -> bool {
     writer.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
 
+/// A name that nobody can guess: what is replaced, what replaces it, and a number.
 fn waiting_name(path: &Path, before: &[u8], after: &[u8]) -> OsString {
     let mut name = OsString::from(WAITING);
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{:016x}.{:016x}", mark(before), mark(after)));
+    let before = Text::of(before);
+    name.push(format!(
+        ".{:016x}.{:x}.{:016x}.{}",
+        before.mark,
+        before.length,
+        mark(after),
+        unguessable()
+    ));
     name
 }
 
-/// What a waiting text of this file is to replace, and what it is.
-fn parse_name(name: &OsStr, path: &Path) -> Option<(u64, u64)> {
-    let rest = name.to_str()?.strip_prefix(WAITING)?;
-    let marks = rest.strip_prefix(path.file_name()?.to_str()?)?;
-    let (before, after) = marks.strip_prefix('.')?.split_once('.')?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    Some((number(before)?, number(after)?))
+/// Sixteen characters for a name that nobody can guess.
+#[must_use]
+pub fn unguessable() -> String {
+    // Keyed by the system's randomness, anew each time.
+    format!("{:016x}", RandomState::new().hash_one(0_u8))
 }
 
-/// Enough to recognise a text by: FNV-1a over words of eight bytes.
+/// What a waiting text of this file is to replace, and the mark of what it is.
+fn parse_name(name: &OsStr, path: &Path) -> Option<(Text, u64)> {
+    let rest = name.to_str()?.strip_prefix(WAITING)?;
+    let parts = rest.strip_prefix(path.file_name()?.to_str()?)?;
+    let mut parts = parts.strip_prefix('.')?.split('.');
+    let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
+    let (mark, length, after) = (number()?, number()?, number()?);
+    let length = usize::try_from(length).ok()?;
+    Some((Text { length, mark }, after))
+}
+
+/// Enough to recognize a text by: FNV-1a over words of eight bytes.
 pub(super) fn mark(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64;
     for chunk in bytes.chunks(8) {
@@ -240,7 +343,7 @@ mod tests {
         }
 
         fn path(&self) -> PathBuf {
-            self.0.path().join("AGENTS.md")
+            self.0.path().canonicalize().unwrap().join("AGENTS.md")
         }
 
         fn names(&self) -> Vec<String> {
@@ -303,7 +406,8 @@ mod tests {
         let mut swap = Swap::new(&path);
         swap.put(Some(b"old\n"), b"ours\nold\n").unwrap();
         open.write_all(b"late\n").unwrap();
-        assert!(swap.done().unwrap());
+        drop(open);
+        assert_eq!(swap.done().unwrap(), Cleared::Late);
         assert_eq!(dir.text(), b"ours\nold\nlate\n");
         assert_eq!(dir.names(), ["AGENTS.md"]);
     }
@@ -332,6 +436,99 @@ mod tests {
         dir.left(b"new", b"old", b"new", b"by hand");
         recover(&dir.path()).unwrap();
         assert_eq!(dir.text(), b"by hand");
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn plan_07_what_somebody_appended_before_a_kill_is_brought_in() {
+        // Into the file that was swapped out, with or without an append to the one that replaced it.
+        for (file, expected) in [
+            ("block\nold\n", "block\nold\nlate\n"),
+            ("block\nold\nnote\n", "block\nold\nnote\nlate\n"),
+            ("block\nold\nlate\n", "block\nold\nlate\n"),
+            ("block\nold\nlate\nnote\n", "block\nold\nlate\nnote\n"),
+        ] {
+            let dir = Dir::new();
+            let new = b"block\nold\n";
+            dir.left(file.as_bytes(), b"old\n", new, b"old\nlate\n");
+            assert_eq!(recover(&dir.path()).unwrap(), Vec::<PathBuf>::new());
+            assert_eq!(String::from_utf8(dir.text()).unwrap(), expected);
+            assert_eq!(dir.names(), ["AGENTS.md"]);
+        }
+    }
+
+    #[test]
+    fn plan_07_a_kill_after_two_exchanges_leaves_every_line_once() {
+        // Somebody appended before the first exchange; the second brought that in.
+        let dir = Dir::new();
+        dir.left(
+            b"block\nold\nnote\n",
+            b"old\n",
+            b"block\nold\n",
+            b"old\nnote\n",
+        );
+        let second = waiting_name(&dir.path(), b"block\nold\n", b"block\nold\nnote\n");
+        std::fs::write(dir.path().with_file_name(second), "block\nold\n").unwrap();
+        assert_eq!(recover(&dir.path()).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(dir.text(), b"block\nold\nnote\n");
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    /// Opens the file, and writes into it only when it was swapped out long ago.
+    fn slow_person(
+        path: &Path,
+        wait: std::sync::mpsc::Receiver<()>,
+    ) -> std::thread::JoinHandle<()> {
+        use std::io::Write;
+        let mut open = File::options().append(true).open(path).unwrap();
+        std::thread::spawn(move || {
+            let _ = wait.recv();
+            open.write_all(b"slow\n").unwrap();
+        })
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn plan_07_who_opened_the_file_before_and_writes_after_is_waited_for() {
+        let dir = Dir::new();
+        let path = dir.path();
+        std::fs::write(&path, "old\n").unwrap();
+        let (go, wait) = std::sync::mpsc::channel();
+        let person = slow_person(&path, wait);
+        let mut swap = Swap::new(&path);
+        swap.put(Some(b"old\n"), b"ours\nold\n").unwrap();
+        // Longer than anybody is waited for: the copy stays until the next look.
+        assert_eq!(swap.done().unwrap(), Cleared::StillOpen);
+        assert_eq!(dir.names().len(), 2);
+        recover(&path).unwrap();
+        assert_eq!(dir.names().len(), 2);
+        go.send(()).unwrap();
+        person.join().unwrap();
+        recover(&path).unwrap();
+        assert_eq!(dir.text(), b"ours\nold\nslow\n");
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn a_planted_pipe_neither_hangs_nor_stays() {
+        use rustix::fs::{FileType, Mode, mknodat};
+        let dir = Dir::new();
+        std::fs::write(dir.path(), "old").unwrap();
+        let name = waiting_name(&dir.path(), b"old", b"new");
+        let pipe = dir.path().with_file_name(name);
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        recover(&dir.path()).unwrap();
+        assert_eq!(dir.names(), ["AGENTS.md"]);
+    }
+
+    #[test]
+    fn what_took_the_files_place_a_moment_ago_is_put_back() {
+        let dir = Dir::new();
+        std::fs::create_dir(dir.path()).unwrap();
+        let path = dir.path();
+        let mut swap = Swap::new(&path);
+        assert!(swap.put(Some(b"old"), b"new").is_err());
+        assert!(path.is_dir());
         assert_eq!(dir.names(), ["AGENTS.md"]);
     }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::{self, Limit, Links};
+
 /// Dirty files that are looked into: small ones, and not too many.
 const HASHED_BYTES: u64 = 64 * 1024;
 pub(super) const HASHED_FILES: usize = 200;
@@ -99,7 +101,8 @@ fn content(path: &Path, meta: Option<&Metadata>, dirty_before: usize) -> Content
         return Content::Gone;
     };
     let small = meta.is_file() && meta.size() <= HASHED_BYTES && dirty_before < HASHED_FILES;
-    let bytes = small.then(|| std::fs::read(path).ok()).flatten();
+    let read = || files::read(path, Links::Follow, Limit::SETTINGS).ok();
+    let bytes = small.then(read).flatten();
     let hash = bytes.map(|bytes| digest(&bytes));
     Content::There {
         stat: (meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()),

@@ -30,7 +30,6 @@ mod unfinished;
 #[cfg(test)]
 mod testing;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +42,7 @@ pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 pub use unfinished::Unfinished;
 
-use crate::files::is_temporary;
+use crate::files::{Links, is_temporary, open};
 use call::Call;
 use places::Places;
 
@@ -151,7 +150,7 @@ impl Git {
 
 fn head_of(git_dir: &Path) -> Option<String> {
     let mut head = Vec::new();
-    let file = File::open(git_dir.join("HEAD")).ok()?;
+    let file = open(&git_dir.join("HEAD"), Links::Follow).ok()?;
     file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
     let head = String::from_utf8_lossy(&head);
     let line = head.lines().next()?.trim();

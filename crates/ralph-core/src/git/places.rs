@@ -1,12 +1,13 @@
 //! Where a repository keeps things, and the lock of its index.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::call::Call;
 use super::{Git, GitError};
+use crate::files::{Limit, Links, open, read_all};
 
 /// How long somebody else's lock on the index is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
@@ -39,10 +40,9 @@ impl IndexFile {
     /// Reads one, if it is there.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, GitError> {
         let read = || -> std::io::Result<Self> {
-            let mut file = File::open(path)?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            let file = open(path, Links::Follow)?;
             let modified = file.metadata()?.modified()?;
+            let bytes = read_all(file, Limit::GIT_INDEX)?;
             Ok(Self { bytes, modified })
         };
         match read() {

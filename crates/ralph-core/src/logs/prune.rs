@@ -1,14 +1,13 @@
 //! Deleting what retention says may go.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{Limits, LogFile, LogName, to_delete};
+use super::{Limits, LogDir, LogFile, LogName, to_delete};
 use crate::model::{RunId, Timestamp};
 
 /// A log that a run under way has just written to may be one that it has not told of yet.
@@ -81,11 +80,16 @@ pub fn prune(dir: &Path, files: &[LogFile], patience: Duration) -> (Pruned, Opti
     let started = Instant::now();
     let mut done = Pruned::default();
     let mut failed = None;
+    let dir = match LogDir::open(dir) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (done, None),
+        Err(error) => return (done, Some(error)),
+    };
     for (at, file) in files.iter().enumerate() {
         if at % BETWEEN_LOOKS == 0 && started.elapsed() > patience {
             break;
         }
-        match fs::remove_file(dir.join(&file.name)) {
+        match dir.remove(&file.name) {
             Ok(()) => {
                 done.files += 1;
                 done.bytes += file.bytes;
@@ -102,38 +106,25 @@ pub fn prune(dir: &Path, files: &[LogFile], patience: Duration) -> (Pruned, Opti
 
 /// Every log in the directory; what is no plain file, or has another name, is left out.
 fn list(dir: &Path, protected: &Protected, now: Timestamp) -> io::Result<Vec<LogFile>> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
+    let dir = match LogDir::open(dir) {
+        Ok(dir) => dir,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let mut files = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else {
-            continue;
-        };
-        if LogName::parse(&name).is_none() {
-            continue;
-        }
-        // One that was deleted meanwhile has no metadata.
-        let Ok(meta) = entry.metadata() else { continue };
-        if !meta.is_file() {
-            continue;
-        }
-        let modified = meta.modified().map_or(now, Timestamp::from);
-        files.push(LogFile {
-            protected: protected.covers(&name, modified, now),
-            bytes: meta.len(),
-            modified,
-            name,
-        });
-    }
-    Ok(files)
+    let entries = dir.entries(|name| LogName::parse(name).is_some())?;
+    let files = entries.into_iter().map(|entry| LogFile {
+        protected: protected.covers(&entry.name, entry.modified, now),
+        bytes: entry.bytes,
+        modified: entry.modified,
+        name: entry.name,
+    });
+    Ok(files.collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const FOREVER: Duration = Duration::MAX;

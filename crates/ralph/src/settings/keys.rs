@@ -450,6 +450,13 @@ pub const KEYS: &[Key] = &[
         "1024",
         "How much room raw logs may take; the oldest go first. 0 for any.",
     ),
+    key(
+        "logs",
+        "max_attempt_mb",
+        Kind::CountOrZero,
+        "256",
+        "How large the raw log of one attempt may grow; past that, only its last half is kept, and the log says so. 0 for any.",
+    ),
 ];
 
 /// The setting with this name.

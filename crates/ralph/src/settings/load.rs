@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use ralph_core::files::{Limit, Links, read_text};
 use toml_edit::{Document, Item, TableLike};
 
 use super::agents::{self, AgentSettings};
@@ -24,7 +25,7 @@ pub(super) fn load(
         agents: agents::built_in(),
         agent_fields: BTreeMap::new(),
     };
-    match std::fs::read_to_string(file) {
+    match read_text(file, Links::Follow, Limit::SETTINGS) {
         Ok(text) => read_file(&mut settings, file, &text)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => {

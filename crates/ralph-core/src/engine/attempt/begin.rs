@@ -4,8 +4,11 @@ use super::super::run::{EngineError, Run};
 use super::Task;
 use super::prepare::Ready;
 use crate::agent::AttemptLog;
-use crate::files::private;
+use crate::event::EventKind;
+use crate::files::unguessable;
 use crate::git::{Kept, Snapshot};
+use crate::logs::LogDir;
+use crate::project::LOGS;
 use crate::store::{AttemptStart, UnfinishedAttempt};
 
 /// An attempt that is on record as begun.
@@ -65,18 +68,43 @@ impl Run<'_, '_> {
         Ok((begun, log))
     }
 
-    fn open_log(&self, name: &str) -> Result<AttemptLog, EngineError> {
-        let logs = self.engine.project.logs();
-        let path = logs.join(name);
-        self.engine
-            .project
-            .make_dir()
-            .and_then(|()| private::make_dir(&logs))
-            .and_then(|()| AttemptLog::create(&path))
-            .map_err(|source| EngineError::Log {
-                path: path.display().to_string(),
-                source,
-            })
+    fn open_log(&mut self, name: &str) -> Result<AttemptLog, EngineError> {
+        self.restore_logs()?;
+        // An agent may have deleted it.
+        let made = self.engine.project.make_dir();
+        let bound = self.engine.settings.max_attempt_bytes;
+        let logs = self.ralph_dir().map(|dir| dir.join(LOGS));
+        let log = made
+            .and(logs)
+            .and_then(|logs| AttemptLog::create(LogDir::make(&logs)?, name, bound));
+        self.logs_opened |= log.is_ok();
+        log.map_err(|source| EngineError::Log {
+            path: log_path(name),
+            source,
+        })
+    }
+
+    /// What an agent put in the place of the directory of logs is moved aside, and no log is written through it. What a
+    /// link leads to is not touched.
+    fn restore_logs(&mut self) -> Result<(), EngineError> {
+        if !self.logs_opened {
+            return Ok(());
+        }
+        let Ok(dir) = self.ralph_dir() else {
+            return Ok(());
+        };
+        let logs = dir.join(LOGS);
+        if !logs.is_symlink() && (logs.is_dir() || !logs.exists()) {
+            return Ok(());
+        }
+        let aside = format!("{LOGS}.replaced-{}", unguessable());
+        let message = match std::fs::rename(&logs, dir.join(&aside)) {
+            Ok(()) => format!(
+                ".ralph/{LOGS} was replaced during the run by what is no directory; that is in .ralph/{aside} now"
+            ),
+            Err(error) => format!(".ralph/{LOGS} is no directory and cannot be moved: {error}"),
+        };
+        self.tell(EventKind::Warning { message })
     }
 }
 

@@ -9,6 +9,7 @@ use super::super::run::{EngineError, Run};
 use super::Task;
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::hooks::HookPoint;
+use crate::logs::attempt_name;
 use crate::store::{Claimed, Hand};
 
 /// What came of the preparation.
@@ -58,7 +59,7 @@ impl Run<'_, '_> {
             ..LogNews::default()
         };
         self.sync_plan_files(Some(&claimed.task.id), Hand::Person, &now_at)?;
-        let log_name = format!("{}-{:03}-{}.jsonl", claimed.task.id, task.number(), self.id);
+        let log_name = attempt_name(claimed.task.id.as_str(), task.number(), self.id.as_str());
         let started = self.started_event(claimed, &prompt, &log_name);
         if let Some(stop) = self.hook_before(HookPoint::BeforeAttempt, &started)? {
             return self.give_back(task, Step::Stop(stop));

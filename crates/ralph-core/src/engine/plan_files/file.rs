@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::engine::exchange::{Missed, Picture, exchange};
 use crate::engine::run::EngineError;
-use crate::files::Swap;
+use crate::files::{Cleared, Limit, Links, Swap, read};
 
 /// A text to be put into a file.
 pub(super) struct Text(pub(super) String);
@@ -15,14 +15,13 @@ impl Picture for Text {
     }
 }
 
-/// Changes a file that others may write too; one that is not there is made where there is something to say.
+/// Changes a file that others may write too, at a path without links; one that is not there is made where there is
+/// something to say.
 pub(super) fn change_file(
     path: &Path,
     mut change: impl FnMut(&str) -> Result<String, FileFault>,
-) -> Result<(), FileFault> {
-    // What a link leads to is the file, not the link.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let first = match std::fs::read(path) {
+) -> Result<Cleared, FileFault> {
+    let first = match read(path, Links::Refuse, Limit::TEXT) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
@@ -38,10 +37,7 @@ pub(super) fn change_file(
         |expected, text| Ok::<_, FileFault>(swap.put(expected, text)?),
     );
     match put {
-        Ok(_) | Err(Missed::Busy) => {
-            swap.done()?;
-            Ok(())
-        }
+        Ok(_) | Err(Missed::Busy) => Ok(swap.done()?),
         Err(Missed::Failed(error)) => Err(error),
     }
 }
@@ -50,6 +46,16 @@ pub(super) fn change_file(
 pub(super) enum FileFault {
     Engine(EngineError),
     File(String),
+}
+
+impl FileFault {
+    /// Says which of the files beside a plan it is about.
+    pub(super) fn of(self, name: &str) -> Self {
+        match self {
+            Self::File(why) => Self::File(format!("{name}: {why}")),
+            engine @ Self::Engine(_) => engine,
+        }
+    }
 }
 
 impl From<EngineError> for FileFault {

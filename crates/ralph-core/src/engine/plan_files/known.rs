@@ -24,6 +24,8 @@ pub(super) struct KnownFile {
     pub(super) places: HashMap<TaskId, usize>,
     /// How the file looked on the disk after it was last read or written.
     pub(super) stamp: Stamp,
+    /// Whether texts that were swapped out of the file, or of those beside it, may have to be brought in.
+    pub(super) unsettled: bool,
     /// The whole plan's counts then: where they moved by more than one's own task, somebody else was at work.
     pub(super) counts: PlanCounts,
 }
@@ -35,6 +37,8 @@ impl KnownFile {
             tasks: Vec::new(),
             places: HashMap::new(),
             stamp: None,
+            // A run that was killed may have left some.
+            unsettled: true,
             counts: PlanCounts::default(),
         }
     }

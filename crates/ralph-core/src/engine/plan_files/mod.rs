@@ -19,7 +19,9 @@ use super::agents_md::AGENTS_LAST_WORDS;
 use super::exchange::{Missed, exchange};
 use super::run::{EngineError, Run};
 use crate::event::EventKind;
-use crate::files::{Lock, Swap, quick_digest, recover, stamp};
+use crate::files::{
+    Cleared, InPlace, Limit, Links, Lock, Swap, quick_digest, read, recover, stamp, tick_in_place,
+};
 use crate::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
 use crate::model::{Status, TaskId, Timestamp};
 use crate::plan_files::{Format, tasks_md};
@@ -64,11 +66,15 @@ impl Run<'_, '_> {
         self.sync_plan_files(None, hand, &LogNews::default())
     }
 
-    /// Puts right what a killed run left in the middle of writing a file or those beside it.
-    fn recover_files(&mut self, path: &Path, own_path: &Path) -> Result<(), EngineError> {
+    /// Fixes what a killed run left in the middle of writing a file or those beside it.
+    fn recover_files(&mut self, path: &Path, own_path: &Path) -> Result<(), FileFault> {
         let beside = [STATE_JSON, PROGRESS_MD].map(|name| own_path.with_file_name(name));
-        for file in [path.to_owned()].into_iter().chain(beside) {
-            for saved in recover(&file).unwrap_or_default() {
+        let beside = beside
+            .iter()
+            .filter_map(|path| self.real_paths.real(path).ok());
+        let files: Vec<PathBuf> = [path.to_owned()].into_iter().chain(beside).collect();
+        for file in files {
+            for saved in recover(&file)? {
                 let message = format!(
                     "what somebody wrote before a crash is in {}",
                     saved.display()
@@ -130,17 +136,18 @@ impl Run<'_, '_> {
     ) -> Result<(), FileFault> {
         let own_path = self.source_path(&known.source);
         // What a link leads to is the file, not the link; its log and state stand beside the link.
-        let path = &own_path.canonicalize().unwrap_or_else(|_| own_path.clone());
-        let lock = self.engine.project.ralph_dir().join("plan_files.lock");
+        let path = &self.real_paths.real(&own_path)?;
+        let lock = self.ralph_dir()?.join("plan_files.lock");
         let _lock = Lock::within(&lock, PATIENCE)?;
-        if known.source.digest.is_none() {
+        if known.unsettled {
             self.recover_files(path, &own_path)?;
+            known.unsettled = false;
         }
         let mut whole = !self.is_only(known, task)?;
         if !whole && known.stamp == stamp(path) && !self.has_news(known, task)? {
             return self.write_log_and_state(&own_path, known, task, news);
         }
-        let first = std::fs::read(path)?;
+        let first = read(path, Links::Refuse, Limit::TEXT)?;
         if std::fs::metadata(path)?.permissions().readonly() {
             return Err(FileFault::File("it is read-only".into()));
         }
@@ -168,25 +175,39 @@ impl Run<'_, '_> {
                 shown = now;
                 Ok(Text(text))
             },
-            |expected, text| Ok::<_, FileFault>(swap.put(expected, text)?),
+            |expected, text| {
+                // Ticks need no exchange, to which what somebody writes at the same time could be lost.
+                if let Some(expected) = expected
+                    && tick_in_place(path, expected, text)? == InPlace::Written
+                {
+                    return Ok(Some(expected.to_vec()));
+                }
+                Ok::<_, FileFault>(swap.put(expected, text)?)
+            },
         );
         let text = match put {
             Ok(text) => text.0,
-            Err(Missed::Failed(error)) => return Err(error),
+            Err(Missed::Failed(error)) => {
+                // What was swapped out may be nowhere else.
+                known.unsettled = true;
+                return Err(error);
+            }
             Err(Missed::Busy) => {
-                swap.done()?;
+                known.unsettled = swap.done()? == Cleared::StillOpen;
                 return Err(FileFault::File("others keep writing it".into()));
             }
         };
+        // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
+        let cleared = swap.done()?;
+        known.unsettled = cleared == Cleared::StillOpen;
         if !is_plan {
-            swap.done()?;
             // Looked at anew the next time, whatever is in it then.
             known.source.digest = None;
             return Ok(());
         }
-        // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew. What somebody wrote at
-        // the very moment is read the next time.
-        known.stamp = if swap.done()? { None } else { stamp(path) };
+        // What somebody wrote at the very moment is read the next time.
+        let is_as_drawn = |(_, length): &(_, u64)| *length == text.len() as u64;
+        known.stamp = stamp(path).filter(|stamp| cleared == Cleared::Quiet && is_as_drawn(stamp));
         let digest = quick_digest(&text);
         let store = &mut *self.engine.store;
         store
@@ -357,7 +378,7 @@ impl Run<'_, '_> {
     fn write_log_and_state(
         &mut self,
         path: &Path,
-        known: &KnownFile,
+        known: &mut KnownFile,
         only: Option<&TaskId>,
         news: &LogNews,
     ) -> Result<(), FileFault> {
@@ -377,8 +398,9 @@ impl Run<'_, '_> {
         let log = log_of(known.only(only), &known.tasks, &records, news);
         let state = state_of(&known.tasks, &records);
         let progress = path.with_file_name(PROGRESS_MD);
+        let mut cleared = Vec::new();
         if made || progress.exists() {
-            change_file(&progress, |text| {
+            let changed = change_file(&self.real_paths.real(&progress)?, |text| {
                 let mut log = log.clone();
                 // A line with a commit that Ralph knows nothing of is better than one without.
                 let there = progress_md::read(text).completed;
@@ -386,15 +408,20 @@ impl Run<'_, '_> {
                 log.completed
                     .retain(|task| task.commit.is_some() || !there.contains(task.key.as_str()));
                 Ok(progress_md::update(text, &log))
-            })?;
+            });
+            cleared.push(changed.map_err(|fault| fault.of(PROGRESS_MD)));
         }
         let json = path.with_file_name(STATE_JSON);
         if made || json.exists() {
-            change_file(&json, |text| {
+            let changed = change_file(&self.real_paths.real(&json)?, |text| {
                 state_json::update(text, &state)
-                    .map_err(|problem| FileFault::File(format!("{STATE_JSON}: {problem}")))
-            })?;
+                    .map_err(|problem| FileFault::File(problem.to_string()))
+            });
+            cleared.push(changed.map_err(|fault| fault.of(STATE_JSON)));
         }
-        Ok(())
+        known.unsettled |= !cleared
+            .iter()
+            .all(|one| matches!(one, Ok(Cleared::Quiet | Cleared::Late)));
+        cleared.into_iter().try_for_each(|one| one.map(drop))
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::{Limit, Links, create_anew, read_text};
 use crate::git::call::with_zeros;
 use crate::git::paths::RepoPath;
 use crate::git::places::Places;
@@ -37,7 +39,9 @@ pub(super) fn begin(
     let text = serde_json::to_string(&under_way).unwrap_or_default();
     let file = file(places);
     // It need not survive more than the end of a process.
-    fs::write(&file, text).map_err(|error| GitError::file(&file, error))
+    let mut written = create_anew(&file).map_err(|error| GitError::file(&file, error))?;
+    let done = written.write_all(text.as_bytes());
+    done.map_err(|error| GitError::file(&file, error))
 }
 
 /// The index knows of it, or there is nothing to know.
@@ -49,7 +53,7 @@ impl Git {
     /// Brings the index up to date with a commit whose maker was killed. Nobody may commit meanwhile.
     pub fn finish_commit(&self) -> Result<(), GitError> {
         let places = self.places()?;
-        let Ok(text) = fs::read_to_string(file(&places)) else {
+        let Ok(text) = read_text(&file(&places), Links::Follow, Limit::TEXT) else {
             return Ok(());
         };
         if let Ok(under_way) = serde_json::from_str::<UnderWay>(&text)

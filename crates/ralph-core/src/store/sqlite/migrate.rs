@@ -1,12 +1,12 @@
 //! Bringing a file to the present schema, one transaction per step.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{SqliteStore, translate};
+use crate::files::{Links, open};
 use crate::model::Timestamp;
 use crate::store::{Result, StoreError};
 
@@ -32,7 +32,7 @@ pub(super) const KNOWN: u32 = STEPS.len() as u32;
 /// Looks at the file's header before SQLite does, so that a newer file is not touched in any way.
 pub(super) fn refuse_newer(path: &Path) -> Result<()> {
     let mut header = [0_u8; 64];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    let read = open(path, Links::Follow).and_then(|mut file| file.read_exact(&mut header));
     if read.is_err() || !header.starts_with(b"SQLite format 3\0") {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use ralph_core::files::{Limit, Links, read, read_text};
 use ralph_core::text::shell_word;
 
 use super::finding::{Check, Finding};
@@ -17,7 +18,7 @@ pub fn finding(root: &Path, settings: &Settings) -> Finding {
         return Finding::ok(check, "it is switched off");
     };
     let path = root.join(&file);
-    match std::fs::read(&path) {
+    match read(&path, Links::Follow, Limit::TEXT) {
         Err(error) if path.is_symlink() || error.kind() != ErrorKind::NotFound => {
             let message = format!("{file} cannot be kept: {error}");
             return Finding::warning(check, message, "make it a file that can be read");
@@ -34,7 +35,7 @@ pub fn finding(root: &Path, settings: &Settings) -> Finding {
         (Ok(one), Ok(other)) => one == other,
         _ => file == "CLAUDE.md",
     };
-    match std::fs::read_to_string(&claude_md) {
+    match read_text(&claude_md, Links::Follow, Limit::TEXT) {
         Ok(text) if !same && !text.contains(&name) => Finding::warning(
             check,
             format!("CLAUDE.md does not mention {name}: Claude Code does not read what failed"),

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::project::Project;
 
 use super::database;
@@ -47,7 +48,7 @@ fn fix(
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> String {
     let file = project.config();
-    match std::fs::read_to_string(&file) {
+    match read_text(&file, Links::Follow, Limit::SETTINGS) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return make_readable(&file),
         _ => {}
     }

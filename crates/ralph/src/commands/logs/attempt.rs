@@ -1,12 +1,13 @@
 //! One attempt: where its log is, what is in it, and how it ended.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser};
+use ralph_core::logs::{LogDir, LogStream};
 use ralph_core::model::{Task, Timestamp};
 use ralph_core::text::clean_bytes;
 use serde_json::json;
@@ -93,11 +94,12 @@ fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
 /// A log that is being shown.
 pub struct Shown {
     body: Body,
-    errors: PathBuf,
+    /// The directory of the log, and the name of what it has from standard error.
+    errors: (Rc<LogDir>, String),
 }
 
 enum Body {
-    Raw(File, Vec<u8>),
+    Raw(LogStream, Vec<u8>),
     Read(LogReader, Page),
 }
 
@@ -118,25 +120,28 @@ impl Shown {
                 path.display()
             )),
         };
+        let opened = LogDir::of_record(workspace.project.root(), &target.log);
+        let (dir, name) = opened.map_err(missing)?;
+        let dir = Rc::new(dir);
+        let log = LogStream::open(dir.clone(), &name).map_err(missing)?;
+        let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
+        let errors = (dir, format!("{stem}.stderr.log"));
         let body = if args.raw {
-            Body::Raw(File::open(&path).map_err(missing)?, vec![0; CHUNK])
+            Body::Raw(log, vec![0; CHUNK])
         } else {
             let parser = parser(target, &settings);
-            let reader = LogReader::open(&path, parser).map_err(missing)?;
+            let reader = LogReader::new(log, parser);
             let page = Page::new(task, ui::width(), target.started_at);
             output::text(page.header(task, target));
             Body::Read(reader, page)
         };
-        Ok(Self {
-            body,
-            errors: path.with_extension("stderr.log"),
-        })
+        Ok(Self { body, errors })
     }
 
     /// Shows what is there next; whether anything was. `arrived` is now, where it has just come.
     pub fn more(&mut self, arrived: Option<Timestamp>) -> Result<bool, CommandError> {
         let read = match &mut self.body {
-            Body::Raw(file, buffer) => file.read(buffer).map(|n| {
+            Body::Raw(log, buffer) => log.read(buffer).map(|n| {
                 output::bytes(buffer.get(..n).unwrap_or_default());
                 n > 0
             }),
@@ -157,7 +162,8 @@ impl Shown {
         if let Body::Read(reader, mut page) = self.body {
             let mut text = String::new();
             let report = reader.finish(&mut |at, told| text.push_str(&page.told(at, told)));
-            text.push_str(&page.end(standing, &report, &errors(&self.errors)));
+            let (dir, name) = &self.errors;
+            text.push_str(&page.end(standing, &report, &errors(dir, name)));
             output::text(text);
         }
     }
@@ -178,9 +184,9 @@ fn parser(target: &Target, settings: &Settings) -> Box<dyn StreamParser> {
 }
 
 /// The end of standard error.
-fn errors(path: &Path) -> Vec<String> {
+fn errors(dir: &LogDir, name: &str) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = dir.read(name)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(ERRORS_SEEN)))?;
         let mut end = Vec::new();

@@ -2,15 +2,14 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ralph_core::files::private;
+use ralph_core::files::unguessable;
+use ralph_core::logs::LogDir;
 use ralph_core::store::{RunRow, RunStore};
 use serde_json::json;
 
@@ -29,11 +28,13 @@ const SHOWN: u64 = 16 * 1024;
 
 /// Starts the run as a process of its own and waits until it is on record.
 pub(super) fn detach(workspace: &Workspace, args: &Args) -> CommandResult {
-    let path = output_path(workspace)?;
-    let mut child = spawn(workspace, &path)?;
-    let shown = shown_path(workspace, &path);
+    let logs = workspace.project.logs();
+    let name = output_name();
+    let dir = LogDir::make(&logs).map_err(|error| unwritable(&logs, &error))?;
+    let mut child = spawn(workspace, &dir, &name)?;
+    let shown = shown_path(workspace, &dir.path_of(&name));
     let Some(run) = wait_for_start(workspace, &mut child, &shown)? else {
-        return ended_at_once(&mut child, &path);
+        return ended_at_once(&mut child, &dir, &name);
     };
     if args.json {
         output::json(&json!({ "run_id": run.id, "pid": child.id(), "output": shown }));
@@ -61,17 +62,14 @@ pub(super) fn output() -> Option<String> {
     Some(path)
 }
 
-fn output_path(workspace: &Workspace) -> Result<PathBuf, CommandError> {
-    let logs = workspace.project.logs();
-    private::make_dir(&logs).map_err(|error| unwritable(&logs, &error))?;
+fn output_name() -> String {
     let time: String = now()
         .to_string()
         .chars()
         .filter(char::is_ascii_digit)
         .take(14)
         .collect();
-    let name = format!("run-{time}-{}.log", std::process::id());
-    Ok(logs.join(name))
+    format!("run-{time}-{}.log", unguessable())
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
@@ -88,13 +86,10 @@ fn shown_path(workspace: &Workspace, path: &Path) -> String {
     below.display().to_string()
 }
 
-fn spawn(workspace: &Workspace, path: &Path) -> Result<Child, CommandError> {
-    let out = OpenOptions::new()
-        .create_new(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| unwritable(path, &error))?;
+fn spawn(workspace: &Workspace, dir: &LogDir, name: &str) -> Result<Child, CommandError> {
+    let path = &dir.path_of(name);
+    // Both streams share one position: neither writes over the other.
+    let out = dir.create(name).map_err(|error| unwritable(path, &error))?;
     let err = out.try_clone().map_err(|error| unwritable(path, &error))?;
     let failed =
         |error| CommandError::environment(format_args!("the run could not be started: {error}"));
@@ -147,13 +142,13 @@ fn wait_for_start(
 }
 
 /// It ended before it began: what it said is what the user wants to read.
-fn ended_at_once(child: &mut Child, path: &Path) -> CommandResult {
+fn ended_at_once(child: &mut Child, dir: &LogDir, name: &str) -> CommandResult {
     let mut said = String::new();
-    if let Ok(file) = File::open(path) {
+    if let Ok(file) = dir.read(name) {
         let _ = file.take(SHOWN).read_to_string(&mut said);
     }
     output::note(said.trim_end());
-    let _ = std::fs::remove_file(path);
+    let _ = dir.remove(name);
     let code = child.wait().ok().and_then(|status| status.code());
     let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
     Ok(ExitCode::from(code))

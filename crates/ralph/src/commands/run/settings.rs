@@ -152,6 +152,7 @@ pub fn run_settings(
         memory,
         agents_md: agents_md(settings),
         logs: log_limits(settings),
+        max_attempt_bytes: max_attempt_bytes(settings),
         lease: defaults.lease,
     })
 }
@@ -160,6 +161,12 @@ pub fn run_settings(
 pub fn log_limits(settings: &Settings) -> logs::Limits {
     let number = |name, or| settings.count("logs", name).unwrap_or(or);
     logs::Limits::new(number("keep_days", 30), number("max_mb", 1024))
+}
+
+/// How large the log of one attempt may grow.
+fn max_attempt_bytes(settings: &Settings) -> Option<u64> {
+    let mb = settings.count("logs", "max_attempt_mb").unwrap_or(256);
+    (mb > 0).then(|| u64::from(mb) * 1024 * 1024)
 }
 
 fn hooks(settings: &Settings) -> Hooks {

@@ -1,0 +1,221 @@
+//! The one way to open a file that an agent can reach.
+//!
+//! An agent may put anything in the place of a file that Ralph reads: a named pipe that blocks for ever, a device, a
+//! sparse file of terabytes, a link to somebody else's file. So a file is opened without blocking, must be a regular one,
+//! and is read up to a limit, even if it grows meanwhile.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// What to do about links on the way to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Follow them: a person named the file.
+    Follow,
+    /// Refuse them, in every part of the path: it was resolved before.
+    Refuse,
+}
+
+/// The largest file of a kind that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    mib: u64,
+}
+
+impl Limit {
+    /// Settings, templates and small notes of Ralph's own.
+    pub const SETTINGS: Self = Self { mib: 4 };
+    /// Plans, AGENTS.md and what stands beside them.
+    pub const TEXT: Self = Self { mib: 64 };
+    /// Git's index; that of a very large repository has hundreds of MiB.
+    pub const GIT_INDEX: Self = Self { mib: 1024 };
+
+    const fn bytes(self) -> u64 {
+        self.mib * 1024 * 1024
+    }
+}
+
+/// Why a file that is there is not opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Reading it could block, or never end.
+    #[error("not a regular file but {0}; move it away")]
+    NotRegular(&'static str),
+    /// Reading it would take too much memory.
+    #[error("larger than {} MiB, the most that Ralph reads of such a file; shorten it or move it away", .0.mib)]
+    TooLarge(Limit),
+    /// Where it leads changed since the run began.
+    #[error(
+        "it leads to {now} now and led to {before} when the run began; Ralph does not follow a link that \
+             appeared during a run"
+    )]
+    LinkAppeared {
+        /// Where it led.
+        before: String,
+        /// Where it leads.
+        now: String,
+    },
+    /// A link was put in its place at this very moment.
+    #[error("a link; Ralph does not follow a link here: replace it by what it leads to")]
+    Link,
+    /// A link that leads nowhere.
+    #[error("a link to a file that is not there")]
+    Dangling,
+    /// It is not where Ralph keeps such files.
+    #[error("not below {0}; Ralph does not open it")]
+    Elsewhere(&'static str),
+}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, refused)
+    }
+}
+
+/// Opens a regular file for reading; nothing is said of its size.
+pub fn open(path: &Path, links: Links) -> io::Result<File> {
+    open_as(path, links, OFlags::RDONLY)
+}
+
+/// The same with further flags.
+pub(crate) fn open_as(path: &Path, links: Links, flags: OFlags) -> io::Result<File> {
+    // Opening some devices does something already.
+    let meta = match links {
+        Links::Follow => std::fs::metadata(path),
+        Links::Refuse => std::fs::symlink_metadata(path),
+    };
+    match meta {
+        Ok(meta) => regular(FileType::from_raw_mode(
+            std::os::unix::fs::MetadataExt::mode(&meta),
+        ))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = match links {
+        Links::Follow => rustix::fs::open(path, flags, Mode::from_raw_mode(0o600)),
+        Links::Refuse => open_without_links(path, flags),
+    };
+    let file = match opened {
+        Ok(file) => File::from(file),
+        Err(Errno::LOOP) if links == Links::Refuse || flags.contains(OFlags::NOFOLLOW) => {
+            return Err(Refused::Link.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    regular(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode))?;
+    Ok(file)
+}
+
+/// Opens a file no part of whose path is a link.
+#[cfg(target_os = "linux")]
+fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    use rustix::fs::{CWD, ResolveFlags, openat2};
+    let mode = match flags.contains(OFlags::CREATE) {
+        true => Mode::from_raw_mode(0o600),
+        false => Mode::empty(),
+    };
+    match openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
+        // An old kernel, or a sandbox that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_looking_at_each_part(path, flags),
+        opened => opened,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    open_looking_at_each_part(path, flags)
+}
+
+fn open_looking_at_each_part(
+    path: &Path,
+    flags: OFlags,
+) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    if path.ancestors().any(Path::is_symlink) {
+        return Err(Errno::LOOP);
+    }
+    rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o600))
+}
+
+fn regular(kind: FileType) -> Result<(), Refused> {
+    Err(match kind {
+        FileType::RegularFile => return Ok(()),
+        FileType::Symlink => Refused::Link,
+        FileType::Directory => Refused::NotRegular("a directory"),
+        FileType::Fifo => Refused::NotRegular("a named pipe"),
+        FileType::Socket => Refused::NotRegular("a socket"),
+        FileType::CharacterDevice | FileType::BlockDevice => Refused::NotRegular("a device"),
+        FileType::Unknown => Refused::NotRegular("something else"),
+    })
+}
+
+/// What a regular file holds, if it is not too large.
+pub fn read(path: &Path, links: Links, limit: Limit) -> io::Result<Vec<u8>> {
+    read_all(open(path, links)?, limit)
+}
+
+/// What a file that was opened here holds, if it is not too large.
+pub(crate) fn read_all(file: File, limit: Limit) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    if size > limit.bytes() {
+        return Err(Refused::TooLarge(limit).into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    // It may grow while it is read.
+    file.take(limit.bytes() + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit.bytes() {
+        return Err(Refused::TooLarge(limit).into());
+    }
+    Ok(bytes)
+}
+
+/// The same as text.
+pub fn read_text(path: &Path, links: Links, limit: Limit) -> io::Result<String> {
+    String::from_utf8(read(path, links, limit)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Makes a file that is not there yet, readable by its owner only. What has that name is removed first: a link, not what
+/// it leads to.
+pub(crate) fn create_anew(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    open_as(
+        path,
+        Links::Follow,
+        // Together they never follow a link at the end of the path.
+        OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+    )
+}
+
+/// Where a path leads, through every link on the way; a file that is not there yet would be made there.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if path.is_symlink() {
+                return Err(Refused::Dangling.into());
+            }
+            match (path.parent(), path.file_name()) {
+                (Some(parent), Some(name)) if parent != path => {
+                    let parent = match parent.as_os_str().is_empty() {
+                        true => Path::new("."),
+                        false => parent,
+                    };
+                    Ok(resolve(parent)?.join(name))
+                }
+                _ => Err(error),
+            }
+        }
+        resolved => resolved,
+    }
+}
+
+#[cfg(test)]
+#[path = "open_tests.rs"]
+mod tests;
