@@ -19,6 +19,9 @@
 //! [`engine`] wires them; stages do not call each other. Nothing here prints, reads flags or looks at `$HOME`:
 //! what happens comes out as [`event::RunEvent`]s.
 
+// Tests read what they wrote themselves.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod adaptive;
 pub mod agent;
 pub mod agents_md;
@@ -38,6 +41,13 @@ pub mod fingerprint;
 pub mod gate;
 pub mod git;
 pub mod hooks;
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::disallowed_methods,
+        reason = "/proc is the kernel's, out of agents' reach"
+    )
+)]
 pub mod host;
 pub mod import;
 pub mod logs;

@@ -23,6 +23,13 @@ mod respite;
 mod setup;
 mod spared;
 mod strays;
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::disallowed_methods,
+        reason = "/proc is the kernel's, out of agents' reach"
+    )
+)]
 mod sweep;
 mod tail;
 #[cfg(test)]

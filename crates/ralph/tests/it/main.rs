@@ -25,6 +25,7 @@ mod gemini;
 mod git;
 mod git_astray;
 mod hooks;
+mod hostile_files;
 mod import;
 mod learnings;
 mod limits;
