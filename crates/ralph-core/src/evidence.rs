@@ -30,6 +30,8 @@ pub enum GateView<'a> {
     Interrupted,
     /// It could not be started.
     Broken(&'a str),
+    /// It passed, but the surroundings did not let the work be committed.
+    NotCommitted(&'a str),
 }
 
 /// How the attempt ended.

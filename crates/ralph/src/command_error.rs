@@ -163,6 +163,10 @@ impl From<EngineError> for CommandError {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Prompt(error) => error.into(),
+            EngineError::Git(error) => match error.remedy() {
+                Some(remedy) => Self::environment(&error).hint(remedy),
+                None => Self::environment(&error),
+            },
             EngineError::Gate { .. } => {
                 Self::environment(error).hint("shorten or mend the task's verify command")
             }

@@ -51,6 +51,7 @@ pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use opencode::Opencode;
 pub use price::{Price, Prices, output_prices};
 pub use process::{EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
+pub(crate) use process::{LeftOvers, attend};
 pub use reader::{LogReader, OnTold};
 pub use report::{
     Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,

@@ -140,13 +140,13 @@ pub fn run(
 
 /// What happens to processes that hold the child's pipes after its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum LeftOvers {
+pub(crate) enum LeftOvers {
     AreEnded,
     AreLeft,
 }
 
 /// Looks after a child until it has ended, and takes note of its end.
-pub(super) fn attend(
+pub(crate) fn attend(
     child: &mut Child,
     stdin: &str,
     limits: &ProcessLimits,

@@ -85,6 +85,10 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
             ErrorType::Spawn,
             &format!("the gate could not be run: {why}"),
         ),
+        GateView::NotCommitted(why) => error(
+            ErrorType::Spawn,
+            &format!("the work could not be committed: {why}"),
+        ),
         GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate ran"),
         GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
             Outcome::NoSigil,

@@ -190,8 +190,12 @@ impl Run<'_, '_> {
         };
         self.engine.store.capture(&capture, self.engine.random)?;
         if let TaskNext::Blocked { .. } = capture.next {
-            // What comes before it is tried again is the work of others.
-            self.first_looks.remove(&claimed.task.id);
+            // What comes before it is tried again is the work of others. A fix task that is given up leaves its chain open,
+            // unless that is given up with it.
+            let owner = self.engine.store.work_owner(&claimed.task.id)?;
+            if self.engine.store.task(owner.as_str())?.status == Status::Blocked {
+                self.first_looks.remove(&owner);
+            }
         }
         self.tell_of_changes(&claimed.task, capture.changes.len())?;
         // A parent's own gate is no attempt of an agent: it uses up no limit.
@@ -354,6 +358,6 @@ pub(super) fn told(
     Verdict { message, ..verdict }
 }
 
-fn summary(result_text: &str) -> Option<String> {
+pub(super) fn summary(result_text: &str) -> Option<String> {
     text::first_sentence(result_text).map(|sentence| text::mask_secrets(&sentence).into_owned())
 }

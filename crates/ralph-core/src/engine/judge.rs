@@ -182,8 +182,11 @@ pub(super) enum Judged {
     Ran(GateRecord),
     Interrupted,
     Broken(String),
-    /// The work could not be committed: somebody holds git's index.
-    Locked(String),
+    /// The work could not be committed, and neither the agent nor a hook is to blame.
+    NotCommitted {
+        why: String,
+        remedy: String,
+    },
 }
 
 impl Judged {
@@ -193,16 +196,19 @@ impl Judged {
             Self::NotRun => GateView::NotRun,
             Self::Ran(record) => GateView::Ran(record),
             Self::Interrupted => GateView::Interrupted,
-            Self::Broken(why) | Self::Locked(why) => GateView::Broken(why),
+            Self::Broken(why) => GateView::Broken(why),
+            Self::NotCommitted { why, .. } => GateView::NotCommitted(why),
         }
     }
 
     pub(super) fn into_record(self) -> Option<GateRecord> {
         match self {
             Self::Ran(record) => Some(record),
-            Self::Absent | Self::NotRun | Self::Interrupted | Self::Broken(_) | Self::Locked(_) => {
-                None
-            }
+            Self::Absent
+            | Self::NotRun
+            | Self::Interrupted
+            | Self::Broken(_)
+            | Self::NotCommitted { .. } => None,
         }
     }
 }

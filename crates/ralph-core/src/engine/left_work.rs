@@ -33,7 +33,8 @@ impl Run<'_, '_> {
         for (task, file) in self.engine.store.left_work()? {
             if tree.is_as_left(&file) {
                 clean = clean.without(std::slice::from_ref(&file.path));
-                self.taken_over.entry(task).or_default().push(file.path);
+                let owner = self.engine.store.work_owner(&task)?;
+                self.taken_over.entry(owner).or_default().push(file.path);
             }
         }
         Ok(clean)
@@ -48,24 +49,29 @@ impl Run<'_, '_> {
         if self.engine.settings.git.commit == CommitWhen::Never || self.run_start.is_none() {
             return Ok(());
         }
+        let task = &self.engine.store.work_owner(task)?;
         let left = match self.first_looks.get(task).cloned() {
             // It is committed, or was never looked at.
             None => Vec::new(),
             Some(first) => {
                 let now = self.look_at_tree()?;
-                let looks = now.zip(self.run_start.as_ref());
-                if let (Some((now, start)), Some(before)) = (&looks, before_attempt) {
+                let Some((now, start)) = now.zip(self.run_start.as_ref()) else {
+                    // The next run tells the work by the first look, as after a kill.
+                    return Ok(());
+                };
+                if let Some(before) = before_attempt {
                     let changed = now.work_since(before, start);
                     let known = self.changed_by.entry(task.clone()).or_default();
                     known.extend(changed.into_iter().map(|file| file.path));
                 }
-                looks.map_or_else(Vec::new, |(now, start)| now.work_since(&first, start))
+                now.work_since(&first, start)
             }
         };
         Ok(self.engine.store.set_left_work(task, &left)?)
     }
 
-    /// Remembers the tree before a task's first attempt of the run: its commit has the work of all of them.
+    /// Remembers the tree before a task's first attempt of the run: its commit has the work of all of them. A task and its
+    /// fixes share one: whichever is done first commits what all of them left.
     pub(super) fn remember_look(
         &mut self,
         task: &TaskId,
@@ -75,6 +81,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let Some(tree) = tree else { return Ok(()) };
+        let task = &self.engine.store.work_owner(task)?;
         // A look at the start may have failed.
         self.run_start.get_or_insert_with(|| tree.clone());
         if !self.first_looks.contains_key(task) {

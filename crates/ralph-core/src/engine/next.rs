@@ -8,14 +8,14 @@ use crate::exit::RunExit;
 use crate::model::{ErrorType, FailureClass, Outcome};
 
 /// What a fault of the set-up is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Culprit {
     /// The agent's program, login or model.
     Agent,
     /// The task's gate.
     Gate,
-    /// Git's index, which somebody holds.
-    Index,
+    /// Git or what it needs; what to do about it.
+    Git(String),
 }
 
 /// What follows from an attempt.
@@ -45,14 +45,12 @@ impl Run<'_, '_> {
             FailureClass::Setup => {
                 let mend = match culprit {
                     Culprit::Agent => None,
-                    Culprit::Gate => Some("shorten or mend the task's verify command"),
-                    Culprit::Index => {
-                        Some("remove that file if no git is at work, then `ralph run` again")
-                    }
+                    Culprit::Gate => Some("shorten or mend the task's verify command".to_owned()),
+                    Culprit::Git(remedy) => Some(format!("{remedy}; then `ralph run` again")),
                 };
                 if let Some(mend) = mend {
                     let mut stop = StopRun::new(RunExit::Error, message);
-                    stop.hint = Some(mend.into());
+                    stop.hint = Some(mend);
                     return Ok(Step::Stop(stop));
                 }
                 let error = verdict.error_type.as_ref();

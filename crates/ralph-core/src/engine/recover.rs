@@ -1,13 +1,17 @@
 //! Tries whose process died: found, recorded once, and their tasks freed.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::finding::summary;
 use super::run::{EngineError, Run};
 use crate::agent::{Agent, AgentReport, end_of_runs, read_log};
 use crate::capture;
-use crate::decide::{Policy, after_lost};
+use crate::decide::{AfterAttempt, Policy, Said, after_attempt, after_lost};
 use crate::event::{EventKind, RunEvent, TaskRef};
+use crate::evidence::Verdict;
+use crate::git::{Git, GitError, GitLimits};
 use crate::host::{Host, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
 use crate::model::{ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp, dollars};
@@ -49,6 +53,13 @@ pub struct Recovered {
     pub last_sign: Option<Timestamp>,
     /// Processes of dead runs that were still there and were ended.
     pub processes_ended: usize,
+}
+
+/// What became of an attempt whose process died.
+struct End {
+    after: AfterAttempt,
+    counted: bool,
+    git: GitRecord,
 }
 
 /// A try that was found lost.
@@ -121,9 +132,17 @@ impl Recovery<'_> {
         event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
     ) -> Result<Lost, StoreError> {
         let task = self.store.task(claim.task_id.as_str())?;
-        let metrics = self.store.metrics(&claim.task_id)?;
-        let (after, counted) = after_lost(&metrics, self.policy);
         let (said, written) = self.read_lost_log(claim);
+        let End {
+            after,
+            counted,
+            git,
+        } = match self.end_of(claim, said.as_ref(), &task)? {
+            Some(end) => end,
+            // Git does not answer: whether the work was committed is decided when it does.
+            None => return Ok(Lost::default()),
+        };
+        let done = matches!(after.next, TaskNext::Done);
         let last_sign = written.max(Some(claim.heartbeat_at));
         let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
         let status = match &after.next {
@@ -142,10 +161,10 @@ impl Recovery<'_> {
             token: claim.token.clone(),
             run_id: claim.run_id.clone(),
             worker: claim.worker.clone(),
-            outcome: Outcome::Error,
-            error_type: Some(ErrorType::Lost),
+            outcome: if done { Outcome::Done } else { Outcome::Error },
+            error_type: (!done).then_some(ErrorType::Lost),
             counted,
-            message: Some("Ralph died during the attempt".into()),
+            message: (!done).then(|| "Ralph died during the attempt".into()),
             started_at,
             ended_at: last_sign.unwrap_or(started_at).max(started_at),
             cost_usd: said.as_ref().and_then(|said| self.cost(claim, said)),
@@ -155,15 +174,15 @@ impl Recovery<'_> {
             denials: Vec::new(),
             service_retries: said.as_ref().map_or(0, |said| said.retries),
             limit: None,
-            git: GitRecord {
-                commit_before: claim.attempt.commit_before.clone(),
-                ..GitRecord::default()
-            },
+            git,
             gate: None,
             gate_green_before: None,
-            summary: None,
+            summary: match &said {
+                Some(said) if done => summary(&said.result_text),
+                _ => None,
+            },
             mark: None,
-            report: counted.then(capture::lost_report),
+            report: (counted && !done).then(capture::lost_report),
             learnings: said.map(|said| learnt(&said, &task)).unwrap_or_default(),
             lesson: None,
             metrics: after.metrics,
@@ -181,6 +200,74 @@ impl Recovery<'_> {
         Ok(Lost {
             event,
             last_sign: Some(capture.ended_at),
+        })
+    }
+
+    /// What became of the attempt: it is done where its work was committed, for that comes last, after its signal and its
+    /// gate; else it is lost. None where git cannot tell at present.
+    fn end_of(
+        &self,
+        claim: &Claim,
+        said: Option<&AgentReport>,
+        task: &Task,
+    ) -> Result<Option<End>, StoreError> {
+        let metrics = self.store.metrics(&claim.task_id)?;
+        let Ok(committed) = self.committed(claim)? else {
+            return Ok(None);
+        };
+        let Some(git) = committed else {
+            let (after, counted) = after_lost(&metrics, self.policy);
+            let git = GitRecord {
+                commit_before: claim.attempt.commit_before.clone(),
+                ..GitRecord::default()
+            };
+            return Ok(Some(End {
+                after,
+                counted,
+                git,
+            }));
+        };
+        let signals = said.map(|said| signals::parse(&said.result_text, &scope(task)));
+        let said = Said {
+            difficulty: signals.and_then(|signals| signals.difficulty),
+            ..Said::default()
+        };
+        let verdict = Verdict {
+            outcome: Outcome::Done,
+            error_type: None,
+            counted: true,
+            message: None,
+            abort: false,
+        };
+        Ok(Some(End {
+            after: after_attempt(&metrics, &verdict, &said, self.policy),
+            counted: true,
+            git,
+        }))
+    }
+
+    /// The commit that an attempt was about to make when its process died, if it was made.
+    fn committed(&self, claim: &Claim) -> Result<Result<Option<GitRecord>, GitError>, StoreError> {
+        let Some(intent) = self.store.commit_intent(&claim.task_id)? else {
+            return Ok(Ok(None));
+        };
+        let root = || self.project.root().to_owned();
+        let dir = claim
+            .attempt
+            .work_dir
+            .as_ref()
+            .map_or_else(root, PathBuf::from);
+        let git = match Git::open(&dir, GitLimits::default()) {
+            Ok(Some(git)) => git,
+            Ok(None) => return Ok(Ok(None)),
+            Err(error) => return Ok(Err(error)),
+        };
+        // What cannot be looked up counts as free: the claim proves that the attempt got this far.
+        let is_taken = |commit: &str| self.store.is_recorded_commit(commit).unwrap_or(false);
+        Ok(match git.find_commit(&intent, &is_taken) {
+            // The repository is gone, or cannot be read.
+            Err(GitError::Gone(_) | GitError::Refused { .. } | GitError::File { .. }) => Ok(None),
+            found => found,
         })
     }
 
@@ -217,13 +304,16 @@ impl Recovery<'_> {
     }
 }
 
-fn learnt(said: &AgentReport, task: &Task) -> Vec<crate::model::NewLearning> {
-    let scope = signals::Scope {
+fn scope(task: &Task) -> signals::Scope<'_> {
+    signals::Scope {
         task_id: task.id.as_str(),
         task_key: task.key.as_ref().map(|key| key.as_str()),
         ladder: &[],
-    };
-    capture::learnings(&signals::parse(&said.result_text, &scope).learnings)
+    }
+}
+
+fn learnt(said: &AgentReport, task: &Task) -> Vec<crate::model::NewLearning> {
+    capture::learnings(&signals::parse(&said.result_text, &scope(task)).learnings)
 }
 
 impl Run<'_, '_> {

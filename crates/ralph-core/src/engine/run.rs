@@ -19,7 +19,7 @@ use crate::decide::{Budget, Outlook, outlook};
 use crate::event::{EventKind, Observer, RunEvent, WORKER};
 use crate::exit::RunExit;
 use crate::files::RealPaths;
-use crate::git::{Git, Snapshot};
+use crate::git::{Git, GitError, GitLimits, Snapshot};
 use crate::hooks::HookPoint;
 use crate::host::Host;
 use crate::model::{RunId, TaskId, Timestamp, Token};
@@ -28,6 +28,10 @@ use crate::store::{
     ClaimRequest, Claimed, Hand, NewRun, Owner, PlanCounts, Purpose, RunEnd, Scope, Store,
     StoreError,
 };
+
+/// What git may take to write an index or files, filters and all.
+const LEAST_CHANGE: Duration = Duration::from_secs(60);
+const MOST_CHANGE: Duration = Duration::from_secs(3600);
 
 /// What stops the loop from outside the rules.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +42,9 @@ pub enum EngineError {
     /// The prompt could not be made.
     #[error(transparent)]
     Prompt(#[from] PromptError),
+    /// Git could not be asked without waiting for ever.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// A parent's own gate could not be started.
     #[error("the gate of {task} could not be run: {why}")]
     Gate {
@@ -233,7 +240,17 @@ impl<'e, 'a> Run<'e, 'a> {
         for dir in [engine.work_tree, engine.project.root()] {
             real_paths.remember(own.iter().map(|path| dir.join(path)));
         }
-        let git = Git::discover(engine.work_tree).map(|git| git.without(own));
+        let settings = &engine.settings.git;
+        let limits = GitLimits {
+            query: settings.query_timeout,
+            // Even where a commit may take for ever.
+            change: settings.commit_timeout.clamp(LEAST_CHANGE, MOST_CHANGE),
+            interrupt: engine.interrupt.clone(),
+        };
+        let git = Git::open(engine.work_tree, limits)?.map(|git| git.without(own));
+        if let Some(git) = &git {
+            git.watch_programs()?;
+        }
         let templates = Templates::load(engine.project)?;
         let team = Team::new(engine.agent, engine.fallback);
         let started_steady = engine.clock.steady();
@@ -384,6 +401,9 @@ impl<'e, 'a> Run<'e, 'a> {
     pub(super) fn must_stop(&mut self) -> Result<Option<StopRun>, EngineError> {
         self.check_database()?;
         if let Some(stop) = self.signal_or_limit() {
+            return Ok(Some(stop));
+        }
+        if let Some(stop) = self.git_fault() {
             return Ok(Some(stop));
         }
         if let Some(stop) = self.asked_to_stop()? {

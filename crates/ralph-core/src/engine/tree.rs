@@ -40,6 +40,8 @@ impl Run<'_, '_> {
         match self.git.as_ref().map(Git::snapshot) {
             None => Ok(None),
             Some(Ok(snapshot)) => Ok(Some(snapshot)),
+            // The end of the run tells of it.
+            Some(Err(_)) if self.git_fault().is_some() => Ok(None),
             Some(Err(error)) => {
                 self.tell(EventKind::Warning {
                     message: error.to_string(),

@@ -7,12 +7,12 @@ use super::run::{EngineError, Run, StopRun};
 use crate::event::{EventKind, TaskRef};
 use crate::exit::RunExit;
 use crate::git::{
-    BranchOutcome, CommitOrder, CommitOutcome, GitError, Kept, Left, RollbackMode, Snapshot,
-    commit_message,
+    BranchOutcome, CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, RollbackMode,
+    Snapshot, commit_message,
 };
 use crate::host::is_over;
-use crate::model::{GateOutcome, GateRecord, RunId};
-use crate::store::Claimed;
+use crate::model::{CommitIntent, GateOutcome, GateRecord, RunId, TaskId, Token};
+use crate::store::{Claimed, StoreError};
 
 /// What Ralph does with git.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct GitSettings {
     pub on_dirty: OnDirty,
     /// How long a commit may take, hooks and all.
     pub commit_timeout: Duration,
+    /// How long git may take to answer; large repositories get more.
+    pub query_timeout: Duration,
 }
 
 impl Default for GitSettings {
@@ -37,6 +39,7 @@ impl Default for GitSettings {
             branch: None,
             on_dirty: OnDirty::Continue,
             commit_timeout: Duration::from_secs(600),
+            query_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -134,10 +137,40 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Why the run ends: git did not answer, or would never have.
+    pub(super) fn git_fault(&self) -> Option<StopRun> {
+        let error = self.git.as_ref()?.fault()?;
+        let mut stop = StopRun::new(RunExit::Error, error.to_string());
+        let remedy = error.remedy();
+        stop.hint = remedy.map(|remedy| format!("{remedy}; then `ralph run` again"));
+        Some(stop)
+    }
+
+    /// After an attempt: says what it changed of git's configuration, hooks and attributes, which decide what git runs.
+    pub(super) fn warn_of_program_changes(&mut self, files: &[String]) -> Result<(), EngineError> {
+        let Some(git) = &self.git else {
+            return Ok(());
+        };
+        // A fault ends the run, which tells of it.
+        let mut changed = git.program_changes().unwrap_or_default();
+        let is_attributes = |file: &&String| file.rsplit('/').next() == Some(".gitattributes");
+        let attributes = files.iter().filter(is_attributes);
+        changed.extend(attributes.map(|file| crate::text::one_line(file, 200)));
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "changed during the attempt: {}; new hooks and filters run only in Ralph's commits until the next run",
+            changed.join("; ")
+        );
+        self.tell(EventKind::Warning { message })
+    }
+
     /// Commits the work of a task that is done but for this. A commit that fails is a failed gate.
     pub(super) fn commit_work(
         &mut self,
         claimed: &Claimed,
+        token: &Token,
         before_attempt: Option<&Snapshot>,
     ) -> Result<Committed, EngineError> {
         let settings = &self.engine.settings.git;
@@ -148,19 +181,22 @@ impl Run<'_, '_> {
         let Some(git) = self.git.clone() else {
             return Ok(Committed::Nothing);
         };
-        let first = self.first_looks.get(&task.id).cloned();
+        let owner = self.engine.store.work_owner(&task.id)?;
+        let first = self.first_looks.get(&owner).cloned();
         // What another run has under way in the same tree is not this task's.
         let before = match self.other_run()? {
             Some(_) => {
-                let known = self.changed_by.get(&task.id).into_iter().flatten();
+                let known = self.changed_by.get(&owner).into_iter().flatten();
                 let own: Vec<Vec<u8>> = known.cloned().collect();
                 before_attempt.map(|before| before.without(&own))
             }
             None => first,
         };
         let (Some(run_start), Some(before)) = (self.run_start.clone(), before) else {
-            let why = "the work tree could not be looked at before the attempt";
-            return Ok(Committed::Failed(refused(why.to_owned())));
+            return Ok(Committed::Failed(Judged::NotCommitted {
+                why: "git could not look at the work tree before the attempt".into(),
+                remedy: "run `git status` and fix what it complains of".into(),
+            }));
         };
         let key = task.key.as_ref().map(|key| key.as_str());
         let order = CommitOrder {
@@ -172,21 +208,30 @@ impl Run<'_, '_> {
             grace: self.engine.settings.grace,
         };
         let interrupt = self.engine.interrupt.clone();
-        let committed = git.commit(&order, &interrupt, &mut || self.beat());
+        let mut watch = Committing {
+            run: self,
+            task: &task.id,
+            token,
+            error: None,
+        };
+        let committed = git.commit(&order, &interrupt, &mut watch);
+        if let Some(error) = watch.error {
+            return Err(error.into());
+        }
         self.tree = None;
         match committed {
             Ok(outcome) => {
-                self.first_looks.remove(&claimed.task.id);
-                self.changed_by.remove(&claimed.task.id);
+                self.first_looks.remove(&owner);
+                self.changed_by.remove(&owner);
                 self.tell_of_commit(claimed, outcome)
             }
             // After any error the next attempt's commit has this work in it too.
             Err(GitError::Interrupted) => Ok(Committed::Failed(Judged::Interrupted)),
-            // Neither the agent's doing nor anything that another attempt could mend.
-            Err(error @ GitError::Locked(_)) => {
-                Ok(Committed::Failed(Judged::Locked(error.to_string())))
-            }
             Err(error) => {
+                if let Some(remedy) = error.remedy() {
+                    let why = error.to_string();
+                    return Ok(Committed::Failed(Judged::NotCommitted { why, remedy }));
+                }
                 let output = error.output().unwrap_or_default();
                 let output = format!("{output}\n{error}").trim().to_owned();
                 Ok(Committed::Failed(refused(output)))
@@ -321,6 +366,30 @@ impl Run<'_, '_> {
         let host = self.engine.host;
         let other = others.find(|run| !is_over(run, host.liveness(&run.owner), now));
         Ok(other.map(|run| run.id))
+    }
+}
+
+/// Looks on while a commit is made.
+struct Committing<'c, 'e, 'a> {
+    run: &'c mut Run<'e, 'a>,
+    task: &'c TaskId,
+    token: &'c Token,
+    error: Option<StoreError>,
+}
+
+impl CommitWatch for Committing<'_, '_, '_> {
+    fn tick(&mut self) {
+        self.run.beat();
+    }
+
+    fn intends(&mut self, intent: &CommitIntent) -> Result<(), GitError> {
+        let store = &mut self.run.engine.store;
+        store
+            .set_commit_intent(self.task, self.token, intent)
+            .map_err(|error| {
+                self.error = Some(error);
+                GitError::Interrupted
+            })
     }
 }
 

@@ -1,7 +1,6 @@
 //! The branch a run works on.
 
 use super::branch_name::is_branch_name;
-use super::call::Call;
 use super::save::{commit_at, exists};
 use super::{Git, GitError};
 
@@ -38,13 +37,13 @@ impl Git {
             return Ok(true);
         };
         let words = ["merge", "--quiet", "--ff-only", &commit];
-        let merged = places.call(&NO_HOOKS).args(&words).output()?;
-        Ok(merged.status.success())
+        let merged = places.change(&NO_HOOKS).args(&words).output()?;
+        Ok(merged.success())
     }
 
     fn switch(&self, name: &str, options: &[&str]) -> Result<BranchOutcome, GitError> {
         let places = self.places()?;
-        let checked = Call::new(&self.dir, &["check-ref-format", "--branch", name]).line();
+        let checked = self.call(&["check-ref-format", "--branch", name]).line();
         // Git spells names such as `@{-1}` out.
         if !is_branch_name(name) || !checked.is_ok_and(|spelt| spelt == name) {
             return Err(GitError::BranchName(name.to_owned()));
@@ -59,7 +58,7 @@ impl Git {
             true => (BranchOutcome::Switched, &["--no-guess", name, "--"]),
             false => (BranchOutcome::Made, &["--no-track", "-b", name]),
         };
-        let call = places.call(options).args(&[
+        let call = places.change(options).args(&[
             "checkout",
             "--quiet",
             "--no-overwrite-ignore",
@@ -67,7 +66,7 @@ impl Git {
         ]);
         let output = call.args(how).output()?;
         // A hook's failure after the switch does not undo it.
-        if output.status.success() || places.branch()?.as_ref() == Some(&full) {
+        if output.success() || places.branch()?.as_ref() == Some(&full) {
             return Ok(outcome);
         }
         let said = String::from_utf8_lossy(&output.stderr);

@@ -30,8 +30,8 @@ pub enum GitError {
     /// A merge or the like waits for somebody to finish it.
     #[error("{0} is unfinished in this work tree; finish or abort it first")]
     Unfinished(Unfinished),
-    /// Somebody else holds the index, or died holding it.
-    #[error("git's index is locked: {} exists", .0.display())]
+    /// Somebody else holds a lock of git's, or died holding it.
+    #[error("git's index or a reference is locked: {} exists", crate::text::one_line(&.0.display().to_string(), 300))]
     Locked(PathBuf),
     /// Somebody took the repository away, and one further up is another.
     #[error("the repository is gone: {} has no HEAD", .0.display())]
@@ -52,9 +52,25 @@ pub enum GitError {
         /// The end of what git and the hooks said.
         output: String,
     },
-    /// Ralph was told to stop while `git commit` ran.
-    #[error("the commit was interrupted")]
+    /// Ralph was told to stop while git ran.
+    #[error("git was interrupted")]
     Interrupted,
+    /// A call of git did not end; none is made after it.
+    #[error("git {command} did not end within {} and was stopped{}", seconds(.after), because(.held_up_by))]
+    TimedOut {
+        /// What was asked.
+        command: String,
+        /// How long it had.
+        after: Duration,
+        /// What it was waiting for, as far as that is known.
+        held_up_by: Option<String>,
+    },
+    /// Git would open this and wait for ever.
+    #[error("{} is not a regular file: git would wait for it for ever", crate::text::one_line(&.0.display().to_string(), 300))]
+    NotRegular(PathBuf),
+    /// Git does not know who commits.
+    #[error("git does not know who commits: {0}")]
+    NoIdentity(String),
     /// No branch can have that name.
     #[error("{0:?} is no name for a branch")]
     BranchName(String),
@@ -88,6 +104,17 @@ pub enum GitError {
     },
 }
 
+fn seconds(time: &Duration) -> String {
+    format!("{} s", time.as_secs())
+}
+
+fn because(held_up_by: &Option<String>) -> String {
+    match held_up_by {
+        Some(why) => format!(": {why}"),
+        None => String::new(),
+    }
+}
+
 fn before(kept: &Option<String>) -> String {
     match kept {
         Some(kept) => format!(", what was there before it at {kept}"),
@@ -107,11 +134,51 @@ impl GitError {
             | Self::Locked(_)
             | Self::Gone(_)
             | Self::Interrupted
+            | Self::TimedOut { .. }
+            | Self::NotRegular(_)
+            | Self::NoIdentity(_)
             | Self::BranchName(_)
             | Self::BranchInTheWay { .. }
             | Self::RollbackRefused { .. }
             | Self::RollbackIncomplete { .. } => None,
         }
+    }
+
+    /// What to do, where the surroundings are at fault and no agent: no other attempt would do better.
+    pub fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::Spawn(_) => {
+                "check that git is installed and that the machine has free memory and file handles"
+                    .to_owned()
+            }
+            Self::File { .. } => "check free space and the permissions of .git".to_owned(),
+            Self::Locked(lock) => format!(
+                "remove it if no git is running: rm {}",
+                crate::text::shell_word(&lock.display().to_string())
+            ),
+            Self::Gone(_) => "bring the repository back".to_owned(),
+            Self::TimedOut { .. } => {
+                "run that git command by hand to see what it waits for (`git config --list --show-origin` shows filters); \
+                 if it is only slow, raise query_timeout under [git] in .ralph.toml"
+                    .to_owned()
+            }
+            Self::NotRegular(path) => format!(
+                "remove it: rm {}",
+                crate::text::shell_word(&path.display().to_string())
+            ),
+            Self::NoIdentity(_) => {
+                "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'".to_owned()
+            }
+            Self::Refused { .. }
+            | Self::Unfinished(_)
+            | Self::CommitFailed { .. }
+            | Self::CommitTimedOut { .. }
+            | Self::Interrupted
+            | Self::BranchName(_)
+            | Self::BranchInTheWay { .. }
+            | Self::RollbackRefused { .. }
+            | Self::RollbackIncomplete { .. } => return None,
+        })
     }
 
     /// A file that could not be read or written.

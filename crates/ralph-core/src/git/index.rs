@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::GitError;
 use super::call::{Call, with_zeros};
+use super::conduct::CallKind;
 use super::paths::{Kind, RepoPath, kind};
 use super::places::{IndexFile, Places};
 
@@ -35,6 +37,7 @@ pub(super) struct Index<'p> {
     places: &'p Places,
     dir: TempDir,
     line_endings: LineEndings,
+    kind: CallKind,
 }
 
 /// What happens to a file whose line endings git could not give back as they were.
@@ -53,6 +56,7 @@ impl<'p> Index<'p> {
             places,
             dir,
             line_endings: LineEndings::Whatever,
+            kind: CallKind::Change,
         })
     }
 
@@ -101,6 +105,12 @@ impl<'p> Index<'p> {
         Ok(index)
     }
 
+    /// The same for the one real commit: filters of the repository run as they are now.
+    pub(super) fn for_commit(mut self, limit: Duration) -> Self {
+        self.kind = CallKind::Commit(limit);
+        self
+    }
+
     pub(super) fn path(&self) -> PathBuf {
         self.dir.path().join("index")
     }
@@ -118,6 +128,7 @@ impl<'p> Index<'p> {
             .args(args)
             .named(args)
             .index(&self.path())
+            .kind(self.kind)
     }
 
     /// Takes over what lies at these paths in the work tree, through git's filters.
@@ -176,6 +187,10 @@ impl<'p> Index<'p> {
     /// Writes it as a tree.
     pub(super) fn tree(&self) -> Result<String, GitError> {
         self.call(&["write-tree"]).line()
+    }
+
+    pub(super) fn is_empty(&self) -> Result<bool, GitError> {
+        Ok(self.entries()?.is_empty())
     }
 
     /// Everything in it.

@@ -10,6 +10,7 @@ mod branch;
 mod branch_name;
 mod call;
 mod commit;
+mod conduct;
 mod error;
 mod file_state;
 mod index;
@@ -17,7 +18,9 @@ mod left;
 mod left_work;
 mod paths;
 mod places;
+mod programs;
 mod readiness;
+mod regular;
 mod rollback;
 mod save;
 mod save_work;
@@ -30,11 +33,12 @@ mod unfinished;
 #[cfg(test)]
 mod testing;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use branch::BranchOutcome;
-pub use commit::{CommitOrder, CommitOutcome, commit_message};
+pub use commit::{CommitOrder, CommitOutcome, CommitWatch, commit_message};
+pub use conduct::GitLimits;
 pub use error::GitError;
 pub use left::{Left, LeftBecause};
 pub use readiness::{Obstacle, Wants, Weight};
@@ -42,9 +46,12 @@ pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 pub use unfinished::Unfinished;
 
-use crate::files::{Links, is_temporary, open};
+use crate::files::is_temporary;
 use call::Call;
+use conduct::Conduct;
 use places::Places;
+use programs::Programs;
+use regular::Repository;
 
 /// No name of a branch is longer.
 const HEAD_BYTES: u64 = 1024;
@@ -62,25 +69,88 @@ pub struct Git {
     own: Vec<String>,
     /// Git's own directory. Should it go away, a repository further up is not taken for this one.
     git_dir: PathBuf,
+    conduct: Arc<Conduct>,
 }
 
 impl Git {
     /// The repository around a directory, if there is one and git is installed.
     pub fn discover(dir: &Path) -> Option<Self> {
-        let mut prefix = Call::new(dir, &["rev-parse", "--show-prefix"]).run().ok()?;
-        // Only the last one is git's: a directory's name may end in one too.
-        if prefix.last() == Some(&b'\n') {
-            prefix.pop();
+        Self::open(dir, GitLimits::default()).ok().flatten()
+    }
+
+    /// The same with limits of its own; an error where git cannot be asked without waiting for ever.
+    pub fn open(dir: &Path, limits: GitLimits) -> Result<Option<Self>, GitError> {
+        let conduct = Arc::new(Conduct::new(limits));
+        // Git opens these files to find out whether there is a repository at all.
+        let around = std::path::absolute(dir).ok();
+        if let Some(path) = around
+            .and_then(|dir| Repository::around(&dir))
+            .and_then(|repository| regular::irregular(&repository))
+        {
+            return Err(GitError::NotRegular(path));
         }
-        let out = Call::new(dir, &["rev-parse", "--absolute-git-dir"])
-            .run()
-            .ok()?;
-        Some(Self {
+        let ask = |what: &str| {
+            let call = Call::new(dir, &["rev-parse", what]).under(&conduct);
+            match call.run() {
+                Ok(mut out) => {
+                    // Only the last one is git's: a directory's name may end in one too.
+                    if out.last() == Some(&b'\n') {
+                        out.pop();
+                    }
+                    Ok(Some(out))
+                }
+                Err(error @ (GitError::TimedOut { .. } | GitError::Interrupted)) => Err(error),
+                // There is no repository, or no git.
+                Err(_) => Ok(None),
+            }
+        };
+        let Some(prefix) = ask("--show-prefix")? else {
+            return Ok(None);
+        };
+        let Some(git_dir) = ask("--absolute-git-dir")? else {
+            return Ok(None);
+        };
+        let git = Self {
             dir: dir.to_owned(),
             prefix,
             own: Vec::new(),
-            git_dir: paths::on_disk(Path::new("/"), out.strip_suffix(b"\n").unwrap_or(&out)),
-        })
+            git_dir: paths::on_disk(Path::new("/"), &git_dir),
+            conduct,
+        };
+        if let Ok(places) = git.places() {
+            let repository = Repository::new(places.top, places.git_dir);
+            git.conduct.found(repository);
+        }
+        Ok(Some(git))
+    }
+
+    /// Takes note of the programs that git runs by itself: hooks, filters and what fetches. Those that appear later are off
+    /// in every call but the one real commit.
+    pub fn watch_programs(&self) -> Result<(), GitError> {
+        if let Some(repository) = self.conduct.repository() {
+            let programs = Programs::at_start(&self.conduct, repository)?;
+            *self.conduct.programs() = Some(programs);
+        }
+        Ok(())
+    }
+
+    /// What changed in git's configuration, hooks and attributes since this was last asked.
+    pub fn program_changes(&self) -> Result<Vec<String>, GitError> {
+        self.conduct.check()?;
+        match self.conduct.programs().as_mut() {
+            None => Ok(Vec::new()),
+            Some(programs) => programs.changes(&self.conduct),
+        }
+    }
+
+    /// Why git is not called any more: a call did not end, or one would not have.
+    pub fn fault(&self) -> Option<GitError> {
+        self.conduct.fault().map(conduct::GitFault::error)
+    }
+
+    /// A call of git in the project's directory that only reads.
+    fn call(&self, args: &[&str]) -> Call {
+        Call::new(&self.dir, args).under(&self.conduct)
     }
 
     /// Leaves further files out of what attempts changed: Ralph writes them too.
@@ -149,9 +219,7 @@ impl Git {
 }
 
 fn head_of(git_dir: &Path) -> Option<String> {
-    let mut head = Vec::new();
-    let file = open(&git_dir.join("HEAD"), Links::Follow).ok()?;
-    file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    let head = regular::read(&git_dir.join("HEAD"), HEAD_BYTES).ok()?;
     let head = String::from_utf8_lossy(&head);
     let line = head.lines().next()?.trim();
     let name = line.strip_prefix("ref: refs/heads/").unwrap_or(line);

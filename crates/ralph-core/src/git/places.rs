@@ -3,9 +3,11 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::call::Call;
+use super::conduct::{CallKind, Conduct};
 use super::{Git, GitError};
 use crate::files::{Limit, Links, open, read_all};
 
@@ -20,6 +22,7 @@ pub(super) struct Places {
     pub(super) top: PathBuf,
     /// Git's own directory; that of the work tree, where there are several.
     pub(super) git_dir: PathBuf,
+    pub(super) conduct: Arc<Conduct>,
 }
 
 /// An index as it was on the disk.
@@ -63,14 +66,24 @@ impl Git {
         let depth = self.prefix.iter().filter(|b| **b == b'/').count();
         let dir = fs::canonicalize(&self.dir).map_err(|error| GitError::file(&self.dir, error))?;
         let top = dir.ancestors().nth(depth).unwrap_or(&dir).to_owned();
-        Ok(Places { top, git_dir })
+        let conduct = Arc::clone(&self.conduct);
+        Ok(Places {
+            top,
+            git_dir,
+            conduct,
+        })
     }
 }
 
 impl Places {
-    /// A call of git at the root of the work tree.
+    /// A call of git at the root of the work tree that only reads.
     pub(super) fn call(&self, args: &[&str]) -> Call {
-        Call::new(&self.top, args)
+        Call::new(&self.top, args).under(&self.conduct)
+    }
+
+    /// A call of git that writes.
+    pub(super) fn change(&self, args: &[&str]) -> Call {
+        self.call(args).kind(CallKind::Change)
     }
 
     /// A directory for what is only of use for a moment; beside git's own files, where a rename is enough.
@@ -86,7 +99,7 @@ impl Places {
         let output = self.call(&["symbolic-ref", "-q", "HEAD"]).output()?;
         let name = String::from_utf8_lossy(&output.stdout);
         let name = name.trim_end();
-        Ok((output.status.success() && !name.is_empty()).then(|| name.to_owned()))
+        Ok((output.success() && !name.is_empty()).then(|| name.to_owned()))
     }
 
     pub(super) fn index(&self) -> PathBuf {
@@ -104,11 +117,15 @@ impl Places {
 
     /// Waits until nobody holds the index; not for ever, for its holder may have died.
     pub(super) fn wait_for_index(&self) -> Result<(), GitError> {
-        let lock = self.lock_path();
+        self.wait_for(&self.lock_path())
+    }
+
+    /// The same for any lock of git's.
+    pub(super) fn wait_for(&self, lock: &Path) -> Result<(), GitError> {
         let asked = Instant::now();
         while lock.exists() {
             if asked.elapsed() >= LOCK_PATIENCE {
-                return Err(GitError::Locked(lock));
+                return Err(GitError::Locked(lock.to_owned()));
             }
             std::thread::sleep(NAP);
         }

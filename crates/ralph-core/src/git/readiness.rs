@@ -115,7 +115,7 @@ impl Git {
         let name = wants.branch.filter(|name| !is_branch_name(name));
         let name = name.map(|name| Obstacle::BranchName(name.to_owned()));
         let identity = match wants.commits {
-            true => missing_identity(&places)?,
+            true => missing_identity(&places)?.map(|said| Obstacle::NoIdentity { said }),
             false => None,
         };
         let lock = Some(places.lock_path()).filter(|lock| lock.exists());
@@ -125,12 +125,11 @@ impl Git {
 }
 
 /// Asks git who would sign, as strictly as a commit does.
-fn missing_identity(places: &Places) -> Result<Option<Obstacle>, GitError> {
+pub(super) fn missing_identity(places: &Places) -> Result<Option<String>, GitError> {
     for identity in IDENTITIES {
         let output = places.call(&["var", identity]).output()?;
-        if !output.status.success() {
-            let said = reason(&String::from_utf8_lossy(&output.stderr));
-            return Ok(Some(Obstacle::NoIdentity { said }));
+        if !output.success() {
+            return Ok(Some(reason(&String::from_utf8_lossy(&output.stderr))));
         }
     }
     Ok(None)

@@ -13,7 +13,7 @@ pub(super) fn commit(
     parents: &[String],
     message: &str,
 ) -> Result<String, GitError> {
-    let mut call = places.call(&["commit-tree", tree]);
+    let mut call = places.change(&["commit-tree", tree]);
     let mut seen: Vec<&String> = Vec::new();
     for parent in parents {
         if !seen.contains(&parent) {
@@ -38,7 +38,7 @@ pub(super) fn reference(
     let mut number = 1;
     loop {
         // An empty old value: it must not exist yet.
-        match places.call(&["update-ref", &reference, commit, ""]).run() {
+        match places.change(&["update-ref", &reference, commit, ""]).run() {
             Ok(_) => return Ok(reference),
             Err(error) if number >= MOST_OF_A_NAME || !exists(places, &reference)? => {
                 return Err(error);
@@ -64,7 +64,7 @@ pub(super) fn commit_at(places: &Places, reference: &str) -> Result<Option<Strin
     let commit = String::from_utf8_lossy(&output.stdout)
         .trim_end()
         .to_owned();
-    Ok((output.status.success() && !commit.is_empty()).then_some(commit))
+    Ok((output.success() && !commit.is_empty()).then_some(commit))
 }
 
 /// A name as a part of a reference's.

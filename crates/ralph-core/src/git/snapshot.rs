@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::call::Call;
 use super::file_state::FileState;
 use super::paths::{on_disk, shown};
 use super::status::{Record, records};
@@ -46,7 +45,7 @@ impl Snapshot {
 impl Git {
     /// HEAD and everything that differs from it: one process.
     pub fn snapshot(&self) -> Result<Snapshot, GitError> {
-        let out = Call::new(&self.dir, &STATUS).arg("--").arg(".").run()?;
+        let out = self.call(&STATUS).arg("--").arg(".").run()?;
         let mut snapshot = Snapshot::default();
         for record in records(&out) {
             let (letters, sub, path) = match record {
@@ -109,19 +108,20 @@ impl Git {
         })
     }
 
-    fn committed(
+    pub(super) fn committed(
         &self,
         before: Option<&str>,
         after: Option<&str>,
     ) -> Result<Vec<String>, GitError> {
         let names = ["--name-only", "-z"];
         let call = match (before, after) {
-            (Some(before), Some(after)) => {
-                Call::new(&self.dir, &["diff", "--no-renames", "--no-relative"])
-                    .args(&names)
-                    .args(&[before, after])
-            }
-            (None, Some(after)) => Call::new(&self.dir, &["ls-tree", "-r", "--full-name"])
+            (Some(before), Some(after)) => self
+                .call(&["diff", "--no-renames", "--no-relative"])
+                .args(&["--no-ext-diff", "--no-textconv"])
+                .args(&names)
+                .args(&[before, after]),
+            (None, Some(after)) => self
+                .call(&["ls-tree", "-r", "--full-name"])
                 .args(&names)
                 .arg(after),
             (_, None) => return Ok(Vec::new()),

@@ -30,7 +30,7 @@ impl Git {
                 continue;
             }
             match now.since(made) > KEPT_AGE {
-                true => drop(places.call(&["update-ref", "-d", &reference]).run()?),
+                true => drop(places.change(&["update-ref", "-d", &reference]).run()?),
                 false => kept.push(reference),
             }
         }

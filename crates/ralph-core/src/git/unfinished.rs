@@ -66,7 +66,7 @@ impl Git {
             };
             // Agents may have written hooks.
             let quiet = ["-c", "core.hooksPath=/dev/null"];
-            places.call(&quiet).args(words).named(words).run()?;
+            places.change(&quiet).args(words).named(words).run()?;
         }
         match find(&places.git_dir) {
             Some(unfinished) => Err(GitError::Unfinished(unfinished)),
@@ -84,11 +84,18 @@ impl Git {
             return Ok(None);
         }
         let unmerged = places
-            .call(&["diff", "--name-only", "--diff-filter=U", "-z"])
+            .call(&[
+                "diff",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--name-only",
+                "--diff-filter=U",
+                "-z",
+            ])
             .run()?;
         if !unmerged.is_empty() {
             let paths = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-            let call = places.call(&["reset", "-q"]).args(&paths);
+            let call = places.change(&["reset", "-q"]).args(&paths);
             call.input(unmerged).run()?;
         }
         Ok(was)

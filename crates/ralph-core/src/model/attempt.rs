@@ -157,6 +157,19 @@ pub struct GitRecord {
     pub undone_ref: Option<String>,
 }
 
+/// A commit that is about to be made: should its maker die, it is found by this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitIntent {
+    /// HEAD before; none before the first commit.
+    pub head: Option<String>,
+    /// The full name of the branch; none on none.
+    pub branch: Option<String>,
+    /// The object that holds the files to be committed, unless a hook changes them.
+    pub tree: String,
+    /// The first line of the message, unless a hook changes it.
+    pub subject: String,
+}
+
 /// What a failure's fingerprint was taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarkSource {

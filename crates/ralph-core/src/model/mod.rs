@@ -14,8 +14,8 @@ mod task;
 mod time;
 
 pub use attempt::{
-    Attempt, AttemptDetail, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource, ReportRow,
-    TaskMetrics,
+    Attempt, AttemptDetail, CommitIntent, FailureMark, GateOutcome, GateRecord, GitRecord,
+    MarkSource, ReportRow, TaskMetrics,
 };
 pub use difficulty::Difficulty;
 pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};

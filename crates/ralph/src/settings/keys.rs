@@ -339,6 +339,13 @@ pub const KEYS: &[Key] = &[
         "What a run that commits or rolls back does where files are changed and uncommitted at its start.",
     ),
     key(
+        "git",
+        "query_timeout",
+        Kind::Duration,
+        "10s",
+        "How long git may take to answer before the run ends. Large repositories, and those where git took long before, get more.",
+    ),
+    key(
         "notify",
         "on",
         Kind::Choices(&["done", "blocked", "breaker", "limit", "budget", "error"]),

@@ -14,6 +14,15 @@ use super::style::{self, BOLD, DIM, GREEN, RED, YELLOW, paint};
 pub fn line(event: &RunEvent) -> Option<String> {
     match &event.kind {
         EventKind::AttemptFinished(finished) => Some(attempt(finished)),
+        EventKind::LostFound {
+            task,
+            status: Status::Done,
+            ..
+        } => Some(format!(
+            "{} {} Ralph died after it had committed the work; the task is done",
+            paint(GREEN, "✓"),
+            task.name()
+        )),
         EventKind::LostFound { task, counted, .. } => {
             let counts = if *counted {
                 "; it counts, the third in a row"

@@ -6,7 +6,7 @@ use super::prepare::Ready;
 use crate::agent::AttemptLog;
 use crate::event::EventKind;
 use crate::files::unguessable;
-use crate::git::{Kept, Snapshot};
+use crate::git::{Git, Kept, Snapshot};
 use crate::logs::LogDir;
 use crate::project::LOGS;
 use crate::store::{AttemptStart, UnfinishedAttempt};
@@ -31,6 +31,8 @@ impl Run<'_, '_> {
         ready: &Ready,
     ) -> Result<(Begun, AttemptLog), EngineError> {
         let claimed = task.claimed;
+        // What changed since the last attempt was not this one's doing; a fault is told by the call that meets it.
+        let _ = self.git.as_ref().map(Git::program_changes);
         let tree = self.look_at_tree()?;
         self.remember_look(&claimed.task.id, tree.as_ref())?;
         let kept_name = format!("{}-{:03}", claimed.task.id, task.number());

@@ -34,13 +34,14 @@ impl Run<'_, '_> {
             .as_ref()
             .and_then(|report| capture::mark(&evidence, &verdict, report));
         let mut git = worked.git;
+        self.warn_of_program_changes(git.files_changed.as_deref().unwrap_or_default())?;
         self.end_unfinished(&begun.kept_name)?;
         git.undone_ref = self.settle_tree(claimed, begun.kept, failed, &begun.kept_name)?;
         let returned = self.return_to(begun.branch.as_deref())?;
         self.note_left_work(&claimed.task.id, begun.tree.as_ref())?;
-        let culprit = match worked.gate {
+        let culprit = match &worked.gate {
             Judged::Broken(_) => Culprit::Gate,
-            Judged::Locked(_) => Culprit::Index,
+            Judged::NotCommitted { remedy, .. } => Culprit::Git(remedy.clone()),
             _ => Culprit::Agent,
         };
         let gate = worked.gate.into_record();

@@ -67,6 +67,11 @@ impl Run<'_, '_> {
         if self.engine.interrupt.first().is_some() {
             return self.give_back(task, Step::Continue);
         }
+        // No attempt is made whose changes could not be seen.
+        self.look_at_tree()?;
+        if let Some(stop) = self.git_fault() {
+            return self.give_back(task, Step::Stop(stop));
+        }
         Ok(Prepared::Ready(Box::new(Ready {
             prompt,
             gate_green_before,

@@ -71,7 +71,7 @@ impl Run<'_, '_> {
             git,
         };
         if verdict(&worked.evidence()).outcome == Outcome::Done {
-            match self.commit_work(claimed, begun.tree.as_ref())? {
+            match self.commit_work(claimed, task.token, begun.tree.as_ref())? {
                 Committed::Nothing => {}
                 Committed::As(commit) => worked.git.commit_after = Some(commit),
                 Committed::Failed(judged) => worked.gate = judged,

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
+use super::CommitWatch;
 use crate::agent::Interrupt;
 use crate::files::Lock;
 use crate::git::GitError;
@@ -16,7 +17,7 @@ pub(super) fn alone(
     places: &Places,
     patience: Duration,
     interrupt: &Interrupt,
-    look_on: &mut dyn FnMut(),
+    watch: &mut dyn CommitWatch,
 ) -> Result<Lock, GitError> {
     let path = places.git_dir.join("ralph-committing");
     let asked = Instant::now();
@@ -28,7 +29,7 @@ pub(super) fn alone(
             }
             Err(_) if interrupt.first().is_some() => return Err(GitError::Interrupted),
             Err(_) if asked.elapsed() >= patience => return Err(GitError::Locked(path)),
-            Err(_) => look_on(),
+            Err(_) => watch.tick(),
         }
         std::thread::sleep(NAP);
     }

@@ -61,7 +61,7 @@ impl Git {
         {
             let paths = with_zeros(under_way.paths.iter().map(Vec::as_slice));
             let words = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-            let call = places.call(&["--literal-pathspecs", "reset", "-q"]);
+            let call = places.change(&["--literal-pathspecs", "reset", "-q"]);
             call.args(&words).input(paths).run()?;
         }
         end(&places);

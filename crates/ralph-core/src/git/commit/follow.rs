@@ -70,15 +70,17 @@ fn update(git: &Git, made: &Made<'_>, committed: &[Difference]) -> Result<(), Gi
     let list = index_info(entries.iter().map(|(path, entry)| (*path, entry)));
     let asked = Instant::now();
     loop {
-        let call = made.places.call(&["update-index", "-z", "--index-info"]);
+        let call = made.places.change(&["update-index", "-z", "--index-info"]);
         match call.input(list.clone()).run() {
             Ok(_) => break,
-            Err(error) if asked.elapsed() >= LOCK_PATIENCE => return Err(error),
-            Err(_) => std::thread::sleep(NAP),
+            Err(GitError::Refused { .. }) if asked.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(NAP);
+            }
+            Err(error) => return Err(error),
         }
     }
     // So that git need not look into the files again; it says no where others are changed.
-    let refresh = made.places.call(&["update-index", "-q", "--refresh"]);
+    let refresh = made.places.change(&["update-index", "-q", "--refresh"]);
     let _ = refresh.output();
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! Committing what an attempt changed, and nothing else.
 
 mod alone;
+mod cause;
 mod choose;
 mod cut_off;
 mod follow;
+mod intent;
 mod message;
 
 use std::collections::BTreeSet;
@@ -21,8 +23,10 @@ use super::{Git, GitError, Left, Snapshot};
 use crate::agent::{
     self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
 };
+use crate::model::CommitIntent;
 use crate::text;
 use alone::alone;
+use cause::real_cause;
 pub(super) use choose::choose;
 use follow::{Made, follow};
 
@@ -63,6 +67,24 @@ pub struct CommitOutcome {
     pub warning: Option<String>,
 }
 
+/// Who looks on while a commit is made.
+pub trait CommitWatch {
+    /// Called many times a second.
+    fn tick(&mut self);
+    /// This is about to be committed. Should the process die now, the commit can be found by it. An error stops the commit.
+    fn intends(&mut self, intent: &CommitIntent) -> Result<(), GitError>;
+}
+
+impl<F: FnMut()> CommitWatch for F {
+    fn tick(&mut self) {
+        self();
+    }
+
+    fn intends(&mut self, _intent: &CommitIntent) -> Result<(), GitError> {
+        Ok(())
+    }
+}
+
 impl Git {
     /// Commits what changed since `before`, with `git commit` and all its hooks. Ralph's own files are not in it, and
     /// neither are files that were uncommitted when the run began and before this work: whose lines are whose cannot
@@ -71,16 +93,16 @@ impl Git {
         &self,
         order: &CommitOrder<'_>,
         interrupt: &Interrupt,
-        look_on: &mut dyn FnMut(),
+        watch: &mut dyn CommitWatch,
     ) -> Result<CommitOutcome, GitError> {
         let places = self.settled_places()?;
-        let _alone = alone(&places, order.timeout, interrupt, look_on)?;
+        let _alone = alone(&places, order.timeout, interrupt, watch)?;
         // Whoever began one and did not end it is dead.
         self.finish_commit()?;
         let mut tries = 1;
         loop {
             let head = commit_at(&places, "HEAD")?;
-            let made = self.commit_once(&places, order, interrupt, look_on);
+            let made = self.commit_once(&places, order, interrupt, watch);
             cut_off::end(&places);
             match made {
                 // Somebody else committed meanwhile, an agent of another run or a person.
@@ -89,7 +111,7 @@ impl Git {
                 {
                     tries += 1;
                 }
-                made => return made,
+                made => return made.map_err(|error| real_cause(&places, error)),
             }
         }
     }
@@ -99,7 +121,7 @@ impl Git {
         places: &Places,
         order: &CommitOrder<'_>,
         interrupt: &Interrupt,
-        look_on: &mut dyn FnMut(),
+        watch: &mut dyn CommitWatch,
     ) -> Result<CommitOutcome, GitError> {
         places.wait_for_index()?;
         let now = self.snapshot()?;
@@ -116,32 +138,43 @@ impl Git {
             return Ok(nothing);
         }
         let head = now.head();
-        let index = Index::like_head(places, head)?;
+        let index = Index::like_head(places, head)?.for_commit(order.timeout);
         index.forget(&dropped)?;
         index.take(&paths)?;
-        if is_same_tree(places, &index, head)? {
+        let tree = index.tree()?;
+        if tree_of(places, head)?.as_ref() == Some(&tree) || head.is_none() && index.is_empty()? {
             return Ok(nothing);
         }
         let taken = paths.clone();
         paths.extend(dropped.iter().cloned());
         cut_off::begin(places, head, &paths)?;
-        let ended = self.run_commit(&index, order, interrupt, look_on);
+        let subject = order.message.lines().next().unwrap_or_default();
+        watch.intends(&CommitIntent {
+            head: head.map(str::to_owned),
+            branch: places.branch()?,
+            tree,
+            subject: subject.to_owned(),
+        })?;
+        let ended = self.run_commit(&index, order, interrupt, watch);
         let hash = commit_at(places, "HEAD")?.filter(|hash| Some(hash.as_str()) != head);
         let (hash, mut warnings) = match (hash, ended) {
             (None, Err(error)) => return Err(error),
             (None, Ok(())) => return Ok(nothing),
             (Some(hash), Ok(())) => (hash, Vec::new()),
             // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.
-            (Some(hash), Err(error)) => match is_same_tree(places, &index, Some(&hash))? {
-                true => (hash, vec![error.to_string()]),
-                false => return Err(error),
-            },
+            (Some(hash), Err(error)) => {
+                match tree_of(places, Some(&hash))? == Some(index.tree()?) {
+                    true => (hash, vec![error.to_string()]),
+                    false => return Err(error),
+                }
+            }
         };
         let hash = match parent(places, &hash)? {
             other if other.as_deref() == head => hash,
             // Somebody moved HEAD while the hooks ran: the tree is of another time, and would take their work out.
             other => {
                 let index = Index::like_head(places, other.as_deref())?;
+                let index = index.for_commit(order.timeout);
                 index.forget(&dropped)?;
                 index.take(&taken)?;
                 let words = ["commit", "--amend", "--no-edit", "--no-verify", "--quiet"];
@@ -180,7 +213,7 @@ impl Git {
         index: &Index<'_>,
         order: &CommitOrder<'_>,
         interrupt: &Interrupt,
-        look_on: &mut dyn FnMut(),
+        watch: &mut dyn CommitWatch,
     ) -> Result<(), GitError> {
         let limits = ProcessLimits {
             wall: order.timeout,
@@ -189,7 +222,7 @@ impl Git {
         };
         let mut output = Output {
             seen: BoundedText::new(OUTPUT, OUTPUT),
-            look_on,
+            watch,
         };
         let launch = self.launch(index, order);
         let ended = agent::run(&launch, &limits, interrupt, &mut output)
@@ -259,14 +292,14 @@ fn parent(places: &Places, commit: &str) -> Result<Option<String>, GitError> {
     commit_at(places, &format!("{commit}^"))
 }
 
-/// Whether an index holds just what HEAD does.
-fn is_same_tree(places: &Places, index: &Index<'_>, head: Option<&str>) -> Result<bool, GitError> {
-    match head {
-        Some(head) => {
-            let tree = places.call(&["rev-parse", "--verify", &format!("{head}^{{tree}}")]);
-            Ok(tree.line()? == index.tree()?)
+/// What a commit holds.
+fn tree_of(places: &Places, commit: Option<&str>) -> Result<Option<String>, GitError> {
+    match commit {
+        Some(commit) => {
+            let tree = places.call(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")]);
+            tree.line().map(Some)
         }
-        None => Ok(index.entries()?.is_empty()),
+        None => Ok(None),
     }
 }
 
@@ -283,7 +316,7 @@ fn summary(output: &str, exit: Exit) -> String {
 
 struct Output<'a> {
     seen: BoundedText,
-    look_on: &'a mut dyn FnMut(),
+    watch: &'a mut dyn CommitWatch,
 }
 
 impl Watch for Output<'_> {
@@ -292,7 +325,7 @@ impl Watch for Output<'_> {
     }
 
     fn tick(&mut self) {
-        (self.look_on)();
+        self.watch.tick();
     }
 }
 

@@ -95,7 +95,7 @@ fn hash<'a>(
     if count == 0 {
         return Ok(Vec::new());
     }
-    let call = places.call(&["hash-object", "--no-filters", "--stdin-paths"]);
+    let call = places.change(&["hash-object", "--no-filters", "--stdin-paths"]);
     let call = match blobs {
         Blobs::Written => call.arg("-w"),
         Blobs::Named => call,

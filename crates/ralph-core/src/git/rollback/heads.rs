@@ -94,13 +94,15 @@ pub(super) fn go(places: &Places, way: &Way, message: &str) -> Result<(), GitErr
     let call = match way {
         Way::Stay => return Ok(()),
         Way::Move { from, to: Some(to) } => places
-            .call(&["update-ref", "-m", message, "HEAD", to])
+            .change(&["update-ref", "-m", message, "HEAD", to])
             .arg(from.as_deref().unwrap_or("")),
         Way::Move { from, to: None } => places
-            .call(&["update-ref", "-m", message, "-d", "HEAD"])
+            .change(&["update-ref", "-m", message, "-d", "HEAD"])
             .args(&from.as_deref().into_iter().collect::<Vec<_>>()),
-        Way::Switch { branch } => places.call(&["symbolic-ref", "-m", message, "HEAD", branch]),
-        Way::Detach { to } => places.call(&["update-ref", "-m", message, "--no-deref", "HEAD", to]),
+        Way::Switch { branch } => places.change(&["symbolic-ref", "-m", message, "HEAD", branch]),
+        Way::Detach { to } => {
+            places.change(&["update-ref", "-m", message, "--no-deref", "HEAD", to])
+        }
     };
     call.run().map(drop)
 }

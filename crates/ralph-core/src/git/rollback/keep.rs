@@ -100,7 +100,7 @@ impl Git {
             return Ok(());
         };
         let places = self.places()?;
-        let call = places.call(&["update-ref", "-d", reference, commit]);
+        let call = places.change(&["update-ref", "-d", reference, commit]);
         call.run().map(drop)
     }
 }

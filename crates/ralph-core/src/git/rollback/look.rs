@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::call::Call;
 use crate::git::paths::{RepoPath, parents};
 use crate::git::places::Places;
 use crate::git::snapshot::STATUS;
@@ -48,7 +47,8 @@ impl Look {
 impl Git {
     /// Looks closely.
     pub(super) fn look(&self, places: &Places) -> Result<Look, GitError> {
-        let out = Call::new(&self.dir, &STATUS)
+        let out = self
+            .call(&STATUS)
             .args(&["--ignored=matching", "--", "."])
             .run()?;
         let mut look = Look {

@@ -103,11 +103,15 @@ impl Restore<'_> {
             return Ok(());
         }
         let list: Vec<&str> = files.iter().map(|(_, blob, _)| *blob).collect();
-        let call = self.places.call(&["cat-file", "--batch"]);
-        let mut child = call.input((list.join("\n") + "\n").into_bytes()).spawn()?;
-        let pipe = child.stdout.take();
-        let mut out =
-            BufReader::new(pipe.ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?);
+        // By way of a file: git has a deadline then, however large the blobs are.
+        let scratch = self.places.scratch()?;
+        let path = scratch.path().join("blobs");
+        let fault = |error| GitError::file(&path, error);
+        let blobs = fs::File::create_new(&path).map_err(fault)?;
+        let call = self.places.change(&["cat-file", "--batch"]);
+        let call = call.input((list.join("\n") + "\n").into_bytes());
+        call.write_to(blobs)?;
+        let mut out = BufReader::new(fs::File::open(&path).map_err(fault)?);
         let mut failed = None;
         for (path, blob, mode) in files {
             let size = match next_blob(&mut out, blob) {
@@ -124,9 +128,6 @@ impl Restore<'_> {
                 .and_then(|_| io::copy(&mut out.by_ref().take(1), &mut io::sink()));
             self.note(path, written.and(rest.map(drop)));
         }
-        drop(out);
-        let _ = child.kill();
-        let _ = child.wait();
         if let Some(error) = failed {
             self.faults.push(format!("git cat-file: {error}"));
         }
@@ -182,7 +183,7 @@ pub(super) fn ignored<'a>(
     }
     let call = places.call(&["check-ignore", "--no-index", "-z", "--stdin"]);
     let output = call.input(list).output()?;
-    match output.status.code() {
+    match output.code {
         // 1 says that none is.
         Some(0 | 1) => Ok(output
             .stdout

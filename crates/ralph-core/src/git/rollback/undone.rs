@@ -84,7 +84,7 @@ impl Undone<'_> {
             parents.push(save::commit(self.places, &new.tree()?, &[], message)?);
         }
         let stash = save::commit(self.places, &work.tree()?, &parents, message)?;
-        let call = self.places.call(&["stash", "store", "-q", "-m", message]);
+        let call = self.places.change(&["stash", "store", "-q", "-m", message]);
         call.arg(&stash).run()?;
         Ok(Some(stash))
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use super::{Durability, SqliteStore, rows};
-use crate::model::{LeftFile, TaskId};
+use crate::model::{CommitIntent, LeftFile, TaskId, Token};
 use crate::store::{FirstLook, LeftWorkStore, Result};
 
 impl LeftWorkStore for SqliteStore {
@@ -22,12 +22,17 @@ impl LeftWorkStore for SqliteStore {
     fn first_looks(&self) -> Result<Vec<FirstLook>> {
         self.read(|conn| {
             conn.prepare_cached(
-                "SELECT task_id, look, (SELECT started_at FROM iteration_outcomes AS o
-                    WHERE o.task_id = l.task_id ORDER BY attempt_number DESC LIMIT 1),
-                    (SELECT duration_ms FROM iteration_outcomes AS o
-                    WHERE o.task_id = l.task_id ORDER BY attempt_number DESC LIMIT 1), branch
+                "WITH chain (root, id) AS (
+                     SELECT task_id, task_id FROM first_looks
+                     UNION SELECT root_id, task_id FROM fixes WHERE root_id IS NOT NULL)
+                 SELECT l.task_id, l.look, o.started_at, o.duration_ms, l.branch
                  FROM first_looks AS l
-                 WHERE NOT EXISTS (SELECT 1 FROM claims WHERE claims.task_id = l.task_id)",
+                 LEFT JOIN iteration_outcomes AS o ON (o.task_id, o.attempt_number) = (
+                     SELECT last.task_id, last.attempt_number FROM iteration_outcomes AS last
+                     JOIN chain ON chain.id = last.task_id
+                     WHERE chain.root = l.task_id ORDER BY last.started_at DESC LIMIT 1)
+                 WHERE NOT EXISTS (SELECT 1 FROM claims JOIN chain ON chain.id = claims.task_id
+                     WHERE chain.root = l.task_id)",
             )?
             .query_map([], |row| {
                 let started = rows::optional_time(row, 2)?;
@@ -72,6 +77,48 @@ impl LeftWorkStore for SqliteStore {
                 Ok((task, LeftFile { path, state }))
             })?
             .collect()
+        })
+    }
+
+    fn work_owner(&self, task: &TaskId) -> Result<TaskId> {
+        self.read(|conn| super::fixes::root_of(conn, task))
+    }
+
+    fn set_commit_intent(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        intent: &CommitIntent,
+    ) -> Result<()> {
+        let intent = rows::to_json(intent);
+        self.write(Durability::Process, |tx| {
+            super::claims::refuse_moved(tx, task, token)?;
+            tx.prepare_cached("UPDATE claims SET commit_intent = ?2 WHERE task_id = ?1")?
+                .execute([task.as_str(), &intent])?;
+            Ok(())
+        })
+    }
+
+    fn commit_intent(&self, task: &TaskId) -> Result<Option<CommitIntent>> {
+        self.read(|conn| {
+            let intent = conn
+                .prepare_cached("SELECT commit_intent FROM claims WHERE task_id = ?1")?
+                .query_row([task.as_str()], |row| row.get::<_, Option<String>>(0))
+                .optional()?;
+            // What cannot be read tells nothing.
+            Ok(intent
+                .flatten()
+                .and_then(|intent| serde_json::from_str(&intent).ok()))
+        })
+    }
+
+    fn is_recorded_commit(&self, commit: &str) -> Result<bool> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT 1 FROM iteration_outcomes WHERE commit_after = ?1 AND commit_before IS NOT ?1
+                 AND outcome = 'done'",
+            )?
+            .exists([commit])
         })
     }
 }

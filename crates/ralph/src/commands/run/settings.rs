@@ -202,6 +202,10 @@ fn git(settings: &Settings) -> GitSettings {
             Some("refuse") => OnDirty::Refuse,
             _ => OnDirty::Continue,
         },
+        query_timeout: settings
+            .duration("git", "query_timeout")
+            .unwrap_or(GitSettings::default().query_timeout)
+            .max(Duration::from_secs(1)),
         ..GitSettings::default()
     }
 }
