@@ -57,7 +57,10 @@ impl Run<'_, '_> {
         }
         let own = self.engine.settings.git.branch.clone();
         match self.return_to(own.as_deref())? {
-            Returned::Astray(why) => Ok(Some(StopRun::astray(why))),
+            Returned::Astray(why) => {
+                let fault = self.git_fault();
+                Ok(Some(fault.unwrap_or_else(|| StopRun::astray(why))))
+            }
             Returned::Stayed | Returned::Back | Returned::WithoutCommits { .. } => Ok(None),
         }
     }
@@ -129,6 +132,14 @@ impl Run<'_, '_> {
         returned: &Returned,
         branch: Option<&str>,
     ) -> Option<Judged> {
+        if let (Returned::Astray(_), Some(error)) =
+            (returned, self.git.as_ref().and_then(Git::fault))
+        {
+            return Some(Judged::NotCommitted {
+                why: error.to_string(),
+                remedy: error.remedy().unwrap_or_default(),
+            });
+        }
         let branch = branch.unwrap_or("its branch");
         let why = match (unfinished, returned) {
             (Some(unfinished), _) => {

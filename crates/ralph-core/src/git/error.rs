@@ -31,7 +31,7 @@ pub enum GitError {
     #[error("{0} is unfinished in this work tree; finish or abort it first")]
     Unfinished(Unfinished),
     /// Somebody else holds a lock of git's, or died holding it.
-    #[error("git's index or a reference is locked: {} exists", crate::text::one_line(&.0.display().to_string(), 300))]
+    #[error("git is locked: {} exists", crate::text::one_line(&.0.display().to_string(), 300))]
     Locked(PathBuf),
     /// Somebody took the repository away, and one further up is another.
     #[error("the repository is gone: {} has no HEAD", .0.display())]

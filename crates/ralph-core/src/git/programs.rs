@@ -342,8 +342,10 @@ fn changes(before: &Known, now: &Known, repository: &Repository) -> Vec<String> 
             continue;
         }
         let known = now.settings.get(key).or_else(|| before.settings.get(key));
-        let file = known.and_then(|values| values.last());
-        let file = file.map_or(Path::new(""), |(file, _)| file.as_path());
+        let files = known.into_iter().flatten().map(|(file, _)| file.as_path());
+        // Ralph's own options come last and are in no file.
+        let file = files.rev().find(|file| !file.as_os_str().is_empty());
+        let file = file.unwrap_or(Path::new(""));
         let key = crate::text::mask_secrets(&shown(key)).into_owned();
         by_file
             .entry(file)

@@ -124,7 +124,7 @@ fn sch_11_a_kill_during_migration_leaves_the_old_file_or_the_new_one() {
             .database()
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .unwrap();
-        assert!((1..=12).contains(&version), "{version}");
+        assert!((1..=13).contains(&version), "{version}");
         let status = project.json(&["status", "--json"]);
         assert_eq!(
             status["tasks"]["pending"],

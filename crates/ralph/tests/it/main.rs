@@ -24,6 +24,8 @@ mod gates;
 mod gemini;
 mod git;
 mod git_astray;
+mod git_attacks;
+mod git_kills;
 mod hooks;
 mod hostile_files;
 mod import;

@@ -87,7 +87,8 @@ impl Run<'_, '_> {
         self.refresh_state()?;
         let step = self.next_step(&verdict, culprit, resets_at)?;
         if let (Step::Continue, Returned::Astray(why)) = (&step, returned) {
-            return Ok(Step::Stop(StopRun::astray(why)));
+            let fault = self.git_fault();
+            return Ok(Step::Stop(fault.unwrap_or_else(|| StopRun::astray(why))));
         }
         match step {
             Step::Continue if used_up => self.after_budget(&claimed.task),

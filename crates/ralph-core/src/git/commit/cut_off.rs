@@ -11,6 +11,7 @@ use crate::files::{Limit, Links, create_anew, read_text};
 use crate::git::call::with_zeros;
 use crate::git::paths::RepoPath;
 use crate::git::places::Places;
+use crate::git::regular;
 use crate::git::save::commit_at;
 use crate::git::{Git, GitError};
 

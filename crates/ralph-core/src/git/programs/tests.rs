@@ -171,15 +171,14 @@ fn a_directory_for_hooks_that_appears_is_not_used() {
 
 #[test]
 fn a_filter_in_a_submodule_is_off_too() {
-    let library = Repo::with_first_commit();
-    let repo = Repo::with_first_commit();
-    let url = library.root().display().to_string();
-    repo.git(&["submodule", "add", "-q", &url, "libs/one"]);
-    repo.commit_all("submodule");
+    let (repo, _library) = Repo::with_submodule();
     let git = watched(&repo);
-    repo.git_in("libs/one", &["config", "filter.slow.clean", SLEEP]);
-    repo.write("libs/one/.gitattributes", "a.txt filter=slow\n");
-    repo.write("libs/one/a.txt", "two\n");
+    let file = repo.git_in("sub", &["ls-files"]);
+    let file = file.lines().next().unwrap();
+    repo.git_in("sub", &["config", "filter.slow.clean", SLEEP]);
+    repo.write("sub/.gitattributes", "* filter=slow\n");
+    let text = repo.read(&format!("sub/{file}"));
+    repo.write(&format!("sub/{file}"), &text.to_uppercase());
     assert!(git.snapshot().is_ok(), "{:?}", git.fault());
 }
 

@@ -100,8 +100,9 @@ fn without_an_identity_git_says_what_is_missing() {
     let mut order = order(&before, "m");
     order.env = nobody.map(|name| (name.into(), "/dev/null".into())).into();
     let error = commit(&git, &order).unwrap_err();
-    assert!(matches!(error, GitError::CommitFailed { .. }), "{error}");
-    assert!(error.output().unwrap().contains("user.email"), "{error:?}");
+    assert!(matches!(error, GitError::NoIdentity(_)), "{error}");
+    let remedy = error.remedy().unwrap();
+    assert!(remedy.contains("user.email"), "{remedy}");
     assert_eq!(repo.status(), [" M a.txt"]);
 }
 

@@ -351,6 +351,7 @@ fn an_older_file_knows_which_costs_nobody_told() {
          ALTER TABLE runs DROP COLUMN expires_at; ALTER TABLE runs DROP COLUMN cost_unknown;
          ALTER TABLE totals DROP COLUMN cost_unknown;
          DROP TABLE left_work; DROP TABLE first_looks;
+         ALTER TABLE claims DROP COLUMN commit_intent;
          CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
              UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
          END;
