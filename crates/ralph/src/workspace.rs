@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ralph_core::agent::Interrupt;
 use ralph_core::clock::{Clock, SystemClock};
 use ralph_core::engine::Recovery;
 use ralph_core::files::private;
@@ -126,6 +127,7 @@ impl Workspace {
             now: now(),
             random: &mut random,
             own_run: None,
+            interrupt: Interrupt::default(),
         }
         .run(&mut |_| None)?;
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::finding::summary;
 use super::run::{EngineError, Run};
-use crate::agent::{Agent, AgentReport, end_of_runs, read_log};
+use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
 use crate::capture;
 use crate::decide::{AfterAttempt, Policy, Said, after_attempt, after_lost};
 use crate::event::{EventKind, RunEvent, TaskRef};
@@ -42,6 +42,8 @@ pub struct Recovery<'a> {
     pub random: Random<'a>,
     /// The run that asks, if one does.
     pub own_run: Option<&'a RunId>,
+    /// Whether Ralph is to stop.
+    pub interrupt: Interrupt,
 }
 
 /// What was found.
@@ -257,7 +259,7 @@ impl Recovery<'_> {
             .work_dir
             .as_ref()
             .map_or_else(root, PathBuf::from);
-        let git = match Git::open(&dir, GitLimits::default()) {
+        let git = match Git::open(&dir, self.limits()) {
             Ok(Some(git)) => git,
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(error)),
@@ -269,6 +271,13 @@ impl Recovery<'_> {
             Err(GitError::Gone(_) | GitError::Refused { .. } | GitError::File { .. }) => Ok(None),
             found => found,
         })
+    }
+
+    fn limits(&self) -> GitLimits {
+        GitLimits {
+            interrupt: self.interrupt.clone(),
+            ..GitLimits::default()
+        }
     }
 
     /// What a lost try cost, as far as its log tells.
@@ -332,6 +341,7 @@ impl Run<'_, '_> {
             now,
             random: self.engine.random,
             own_run: Some(&id),
+            interrupt: self.engine.interrupt.clone(),
         }
         .run(&mut |kind| {
             seq.set(seq.get() + 1);

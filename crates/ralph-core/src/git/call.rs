@@ -237,7 +237,7 @@ impl Call {
             let _ = kill_process_group(group, rustix::process::Signal::KILL);
         }
         Err(match (over, self.kind) {
-            (Over::Interrupted, _) => GitError::Interrupted,
+            (Over::Interrupted, _) => conduct.interrupt(),
             (Over::Expired { held_up_by, .. }, CallKind::Commit(limit)) => {
                 GitError::CommitTimedOut {
                     limit,

@@ -2,7 +2,7 @@
 //! called again.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -87,6 +87,8 @@ pub(super) struct Conduct {
     /// Of all queries so far, in milliseconds.
     slowest: AtomicU64,
     fault: OnceLock<GitFault>,
+    /// A call was ended because Ralph is to stop: the next one does not get its own time to end.
+    interrupted: AtomicBool,
     /// Known once the repository is found.
     repository: OnceLock<Repository>,
     /// Which programs git may run by itself; none where nobody asked to watch them.
@@ -119,6 +121,9 @@ impl Conduct {
         if let Some(fault) = self.fault.get() {
             return Err(fault.error());
         }
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(GitError::Interrupted);
+        }
         match self.repository.get().and_then(regular::irregular) {
             None => Ok(()),
             Some(path) => Err(self.fail(GitFault::NotRegular(path))),
@@ -139,6 +144,12 @@ impl Conduct {
     /// Notes a fault: the first one stays.
     pub(super) fn fail(&self, fault: GitFault) -> GitError {
         self.fault.get_or_init(|| fault).error()
+    }
+
+    /// Notes that a call was ended because Ralph is to stop.
+    pub(super) fn interrupt(&self) -> GitError {
+        self.interrupted.store(true, Ordering::Relaxed);
+        GitError::Interrupted
     }
 
     pub(super) fn fault(&self) -> Option<&GitFault> {

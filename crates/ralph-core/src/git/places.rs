@@ -59,6 +59,7 @@ impl IndexFile {
 impl Git {
     /// Where git keeps things, if it still does.
     pub(super) fn places(&self) -> Result<Places, GitError> {
+        self.conduct.check()?;
         let git_dir = self.git_dir.clone();
         if git_dir.join("HEAD").symlink_metadata().is_err() {
             return Err(GitError::Gone(git_dir));

@@ -43,10 +43,11 @@ fn a_filter_that_an_attempt_makes_and_that_sleeps_holds_no_night_up() {
     // In the repository's own attributes, where git reads it on every look at the tree.
     let attack =
         "git config filter.slow.clean 'sleep 1000'; git config filter.slow.process 'sleep 1000'
+        git config --global filter.wide.clean 'sleep 1000'
         git config core.fsmonitor 'sleep 1000'; git config diff.external 'sleep 1000'
         printf '#!/bin/sh\\nsleep 1000\\n' > .git/hooks/reference-transaction
         chmod +x .git/hooks/reference-transaction
-        echo 'code.txt filter=slow' >> .git/info/attributes; echo other > code.txt";
+        echo 'code.txt filter=slow' >> .git/info/attributes; echo '*.sh filter=wide' >> .git/info/attributes; touch agent.sh; echo other > code.txt";
     let failed = "echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"";
     let agent = format!(
         "if [ $RALPH_TASK_KEY = a ] && [ $RALPH_ATTEMPT = 1 ]; then {attack}; {failed}; else {DONE}; fi"
@@ -58,6 +59,7 @@ fn a_filter_that_an_attempt_makes_and_that_sleeps_holds_no_night_up() {
     for part in [
         "changed during the attempt",
         ".git/config: core.fsmonitor, diff.external, filter.slow.clean, filter.slow.process",
+        "/.gitconfig: filter.wide.clean",
         ".git/hooks: reference-transaction",
         ".git/info/attributes",
     ] {
@@ -160,6 +162,7 @@ fn a_pipe_in_the_place_of_gits_files_ends_the_run_and_is_named() {
     for (file, git) in [
         (".git/index", COMMIT),
         (".git/HEAD", COMMIT),
+        (".git/ralph-committing", COMMIT),
         (".git/config", ""),
         (".git/packed-refs", "rollback = \"reset\""),
         (".gitignore", ""),

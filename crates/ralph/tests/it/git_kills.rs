@@ -150,7 +150,7 @@ fn a_storm_of_kills_commits_every_done_task_once() {
     while kills < storm_size(2000) {
         let mut child = project.start(&["run", "--quiet"]);
         // Anywhere from before the database is open to some commits in.
-        std::thread::sleep(Duration::from_micros(random.u64(0..250_000)));
+        std::thread::sleep(Duration::from_micros(random.u64(0..150_000)));
         if child.try_wait().unwrap().is_some() {
             project.ok(&[&["task", "reset"], all.as_slice()].concat());
             continue;

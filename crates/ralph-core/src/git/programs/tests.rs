@@ -10,10 +10,18 @@ use crate::git::{CommitOrder, Git, GitLimits, Snapshot};
 /// A sleeping program holds git up until the deadline, and the fault stays with the repository.
 const SLEEP: &str = "sleep 1000";
 
+/// Long enough for any call that is not held up, on any machine.
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_secs(5);
+
 fn watched(repo: &Repo) -> Git {
+    watched_for(repo, LONG)
+}
+
+fn watched_for(repo: &Repo, query: Duration) -> Git {
     let limits = GitLimits {
-        query: Duration::from_secs(3),
-        change: Duration::from_secs(3),
+        query,
+        change: LONG,
         interrupt: Interrupt::default(),
     };
     let git = Git::open(repo.root(), limits).unwrap().unwrap();
@@ -21,13 +29,13 @@ fn watched(repo: &Repo) -> Git {
     git
 }
 
-fn commit(git: &Git, before: &Snapshot) -> Result<Option<String>, GitError> {
+fn commit(git: &Git, before: &Snapshot, timeout: Duration) -> Result<Option<String>, GitError> {
     let order = CommitOrder {
         run_start: before,
         before,
         message: "made",
         env: Vec::new(),
-        timeout: Duration::from_secs(3),
+        timeout,
         grace: Duration::from_secs(1),
     };
     let outcome = git.commit(&order, &Interrupt::default(), &mut || {})?;
@@ -75,12 +83,12 @@ fn a_filter_in_the_real_commit_runs_and_has_its_time() {
     repo.write(".gitattributes", "*.txt filter=new\n");
     repo.git(&["config", "filter.new.clean", "tr a-z A-Z"]);
     repo.write("b.txt", "loud\n");
-    commit(&git, &before).unwrap().unwrap();
+    commit(&git, &before, LONG).unwrap().unwrap();
     assert_eq!(repo.git(&["show", "HEAD:b.txt"]), "LOUD\n");
     repo.git(&["config", "filter.new.clean", SLEEP]);
     let before = git.snapshot().unwrap();
     repo.write("c.txt", "never\n");
-    let error = commit(&git, &before).unwrap_err();
+    let error = commit(&git, &before, SHORT).unwrap_err();
     assert!(matches!(error, GitError::CommitTimedOut { .. }), "{error}");
     assert!(error.remedy().is_none());
     // The night goes on.
@@ -111,7 +119,7 @@ fn a_known_filter_that_sleeps_is_named_when_its_time_is_up() {
     let repo = Repo::with_first_commit();
     repo.git(&["config", "filter.slow.clean", SLEEP]);
     repo.write(".git/info/attributes", "a.txt filter=slow\n");
-    let git = watched(&repo);
+    let git = watched_for(&repo, SHORT);
     // Of the same size, so that git has to look into it.
     repo.write("a.txt", "two\n");
     let error = git.snapshot().unwrap_err();
