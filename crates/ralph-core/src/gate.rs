@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::{
-    self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, SpawnError, Stop, Stream,
-    Watch,
+    self, Access, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop,
+    Stream, Watch,
 };
 use crate::model::{GateOutcome, GateRecord};
 use crate::text;
@@ -44,20 +44,22 @@ pub enum GateResult {
     Broken(String),
 }
 
-/// Runs a gate, again if it fails and may be flaky. `look_on` is called many times a second, and with the number
+/// Runs a gate, started by the guard where there is one, again if it fails and may be flaky. `look_on` is called many times a second, and with the number
 /// of each run as it starts.
 pub fn run(
     gate: &Gate<'_>,
+    mut guard: Option<&mut Guard>,
     interrupt: &Interrupt,
     look_on: &mut dyn FnMut(GateProgress),
 ) -> Result<GateResult, SpawnError> {
     let mut run = 1;
     loop {
         look_on(GateProgress::Started { run });
-        let Some(mut record) = once(gate, interrupt, look_on)? else {
+        let Some(mut record) = once(gate, guard.as_deref_mut(), interrupt, look_on)? else {
             return Ok(GateResult::Interrupted);
         };
-        if record.outcome == GateOutcome::Passed || run > gate.retries {
+        let guard_lost = guard.as_deref_mut().is_some_and(Guard::is_lost);
+        if record.outcome == GateOutcome::Passed || run > gate.retries || guard_lost {
             record.flaky = record.outcome == GateOutcome::Passed && run > 1;
             return Ok(GateResult::Ran(record));
         }
@@ -79,6 +81,7 @@ pub enum GateProgress {
 
 fn once(
     gate: &Gate<'_>,
+    guard: Option<&mut Guard>,
     interrupt: &Interrupt,
     look_on: &mut dyn FnMut(GateProgress),
 ) -> Result<Option<GateRecord>, SpawnError> {
@@ -99,12 +102,16 @@ fn once(
         seen: BoundedText::new(SEEN_HEAD, SEEN_TAIL),
         look_on,
     };
-    let ended = agent::run(&launch, &limits, interrupt, &mut output)?;
+    let ended = agent::run_below(guard, &launch, &limits, interrupt, &mut output)?;
     let (outcome, how) = match (ended.stop, ended.exit) {
         (Stop::Interrupted, _) => return Ok(None),
         (Stop::WallTimeout | Stop::IdleTimeout, _) => (
             GateOutcome::TimedOut,
             format!("took longer than {:?}", gate.timeout),
+        ),
+        (Stop::GuardLost, _) => (
+            GateOutcome::Failed,
+            "was ended: Ralph's guard process was killed meanwhile".into(),
         ),
         // A gate has no budget.
         (Stop::Exited | Stop::Budget, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
@@ -199,7 +206,7 @@ mod tests {
     }
 
     fn record(gate: &Gate<'_>) -> GateRecord {
-        match run(gate, &Interrupt::default(), &mut |_| {}).unwrap() {
+        match run(gate, None, &Interrupt::default(), &mut |_| {}).unwrap() {
             GateResult::Ran(record) => record,
             other => panic!("{other:?}"),
         }

@@ -156,9 +156,11 @@ pub fn run(
     let ended =
         agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
     let how = match (ended.stop, ended.exit) {
-        (Stop::Exited | Stop::Budget, Exit::Code(0)) => return Ok(()),
-        (Stop::Exited | Stop::Budget, Exit::Code(code)) => format!("exited with code {code}"),
-        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
+        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => return Ok(()),
+        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(code)) => {
+            format!("exited with code {code}")
+        }
+        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
             format!("was ended by signal {signal}")
         }
         (Stop::WallTimeout | Stop::IdleTimeout, _) => {

@@ -99,14 +99,14 @@ fn is_gone(liveness: Liveness, expires_at: Option<Timestamp>, now: Timestamp) ->
 
 /// The letter of a process's state.
 #[cfg(target_os = "linux")]
-fn process_state(pid: u32) -> Option<String> {
+pub(crate) fn process_state(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.split_whitespace().next().map(str::to_owned)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn process_state(_pid: u32) -> Option<String> {
+pub(crate) fn process_state(_pid: u32) -> Option<String> {
     None
 }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use ralph_core::agent::{Interrupt, Signal};
 use ralph_core::exit::RunExit;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::command_error::CommandError;
+use crate::threads;
 
 /// How long the second signal leaves for the record of the attempt.
 const AT_ONCE: Duration = Duration::from_secs(3);
@@ -38,7 +39,7 @@ pub fn listen() -> Result<Interrupt, CommandError> {
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
     let _ = HEARD.set(interrupt.clone());
-    thread::spawn(move || {
+    let listener = move || {
         for signal in &mut signals {
             match signal {
                 SIGINT => raised.raise(Signal::Interrupt),
@@ -49,7 +50,8 @@ pub fn listen() -> Result<Interrupt, CommandError> {
                 end_soon(&raised);
             }
         }
-    });
+    };
+    threads::start("signals", listener).map_err(|error| threads::refused(&error))?;
     Ok(interrupt)
 }
 
@@ -62,16 +64,34 @@ pub fn quit_on_interrupt() -> Result<(), CommandError> {
         .map_err(|e| CommandError::environment(format_args!("signals cannot be caught: {e}")))
 }
 
+/// From now on no signal that asks a process to end does anything here. Programs that are started from here are not
+/// affected: a handler, other than an ignored signal, is not inherited.
+pub fn outlive() -> Result<(), CommandError> {
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        if !is_ignored(signal) {
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(|e| {
+                CommandError::environment(format_args!("signals cannot be caught: {e}"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
 /// Whatever still holds the run up, a hung disk or a hung git, is not waited for. The guard ends what is left, and the
 /// next run finds the attempt.
 fn end_soon(interrupt: &Interrupt) {
     let exit = interrupt
         .first()
         .map_or(RunExit::Error, RunExit::Interrupted);
-    thread::spawn(move || {
+    let code = i32::from(exit.code());
+    let end = move || {
         thread::sleep(AT_ONCE);
-        std::process::exit(i32::from(exit.code()));
-    });
+        std::process::exit(code);
+    };
+    // Without a thread that could wait, there is no time left for the record.
+    if threads::start("end", end).is_err() {
+        std::process::exit(code);
+    }
 }
 
 /// Whether this process was started to outlive its terminal, as with nohup.

@@ -12,6 +12,7 @@ mod notify;
 mod output;
 mod secrets;
 mod settings;
+mod threads;
 mod trust;
 mod ui;
 mod workspace;

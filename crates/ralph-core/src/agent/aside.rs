@@ -3,7 +3,7 @@
 use super::process::{
     Ended, LeftOvers, ProcessLimits, SpawnError, Watch, attend, command, spawn_error,
 };
-use super::spared::SparedChild;
+use super::spared::{Spared, SparedChild};
 use super::{Interrupt, Launch};
 
 /// Runs a process to its end. No sweep after an attempt touches it, and it sweeps nothing; what it leaves behind is
@@ -14,8 +14,8 @@ pub fn run_aside(
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
 ) -> Result<Ended, SpawnError> {
-    let mut spared =
-        SparedChild::start(&mut command(launch)).map_err(|source| spawn_error(launch, source))?;
+    let mut spared = SparedChild::start(&mut command(launch), Spared::WithDescendants)
+        .map_err(|source| spawn_error(launch, source))?;
     Ok(attend(
         spared.child(),
         &launch.stdin,

@@ -1,128 +1,281 @@
-//! A guard: a small process that outlives Ralph by a moment. Should Ralph die without a word, be it by kill -9, it
-//! tells the run's agents to end.
+//! Ralph's guard: a small process that starts a run's agents and gates. It adopts whatever they leave behind, so that
+//! nothing of theirs can get out from below it, and ends all of it when Ralph dies, be it by kill -9.
 //!
-//! A parent-death signal would reach only the agent itself, not what it runs in other groups and sessions, and asking
-//! for one costs every attempt a full fork. The guard is started once per run and finds them all.
+//! The guard runs as the same user as the agents, so an agent can kill or stop it. Ralph notices: what was below a guard
+//! that is gone becomes Ralph's own, and a stopped guard is continued.
 
 use std::ffi::OsString;
-use std::io::{BufRead, Write};
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
 
-use super::spared::SparedChild;
-use super::sweep;
+use super::child::{Attended, Ends, State, end_notice};
+use super::spared::{Spared, SparedChild};
+use super::wire::{self, REPORT, Report};
+use super::{Exit, Launch};
+use crate::host::process_state;
 use crate::model::RunId;
 
-/// The word that says Ralph has ended in order.
-const DISMISSED: &str = "dismissed";
+/// How often a guard is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// A guard that answers nothing for so long is given up: somebody keeps it from running.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to end when it is dismissed.
+const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A guard on duty. It hears of Ralph's death by the end of the pipe.
+/// A guard at work.
 #[derive(Debug)]
 pub struct Guard {
     process: SparedChild,
-    orders: ChildStdin,
+    channel: UnixStream,
+    /// The beginning of a report that has not arrived completely.
+    partial: Vec<u8>,
+    looked: Instant,
+    was_stopped: bool,
+    is_lost: bool,
 }
 
 impl Guard {
-    /// Starts one: `command` and the run's id, which must lead to [`stand_guard`].
-    pub fn start(command: &[OsString], run: &RunId) -> std::io::Result<Self> {
-        let (program, args) = command
-            .split_first()
-            .ok_or(std::io::ErrorKind::InvalidInput)?;
+    /// Starts one: `command` and the run's id, which must lead to [`super::stand_guard`].
+    pub fn start(command: &[OsString], run: &RunId) -> io::Result<Self> {
+        let (program, args) = command.split_first().ok_or(ErrorKind::InvalidInput)?;
+        let (channel, its_end) = UnixStream::pair()?;
+        channel.set_nonblocking(true)?;
         let mut command = Command::new(program);
         command
             .args(args)
             .arg(run.as_str())
-            .stdin(Stdio::piped())
+            .stdin(Stdio::from(OwnedFd::from(its_end)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             // Ctrl-C is Ralph's to deal with.
             .process_group(0);
-        let mut process = SparedChild::start(&mut command)?;
-        let orders = process.child().stdin.take();
-        let orders = orders.ok_or(std::io::ErrorKind::BrokenPipe)?;
-        Ok(Self { process, orders })
+        let process = SparedChild::start(&mut command, Spared::Alone)?;
+        Ok(Self {
+            process,
+            channel,
+            partial: Vec::new(),
+            looked: Instant::now(),
+            was_stopped: false,
+            is_lost: false,
+        })
     }
 
-    /// Tells it of an agent, which may have no environment to be found by.
-    pub(crate) fn watch(&mut self, group: Pid) {
-        // A guard that is gone is no reason to stop: the next run finds left-overs too.
-        let _ = writeln!(self.orders, "{}", group.as_raw_nonzero());
+    /// Whether it is gone. Then it can do nothing more.
+    pub fn is_lost(&mut self) -> bool {
+        if !matches!(self.process.child().try_wait(), Ok(None)) {
+            self.is_lost = true;
+        }
+        self.is_lost
     }
 
-    /// The agent has ended; its number may soon be somebody else's.
-    pub(crate) fn stand_easy(&mut self) {
-        let _ = writeln!(self.orders, "nobody");
+    /// Whether it was found stopped, and continued, since the last question.
+    pub fn was_stopped(&mut self) -> bool {
+        std::mem::take(&mut self.was_stopped)
     }
 
-    /// Ralph ends in order.
+    /// Ralph ends as it should.
     pub fn dismiss(mut self) {
-        let _ = writeln!(self.orders, "{DISMISSED}");
-        drop(self.orders);
+        let _ = wire::send_dismiss(&self.channel);
+        let _ = self.channel.shutdown(std::net::Shutdown::Both);
+        let asked = Instant::now();
+        while matches!(self.process.child().try_wait(), Ok(None)) {
+            self.looked = asked;
+            self.continue_if_stopped();
+            if asked.elapsed() >= FAREWELL {
+                let _ = self.process.child().kill();
+                let _ = self.process.child().wait();
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Has it start a process, in a group of its own.
+    pub(super) fn launch(&mut self, launch: &Launch) -> io::Result<Guarded<'_>> {
+        let (stdin, its_stdin) = stdin_pipe(launch)?;
+        let (out, its_out) = io::pipe()?;
+        let (err, its_err) = io::pipe()?;
+        let streams = [its_stdin.as_fd(), its_out.as_fd(), its_err.as_fd()];
+        wire::send_launch(&self.channel, launch, streams).map_err(|_| self.lost())?;
+        drop((its_stdin, its_out, its_err));
+        let pid = match self.wait_for_report()? {
+            Report::Started(pid) => Pid::from_raw(pid),
+            Report::NotStarted(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            Report::Ended(_) => None,
+        };
+        let Some(pid) = pid else {
+            return Err(self.give_up());
+        };
+        Ok(Guarded {
+            ends: Some(ends(stdin, out, err)),
+            notice: end_notice(pid),
+            guard: self,
+            pid,
+            exit: None,
+            silent_since: None,
+        })
+    }
+
+    fn wait_for_report(&mut self) -> io::Result<Report> {
+        let asked = Instant::now();
+        loop {
+            match self.next_report() {
+                Err(()) => return Err(self.lost()),
+                Ok(Some(report)) => return Ok(report),
+                Ok(None) if asked.elapsed() >= PATIENCE => return Err(self.give_up()),
+                Ok(None) => {}
+            }
+            self.continue_if_stopped();
+            wait_for(&self.channel, LOOK_AGAIN);
+        }
+    }
+
+    /// The next report, if one has arrived; an error when the guard is gone.
+    fn next_report(&mut self) -> Result<Option<Report>, ()> {
+        let mut bytes = [0; REPORT];
+        let missing = REPORT.saturating_sub(self.partial.len());
+        let read = bytes
+            .get_mut(..missing)
+            .map_or(Ok(0), |part| self.channel.read(part));
+        match read {
+            Ok(0) => Err(()),
+            Ok(n) => {
+                self.partial.extend(bytes.get(..n).unwrap_or_default());
+                let Ok(whole) = <[u8; REPORT]>::try_from(self.partial.as_slice()) else {
+                    return Ok(None);
+                };
+                self.partial.clear();
+                Report::decode(whole).map(Some).ok_or(())
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                Ok(None)
+            }
+            Err(_) => Err(()),
+        }
+    }
+
+    /// A guard that somebody stopped goes on.
+    fn continue_if_stopped(&mut self) {
+        if self.looked.elapsed() < LOOK_AGAIN {
+            return;
+        }
+        self.looked = Instant::now();
+        let pid = self.process.child().id();
+        if process_state(pid).as_deref() == Some("T") {
+            self.was_stopped = true;
+            let _ = kill_process(Pid::from_child(self.process.child()), Signal::CONT);
+        }
+    }
+
+    fn lost(&mut self) -> io::Error {
+        self.is_lost = true;
+        io::Error::other("Ralph's guard process was killed")
+    }
+
+    /// Ends a guard that is of no use any more. What is below it becomes Ralph's own.
+    fn give_up(&mut self) -> io::Error {
+        let _ = self.process.child().kill();
         let _ = self.process.child().wait();
+        self.is_lost = true;
+        io::Error::other("Ralph's guard process does not answer")
     }
 }
 
-/// What the guard process does: listens until it is dismissed. Without that word, Ralph has died, and what is left
-/// of the run gets TERM, the grace, KILL.
-pub fn stand_guard(run: &RunId, orders: impl BufRead, grace: Duration) {
-    let mut group = None;
-    for line in orders.lines().map_while(Result::ok) {
-        if line == DISMISSED {
-            return;
-        }
-        group = line.parse().ok().and_then(Pid::from_raw);
+/// A process that the guard started.
+pub(super) struct Guarded<'g> {
+    guard: &'g mut Guard,
+    pid: Pid,
+    ends: Option<Ends>,
+    /// Tells of the process's end without the guard.
+    notice: Option<OwnedFd>,
+    exit: Option<Exit>,
+    /// When the process was first seen to have ended without the guard saying so.
+    silent_since: Option<Instant>,
+}
+
+impl Attended for Guarded<'_> {
+    fn pid(&self) -> Pid {
+        self.pid
     }
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::TERM);
+
+    fn take_ends(&mut self) -> Ends {
+        self.ends.take().unwrap_or(Ends {
+            stdin: None,
+            out: None,
+            err: None,
+        })
     }
-    sweep::end_of_runs(std::slice::from_ref(run), grace);
-    let Some(group) = group else { return };
-    let asked = Instant::now();
-    while test_kill_process_group(group).is_ok() {
-        if asked.elapsed() >= grace {
-            let _ = kill_process_group(group, Signal::KILL);
-            return;
+
+    fn end_notice(&self) -> Option<OwnedFd> {
+        // Readable when a report arrives, and when the guard is gone.
+        self.guard.channel.as_fd().try_clone_to_owned().ok()
+    }
+
+    fn state(&mut self) -> State {
+        if self.guard.is_lost {
+            return State::GuardLost;
         }
-        thread::sleep(Duration::from_millis(20));
+        self.guard.continue_if_stopped();
+        match self.guard.next_report() {
+            Ok(Some(Report::Ended(exit))) => {
+                self.exit = Some(exit);
+                return State::Ended;
+            }
+            Ok(Some(Report::Started(_) | Report::NotStarted(_)) | None) => {}
+            Err(()) => {
+                self.guard.is_lost = true;
+                return State::GuardLost;
+            }
+        }
+        let ended = self.notice.as_ref();
+        if ended.is_some_and(|notice| wait_for(notice, Duration::ZERO)) {
+            let since = *self.silent_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= PATIENCE {
+                self.guard.give_up();
+                return State::GuardLost;
+            }
+        }
+        State::Running
+    }
+
+    fn collect(&mut self) -> Exit {
+        let _ = wire::send_release(&self.guard.channel);
+        // Without a guard nobody knows.
+        self.exit.unwrap_or(Exit::Code(-1))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::process::Child;
+/// Waits until something can be read, for so long at most; `true` if it can.
+fn wait_for(source: impl AsFd, most: Duration) -> bool {
+    let mut fds = [PollFd::new(&source, PollFlags::IN)];
+    let timeout = Timespec {
+        tv_sec: 0,
+        tv_nsec: most.subsec_nanos().into(),
+    };
+    poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
+}
 
-    use super::*;
-
-    fn sleeper() -> Child {
-        Command::new("sleep")
-            .arg("600")
-            .process_group(0)
-            .spawn()
-            .unwrap()
+/// A pipe for the prompt; a child without one reads nothing.
+fn stdin_pipe(launch: &Launch) -> io::Result<(Option<PipeWriter>, OwnedFd)> {
+    if launch.stdin.is_empty() {
+        return Ok((None, std::fs::File::open("/dev/null")?.into()));
     }
+    let (its, own) = io::pipe()?;
+    Ok((Some(own), its.into()))
+}
 
-    #[test]
-    fn without_a_word_the_last_group_is_told_to_end() {
-        let mut sleeper = sleeper();
-        let run = RunId::from_stored("r-of-the-guards-test");
-        let orders = format!("1999999\n{}\n", sleeper.id());
-        stand_guard(&run, orders.as_bytes(), Duration::from_millis(10));
-        assert!(!sleeper.wait().unwrap().success());
-    }
-
-    #[test]
-    fn a_dismissed_guard_does_nothing() {
-        let mut sleeper = sleeper();
-        let run = RunId::from_stored("r-of-the-guards-test");
-        let orders = format!("{}\n{DISMISSED}\n", sleeper.id());
-        stand_guard(&run, orders.as_bytes(), Duration::from_millis(10));
-        assert!(sleeper.try_wait().unwrap().is_none());
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
+fn ends(stdin: Option<PipeWriter>, out: PipeReader, err: PipeReader) -> Ends {
+    Ends {
+        stdin: stdin.map(OwnedFd::from),
+        out: Some(out.into()),
+        err: Some(err.into()),
     }
 }

@@ -3,11 +3,13 @@
 
 mod aside;
 mod brief;
+mod child;
 pub mod claude;
 pub mod codex;
 mod command;
 pub mod gemini;
 mod guard;
+mod guarding;
 mod interrupt;
 mod json;
 mod kind;
@@ -34,6 +36,7 @@ mod sweep;
 mod tail;
 #[cfg(test)]
 mod testing;
+mod wire;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -43,14 +46,17 @@ pub use claude::Claude;
 pub use codex::Codex;
 pub use command::{CommandAgent, OutputFormat};
 pub use gemini::Gemini;
-pub use guard::{Guard, stand_guard};
+pub use guard::Guard;
+pub use guarding::stand_guard;
 pub use interrupt::{Interrupt, Signal};
 pub use kind::{AgentKind, CredentialFile, Facts};
 pub use lines::LineSplitter;
 pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use opencode::Opencode;
 pub use price::{Price, Prices, output_prices};
-pub use process::{EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run};
+pub use process::{
+    EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, run, run_below,
+};
 pub(crate) use process::{LeftOvers, attend};
 pub use reader::{LogReader, OnTold};
 pub use report::{

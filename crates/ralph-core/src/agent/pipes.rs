@@ -1,14 +1,14 @@
 //! The pipes to a child: waited for together, read and written without ever waiting for one of them.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{Child, ChildStdin};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::Pid;
 
+use super::child::Attended;
 use super::process::{Stream, Watch};
 
 /// How often the loop looks up from waiting for output, to see signals and limits.
@@ -23,39 +23,30 @@ const ROOM: usize = 1024 * 1024;
 
 /// What connects us with the child.
 pub(super) struct Pipes<'p> {
-    out: Option<Box<dyn Readable>>,
-    err: Option<Box<dyn Readable>>,
-    stdin: Option<(ChildStdin, &'p [u8])>,
+    out: Option<File>,
+    err: Option<File>,
+    stdin: Option<(File, &'p [u8])>,
     /// Wakes the loop when the child ends; where there is no such thing, the loop looks by itself.
     pub(super) ended: Option<OwnedFd>,
     buffer: Vec<u8>,
 }
 
-trait Readable: Read + AsFd {}
-
-impl<T: Read + AsFd> Readable for T {}
-
 impl<'p> Pipes<'p> {
-    pub(super) fn of(child: &mut Child, prompt: &'p str) -> Self {
-        let stdin = child.stdin.take().map(|pipe| (pipe, prompt.as_bytes()));
+    pub(super) fn of(child: &mut dyn Attended, prompt: &'p str) -> Self {
+        let ends = child.take_ends();
+        let stdin = ends.stdin.map(|pipe| (File::from(pipe), prompt.as_bytes()));
         if let Some((pipe, _)) = &stdin {
             // A child that does not read its prompt must not hold us up.
             let _ = fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK));
         }
-        if let Some(pipe) = &child.stdout {
+        if let Some(pipe) = &ends.out {
             make_room(pipe);
         }
         Self {
-            out: child
-                .stdout
-                .take()
-                .map(|pipe| Box::new(pipe) as Box<dyn Readable>),
-            err: child
-                .stderr
-                .take()
-                .map(|pipe| Box::new(pipe) as Box<dyn Readable>),
+            out: ends.out.map(File::from),
+            err: ends.err.map(File::from),
             stdin,
-            ended: end_notice(Pid::from_child(child)),
+            ended: child.end_notice(),
             buffer: vec![0; FIRST_CHUNK],
         }
     }
@@ -66,8 +57,8 @@ impl<'p> Pipes<'p> {
 
     /// Waits until something can be read or written, the child ends, or it is time to look up.
     pub(super) fn wait(&self) -> [PollFlags; 3] {
-        let out = self.out.as_deref().map(|pipe| pipe.as_fd());
-        let err = self.err.as_deref().map(|pipe| pipe.as_fd());
+        let out = self.out.as_ref().map(AsFd::as_fd);
+        let err = self.err.as_ref().map(AsFd::as_fd);
         let stdin = self.stdin.as_ref().map(|(pipe, _)| pipe.as_fd());
         let wanted = [
             (out, PollFlags::IN),
@@ -146,18 +137,6 @@ fn make_room(pipe: impl AsFd) {
 
 #[cfg(not(target_os = "linux"))]
 fn make_room(_pipe: impl AsFd) {}
-
-/// Something `poll` can wait for that happens when a process ends.
-#[cfg(target_os = "linux")]
-fn end_notice(pid: Pid) -> Option<OwnedFd> {
-    use rustix::process::{PidfdFlags, pidfd_open};
-    pidfd_open(pid, PidfdFlags::empty()).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_notice(_pid: Pid) -> Option<OwnedFd> {
-    None
-}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

@@ -2,12 +2,14 @@
 //!
 //! One loop over `poll` does it all: no thread per stream, one buffer, nothing in flight that could grow.
 
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, kill_process_group};
 
+use super::child::{Attended, State};
+use super::guard::Guard;
 use super::pipes::Pipes;
 use super::{Exit, Interrupt, Launch, sweep};
 
@@ -42,6 +44,8 @@ pub enum Stop {
     Interrupted,
     /// It spent what it may spend.
     Budget,
+    /// Ralph's guard was killed while it ran, so it was ended.
+    GuardLost,
 }
 
 /// A process that has ended.
@@ -66,7 +70,7 @@ pub enum Stream {
 
 /// Who looks on while a process runs.
 pub trait Watch {
-    /// The process runs, as the leader of this group.
+    /// The process runs, as the leader of this group. Nothing was written to its standard input yet.
     fn started(&mut self, _group: Pid) {}
     /// Output arrived.
     fn output(&mut self, stream: Stream, chunk: &[u8]);
@@ -97,7 +101,7 @@ pub enum EndSignal {
 
 /// The program could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("`{program}` could not be started: {source}")]
+#[error("`{program}` could not be started: {}", reason(source))]
 pub struct SpawnError {
     /// The program.
     pub program: String,
@@ -112,18 +116,41 @@ enum Phase {
     Killed { why: Stop },
 }
 
-/// Runs a process to its end.
+/// The system's reason in words.
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            "the limit of processes or threads is reached; see `ulimit -u` and the limits of the container".into()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Runs a process to its end, as a child of this one.
 pub fn run(
     launch: &Launch,
     limits: &ProcessLimits,
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
 ) -> Result<Ended, SpawnError> {
-    let mut child = command(launch)
-        .spawn()
-        .map_err(|source| spawn_error(launch, source))?;
+    run_below(None, launch, limits, interrupt, watch)
+}
+
+/// Runs a process to its end, started by the guard where there is one.
+pub fn run_below(
+    guard: Option<&mut Guard>,
+    launch: &Launch,
+    limits: &ProcessLimits,
+    interrupt: &Interrupt,
+    watch: &mut dyn Watch,
+) -> Result<Ended, SpawnError> {
+    let failed = |source| spawn_error(launch, source);
+    let mut child: Box<dyn Attended + '_> = match guard {
+        Some(guard) => Box::new(guard.launch(launch).map_err(failed)?),
+        None => Box::new(command(launch).spawn().map_err(failed)?),
+    };
     let mut ended = attend(
-        &mut child,
+        child.as_mut(),
         &launch.stdin,
         limits,
         interrupt,
@@ -147,22 +174,19 @@ pub(crate) enum LeftOvers {
 
 /// Looks after a child until it has ended, and takes note of its end.
 pub(crate) fn attend(
-    child: &mut Child,
+    child: &mut dyn Attended,
     stdin: &str,
     limits: &ProcessLimits,
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
     left: LeftOvers,
 ) -> Ended {
-    let group = Pid::from_child(child);
-    watch.started(group);
+    watch.started(child.pid());
     let mut pipes = Pipes::of(child, stdin);
-    let (stop, left_overs) = supervise(&mut pipes, group, limits, interrupt, watch, left);
+    let (stop, left_overs) = supervise(&mut pipes, child, limits, interrupt, watch, left);
     drop(pipes);
-    // A status nobody kept for us counts as a failure.
-    let exit = child.wait().map_or(Exit::Code(-1), exit);
     Ended {
-        exit,
+        exit: child.collect(),
         stop,
         left_overs,
     }
@@ -193,39 +217,40 @@ pub(super) fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError
     }
 }
 
-/// Whether a child has ended. It is not reaped, so that its process id stays its own until the end is in order.
-fn has_ended(pid: Pid) -> bool {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    match waitid(WaitId::Pid(pid), look) {
-        Ok(status) => status.is_some(),
-        // Gone already: whoever started us has children reaped by themselves.
-        Err(error) => error == rustix::io::Errno::CHILD,
-    }
-}
-
 /// Passes output on until the process has ended and its pipes are closed; enforces the limits. Returns why it
 /// ended and how many processes had to be ended so that the pipes would close.
 fn supervise(
     pipes: &mut Pipes<'_>,
-    group: Pid,
+    child: &mut dyn Attended,
     limits: &ProcessLimits,
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
     left: LeftOvers,
 ) -> (Stop, usize) {
+    let group = child.pid();
     let started = Instant::now();
     let mut last_output = started;
     let mut phase = Phase::Running;
     let mut ended: Option<Instant> = None;
     let mut left_overs = 0;
     let mut swept = false;
+    let mut guard_lost = false;
     loop {
         let happened = pipes.wait();
         if pipes.transfer(happened, watch) {
             last_output = Instant::now();
         }
         watch.tick();
-        if ended.is_none() && has_ended(group) {
+        let state = match ended {
+            None => child.state(),
+            Some(_) => State::Running,
+        };
+        if state == State::GuardLost {
+            // The process and everything it started are our own children by now.
+            left_overs += sweep::end_left_overs(limits.grace, interrupt, None);
+            (guard_lost, swept) = (true, true);
+        }
+        if state != State::Running {
             ended = Some(Instant::now());
             // Always readable from here on.
             pipes.ended = None;
@@ -257,6 +282,7 @@ fn supervise(
         }
     }
     let stop = match phase {
+        Phase::Running if guard_lost => Stop::GuardLost,
         Phase::Running => Stop::Exited,
         Phase::Terminated { why, .. } | Phase::Killed { why } => why,
     };
@@ -322,13 +348,5 @@ fn terminate(group: Pid, watch: &dyn Watch, why: Stop) -> Phase {
     Phase::Terminated {
         at: Instant::now(),
         why,
-    }
-}
-
-fn exit(status: ExitStatus) -> Exit {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Code(-1),
     }
 }

@@ -6,11 +6,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Pid;
 
-/// Their process ids.
-static SPARED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+/// Which processes a sweep leaves alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spared {
+    /// The child and everything below it.
+    WithDescendants,
+    /// The child alone: what is below it belongs to attempts. That is the guard.
+    Alone,
+}
 
-/// Whoever holds this knows all of them: none is started or forgotten meanwhile.
-pub(super) fn spared() -> MutexGuard<'static, Vec<Pid>> {
+static SPARED: Mutex<Vec<(Pid, Spared)>> = Mutex::new(Vec::new());
+
+/// While this is held, no spared child is started or forgotten.
+pub(super) fn spared() -> MutexGuard<'static, Vec<(Pid, Spared)>> {
     SPARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -21,10 +29,10 @@ pub(super) struct SparedChild(Child);
 
 impl SparedChild {
     /// Starts one. A sweep that is under way sees it either not at all or as spared.
-    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+    pub(super) fn start(command: &mut Command, how: Spared) -> io::Result<Self> {
         let mut spared = spared();
         let child = command.spawn()?;
-        spared.push(Pid::from_child(&child));
+        spared.push((Pid::from_child(&child), how));
         Ok(Self(child))
     }
 
@@ -37,6 +45,6 @@ impl SparedChild {
 impl Drop for SparedChild {
     fn drop(&mut self) {
         let own = Pid::from_child(&self.0);
-        spared().retain(|pid| *pid != own);
+        spared().retain(|(pid, _)| *pid != own);
     }
 }

@@ -1,6 +1,8 @@
 //! Processes that agents leave behind: tools in sessions of their own, servers put in the background.
 
 #[cfg(target_os = "linux")]
+pub(super) use linux::reap;
+#[cfg(target_os = "linux")]
 pub use linux::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 
 /// Elsewhere a child's orphans cannot be followed.
@@ -16,6 +18,10 @@ pub fn end_left_overs(
 ) -> usize {
     0
 }
+
+/// Elsewhere there are no adopted orphans to take note of.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn reap(_own: Option<rustix::process::Pid>) {}
 
 /// Elsewhere other processes' environments cannot be read.
 #[cfg(not(target_os = "linux"))]
@@ -41,7 +47,7 @@ mod linux {
     };
 
     use super::super::Interrupt;
-    use super::super::spared::spared;
+    use super::super::spared::{Spared, spared};
     use crate::model::RunId;
 
     static ADOPTING: AtomicBool = AtomicBool::new(false);
@@ -63,7 +69,12 @@ mod linux {
         if !ADOPTING.load(Ordering::SeqCst) {
             return 0;
         }
-        end(grace, interrupt, || living_children(own))
+        end(grace, interrupt, || living(own))
+    }
+
+    /// Takes note of orphans that have ended, so that they do not stay in the process table.
+    pub(in crate::agent) fn reap(own: Option<Pid>) {
+        living(own);
     }
 
     /// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
@@ -129,29 +140,73 @@ mod linux {
             .is_ok_and(|name| name.trim_end() == "git")
     }
 
-    /// Our children that still run; those that ended are reaped on the way.
-    fn living_children(own: Option<Pid>) -> Vec<Pid> {
-        let Ok(threads) = fs::read_dir("/proc/self/task") else {
-            return Vec::new();
-        };
+    /// Everything below this process that still runs, except what is spared. Children that ended are reaped on the way.
+    ///
+    /// Whatever runs below has a living direct child above it, since orphans are adopted. So an empty answer means that
+    /// nothing is left, even though the walk is no snapshot.
+    fn living(own: Option<Pid>) -> Vec<Pid> {
         let mut living = Vec::new();
         // Held until the end: another thread's child must not be reaped between its start and its being spared.
         let spared = spared();
-        for entry in threads.flatten() {
-            let Ok(list) = fs::read_to_string(entry.path().join("children")) else {
+        for pid in children(getpid()) {
+            if Some(pid) == own {
                 continue;
-            };
-            let pids = list.split_whitespace().filter_map(|pid| pid.parse().ok());
-            for pid in pids
-                .filter_map(Pid::from_raw)
-                .filter(|pid| Some(*pid) != own && !spared.contains(pid))
-            {
-                if let Ok(None) = waitpid(Some(pid), WaitOptions::NOHANG) {
+            }
+            match spared.iter().find(|(known, _)| *known == pid) {
+                Some((_, Spared::WithDescendants)) => {}
+                Some((_, Spared::Alone)) => add_descendants(pid, &mut living),
+                None if matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) => {
                     living.push(pid);
+                    add_descendants(pid, &mut living);
                 }
+                None => {}
             }
         }
         living
+    }
+
+    /// Adds everything that runs below a process. The list itself is the queue, so a tree of any depth is no deep
+    /// recursion.
+    fn add_descendants(root: Pid, living: &mut Vec<Pid>) {
+        let mut next = living.len();
+        let add = |parent: Pid, living: &mut Vec<Pid>| {
+            let found = children(parent);
+            let found = found.into_iter().filter(|pid| !has_ended(*pid));
+            living.extend(found);
+        };
+        add(root, living);
+        while let Some(pid) = living.get(next).copied() {
+            next += 1;
+            add(pid, living);
+        }
+    }
+
+    /// The children of all threads of a process.
+    fn children(pid: Pid) -> Vec<Pid> {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())) else {
+            return Vec::new();
+        };
+        threads
+            .flatten()
+            .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
+            .flat_map(|list| {
+                list.split_whitespace()
+                    .filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    /// Whether a process only waits for its parent to take note of its end. One whose first thread has ended looks the
+    /// same while its other threads run on.
+    fn has_ended(pid: Pid) -> bool {
+        let path = format!("/proc/{}", pid.as_raw_nonzero());
+        let Ok(stat) = fs::read_to_string(format!("{path}/stat")) else {
+            return true;
+        };
+        let state = stat.rfind(')').and_then(|at| stat.get(at + 2..at + 3));
+        matches!(state, Some("Z" | "X"))
+            && fs::read_dir(format!("{path}/task")).is_ok_and(|threads| threads.count() <= 1)
     }
 
     fn with_environment(marks: &[Vec<u8>]) -> Vec<Pid> {

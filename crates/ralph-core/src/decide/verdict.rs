@@ -26,6 +26,10 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
             )
         }),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the budget is used up"),
+        Stop::GuardLost => error(
+            ErrorType::Crash,
+            "Ralph's guard process was killed during the attempt",
+        ),
         Stop::Exited => exited(evidence),
     };
     let denied = &evidence.report.denials;

@@ -106,7 +106,8 @@ impl Run<'_, '_> {
         let started = self.engine.clock.now();
         // What a gate writes belongs to no attempt: the next one takes a fresh look.
         self.tree = None;
-        let result = gate::run(&gate, &interrupt, &mut |progress| match progress {
+        let mut guard = self.take_guard()?;
+        let mut look_on = |progress| match progress {
             GateProgress::Tick => self.beat(),
             GateProgress::Started { run } => {
                 self.show(EventKind::GateStarted {
@@ -115,7 +116,9 @@ impl Run<'_, '_> {
                     run,
                 });
             }
-        });
+        };
+        let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut look_on);
+        self.put_back(guard)?;
         let result = result.unwrap_or_else(|error| GateResult::Broken(error.to_string()));
         if let GateResult::Ran(record) = &result {
             let duration_ms = millis(self.engine.clock.now().since(started));

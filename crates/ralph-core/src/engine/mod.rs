@@ -10,6 +10,7 @@ mod clock_tests;
 mod exchange;
 mod experience;
 mod finding;
+mod guard;
 mod hooks;
 mod judge;
 mod left_work;

@@ -127,7 +127,7 @@ pub struct Engine<'a> {
     pub attendant: &'a mut dyn Attendant,
     /// Whether to stop.
     pub interrupt: Interrupt,
-    /// How a guard is started, that ends the run's agents should this process die; none for no guard.
+    /// How the guard is started, which starts the run's agents and gates; empty for no guard.
     pub guard_command: Vec<OsString>,
     /// Where the run prints, where nobody looks on.
     pub output: Option<String>,
@@ -308,24 +308,9 @@ impl<'e, 'a> Run<'e, 'a> {
         };
         run.engine.store.start_run(&new, &event)?;
         run.engine.observer.event(&event);
-        run.post_guard()?;
+        run.guard = run.start_guard()?;
         run.started = Some(event);
         Ok(run)
-    }
-
-    /// A run without a guard is still a run: left-overs are then found by the next one.
-    fn post_guard(&mut self) -> Result<(), EngineError> {
-        if self.engine.guard_command.is_empty() {
-            return Ok(());
-        }
-        match Guard::start(&self.engine.guard_command, &self.id) {
-            Ok(guard) => self.guard = Some(guard),
-            Err(error) => {
-                let message = format!("no guard could be started: {error}");
-                self.tell(EventKind::Warning { message })?;
-            }
-        }
-        Ok(())
     }
 
     /// Ralph's own directory, if it is still where it was when the run began.

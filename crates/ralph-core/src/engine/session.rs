@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
-
 use super::run::{EngineError, Run};
 use crate::agent::{
     self, Activity, AgentReport, AttemptLog, EndSignal, Ending, Exit, Fault, Launch, LineSplitter,
@@ -13,8 +11,6 @@ use crate::event::EventKind;
 use crate::model::Task;
 use crate::signals::{self, Completion};
 
-/// The guard finds agents by their environment; one that has cleared it is worth a word when it has lived this long.
-const WORTH_A_GUARD: Duration = Duration::from_millis(500);
 /// A killed run is known to have lived until its last beat; a lost attempt took that long.
 const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 /// Displays get no more than this many activities.
@@ -46,6 +42,7 @@ impl Run<'_, '_> {
         let agent = self.agent();
         let parser = agent.parser();
         let price = agent.prices().get(model);
+        let mut guard = self.take_guard()?;
         let mut live = Live {
             run: self,
             task,
@@ -54,15 +51,21 @@ impl Run<'_, '_> {
             parser,
             shown: None,
             concluded: false,
-            group: None,
-            guarded: false,
             budget_usd,
             price,
         };
-        let ended = match agent::run(launch, &limits, &interrupt, &mut live) {
+        let ended = agent::run_below(guard.as_mut(), launch, &limits, &interrupt, &mut live);
+        let Live {
+            log,
+            mut lines,
+            mut parser,
+            ..
+        } = live;
+        self.put_back(guard)?;
+        let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                let report = live.parser.finish(Exit::Code(-1));
+                let report = parser.finish(Exit::Code(-1));
                 let ending = Ending::Faulted {
                     fault: Fault::Spawn,
                     message: error.to_string(),
@@ -74,20 +77,10 @@ impl Run<'_, '_> {
                 });
             }
         };
-        let Live {
-            log,
-            mut lines,
-            mut parser,
-            guarded,
-            ..
-        } = live;
         lines.finish(|line, complete| {
             parser.line(line, complete);
         });
         let report = parser.finish(ended.exit);
-        if let Some(guard) = self.guard.as_mut().filter(|_| guarded) {
-            guard.stand_easy();
-        }
         if let Some(error) = log.error() {
             let path = log.path().display();
             self.tell(EventKind::Warning {
@@ -145,9 +138,6 @@ struct Live<'r, 'e, 'a, 't> {
     shown: Option<Instant>,
     /// The agent has given its result, with a completion signal in it.
     concluded: bool,
-    /// The agent's process group and its start, until the guard knows of it.
-    group: Option<(Pid, Instant)>,
-    guarded: bool,
     /// What the session may cost.
     budget_usd: Option<f64>,
     /// What the model costs, where the settings say so.
@@ -155,10 +145,6 @@ struct Live<'r, 'e, 'a, 't> {
 }
 
 impl Watch for Live<'_, '_, '_, '_> {
-    fn started(&mut self, group: Pid) {
-        self.group = Some((group, Instant::now()));
-    }
-
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
         self.log.write(stream, chunk);
         if stream == Stream::Err {
@@ -190,14 +176,6 @@ impl Watch for Live<'_, '_, '_, '_> {
 
     fn tick(&mut self) {
         self.run.beat();
-        if let Some((group, since)) = self.group
-            && since.elapsed() >= WORTH_A_GUARD
-            && let Some(guard) = &mut self.run.guard
-        {
-            guard.watch(group);
-            self.group = None;
-            self.guarded = true;
-        }
     }
 
     fn concluded(&self) -> bool {

@@ -7,8 +7,9 @@ use ralph_core::agent::stand_guard;
 use ralph_core::model::RunId;
 
 use crate::command_error::CommandResult;
+use crate::interrupts;
 
-/// End the agents of a run when its Ralph dies; started by `ralph run` itself.
+/// Start the agents and gates of a run, and end them when its Ralph dies; started by `ralph run` itself.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// How long agents have between TERM and KILL, in milliseconds.
@@ -18,9 +19,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> CommandResult {
+    // What stops a service tells all of its processes at once. Ralph is the one that decides what follows.
+    interrupts::outlive()?;
     stand_guard(
         &RunId::from_stored(args.run.as_str()),
-        std::io::stdin().lock(),
+        std::io::stdin(),
         Duration::from_millis(args.grace),
     );
     Ok(ExitCode::SUCCESS)

@@ -41,11 +41,16 @@ pub fn call(launch: &Launch, limit: Duration, cutoff: &Cutoff) -> Result<(), Fau
     let ended = run_aside(launch, &limits, cutoff.interrupt(), &mut output)
         .map_err(|error| fault(&error))?;
     let how = match (ended.stop, ended.exit) {
-        (agent::Stop::Exited | agent::Stop::Budget, Exit::Code(0)) => return Ok(()),
-        (agent::Stop::Exited | agent::Stop::Budget, Exit::Code(code)) => {
+        (agent::Stop::Exited | agent::Stop::Budget | agent::Stop::GuardLost, Exit::Code(0)) => {
+            return Ok(());
+        }
+        (agent::Stop::Exited | agent::Stop::Budget | agent::Stop::GuardLost, Exit::Code(code)) => {
             format!("exited with code {code}")
         }
-        (agent::Stop::Exited | agent::Stop::Budget, Exit::Signal(signal)) => {
+        (
+            agent::Stop::Exited | agent::Stop::Budget | agent::Stop::GuardLost,
+            Exit::Signal(signal),
+        ) => {
             format!("was ended by signal {signal}")
         }
         (agent::Stop::WallTimeout | agent::Stop::IdleTimeout, _) => {

@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::sender::{Parcel, Sender};
+use crate::threads;
 use line::Line;
 
 /// How long the end of a run is held up at most.
@@ -38,7 +39,8 @@ struct Worker {
     patience: Duration,
     has_process: bool,
     line: Arc<Line>,
-    thread: JoinHandle<()>,
+    /// None where it could not be started.
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Queues {
@@ -165,7 +167,7 @@ impl Worker {
         let own = Arc::clone(&line);
         let (name, patience) = (sender.name(), sender.patience());
         let has_process = sender.has_process();
-        let thread = thread::spawn(move || {
+        let work = move || {
             while let Some((parcel, cutoff)) = own.next() {
                 match sender.send(&parcel, &cutoff) {
                     Ok(_) => own.dealt_with(),
@@ -182,7 +184,8 @@ impl Worker {
                     }
                 }
             }
-        });
+        };
+        let thread = threads::start("notify", work).ok();
         Self {
             name,
             patience,
@@ -194,8 +197,12 @@ impl Worker {
 
     /// Takes a notice; what is not sent instead, and why, if so.
     fn take(&self, parcel: &Arc<Parcel>) -> Option<(Arc<Parcel>, &'static str)> {
-        if self.thread.is_finished() {
-            return Some((Arc::clone(parcel), "it has ended"));
+        match &self.thread {
+            None => return Some((Arc::clone(parcel), "no thread can be started")),
+            Some(thread) if thread.is_finished() => {
+                return Some((Arc::clone(parcel), "it has ended"));
+            }
+            Some(_) => {}
         }
         let gone = self.line.put(Arc::clone(parcel))?;
         Some((gone, "too many wait already"))
@@ -214,7 +221,8 @@ impl Worker {
     }
 
     fn is_busy(&self) -> bool {
-        !self.thread.is_finished()
+        let thread = self.thread.as_ref();
+        thread.is_some_and(|thread| !thread.is_finished())
     }
 }
 

@@ -12,6 +12,7 @@ use super::sender::{Cutoff, Delivery, Parcel, Sender};
 use super::signature::signature;
 use super::tame;
 use crate::settings::{Settings, shown_url};
+use crate::threads;
 use crate::workspace::{now, random};
 
 /// Posts to a URL.
@@ -55,6 +56,10 @@ impl Webhook {
     }
 
     fn post(&self, parcel: &Parcel) -> Answer {
+        // The lookup of a host's name with a time limit takes one.
+        if !threads::can_start() {
+            return Answer::None("no thread can be started".to_owned());
+        }
         let timestamp = now().as_millis().div_euclid(1000);
         let mut request = self
             .client()

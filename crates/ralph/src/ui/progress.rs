@@ -8,6 +8,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Before this, nobody wonders.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often the display moves.
+const TICK: Duration = Duration::from_millis(120);
 
 /// How many of many are done: `123 of 937`.
 pub struct Progress {
@@ -60,15 +62,18 @@ pub fn waiting<T>(what: &str, work: impl FnOnce() -> T) -> T {
     }
     let (working, over) = channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let show = move || {
             if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 let bar = bar("{spinner} {msg} · {elapsed}", None).with_message(what.to_owned());
                 bar.tick();
-                bar.enable_steady_tick(Duration::from_millis(120));
-                let _ = over.recv();
+                while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    bar.tick();
+                }
                 bar.finish_and_clear();
             }
-        });
+        };
+        // Where no thread can be started, nothing is shown.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, show);
         let result = work();
         drop(working);
         result

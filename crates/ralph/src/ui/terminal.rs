@@ -14,6 +14,7 @@ use ralph_core::text::one_line;
 
 use super::style::{BOLD, CYAN, DIM, paint};
 use super::{format, lines, table};
+use crate::threads;
 
 /// Draws on standard output.
 pub struct Terminal {
@@ -97,7 +98,7 @@ impl Terminal {
             *known = until;
         }
         match until {
-            Some(_) => self.doing.enable_steady_tick(Duration::from_secs(1)),
+            Some(_) => tick(&self.doing, Duration::from_secs(1)),
             None => self.doing.disable_steady_tick(),
         }
     }
@@ -146,7 +147,7 @@ impl Observer for Terminal {
             // In a terminal the question shows the analysis, or the end of the run does.
             EventKind::RunStarted { tasks, .. } => {
                 self.show_plan(tasks, &Cost::default());
-                self.plan.enable_steady_tick(Duration::from_millis(250));
+                tick(&self.plan, Duration::from_millis(250));
             }
             EventKind::AttemptStarted {
                 task,
@@ -171,7 +172,7 @@ impl Observer for Terminal {
                 self.current.reset_elapsed();
                 let line = format!("{}{}", paint(BOLD, name), paint(CYAN, facts));
                 self.current.set_message(self.coloured(line));
-                self.current.enable_steady_tick(Duration::from_millis(120));
+                tick(&self.current, Duration::from_millis(120));
                 self.set_doing("starting");
             }
             EventKind::Activity { activity, .. } => self.set_doing(&lines::activity(activity)),
@@ -200,5 +201,12 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         // An error may end a run without its last event.
         self.clear();
+    }
+}
+
+/// Lets a line move by itself, where the thread for that can be started.
+fn tick(line: &ProgressBar, every: Duration) {
+    if threads::can_start() {
+        line.enable_steady_tick(every);
     }
 }

@@ -45,7 +45,7 @@ fn bare() -> Project {
     let bin = project.path("../bin");
     fs::create_dir(&bin).unwrap();
     let path = std::env::var_os("PATH").unwrap();
-    for program in ["git", "sh", "sleep", "stty"] {
+    for program in ["env", "git", "sh", "sleep", "stty"] {
         let mut places = std::env::split_paths(&path).map(|dir| dir.join(program));
         let place = places.find(|place| place.exists()).unwrap();
         std::os::unix::fs::symlink(place, bin.join(program)).unwrap();

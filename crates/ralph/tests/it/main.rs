@@ -26,6 +26,7 @@ mod git;
 mod git_astray;
 mod git_attacks;
 mod git_kills;
+mod guard;
 mod hooks;
 mod hostile_files;
 mod import;

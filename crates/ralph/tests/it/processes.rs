@@ -184,8 +184,9 @@ fn run_ignoring(project: &Project, signal: &str) -> Option<i32> {
 
 #[test]
 fn under_nohup_a_hangup_is_ignored() {
-    let (project, _) =
-        project("kill -HUP $PPID; sleep 0.3; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    let (project, _) = project(
+        "kill -HUP $(awk '{ print $4 }' /proc/$PPID/stat); sleep 0.3; echo \"<task-done>$RALPH_TASK_ID</task-done>\"",
+    );
     assert_eq!(run_ignoring(&project, "HUP"), Some(0));
 }
 

@@ -11,7 +11,6 @@ use crate::files::{Limit, Links, create_anew, read_text};
 use crate::git::call::with_zeros;
 use crate::git::paths::RepoPath;
 use crate::git::places::Places;
-use crate::git::regular;
 use crate::git::save::commit_at;
 use crate::git::{Git, GitError};
 

@@ -231,8 +231,8 @@ impl Git {
             .trim()
             .to_owned();
         match (ended.stop, ended.exit) {
-            (Stop::Exited | Stop::Budget, Exit::Code(0)) => Ok(()),
-            (Stop::Exited | Stop::Budget, exit) => Err(GitError::CommitFailed {
+            (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => Ok(()),
+            (Stop::Exited | Stop::Budget | Stop::GuardLost, exit) => Err(GitError::CommitFailed {
                 message: summary(&output, exit),
                 output,
             }),

@@ -90,14 +90,21 @@ pub fn look<'s>(settings: &'s Settings, root: &Path, interrupt: &Interrupt) -> V
         let asked: Vec<_> = settings
             .agents
             .iter()
-            .map(|(name, agent)| (name, agent, scope.spawn(|| program(agent, root, interrupt))))
+            .map(|(name, agent)| {
+                let ask = || program(agent, root, interrupt);
+                (name, agent, thread::Builder::new().spawn_scoped(scope, ask))
+            })
             .collect();
         asked
             .into_iter()
             .map(|(name, settings, program)| Known {
                 name,
                 settings,
-                program: program.join().unwrap_or_default(),
+                program: match program {
+                    Ok(asked) => asked.join().unwrap_or_default(),
+                    // No thread to be had: one after the other.
+                    Err(_) => self::program(settings, root, interrupt),
+                },
             })
             .collect()
     })

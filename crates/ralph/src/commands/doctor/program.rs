@@ -99,7 +99,7 @@ pub fn ask(question: &Question<'_>, interrupt: &Interrupt) -> Answer {
                 let patience = question.patience.as_secs_f32();
                 Answer::Nothing(format!("there was no answer within {patience} s"))
             }
-            (Stop::Interrupted | Stop::Budget, _) => {
+            (Stop::Interrupted | Stop::Budget | Stop::GuardLost, _) => {
                 Answer::Nothing("it was not waited for".into())
             }
         },

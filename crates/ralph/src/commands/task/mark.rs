@@ -116,7 +116,7 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
         retries: settings.count("gate", "retries").unwrap_or(0),
     };
     output::note(format_args!("running {command}"));
-    let result = gate::run(&gate, &interrupts::listen()?, &mut |_| {})
+    let result = gate::run(&gate, None, &interrupts::listen()?, &mut |_| {})
         .map_err(|e| CommandError::environment(e.to_string()))?;
     match result {
         GateResult::Ran(record) if record.outcome == GateOutcome::Passed => Ok(()),

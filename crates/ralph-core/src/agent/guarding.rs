@@ -1,0 +1,189 @@
+//! What the guard process does.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::child::{end_notice, exit_of};
+use super::wire::{self, Order, Report};
+use super::{Interrupt, Launch, sweep};
+use crate::model::RunId;
+
+/// How often orphans that have ended are taken note of while something runs.
+const TIDY: Duration = Duration::from_millis(500);
+
+/// The process that was launched.
+struct Ward {
+    child: Child,
+    notice: Option<OwnedFd>,
+    told: bool,
+}
+
+impl Ward {
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+/// Starts what Ralph orders over `channel` and reports its end. When the channel closes without a dismissal, Ralph has
+/// died: everything below this process, and what else is left of the run, gets TERM, the grace, KILL.
+pub fn stand_guard(run: &RunId, channel: impl AsFd, grace: Duration) {
+    sweep::adopt_orphans();
+    wake_when_ralph_dies();
+    let mut ward: Option<Ward> = None;
+    loop {
+        if wait(&channel, ward.as_ref()) {
+            match wire::receive(&channel) {
+                Ok(Some(Order::Dismiss)) => return,
+                Ok(Some(Order::Release)) => release(&mut ward),
+                Ok(Some(Order::Launch(launch, streams))) => {
+                    release(&mut ward);
+                    let started = launch.and_then(|launch| start(&launch, streams));
+                    let report = match &started {
+                        Ok(started) => Report::Started(started.pid().as_raw_nonzero().get()),
+                        Err(error) => {
+                            let invalid = Errno::INVAL.raw_os_error();
+                            Report::NotStarted(error.raw_os_error().unwrap_or(invalid))
+                        }
+                    };
+                    ward = started.ok();
+                    // A Ralph that hears nothing any more has died; the channel says so next.
+                    let _ = wire::send_report(&channel, report);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
+        if let Some(ward) = &mut ward
+            && !ward.told
+            && let Some(exit) = exit_of(ward.pid())
+        {
+            ward.told = true;
+            ward.notice = None;
+            let _ = wire::send_report(&channel, Report::Ended(exit));
+        }
+        sweep::reap(ward.as_ref().map(Ward::pid));
+    }
+    let group = ward.as_ref().map(Ward::pid);
+    if let Some(group) = group {
+        let _ = kill_process_group(group, Signal::TERM);
+    }
+    sweep::end_left_overs(grace, &Interrupt::default(), None);
+    // Ralph's own children: hooks and commands that carry a notice.
+    sweep::end_of_runs(std::slice::from_ref(run), grace);
+    // Where orphans cannot be adopted, the group is all that is known.
+    if let Some(group) = group.filter(|_| cfg!(not(target_os = "linux"))) {
+        std::thread::sleep(grace);
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// Waits for an order or for the end of what was launched; `true` if the channel has something.
+fn wait(channel: &impl AsFd, ward: Option<&Ward>) -> bool {
+    let mut fds = vec![PollFd::new(channel, PollFlags::IN)];
+    if let Some(notice) = ward.and_then(|ward| ward.notice.as_ref()) {
+        fds.push(PollFd::new(notice, PollFlags::IN));
+    }
+    let regularly = Timespec {
+        tv_sec: 0,
+        tv_nsec: TIDY.subsec_nanos().into(),
+    };
+    let timeout = ward.is_some().then_some(&regularly);
+    poll(&mut fds, timeout).is_ok() && fds.first().is_some_and(|fd| !fd.revents().is_empty())
+}
+
+fn start(launch: &Launch, streams: [OwnedFd; 3]) -> io::Result<Ward> {
+    let [stdin, stdout, stderr] = streams;
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.args)
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&launch.cwd)
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(stdout))
+        .stderr(Stdio::from(stderr))
+        .process_group(0);
+    let child = command.spawn()?;
+    Ok(Ward {
+        notice: end_notice(Pid::from_child(&child)),
+        child,
+        told: false,
+    })
+}
+
+/// The end was heard of; its id may be somebody else's from now on. One that Ralph does not wait for any longer although
+/// it runs is an orphan like any other.
+fn release(ward: &mut Option<Ward>) {
+    if let Some(mut ward) = ward.take() {
+        let _ = ward.child.try_wait();
+    }
+}
+
+/// An agent may have stopped this process before it killed Ralph.
+#[cfg(target_os = "linux")]
+fn wake_when_ralph_dies() {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wake_when_ralph_dies() {}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn sleeper() -> Launch {
+        Launch {
+            program: "sleep".into(),
+            args: vec!["600".into()],
+            env: Vec::new(),
+            cwd: "/".into(),
+            stdin: String::new(),
+            access: super::super::Access::default(),
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_with_the_systems_reason() {
+        let (ralph, guard) = UnixStream::pair().unwrap();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let streams = [null.as_fd(); 3];
+        let mut launch = sleeper();
+        launch.program = "no-such-program-anywhere".into();
+        wire::send_launch(&ralph, &launch, streams).unwrap();
+        wire::send_dismiss(&ralph).unwrap();
+        stand_guard(
+            &RunId::from_stored("r-x"),
+            &guard,
+            Duration::from_millis(10),
+        );
+        let mut report = [0; wire::REPORT];
+        io::Read::read_exact(&mut &ralph, &mut report).unwrap();
+        let expected = Report::NotStarted(Errno::NOENT.raw_os_error());
+        assert_eq!(Report::decode(report), Some(expected));
+    }
+
+    #[test]
+    fn without_a_dismissal_what_was_launched_is_ended() {
+        let (ralph, guard) = UnixStream::pair().unwrap();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        wire::send_launch(&ralph, &sleeper(), [null.as_fd(); 3]).unwrap();
+        ralph.shutdown(std::net::Shutdown::Write).unwrap();
+        stand_guard(&RunId::from_stored("r-x"), &guard, Duration::from_secs(5));
+        let mut report = [0; wire::REPORT];
+        io::Read::read_exact(&mut &ralph, &mut report).unwrap();
+        let Some(Report::Started(pid)) = Report::decode(report) else {
+            panic!("{report:?}");
+        };
+        let pid = Pid::from_raw(pid).unwrap();
+        assert!(rustix::process::test_kill_process(pid).is_err());
+    }
+}
