@@ -161,6 +161,18 @@ pub enum EventKind {
         /// The command.
         command: String,
     },
+    /// A task's gate was changed while the run was at work.
+    GateChanged {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The command before.
+        before: Option<String>,
+        /// The command from the next attempt on.
+        after: Option<String>,
+        /// From where.
+        by: GateAuthor,
+    },
     /// An attempt was captured.
     AttemptFinished(Box<AttemptFinished>),
     /// The plan as it stands now; not in the log.
@@ -371,6 +383,16 @@ pub enum EventKind {
     },
 }
 
+/// Where a change of a gate came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateAuthor {
+    /// The run read it in a plan's file that a person changed.
+    PlanFile,
+    /// Another process: `ralph task edit`, `ralph import`, or whoever wrote to the database.
+    Elsewhere,
+}
+
 /// What a run waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -441,6 +463,7 @@ impl EventKind {
             Self::GateStarted { .. } => "gate_started",
             Self::GateFinished { .. } => "gate_finished",
             Self::GateGreenBefore { .. } => "gate_green_before",
+            Self::GateChanged { .. } => "gate_changed",
             Self::AttemptFinished(_) => "attempt_finished",
             Self::Progress { .. } => "progress",
             Self::ParentGate { .. } => "parent_gate",

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{
@@ -122,11 +123,30 @@ struct Input<'a> {
     event: &'a RunEvent,
 }
 
-/// Runs a hook to its end; why it failed, if it did. `tick` is called while it runs.
+/// What a hook is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookProgress {
+    /// Its process waits to be recorded; it begins when this was heard.
+    Started(Pid),
+    /// It is still going.
+    Tick,
+}
+
+/// The first line of a hook's input, which it does not see, is the word to begin. `exec` keeps the process that was
+/// recorded.
+const WHEN_RECORDED: &str = r#"read -r begin && exec sh -c "$1""#;
+
+/// A shell command that begins only when the process was recorded: when it reads the first line of its input.
+pub fn when_recorded(command: &str) -> Vec<String> {
+    let words = ["-c", WHEN_RECORDED, "sh", command];
+    words.map(str::to_owned).to_vec()
+}
+
+/// Runs a hook to its end; why it failed, if it did. `look_on` is called when it has started and many times a second.
 pub fn run(
     call: &HookCall<'_>,
     interrupt: &Interrupt,
-    tick: &mut dyn FnMut(),
+    look_on: &mut dyn FnMut(HookProgress),
 ) -> Result<(), String> {
     let input = Input {
         hook: call.point.name(),
@@ -137,10 +157,10 @@ pub fn run(
     env.push(("RALPH_HOOK".to_owned(), call.point.name().into()));
     let launch = Launch {
         program: "sh".into(),
-        args: vec!["-c".into(), call.command.into()],
+        args: when_recorded(call.command),
         env,
         cwd: call.dir.to_owned(),
-        stdin: stdin + "\n",
+        stdin: format!("\n{stdin}\n"),
         access: Access::default(),
     };
     let limits = ProcessLimits {
@@ -151,7 +171,7 @@ pub fn run(
     let mut output = Output {
         printed: BoundedText::new(0, SEEN),
         complained: BoundedText::new(0, SEEN),
-        tick,
+        look_on,
     };
     let ended =
         agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
@@ -194,10 +214,14 @@ struct Output<'t> {
     printed: BoundedText,
     /// On standard error, which says more about a failure.
     complained: BoundedText,
-    tick: &'t mut dyn FnMut(),
+    look_on: &'t mut dyn FnMut(HookProgress),
 }
 
 impl Watch for Output<'_> {
+    fn started(&mut self, group: Pid) {
+        (self.look_on)(HookProgress::Started(group));
+    }
+
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
         match stream {
             Stream::Out => self.printed.push(chunk),
@@ -206,7 +230,7 @@ impl Watch for Output<'_> {
     }
 
     fn tick(&mut self) {
-        (self.tick)();
+        (self.look_on)(HookProgress::Tick);
     }
 }
 
@@ -229,7 +253,7 @@ mod tests {
             timeout: timeout.into(),
             grace: Duration::from_millis(100),
         };
-        run(&call, &Interrupt::default(), &mut || {})
+        run(&call, &Interrupt::default(), &mut |_| {})
     }
 
     #[test]

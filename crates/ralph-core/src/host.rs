@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::model::Timestamp;
-use crate::store::{Claim, Owner, RunRow};
+use crate::store::{AtWork, Claim, Owner, RunRow};
 
 /// Whether the holder of a claim can still be at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,57 @@ impl Host for ThisHost {
     }
 }
 
+/// A process of this host as the store names it; none if it is gone.
+pub fn process_owner(host: String, pid: rustix::process::Pid) -> Option<Owner> {
+    let pid = u32::try_from(pid.as_raw_nonzero().get()).ok()?;
+    let pid_started = process_start(pid)?;
+    Some(Owner {
+        host,
+        pid,
+        pid_started,
+    })
+}
+
+/// Whether a process was started from inside an attempt: an ancestor holds a claim, and no hook is in between. Ancestors
+/// come nearest first.
+pub fn is_inside(ancestors: impl IntoIterator<Item = Owner>, at_work: &AtWork) -> bool {
+    for ancestor in ancestors {
+        if at_work.hooks.contains(&ancestor) {
+            return false;
+        }
+        if at_work.claim_holders.contains(&ancestor) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The ancestors of this process, nearest first. Ralph and its guard adopt orphans, so whatever an attempt started has them
+/// among its ancestors, however it was started.
+#[cfg(target_os = "linux")]
+pub fn ancestors(host: &ThisHost) -> impl Iterator<Item = Owner> {
+    let boot = boot_id();
+    let name = host.name.clone();
+    let own = ProcessStat::read(std::process::id());
+    let parent = |stat: &ProcessStat| ProcessStat::read(stat.parent);
+    // A chain of parents has an end; one that changes while it is walked might seem to have none.
+    let chain = std::iter::successors(own.as_ref().and_then(parent), parent).take(10_000);
+    chain
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(move |stat| Owner {
+            host: name.clone(),
+            pid: stat.pid,
+            pid_started: format!("{boot}:{}", stat.start),
+        })
+}
+
+/// Elsewhere they cannot be seen.
+#[cfg(not(target_os = "linux"))]
+pub fn ancestors(_host: &ThisHost) -> impl Iterator<Item = Owner> {
+    std::iter::empty()
+}
+
 /// Whether a claim may be taken from its holder: its process here is dead, or its lease elsewhere is over. A live
 /// process is never robbed, however long the machine slept.
 pub fn is_stale(claim: &Claim, liveness: Liveness, now: Timestamp) -> bool {
@@ -97,12 +148,41 @@ fn is_gone(liveness: Liveness, expires_at: Option<Timestamp>, now: Timestamp) ->
     }
 }
 
+/// What `/proc` says of a process.
+#[cfg(target_os = "linux")]
+struct ProcessStat {
+    pid: u32,
+    state: String,
+    parent: u32,
+    start: String,
+}
+
+#[cfg(target_os = "linux")]
+impl ProcessStat {
+    fn read(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The program's name stands in parentheses and may itself hold some.
+        let after_name = stat.get(stat.rfind(')')? + 1..)?;
+        let mut fields = after_name.split_whitespace();
+        Some(Self {
+            pid,
+            state: fields.next()?.to_owned(),
+            parent: fields.next()?.parse().ok()?,
+            start: fields.nth(17)?.to_owned(),
+        })
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
 /// The letter of a process's state.
 #[cfg(target_os = "linux")]
 pub(crate) fn process_state(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_whitespace().next().map(str::to_owned)
+    ProcessStat::read(pid).map(|stat| stat.state)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -113,17 +193,11 @@ pub(crate) fn process_state(_pid: u32) -> Option<String> {
 /// Boot and start time of a process that is not a zombie; `None` if there is none.
 #[cfg(target_os = "linux")]
 fn process_start(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name stands in parentheses and may itself hold some.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    let mut fields = after_name.split_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
+    let stat = ProcessStat::read(pid)?;
+    if matches!(stat.state.as_str(), "Z" | "X") {
         return None;
     }
-    let start = fields.nth(18)?;
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    Some(format!("{}:{start}", boot.trim()))
+    Some(format!("{}:{}", boot_id(), stat.start))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -219,6 +293,30 @@ mod tests {
         assert!(!is_stopped(&host, &elsewhere));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_claim_above_is_inside_unless_a_hook_is_in_between() {
+        let process = |pid: u32| Owner {
+            host: "h".into(),
+            pid,
+            pid_started: format!("b:{pid}"),
+        };
+        let at_work = AtWork {
+            claim_holders: vec![process(10)],
+            hooks: vec![process(20)],
+        };
+        let inside = |pids: &[u32]| is_inside(pids.iter().map(|pid| process(*pid)), &at_work);
+        assert!(inside(&[40, 30, 10, 1]));
+        assert!(!inside(&[40, 20, 10, 1]));
+        // A hook above the run does not speak for what the run's agents do.
+        assert!(inside(&[40, 10, 20, 1]));
+        assert!(!inside(&[40, 30, 1]));
+        let reused = Owner {
+            pid_started: "b:11".into(),
+            ..process(10)
+        };
+        assert!(!is_inside([reused], &at_work));
     }
 
     #[test]

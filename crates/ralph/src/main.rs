@@ -7,6 +7,7 @@ mod commands;
 #[cfg(test)]
 mod docs_tests;
 mod input;
+mod inside;
 mod interrupts;
 mod notify;
 mod output;

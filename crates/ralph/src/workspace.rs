@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ralph_core::agent::Interrupt;
@@ -34,6 +35,14 @@ pub struct Workspace {
     pub store: SqliteStore,
 }
 
+/// Whether this process may only read.
+static ONLY_READ: AtomicBool = AtomicBool::new(false);
+
+/// From now on databases are opened without writing anything.
+pub fn only_read() {
+    ONLY_READ.store(true, Ordering::Relaxed);
+}
+
 impl Workspace {
     /// Finds the project from here upwards and opens its database.
     pub fn open(dir: Option<&Path>) -> Result<Self, CommandError> {
@@ -56,6 +65,10 @@ impl Workspace {
     pub fn look(dir: Option<&Path>) -> Result<Self, CommandError> {
         let project = find(dir)?;
         let path = project.database();
+        if ONLY_READ.load(Ordering::Relaxed) {
+            let store = SqliteStore::open_to_look(&path)?;
+            return Ok(Self { project, store });
+        }
         make_private(&project);
         let error = match SqliteStore::open_with(&path, Absent::Refuse, patience()) {
             Ok(store) => return Ok(Self { project, store }),

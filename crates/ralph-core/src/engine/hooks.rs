@@ -2,11 +2,15 @@
 
 use std::time::Instant;
 
+use rustix::process::Pid;
+
 use super::run::{EngineError, Run, StopRun};
 use crate::agent::{Interrupt, Respite};
 use crate::event::{EventKind, RunEvent};
 use crate::exit::RunExit;
-use crate::hooks::{self, HookCall, HookPoint, OnHookFailure};
+use crate::hooks::{self, HookCall, HookPoint, HookProgress, OnHookFailure};
+use crate::host::process_owner;
+use crate::store::Owner;
 
 impl Run<'_, '_> {
     /// Runs the hook before something; a failing one may end the run.
@@ -46,6 +50,14 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// Records the process of a hook. One that could not be recorded runs all the same, but its commands of Ralph may then be
+    /// taken for an agent's.
+    fn note_hook(&mut self, pid: Pid) -> Option<Owner> {
+        let process = process_owner(self.owner.host.clone(), pid)?;
+        self.engine.store.note_hook(&process).ok()?;
+        Some(process)
+    }
+
     /// Runs a hook, if there is one, and reports its failure. `look` is called while it runs.
     fn hook(
         &mut self,
@@ -73,14 +85,21 @@ impl Run<'_, '_> {
         let is_hurried = self.engine.interrupt.at_once();
         // What a hook writes belongs to no attempt.
         self.tree = None;
-        let mut tick = || {
-            self.beat();
-            look(Instant::now());
+        let mut process = None;
+        let mut look_on = |progress| match progress {
+            HookProgress::Started(pid) => process = self.note_hook(pid),
+            HookProgress::Tick => {
+                self.beat();
+                look(Instant::now());
+            }
         };
         let result = match is_hurried {
             true => Err("was not run: Ralph was told twice to stop".to_owned()),
-            false => hooks::run(&call, interrupt, &mut tick),
+            false => hooks::run(&call, interrupt, &mut look_on),
         };
+        if let Some(process) = process {
+            self.engine.store.forget_hook(&process)?;
+        }
         if let Err(why) = &result {
             let message = why.clone();
             self.tell(EventKind::HookFailed {

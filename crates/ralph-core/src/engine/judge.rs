@@ -106,6 +106,7 @@ impl Run<'_, '_> {
         let started = self.engine.clock.now();
         // What a gate writes belongs to no attempt: the next one takes a fresh look.
         self.tree = None;
+        self.plan_files.gate_ran = true;
         let mut guard = self.take_guard()?;
         let mut look_on = |progress| match progress {
             GateProgress::Tick => self.beat(),

@@ -10,6 +10,7 @@ mod clock_tests;
 mod exchange;
 mod experience;
 mod finding;
+mod gate_changes;
 mod guard;
 mod hooks;
 mod judge;

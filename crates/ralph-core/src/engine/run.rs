@@ -16,7 +16,7 @@ use super::{PromptError, RunSettings, Templates};
 use crate::agent::{Agent, Guard, Interrupt};
 use crate::clock::Clock;
 use crate::decide::{Budget, Outlook, outlook};
-use crate::event::{EventKind, Observer, RunEvent, WORKER};
+use crate::event::{EventKind, GateAuthor, Observer, RunEvent, WORKER};
 use crate::exit::RunExit;
 use crate::files::RealPaths;
 use crate::git::{Git, GitError, GitLimits, Snapshot};
@@ -192,6 +192,8 @@ pub(super) struct Run<'e, 'a> {
     pub analysis: Option<Vec<String>>,
     /// Tasks that a person resumed when they were stuck, and their failures then.
     pub resumed: HashMap<TaskId, u32>,
+    /// The last change of a gate that was told.
+    pub gate_change_told: i64,
 }
 
 impl Engine<'_> {
@@ -291,7 +293,9 @@ impl<'e, 'a> Run<'e, 'a> {
             plan_files: super::plan_files::PlanFiles::default(),
             analysis: None,
             resumed: HashMap::new(),
+            gate_change_told: 0,
         };
+        run.gate_change_told = run.engine.store.last_gate_change()?;
         let event = run.event(EventKind::RunStarted {
             agent: run.engine.agent.name().to_owned(),
             strategy: run.engine.settings.strategy.to_string(),
@@ -336,6 +340,7 @@ impl<'e, 'a> Run<'e, 'a> {
         self.sync_agents_md(Moment::Before)?;
         loop {
             self.beat();
+            self.tell_gate_changes(GateAuthor::Elsewhere)?;
             self.settle_parents()?;
             if let Some(stop) = self.must_stop()? {
                 return Ok(stop);
@@ -504,6 +509,7 @@ impl<'e, 'a> Run<'e, 'a> {
         } else {
             Haste::None
         })?;
+        self.tell_gate_changes(GateAuthor::Elsewhere)?;
         let kind = self.finished(&stop)?;
         // While the run is still on record as one that is at work.
         let event = self.event(kind.clone());

@@ -105,6 +105,12 @@ fn of_attempts() -> Vec<EventKind> {
             task: task(),
             command: "true".into(),
         },
+        EventKind::GateChanged {
+            task: task(),
+            before: Some("make test".into()),
+            after: None,
+            by: GateAuthor::Elsewhere,
+        },
         EventKind::AttemptFinished(Box::new(finished())),
         EventKind::AttemptFinished(Box::new(AttemptFinished {
             error_type: Some(ErrorType::RateLimit),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -102,7 +103,13 @@ pub type Stamp = Option<(SystemTime, u64)>;
 #[must_use]
 pub fn stamp(path: &Path) -> Stamp {
     let meta = std::fs::metadata(path).ok()?;
-    Some((meta.modified().ok()?, meta.len()))
+    // The time of the last change, which no program can set: an agent can give a file any time of modification.
+    let seconds = u64::try_from(meta.ctime()).ok()?;
+    let nanos = u32::try_from(meta.ctime_nsec()).ok()?;
+    Some((
+        SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos),
+        meta.len(),
+    ))
 }
 
 /// A lock between processes, held until it is dropped; also when its holder dies.

@@ -11,6 +11,7 @@ mod logs;
 mod names;
 mod records;
 mod recovery;
+mod safety;
 mod sources;
 mod sqlite;
 
@@ -26,6 +27,7 @@ pub use logs::*;
 pub use names::*;
 pub use records::*;
 pub use recovery::*;
+pub use safety::*;
 pub use sources::*;
 pub use sqlite::{
     Absent, LockWait, Patience, SqliteStore, has_log, log_path, rescued, restore_command,
@@ -308,6 +310,7 @@ pub trait Store:
     + RecoveryStore
     + NameStore
     + FileStore
+    + SafetyStore
     + Send
 {
 }
@@ -326,6 +329,7 @@ impl<T> Store for T where
         + RecoveryStore
         + NameStore
         + FileStore
+        + SafetyStore
         + Send
 {
 }

@@ -117,6 +117,9 @@ pub struct ImportReport {
     pub finished: Vec<ImportedTask>,
     /// Tasks that were ticked while an agent was at work, which makes nothing done.
     pub unproven: Vec<ImportedTask>,
+    /// Tasks whose gate was changed in the file while an agent was at work: the plan's gate stays until a person imports the
+    /// file.
+    pub gates_waiting: Vec<ImportedTask>,
     /// Tasks that are no longer in the file; they stay in the plan.
     pub removed: Vec<ImportedTask>,
     /// Tasks that are as they were.

@@ -34,6 +34,7 @@ use crate::command_error::{CommandError, CommandResult};
 /// Runs the command that was asked for.
 pub fn dispatch(cli: Cli) -> CommandResult {
     let dir = cli.dir.as_deref();
+    crate::inside::check(dir, &cli.command)?;
     let result = match cli.command {
         // Only a run has an exit code of its own for a plan that is not there.
         Command::Run(args) => return run::run(dir, &args),

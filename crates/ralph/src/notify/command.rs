@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::agent::{Access, Launch};
+use ralph_core::hooks::when_recorded;
+use ralph_core::project::Project;
 
 use super::aside::{Fault, call};
 use super::sender::{Cutoff, Delivery, Parcel, Sender};
@@ -32,7 +34,7 @@ impl NotifyCommand {
         let env = |name: &str, value: &str| (name.to_owned(), OsString::from(value));
         Launch {
             program: "sh".into(),
-            args: vec!["-c".into(), self.command.clone()],
+            args: when_recorded(&self.command),
             env: vec![
                 env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
                 env("RALPH_NOTIFY_TITLE", &notice.title),
@@ -41,7 +43,7 @@ impl NotifyCommand {
                 ("RALPH_PROJECT".to_owned(), self.root.clone().into()),
             ],
             cwd: self.root.clone(),
-            stdin: format!("{}\n", parcel.json),
+            stdin: format!("\n{}\n", parcel.json),
             access: Access::default(),
         }
     }
@@ -61,7 +63,8 @@ impl Sender for NotifyCommand {
     }
 
     fn send(&self, parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
-        match call(&self.launch(parcel), LIMIT, cutoff) {
+        let database = Project::at(&self.root).database();
+        match call(&self.launch(parcel), LIMIT, cutoff, Some(&database)) {
             Ok(()) => Ok(Delivery::Sent),
             Err(Fault::NotThere) => Err("there is no `sh`".to_owned()),
             Err(Fault::Failed(how)) => Err(how),

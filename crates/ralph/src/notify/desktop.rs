@@ -113,7 +113,7 @@ impl Sender for Desktop {
         let Some(launch) = self.launch(&parcel.notice) else {
             return Ok(Delivery::Nowhere("no desktop"));
         };
-        match call(&launch, LIMIT, cutoff) {
+        match call(&launch, LIMIT, cutoff, None) {
             Ok(()) => Ok(Delivery::Sent),
             Err(Fault::NotThere) => Ok(Delivery::Nowhere("no notify-send")),
             Err(Fault::Failed(how)) => Err(format!("{} {how}", launch.program)),

@@ -209,6 +209,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
         | EventKind::GateStarted { .. }
         | EventKind::GateFinished { .. }
         | EventKind::GateGreenBefore { .. }
+        | EventKind::GateChanged { .. }
         | EventKind::Progress { .. }
         | EventKind::ParentGate { .. }
         | EventKind::BreakerProbes

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::agent::Activity;
-use ralph_core::event::{AttemptFinished, EventKind, RunEvent, TaskRef};
+use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, TaskRef};
 use ralph_core::model::{GateOutcome, LearningId, Outcome, Status};
 use ralph_core::store::Merged;
 
@@ -81,6 +81,21 @@ pub fn line(event: &RunEvent) -> Option<String> {
             format_args!(
                 "! {} its gate passes before anything was done: {command}",
                 task.name()
+            ),
+        )),
+        EventKind::GateChanged {
+            task,
+            before,
+            after,
+            by,
+        } => Some(paint(
+            YELLOW,
+            format_args!(
+                "! {} its gate was changed{}: {} → {}",
+                task.name(),
+                gate_author(*by),
+                gate(before.as_deref()),
+                gate(after.as_deref())
             ),
         )),
         EventKind::GateFinished {
@@ -198,6 +213,19 @@ pub fn line(event: &RunEvent) -> Option<String> {
         | EventKind::WaitOver
         | EventKind::RunFinished { .. } => None,
     }
+}
+
+/// From where a change of a gate came, in a few words.
+pub fn gate_author(by: GateAuthor) -> &'static str {
+    match by {
+        GateAuthor::PlanFile => " in its plan's file",
+        GateAuthor::Elsewhere => " outside this run",
+    }
+}
+
+/// A gate as text.
+pub fn gate(command: Option<&str>) -> String {
+    command.map_or_else(|| "none".to_owned(), |command| format!("`{command}`"))
 }
 
 fn plan_change(

@@ -377,12 +377,14 @@ fn failures_forgiven_during_an_attempt_stay_forgiven() {
     // The attempt itself is the moment at which somebody closes the breaker.
     project.write(
         "agent.sh",
-        &format!(
-            "cat >/dev/null\nenv -u RALPH_RUN_ID {} breaker reset >/dev/null\necho \"<task-done>$RALPH_TASK_ID</task-done>\"",
-            env!("CARGO_BIN_EXE_ralph")
-        ),
+        "cat >/dev/null; touch begun; while [ ! -e forgiven ]; do sleep 0.02; done
+         echo \"<task-done>$RALPH_TASK_ID</task-done>\"",
     );
-    project.ralph(&["run", "--once"]).expect_code(4);
+    let mut run = project.start(&["run", "--once"]);
+    eventually("the attempt begins", || project.path("begun").exists());
+    project.ok(&["breaker", "reset"]);
+    project.write("forgiven", "");
+    assert_eq!(run.wait().unwrap().code(), Some(4));
     let task = project.task("a");
     assert_eq!(
         (&task["status"], &task["consecutive_failures"]),

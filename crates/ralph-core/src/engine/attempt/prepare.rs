@@ -48,17 +48,18 @@ impl Run<'_, '_> {
         if let Some(reason) = &prompt.ask_human {
             return self.hand_over(task, reason);
         }
-        let gate_green_before = match self.precheck(claimed)? {
-            Precheck::NotMade => None,
-            Precheck::Made { green } => Some(green),
-            Precheck::Interrupted => return self.give_back(task, Step::Continue),
-        };
         let now_at = LogNews {
             task: Some(claimed.task.id.clone()),
             current: Some(format!("{} {}", claimed.task.name(), claimed.task.title)),
             ..LogNews::default()
         };
+        // Before the gate runs what agents wrote.
         self.sync_plan_files(Some(&claimed.task.id), Hand::Person, &now_at)?;
+        let gate_green_before = match self.precheck(claimed)? {
+            Precheck::NotMade => None,
+            Precheck::Made { green } => Some(green),
+            Precheck::Interrupted => return self.give_back(task, Step::Continue),
+        };
         let log_name = attempt_name(claimed.task.id.as_str(), task.number(), self.id.as_str());
         let started = self.started_event(claimed, &prompt, &log_name);
         if let Some(stop) = self.hook_before(HookPoint::BeforeAttempt, &started)? {

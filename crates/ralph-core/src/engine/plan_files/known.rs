@@ -13,6 +13,8 @@ pub(in crate::engine) struct PlanFiles {
     pub(super) sources: Vec<KnownFile>,
     /// Faults that were told already.
     pub(super) told: Vec<String>,
+    /// Whether a gate ran since the last look.
+    pub(in crate::engine) gate_ran: bool,
 }
 
 /// A file with its tasks as they were at the last look.

@@ -18,7 +18,7 @@ use self::show::{Shown, block_of, mark_of};
 use super::agents_md::AGENTS_LAST_WORDS;
 use super::exchange::{Missed, exchange};
 use super::run::{EngineError, Run};
-use crate::event::EventKind;
+use crate::event::{EventKind, GateAuthor};
 use crate::files::{
     Cleared, InPlace, Limit, Links, Lock, Swap, quick_digest, read, recover, stamp, tick_in_place,
 };
@@ -101,8 +101,10 @@ impl Run<'_, '_> {
             return Ok(());
         }
         // While another run's agent is at work nobody can tell a person's hand.
+        // The same where a gate ran since the last look: it runs what agents wrote.
+        let gate_ran = std::mem::take(&mut self.plan_files.gate_ran);
         let hand = match hand {
-            Hand::Person if self.others_at_work()? => Hand::Agent(None),
+            Hand::Person if gate_ran || self.others_at_work()? => Hand::Agent(None),
             hand => hand,
         };
         for mut known in std::mem::take(&mut self.plan_files.sources) {
@@ -281,6 +283,7 @@ impl Run<'_, '_> {
                 return Ok(false);
             }
         };
+        self.tell_gate_changes(GateAuthor::Elsewhere)?;
         let now = self.engine.clock.now();
         let request = ImportRequest {
             path: &source.path,
@@ -315,6 +318,15 @@ impl Run<'_, '_> {
                     );
                     self.tell(EventKind::Warning { message })?;
                 }
+                for task in report.gates_waiting {
+                    let (name, path) = (task.name, &source.path);
+                    let message = format!(
+                        "the Verify of {name} was changed in {path} while an agent was at work; its gate stays as it was \
+                         until you run `ralph import {path}`"
+                    );
+                    self.tell(EventKind::Warning { message })?;
+                }
+                self.tell_gate_changes(GateAuthor::PlanFile)?;
                 Ok(true)
             }
             Err(error @ (StoreError::DuplicateKey { .. } | StoreError::Cycle(_))) => {

@@ -11,7 +11,7 @@ use crate::model::Timestamp;
 use crate::store::{Result, StoreError};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-const STEPS: [&str; 13] = [
+const STEPS: [&str; 14] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -25,6 +25,7 @@ const STEPS: [&str; 13] = [
     include_str!("../../../migrations/sqlite/0011_nights.sql"),
     include_str!("../../../migrations/sqlite/0012_mornings.sql"),
     include_str!("../../../migrations/sqlite/0013_commits.sql"),
+    include_str!("../../../migrations/sqlite/0014_inside.sql"),
 ];
 
 /// The version this binary writes.

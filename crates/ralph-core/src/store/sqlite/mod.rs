@@ -23,6 +23,7 @@ mod plan_changes;
 mod room;
 mod rows;
 mod runs;
+mod safety;
 mod sources;
 mod stats;
 mod status;

@@ -55,6 +55,13 @@ pub struct Args {
     dry_run: bool,
 }
 
+impl Args {
+    /// Whether it deletes logs instead of showing some.
+    pub fn prunes(&self) -> bool {
+        self.prune
+    }
+}
+
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.prune {
         return prune::run(&Workspace::open(dir)?, args);

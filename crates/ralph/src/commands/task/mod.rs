@@ -2,7 +2,7 @@
 
 mod add;
 mod delete;
-mod deps;
+pub mod deps;
 mod edit;
 mod list;
 mod mark;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use ralph_core::event::EventKind;
+use ralph_core::event::{EventKind, GateAuthor};
 use ralph_core::model::{Attempt, Cost, ErrorType, Key, RunId, Status, TaskId, Timestamp};
 use ralph_core::store::{
     ControlStore, HistoryStore, LogStore, PlanStore, RunRow, RunStore, StoreError,
@@ -50,6 +50,30 @@ pub struct RunFacts {
     pub blocked: Vec<TaskFacts>,
     /// What it worked on and is neither.
     pub others: Vec<TaskFacts>,
+    /// Gates that were changed while it was at work.
+    pub gate_changes: Vec<GateFacts>,
+}
+
+/// A gate that was changed while a run was at work.
+#[derive(Clone, Debug, Serialize)]
+pub struct GateFacts {
+    /// The task.
+    pub task_id: TaskId,
+    /// Its key.
+    pub key: Option<Key>,
+    /// The command before.
+    pub before: Option<String>,
+    /// The command after.
+    pub after: Option<String>,
+    /// From where the change came.
+    pub by: GateAuthor,
+}
+
+impl GateFacts {
+    /// The name people use.
+    pub fn name(&self) -> &str {
+        self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
+    }
 }
 
 /// A task that a run worked on.
@@ -161,6 +185,7 @@ impl RunFacts {
             done: Vec::new(),
             blocked: Vec::new(),
             others: Vec::new(),
+            gate_changes: gate_changes(store, run)?,
         };
         facts.read_events(store, run)?;
         if !is_active(run) {
@@ -213,6 +238,28 @@ impl RunFacts {
         all.sort_by_key(|task| task.place);
         all
     }
+}
+
+fn gate_changes(store: &impl LogStore, run: &RunRow) -> Result<Vec<GateFacts>, StoreError> {
+    let events = store.events_of_kind(&run.id, "gate_changed")?;
+    let facts = events
+        .into_iter()
+        .filter_map(|event| match event.read()?.kind {
+            EventKind::GateChanged {
+                task,
+                before,
+                after,
+                by,
+            } => Some(GateFacts {
+                task_id: task.task_id,
+                key: task.key,
+                before,
+                after,
+                by,
+            }),
+            _ => None,
+        });
+    Ok(facts.collect())
 }
 
 fn lost(attempts: &[Attempt]) -> u64 {

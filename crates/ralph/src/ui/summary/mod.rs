@@ -4,14 +4,14 @@ mod facts;
 
 use std::time::Duration;
 
-pub use facts::{RunFacts, TaskFacts, next_command};
+pub use facts::{GateFacts, RunFacts, TaskFacts, next_command};
 use ralph_core::engine::Summary;
 use ralph_core::exit::RunExit;
 use ralph_core::model::Status;
 use ralph_core::store::{PlanStore, RunStore};
 
 use super::style::{self, BOLD, paint};
-use super::{format, table::Table};
+use super::{format, lines, table::Table};
 use crate::workspace::Workspace;
 
 /// Tasks listed at the end; `ralph status` and `ralph task list` have all.
@@ -30,6 +30,7 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
         text.push_str(&tasks);
         text.push_str(if tasks.is_empty() { "" } else { "\n" });
         text.push_str(&totals(workspace, &facts));
+        text.push_str(&gates(&facts));
     }
     if summary.exit != RunExit::Finished {
         let ended = format!("ended: {}", summary.reason);
@@ -74,6 +75,20 @@ pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
         text.push_str(&format!("… and {more} more; `ralph task list` shows all\n"));
     }
     text
+}
+
+/// A line per gate that was changed while the run was at work.
+pub fn gates(facts: &RunFacts) -> String {
+    let line = |change: &GateFacts| {
+        format!(
+            "  the gate of {} was changed{}: {} → {}\n",
+            change.name(),
+            lines::gate_author(change.by),
+            lines::gate(change.before.as_deref()),
+            lines::gate(change.after.as_deref())
+        )
+    };
+    facts.gate_changes.iter().map(line).collect()
 }
 
 fn totals(workspace: &Workspace, facts: &RunFacts) -> String {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::fields::{edit_of, look_of, named, new_of};
 use super::link::{has_other_tasks, link, put_in_order};
 use super::ticks::{is_unproven, take_word, tick_of};
-use crate::model::{Status, Task, TaskId, Timestamp};
+use crate::model::{Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::sqlite::{Refusal, change, fixes, rows, status};
 use crate::store::{Hand, ImportReport, ImportRequest, ImportedTask, Random, Tick};
 
@@ -17,6 +17,8 @@ pub(super) struct Before {
     pub(super) tick: Tick,
     pub(super) digest: String,
     pub(super) after: Vec<String>,
+    /// The file has another gate for it, which waits for a person's import.
+    pub(super) gate_waits: bool,
 }
 
 pub(super) fn import(
@@ -42,14 +44,21 @@ pub(super) fn import(
             continue;
         }
         let look = look_of(task);
+        let mut gate_waits = false;
         let id = match before.get(name) {
             Some(known) => {
+                let imported = known.gate_waits && request.asked_for;
+                gate_waits = known.gate_waits && !imported;
                 // What Ralph itself put into the file is remembered without a look, and is what it is.
-                if known.digest != look && !known.digest.is_empty() {
+                if known.digest != look && !known.digest.is_empty() || imported {
                     let mut edit = edit_of(task);
-                    if request.hand != Hand::Person {
-                        // A gate is not changed by whom it judges.
-                        edit.verify = None;
+                    // A gate is not changed by whom it judges.
+                    let by_person = request.hand == Hand::Person && !gate_waits;
+                    if !by_person {
+                        gate_waits = keep_gate(tx, &known.id, &mut edit)?;
+                        if gate_waits && !known.gate_waits {
+                            report.gates_waiting.push(named(&known.id, task));
+                        }
                     }
                     change::change(tx, &known.id, &edit, now)?;
                     touched.insert(name);
@@ -66,7 +75,13 @@ pub(super) fn import(
             None if let Some(id) = unfiled(tx, name)? => id,
             None => match adopted(tx, name)? {
                 Some(id) => {
-                    change::change(tx, &id, &edit_of(task), now)?;
+                    let mut edit = edit_of(task);
+                    // An agent may have written the line in an earlier attempt.
+                    if !request.asked_for && keep_gate(tx, &id, &mut edit)? {
+                        gate_waits = true;
+                        report.gates_waiting.push(named(&id, task));
+                    }
+                    change::change(tx, &id, &edit, now)?;
                     report.updated.push(named(&id, task));
                     id
                 }
@@ -78,9 +93,10 @@ pub(super) fn import(
             },
         };
         tx.prepare_cached(
-            "INSERT INTO task_sources (task_id, source_id, name, ticked, digest, after)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            "INSERT INTO task_sources (task_id, source_id, name, ticked, digest, after, gate_waits)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (task_id) DO UPDATE SET digest = excluded.digest, after = excluded.after,
+                 gate_waits = excluded.gate_waits,
                  -- Of a task under way the file's word is not taken yet.
                  ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
                      THEN ticked ELSE excluded.ticked END",
@@ -91,7 +107,8 @@ pub(super) fn import(
             name,
             tick_of(tx, task, before.get(name), &id, &request.hand)?.code(),
             look,
-            rows::to_json(&task.after)
+            rows::to_json(&task.after),
+            gate_waits
         ])?;
         ids.insert(name, id);
     }
@@ -130,6 +147,16 @@ pub(super) fn import(
     Ok(report)
 }
 
+/// Leaves the gate out of a change; whether the file has another one than the plan.
+fn keep_gate(
+    tx: &Connection,
+    id: &TaskId,
+    edit: &mut TaskEdit,
+) -> std::result::Result<bool, Refusal> {
+    let wanted = edit.verify.take().flatten();
+    Ok(wanted != change::known(tx, id)?.verify)
+}
+
 fn source_of(
     tx: &Connection,
     request: &ImportRequest<'_>,
@@ -160,7 +187,7 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> rusqlite::Result<HashS
 
 fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Before>> {
     tx.prepare_cached(
-        "SELECT name, task_id, ticked, digest, after FROM task_sources WHERE source_id = ?1",
+        "SELECT name, task_id, ticked, digest, after, gate_waits FROM task_sources WHERE source_id = ?1",
     )?
     .query_map([source], |row| {
         Ok((
@@ -170,6 +197,7 @@ fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Be
                 tick: Tick::from_code(row.get(2)?),
                 digest: row.get(3)?,
                 after: rows::json_list(&row.get::<_, String>(4)?),
+                gate_waits: row.get(5)?,
             },
         ))
     })?

@@ -1,0 +1,175 @@
+//! A gate is frozen when its attempt begins, and every change of a gate during a run is named.
+
+use serde_json::{Value, json};
+
+use crate::support::{Project, eventually};
+
+const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+const WAIT: &str = "touch begun; while [ ! -e go ]; do sleep 0.02; done";
+
+fn of_kind<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
+    events
+        .iter()
+        .filter(|event| event["type"] == kind)
+        .collect()
+}
+
+/// Starts one attempt, does something while it is under way, and gives what was printed.
+fn meanwhile(project: &Project, change: impl FnOnce()) -> String {
+    let run = project
+        .command(&["run", "--once"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually("the attempt begins", || project.path("begun").exists());
+    change();
+    project.write("go", "");
+    let output = run.wait_with_output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn events(project: &Project) -> Vec<Value> {
+    let database = project.database();
+    let mut query = database
+        .prepare("SELECT json FROM run_events ORDER BY at, seq")
+        .unwrap();
+    let rows = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    rows.map(|row| serde_json::from_str(&row.unwrap()).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_gate_that_a_person_changes_during_an_attempt_counts_from_the_next_one() {
+    let project = Project::new();
+    project.agent(&format!("{WAIT}; {DONE}"));
+    project.set("gate", "precheck = false");
+    project.add(&["A", "--key", "a", "--verify", "false"]);
+    let printed = meanwhile(&project, || {
+        project.ralph(&["task", "edit", "a", "--verify", "true"]);
+        project
+            .database()
+            .execute("UPDATE tasks SET verify = 'true' WHERE key = 'a'", [])
+            .unwrap();
+    });
+    assert_eq!(project.history()[0]["outcome"], json!("failed"));
+    // In the events while it ran, and in the summary.
+    let named = "a was changed outside this run: `false` → `true`";
+    assert!(printed.contains(named), "{printed}");
+    assert_eq!(printed.matches("`false` → `true`").count(), 2, "{printed}");
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(
+        status["last_run"]["gate_changes"][0]["after"],
+        json!("true")
+    );
+    project.ok(&["run"]);
+    assert_eq!(project.status_of("a"), "done");
+}
+
+#[test]
+fn changes_of_other_tasks_gates_are_named_too() {
+    let project = Project::new();
+    project.agent(&format!("{WAIT}; {DONE}"));
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b", "--after", "a", "--verify", "false"]);
+    meanwhile(&project, || {
+        project.ok(&["task", "edit", "b", "--verify", "true"]);
+    });
+    let all = events(&project);
+    let changed = of_kind(&all, "gate_changed");
+    assert_eq!(changed.len(), 1);
+    assert_eq!(
+        (
+            &changed[0]["key"],
+            &changed[0]["before"],
+            &changed[0]["after"]
+        ),
+        (&json!("b"), &json!("false"), &json!("true"))
+    );
+}
+
+const SPEC: &str =
+    "# T\n\n- [ ] 1.1 A\n  - **Verify**: `false && x`\n- [ ] 1.2 B\n  - **Verify**: `false`\n";
+
+/// A spec whose agent runs a script once and says that its task is done.
+fn with_spec(script: &str) -> Project {
+    let project = Project::new();
+    project.agent(&format!(
+        "if [ ! -e edited ]; then touch edited; {script}\nfi\n{DONE}"
+    ));
+    project.set("gate", "precheck = false");
+    project.write("tasks.md", SPEC);
+    project.ok(&["import", "tasks.md"]);
+    project
+}
+
+#[test]
+fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
+    let project = with_spec("sed -i 's/`false.*`/`true`/' tasks.md");
+    let output = project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    let warned = "the Verify of 1.1 was changed in tasks.md while an agent was at work";
+    assert!(output.stdout.contains(warned), "{}", output.stdout);
+    assert!(output.stdout.contains("ralph import tasks.md"));
+    assert_eq!(project.task("1.1")["verify"], json!("false && x"));
+    // A person's edit of something else does not bring it in, in this run or a later one.
+    let text = project
+        .read("tasks.md")
+        .replace("1.1 A", "1.1 Another title");
+    project.write("tasks.md", &text);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(project.task("1.1")["title"], json!("Another title"));
+    assert_eq!(project.task("1.1")["verify"], json!("false && x"));
+    assert!(project.history().iter().all(|a| a["outcome"] == "failed"));
+    // A person's import does.
+    project.ok(&["import", "tasks.md"]);
+    assert_eq!(project.task("1.1")["verify"], json!("true"));
+    assert_eq!(project.task("1.2")["verify"], json!("true"));
+    project.ok(&["run"]);
+    // It came between two runs.
+    assert!(of_kind(&events(&project), "gate_changed").is_empty());
+}
+
+#[test]
+fn a_changed_verify_cannot_be_hidden_behind_an_old_time_of_modification() {
+    // As long as before, and with the same time of modification.
+    let project = with_spec(
+        "cp -p tasks.md before; sed -i 's/`false && x`/`true # xxx`/' tasks.md; touch -r before tasks.md",
+    );
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(
+        project.read("tasks.md").len(),
+        SPEC.len(),
+        "the edit stands in the file"
+    );
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(project.task("1.1")["verify"], json!("false && x"));
+    assert!(project.history().iter().all(|a| a["outcome"] == "failed"));
+}
+
+#[test]
+fn a_gate_that_changes_a_verify_is_no_persons_hand() {
+    // The gate of the first task, which runs what agents wrote, edits the gate of the second before that is claimed.
+    let project = Project::new();
+    project.agent(DONE);
+    project.set("gate", "precheck = true");
+    project.write("gate.sh", "sed -i 's/`false`/`true`/' tasks.md");
+    project.write(
+        "tasks.md",
+        "# T\n\n- [ ] 1.1 A\n  - **Verify**: `sh gate.sh`\n- [ ] 1.2 B\n  - **Verify**: `false`\n",
+    );
+    project.ok(&["import", "tasks.md"]);
+    project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    assert_eq!(project.task("1.2")["verify"], json!("false"));
+    assert_eq!(project.status_of("1.2"), "pending");
+}
+
+#[test]
+fn a_persons_verify_between_runs_counts_at_once() {
+    let project = with_spec("true");
+    project.ralph(&["run", "--once"]).expect_code(4);
+    let text = project.read("tasks.md").replace("`false && x`", "`true`");
+    project.write("tasks.md", &text);
+    let output = project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(project.status_of("1.1"), "done");
+    let named = "1.1 was changed in its plan's file: `false && x` → `true`";
+    assert!(output.stdout.contains(named), "{}", output.stdout);
+}
