@@ -10,6 +10,7 @@ mod desktop;
 mod notice;
 mod occasion;
 mod queue;
+mod resolver;
 mod retry;
 mod sample;
 mod sender;

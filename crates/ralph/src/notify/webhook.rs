@@ -6,13 +6,14 @@ use std::time::Duration;
 use ralph_core::text::MASK;
 use ureq::http::header::RETRY_AFTER;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
 
+use super::resolver::ThreadedResolver;
 use super::retry::{self, Answer, Next};
 use super::sender::{Cutoff, Delivery, Parcel, Sender};
 use super::signature::signature;
 use super::tame;
 use crate::settings::{Settings, shown_url};
-use crate::threads;
 use crate::workspace::{now, random};
 
 /// Posts to a URL.
@@ -51,15 +52,12 @@ impl Webhook {
                 let tls = TlsConfig::builder().root_certs(roots()).build();
                 config = config.tls_config(tls);
             }
-            config.build().new_agent()
+            let connector = DefaultConnector::default();
+            ureq::Agent::with_parts(config.build(), connector, ThreadedResolver)
         })
     }
 
     fn post(&self, parcel: &Parcel) -> Answer {
-        // The lookup of a host's name with a time limit takes one.
-        if !threads::can_start() {
-            return Answer::None("no thread can be started".to_owned());
-        }
         let timestamp = now().as_millis().div_euclid(1000);
         let mut request = self
             .client()
