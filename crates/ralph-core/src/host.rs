@@ -93,10 +93,13 @@ pub fn process_owner(host: String, pid: rustix::process::Pid) -> Option<Owner> {
 /// come nearest first.
 pub fn is_inside(ancestors: impl IntoIterator<Item = Owner>, at_work: &AtWork) -> bool {
     for ancestor in ancestors {
-        if at_work.hooks.contains(&ancestor) {
+        // The start names the boot too, so no other host has the same process; a host's name can be changed.
+        let is_ancestor =
+            |one: &Owner| one.pid == ancestor.pid && one.pid_started == ancestor.pid_started;
+        if at_work.hooks.iter().any(is_ancestor) {
             return false;
         }
-        if at_work.claim_holders.contains(&ancestor) {
+        if at_work.claim_holders.iter().any(is_ancestor) {
             return true;
         }
     }

@@ -147,17 +147,19 @@ fn a_changed_verify_cannot_be_hidden_behind_an_old_time_of_modification() {
 
 #[test]
 fn a_gate_that_changes_a_verify_is_no_persons_hand() {
-    // The gate of the first task, which runs what agents wrote, edits the gate of the second before that is claimed.
+    // The gate of a parent, which runs what agents wrote, edits the gate of a task before that is claimed.
     let project = Project::new();
     project.agent(DONE);
-    project.set("gate", "precheck = true");
+    project.set("gate", "precheck = false");
     project.write("gate.sh", "sed -i 's/`false`/`true`/' tasks.md");
-    project.write(
-        "tasks.md",
-        "# T\n\n- [ ] 1.1 A\n  - **Verify**: `sh gate.sh`\n- [ ] 1.2 B\n  - **Verify**: `false`\n",
-    );
+    project.write("tasks.md", "# T\n\n- [ ] 1.2 B\n  - **Verify**: `false`\n");
     project.ok(&["import", "tasks.md"]);
+    project.add(&["Parent", "--key", "p", "--verify", "sh gate.sh"]);
+    let part = project.add(&["Part", "--parent", "p"]);
+    project.ok(&["task", "done", &part]);
     project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    assert_eq!(project.status_of("p"), "done");
+    assert!(project.read("tasks.md").contains("`true`"));
     assert_eq!(project.task("1.2")["verify"], json!("false"));
     assert_eq!(project.status_of("1.2"), "pending");
 }

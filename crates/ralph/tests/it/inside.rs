@@ -179,7 +179,7 @@ fn a_notify_command_acts_for_the_person_who_wrote_it() {
     ));
     project.set("run", "max_attempts = 1");
     let command = format!(
-        "while [ ! -e second ]; do sleep 0.02; done; '{RALPH}' task skip c --reason notice 2> said; touch told"
+        "if [ -e told ]; then exit; fi; while [ ! -e second ]; do sleep 0.02; done; '{RALPH}' task skip c --reason notice 2> said; touch told"
     );
     project.set(
         "notify",
