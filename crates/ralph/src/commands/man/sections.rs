@@ -46,7 +46,8 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ),
     (
         "RALPH_TASK_ID, RALPH_TASK_KEY, RALPH_ATTEMPT, RALPH_MODEL, RALPH_RUN_ID, RALPH_PROJECT",
-        "Set for agents and whatever they start. Where RALPH_RUN_ID is set, ralph run is refused.",
+        "Set for agents and whatever they start. Where RALPH_RUN_ID is set, ralph run is refused. Inside an attempt only \
+         reading commands work, whatever the environment.",
     ),
     (
         "ANTHROPIC_API_KEY and the like",
