@@ -122,6 +122,7 @@ fn effect(command: &Command) -> Effect {
         | Command::Resume(_)
         | Command::Logs(_)
         | Command::Notify(_)
+        | Command::Trust(_)
         | Command::Breaker(breaker::Command::Reset(_))
         | Command::Limits(limits::Command::Clear(_)) => Effect::Changes,
     }

@@ -9,7 +9,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use super::Exit;
 
 /// Ralph's ends of a child's standard streams.
-pub(super) struct Ends {
+pub(crate) struct Ends {
     pub stdin: Option<OwnedFd>,
     pub out: Option<OwnedFd>,
     pub err: Option<OwnedFd>,
@@ -17,7 +17,7 @@ pub(super) struct Ends {
 
 /// Where a process stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     Running,
     /// It has ended, and its id stays its own until [`Attended::collect`].
     Ended,
@@ -26,7 +26,7 @@ pub(super) enum State {
 }
 
 /// A process that is attended to until its end.
-pub(super) trait Attended {
+pub(crate) trait Attended {
     /// Its id, which is that of its group too.
     fn pid(&self) -> Pid;
     /// Takes Ralph's ends of its streams.
