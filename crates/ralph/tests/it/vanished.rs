@@ -1,7 +1,7 @@
 //! The database is deleted, moved or replaced under a run: nothing is lost, and nothing pretends to be well.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -178,13 +178,12 @@ fn a_paused_run_whose_database_is_gone_ends_and_saves_it() {
     // Two who look on, each in a way of its own.
     let watch = |args: &[&str]| {
         let mut command = project.patient_command(args);
-        Background(
-            command
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap(),
-        )
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = Background(command.spawn().unwrap());
+        let mut shown = BufReader::new(child.0.stdout.take().unwrap());
+        // It has opened the database when it shows the first line.
+        shown.read_line(&mut String::new()).unwrap();
+        (child, shown)
     };
     let watches = [watch(&["status", "--watch"]), watch(&["logs", "-f"])];
     fs::write(project.path("go"), "").unwrap();
@@ -200,7 +199,8 @@ fn a_paused_run_whose_database_is_gone_ends_and_saves_it() {
         stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
     }
     .expect_code(1);
-    for watch in watches {
+    for (watch, mut shown) in watches {
+        shown.read_to_end(&mut Vec::new()).unwrap();
         watch.expect_success();
     }
     assert!(!database(&project).exists(), "nobody made another one");
