@@ -69,12 +69,12 @@ mod linux {
         if !ADOPTING.load(Ordering::SeqCst) {
             return 0;
         }
-        end(grace, interrupt, || living(own))
+        end(grace, interrupt, || surely_living(own))
     }
 
     /// Takes note of orphans that have ended, so that they do not stay in the process table.
     pub(in crate::agent) fn reap(own: Option<Pid>) {
-        living(own);
+        living(own, &mut Vec::new());
     }
 
     /// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
@@ -140,11 +140,23 @@ mod linux {
             .is_ok_and(|name| name.trim_end() == "git")
     }
 
-    /// Everything below this process that still runs, except what is spared. Children that ended are reaped on the way.
-    ///
-    /// Whatever runs below has a living direct child above it, since orphans are adopted. So an empty answer means that
-    /// nothing is left, even though the walk is no snapshot.
-    fn living(own: Option<Pid>) -> Vec<Pid> {
+    /// The same as [`living`], but an empty answer is certain: whoever ends between being listed and being looked at leaves
+    /// orphans that only the next list has. So the list is taken until nobody new has ended.
+    fn surely_living(own: Option<Pid>) -> Vec<Pid> {
+        let mut known = Vec::new();
+        loop {
+            let mut ended = Vec::new();
+            let living = living(own, &mut ended);
+            if !living.is_empty() || ended == known {
+                return living;
+            }
+            known = ended;
+        }
+    }
+
+    /// Everything below this process that runs, except what is spared, and what was found to have ended. Children that ended
+    /// are reaped on the way.
+    fn living(own: Option<Pid>, ended: &mut Vec<Pid>) -> Vec<Pid> {
         let mut living = Vec::new();
         // Held until the end: another thread's child must not be reaped between its start and its being spared.
         let spared = spared();
@@ -154,12 +166,12 @@ mod linux {
             }
             match spared.iter().find(|(known, _)| *known == pid) {
                 Some((_, Spared::WithDescendants)) => {}
-                Some((_, Spared::Alone)) => add_descendants(pid, &mut living),
+                Some((_, Spared::Alone)) => add_descendants(pid, &mut living, ended),
                 None if matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) => {
                     living.push(pid);
-                    add_descendants(pid, &mut living);
+                    add_descendants(pid, &mut living, ended);
                 }
-                None => {}
+                None => ended.push(pid),
             }
         }
         living
@@ -167,12 +179,15 @@ mod linux {
 
     /// Adds everything that runs below a process. The list itself is the queue, so a tree of any depth is no deep
     /// recursion.
-    fn add_descendants(root: Pid, living: &mut Vec<Pid>) {
+    fn add_descendants(root: Pid, living: &mut Vec<Pid>, ended: &mut Vec<Pid>) {
         let mut next = living.len();
-        let add = |parent: Pid, living: &mut Vec<Pid>| {
-            let found = children(parent);
-            let found = found.into_iter().filter(|pid| !has_ended(*pid));
-            living.extend(found);
+        let mut add = |parent: Pid, living: &mut Vec<Pid>| {
+            for pid in children(parent) {
+                match has_ended(pid) {
+                    true => ended.push(pid),
+                    false => living.push(pid),
+                }
+            }
         };
         add(root, living);
         while let Some(pid) = living.get(next).copied() {

@@ -352,6 +352,8 @@ fn an_older_file_knows_which_costs_nobody_told() {
          ALTER TABLE totals DROP COLUMN cost_unknown;
          DROP TABLE left_work; DROP TABLE first_looks;
          ALTER TABLE claims DROP COLUMN commit_intent;
+         DROP TABLE hook_processes; DROP TRIGGER tasks_gate_changed; DROP TABLE gate_changes;
+         ALTER TABLE task_sources DROP COLUMN gate_waits;
          CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
              UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
          END;
