@@ -140,7 +140,8 @@ pub(super) fn others_in_group(group: i32) -> Vec<String> {
     let names = entries.flatten().map(|entry| entry.file_name());
     let ids = names.filter_map(|name| name.to_str()?.parse::<i32>().ok());
     let member = |pid: &i32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let stat = read(Path::new(&format!("/proc/{pid}/stat")), HEAD_BYTES);
+        let stat = String::from_utf8_lossy(&stat.unwrap_or_default()).into_owned();
         let mut fields = stat
             .rsplit(')')
             .next()
@@ -150,7 +151,7 @@ pub(super) fn others_in_group(group: i32) -> Vec<String> {
     };
     let others = ids.filter(|pid| *pid != group).filter(member);
     let lines = others.filter_map(|pid| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let line = read(Path::new(&format!("/proc/{pid}/cmdline")), HEAD_BYTES).ok()?;
         let words: Vec<u8> = line
             .iter()
             .map(|b| if *b == 0 { b' ' } else { *b })

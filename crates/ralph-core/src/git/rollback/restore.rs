@@ -111,7 +111,8 @@ impl Restore<'_> {
         let call = self.places.change(&["cat-file", "--batch"]);
         let call = call.input((list.join("\n") + "\n").into_bytes());
         call.write_to(blobs)?;
-        let mut out = BufReader::new(fs::File::open(&path).map_err(fault)?);
+        let mut out =
+            BufReader::new(crate::files::open(&path, crate::files::Links::Follow).map_err(fault)?);
         let mut failed = None;
         for (path, blob, mode) in files {
             let size = match next_blob(&mut out, blob) {
