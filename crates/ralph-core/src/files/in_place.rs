@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn plan_07_a_tick_changes_bytes_of_the_same_file() {
+    fn a_tick_changes_bytes_of_the_same_file() {
         let (_dir, path) = file(OPEN);
         let inode = std::fs::metadata(&path).unwrap().ino();
         // Who has it open already and appends later loses nothing.

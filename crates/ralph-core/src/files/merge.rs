@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn plan_07_lines_added_elsewhere_are_added_once() {
+    fn lines_added_elsewhere_are_added_once() {
         let appended = |before: &str, text: &str, added: &str| {
             let text = append(before.as_bytes(), text.as_bytes(), added.as_bytes());
             String::from_utf8(text).unwrap()

@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn plan_07_what_somebody_appended_before_a_kill_is_brought_in() {
+    fn what_somebody_appended_before_a_kill_is_brought_in() {
         // Into the file that was swapped out, with or without an append to the one that replaced it.
         for (file, expected) in [
             ("block\nold\n", "block\nold\nlate\n"),
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn plan_07_a_kill_after_two_exchanges_leaves_every_line_once() {
+    fn a_kill_after_two_exchanges_leaves_every_line_once() {
         // Somebody appended before the first exchange; the second brought that in.
         let dir = Dir::new();
         dir.left(
@@ -489,7 +489,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn plan_07_who_opened_the_file_before_and_writes_after_is_waited_for() {
+    fn who_opened_the_file_before_and_writes_after_is_waited_for() {
         let dir = Dir::new();
         let path = dir.path();
         std::fs::write(&path, "old\n").unwrap();

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_02_a_log_is_made_in_a_real_directory_and_never_through_a_link() {
+    fn a_log_is_made_in_a_real_directory_and_never_through_a_link() {
         let dir = tempfile::tempdir().unwrap();
         let logs = LogDir::make(&dir.path().join("logs")).unwrap();
         let mode = |path: &str| {

@@ -84,17 +84,17 @@ fn goes_on(make: &str, said: &str) {
 }
 
 #[test]
-fn file_01_a_pipe_in_the_place_of_a_file_does_not_hang_the_night() {
+fn a_pipe_in_the_place_of_a_file_does_not_hang_the_night() {
     goes_on("mkfifo $F", "not a regular file but a named pipe");
 }
 
 #[test]
-fn file_01_a_directory_in_the_place_of_a_file_is_left_alone() {
+fn a_directory_in_the_place_of_a_file_is_left_alone() {
     goes_on("mkdir $F", "not a regular file but a directory");
 }
 
 #[test]
-fn file_01_a_link_that_appeared_is_left_alone() {
+fn a_link_that_appeared_is_left_alone() {
     // One to a device, and one to nothing.
     for make in ["ln -s /dev/zero $F", "ln -s nowhere $F"] {
         for target in TARGETS {
@@ -108,7 +108,7 @@ fn file_01_a_link_that_appeared_is_left_alone() {
 }
 
 #[test]
-fn file_01_a_huge_file_does_not_take_the_memory() {
+fn a_huge_file_does_not_take_the_memory() {
     for target in &TARGETS[..4] {
         let project = replace_with("truncate -s 3G $F", target);
         let run = bounded(&project, &["run"]);
@@ -138,7 +138,7 @@ fn contents(dir: &std::path::Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn file_01_nothing_is_written_through_a_link_that_appeared_during_a_run() {
+fn nothing_is_written_through_a_link_that_appeared_during_a_run() {
     let outside = tempfile::tempdir().unwrap();
     let there = outside.path().display();
     for steps in [
@@ -179,7 +179,7 @@ fn file_01_nothing_is_written_through_a_link_that_appeared_during_a_run() {
 }
 
 #[test]
-fn file_02_no_log_is_written_through_a_link_in_the_place_of_the_directory() {
+fn no_log_is_written_through_a_link_in_the_place_of_the_directory() {
     let outside = tempfile::tempdir().unwrap();
     let there = outside.path().display();
     for steps in [
@@ -212,7 +212,7 @@ fn file_02_no_log_is_written_through_a_link_in_the_place_of_the_directory() {
 }
 
 #[test]
-fn file_02_names_of_logs_cannot_be_guessed_and_planted_ones_are_not_written_through() {
+fn names_of_logs_cannot_be_guessed_and_planted_ones_are_not_written_through() {
     let outside = tempfile::tempdir().unwrap();
     let victim = outside.path().join("victim");
     fs::write(&victim, "theirs").unwrap();
@@ -298,7 +298,7 @@ fn a_log_that_became_something_else_is_not_shown() {
 }
 
 #[test]
-fn imp_06_what_is_no_file_is_no_plan() {
+fn what_is_no_file_is_no_plan() {
     let project = project("");
     let fifo = |path: &str| {
         let made = Command::new("mkfifo").arg(project.path(path)).status();
