@@ -121,11 +121,13 @@ struct Index<'a> {
     by_id: HashMap<&'a TaskId, &'a PlanNode>,
     children: HashMap<&'a TaskId, Vec<&'a PlanNode>>,
     made_for: HashMap<&'a TaskId, Vec<&'a PlanNode>>,
+    /// For each task below a failed one, the nearest of these.
+    failed_above: HashMap<&'a TaskId, &'a PlanNode>,
 }
 
 impl<'a> Index<'a> {
     fn of(plan: &'a [PlanNode]) -> Self {
-        let by_id = plan.iter().map(|node| (&node.id, node)).collect();
+        let by_id: HashMap<&TaskId, &PlanNode> = plan.iter().map(|node| (&node.id, node)).collect();
         let mut children: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
         let mut made_for: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
         for node in plan {
@@ -136,10 +138,12 @@ impl<'a> Index<'a> {
                 made_for.entry(task).or_default().push(node);
             }
         }
+        let failed_above = failed_above(plan, &children);
         Self {
             by_id,
             children,
             made_for,
+            failed_above,
         }
     }
 
@@ -172,20 +176,33 @@ impl<'a> Index<'a> {
             .chain(parts)
             .filter(|node| !node.status.satisfies())
             .collect();
-        let mut above = node.parent.as_ref();
-        // An old file may hold a circle of parents.
-        let mut seen = HashSet::from([&node.id]);
-        while let Some(parent) = above.and_then(|id| self.by_id.get(id).copied()) {
-            if !seen.insert(&parent.id) {
-                break;
-            }
-            if parent.status == Status::Failed {
-                found.push(parent);
-            }
-            above = parent.parent.as_ref();
-        }
+        // Those further up hold up the nearest one in turn.
+        found.extend(self.failed_above.get(&node.id));
         found
     }
+}
+
+/// For each task below a failed one, the nearest of these. Each failed task tells its descendants down to the next failed
+/// ones, so that every task is visited once, however deep the plan is nested.
+fn failed_above<'a>(
+    plan: &'a [PlanNode],
+    children: &HashMap<&'a TaskId, Vec<&'a PlanNode>>,
+) -> HashMap<&'a TaskId, &'a PlanNode> {
+    let mut found: HashMap<&TaskId, &PlanNode> = HashMap::new();
+    let is_failed = |node: &PlanNode| node.status == Status::Failed;
+    for failed in plan.iter().filter(|node| is_failed(node)) {
+        let mut queue = vec![failed];
+        while let Some(node) = queue.pop() {
+            for child in children.get(&node.id).into_iter().flatten() {
+                // An old file may hold a cycle of parents.
+                let is_new = child.id != failed.id && found.insert(&child.id, failed).is_none();
+                if is_new && !is_failed(child) {
+                    queue.push(child);
+                }
+            }
+        }
+    }
+    found
 }
 
 fn blocker(node: &PlanNode) -> Blocker {

@@ -70,7 +70,7 @@ pub(super) fn add_at(
     if new.parent.is_some() {
         // Without a parent nothing waits for a new task, so only then can it close a circle.
         refuse_circle(tx, &id)?;
-        status::reopen_ancestors(tx, &id, now)?;
+        status::reopen_ancestors(tx, std::slice::from_ref(&id), now)?;
     }
     Ok(id)
 }
@@ -159,25 +159,32 @@ pub(super) fn move_below(
     parent: Option<&TaskId>,
     now: Timestamp,
 ) -> std::result::Result<(), Refusal> {
-    let before: i64 = tx.query_row(
-        "SELECT failed_ancestors FROM tasks WHERE id = ?1",
-        [id.as_str()],
-        |row| row.get(0),
-    )?;
+    set_parent(tx, id, parent)?;
+    refuse_circle(tx, id)?;
+    if !known(tx, id)?.status.satisfies() {
+        status::reopen_ancestors(tx, std::slice::from_ref(id), now)?;
+    }
+    Ok(())
+}
+
+/// Changes a task's parent. The caller looks for cycles and opens finished ancestors, for many moves at once where there
+/// are many.
+pub(super) fn set_parent(
+    tx: &Connection,
+    id: &TaskId,
+    parent: Option<&TaskId>,
+) -> std::result::Result<(), Refusal> {
+    let before: i64 = tx
+        .prepare_cached("SELECT failed_ancestors FROM tasks WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))?;
     let after = match parent {
         Some(parent) => failed_at_or_above(tx, parent)?,
         None => 0,
     };
-    tx.execute(
-        "UPDATE tasks SET parent_id = ?2, failed_ancestors = ?3 WHERE id = ?1",
-        params![id.as_str(), parent.map(TaskId::as_str), after],
-    )?;
-    refuse_circle(tx, id)?;
+    tx.prepare_cached("UPDATE tasks SET parent_id = ?2, failed_ancestors = ?3 WHERE id = ?1")?
+        .execute(params![id.as_str(), parent.map(TaskId::as_str), after])?;
     if after != before {
         status::shift_failed_below(tx, id, after - before)?;
-    }
-    if !known(tx, id)?.status.satisfies() {
-        status::reopen_ancestors(tx, id, now)?;
     }
     Ok(())
 }
@@ -248,7 +255,7 @@ pub(super) fn reset(
         )?
         .execute([id.as_str()])?;
     }
-    status::reopen_ancestors(tx, id, now)?;
+    status::reopen_ancestors(tx, std::slice::from_ref(id), now)?;
     Ok(())
 }
 
@@ -261,16 +268,15 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> rusqlite::Result<Vec<TaskI
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     // Explicitly, while the task is there to be asked for its status: the counters depend on it.
-    tx.execute(
-        "DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1",
-        [id.as_str()],
-    )?;
-    tx.execute(
+    tx.prepare_cached("DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1")?
+        .execute([id.as_str()])?;
+    tx.prepare_cached(
         "INSERT OR IGNORE INTO source_gone (source_id, name)
          SELECT source_id, name FROM task_sources WHERE task_id = ?1",
-        [id.as_str()],
-    )?;
-    tx.execute("DELETE FROM tasks WHERE id = ?1", [id.as_str()])?;
+    )?
+    .execute([id.as_str()])?;
+    tx.prepare_cached("DELETE FROM tasks WHERE id = ?1")?
+        .execute([id.as_str()])?;
     Ok(freed)
 }
 

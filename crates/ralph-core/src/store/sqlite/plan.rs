@@ -1,5 +1,7 @@
 //! The plan in SQLite.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::change::{
@@ -174,7 +176,7 @@ impl PlanStore for SqliteStore {
             }
             if matches!(mark, Mark::Failed { .. }) {
                 // A failed child keeps its parent open.
-                status::reopen_ancestors(tx, id, now)?;
+                status::reopen_ancestors(tx, std::slice::from_ref(id), now)?;
             }
             status::settle(tx, now)?;
             Ok(())
@@ -201,7 +203,8 @@ impl PlanStore for SqliteStore {
                 super::fixes::skip_needless(tx, id, now)?;
                 freed.extend(remove(tx, id)?);
             }
-            freed.retain(|id| !doomed.contains(id));
+            let gone: HashSet<&TaskId> = doomed.iter().collect();
+            freed.retain(|id| !gone.contains(id));
             freed.sort();
             freed.dedup();
             status::settle(tx, now)?;

@@ -6,9 +6,8 @@ use std::process::ExitCode;
 
 use ralph_core::model::{Task, TaskId};
 use ralph_core::store::PlanStore;
-use serde_json::Value;
 
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::ui::style;
 use crate::workspace::Workspace;
@@ -41,7 +40,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         .transpose()?;
     let lines = lines(&tasks, root.as_ref().map(|task| &task.id));
     if args.json {
-        output::json(&nested(&lines));
+        let text = nested(&lines).map_err(CommandError::environment)?;
+        output::bytes(text.as_bytes());
     } else {
         output::text(draw(&lines));
     }
@@ -94,16 +94,17 @@ fn lines<'a>(tasks: &'a [Task], root: Option<&TaskId>) -> Vec<Line<'a>> {
 
 fn draw(lines: &[Line<'_>]) -> String {
     let mut text = String::new();
-    // For each depth, whether a further sibling follows below.
-    let mut open: Vec<bool> = Vec::new();
+    // The lines from parents above to siblings below, and how long they are at each depth.
+    let mut stems = String::new();
+    let mut lengths: Vec<usize> = Vec::new();
     for Line { task, depth, last } in lines {
-        open.truncate(depth.saturating_sub(1));
-        for more in &open {
-            text.push_str(if *more { "│  " } else { "   " });
-        }
+        lengths.truncate(depth.saturating_sub(1));
+        stems.truncate(lengths.last().copied().unwrap_or(0));
+        text.push_str(&stems);
         if *depth > 0 {
             text.push_str(if *last { "└─ " } else { "├─ " });
-            open.push(!last);
+            stems.push_str(if *last { "   " } else { "│  " });
+            lengths.push(stems.len());
         }
         text.push_str(&format!(
             "{} {} {}\n",
@@ -115,32 +116,26 @@ fn draw(lines: &[Line<'_>]) -> String {
     text
 }
 
-/// Tasks with their children in them.
-fn nested(lines: &[Line<'_>]) -> Vec<Value> {
-    // Each entry waits for its children; the first one is the answer itself.
-    let mut waiting: Vec<Vec<Value>> = vec![Vec::new()];
-    let mut open: Vec<Value> = Vec::new();
+/// Tasks with their children in them, each on a line of its own. Written without recursion and without indentation: a
+/// plan may be nested ten thousand deep.
+fn nested(lines: &[Line<'_>]) -> serde_json::Result<String> {
+    let mut text = String::from("[");
+    let mut open = 0;
+    let mut first = true;
     for Line { task, depth, .. } in lines {
-        while open.len() > *depth {
-            close(&mut open, &mut waiting);
+        while open > *depth {
+            text.push_str("]}");
+            open -= 1;
+            first = false;
         }
-        open.push(serde_json::to_value(task).unwrap_or_default());
-        waiting.push(Vec::new());
+        text.push_str(if first { "\n" } else { ",\n" });
+        let object = serde_json::to_string(task)?;
+        text.push_str(object.strip_suffix('}').unwrap_or(&object));
+        text.push_str(",\"children\":[");
+        open += 1;
+        first = true;
     }
-    while !open.is_empty() {
-        close(&mut open, &mut waiting);
-    }
-    waiting.pop().unwrap_or_default()
-}
-
-/// Gives the innermost open task its children, and itself to its parent.
-fn close(open: &mut Vec<Value>, waiting: &mut Vec<Vec<Value>>) {
-    let children = waiting.pop().unwrap_or_default();
-    let Some(mut task) = open.pop() else { return };
-    if let Some(object) = task.as_object_mut() {
-        object.insert("children".into(), Value::Array(children));
-    }
-    if let Some(siblings) = waiting.last_mut() {
-        siblings.push(task);
-    }
+    text.push_str(&"]}".repeat(open));
+    text.push_str(if lines.is_empty() { "]\n" } else { "\n]\n" });
+    Ok(text)
 }

@@ -8,7 +8,7 @@ use super::import::Before;
 use crate::model::{TaskId, Timestamp};
 use crate::plan_files::{Draft, Format};
 use crate::store::ImportRequest;
-use crate::store::sqlite::{Refusal, change, graph};
+use crate::store::sqlite::{Refusal, change, graph, status};
 
 /// Parents and dependencies as the file has them. What a person added beside stays.
 pub(super) fn link<'d>(
@@ -24,6 +24,7 @@ pub(super) fn link<'d>(
     let nests = request.format != Format::TasksMd.as_str();
     let made = made_by_ralph(tx, ids)?;
     let mut waits_anew = false;
+    let mut moved: Vec<TaskId> = Vec::new();
     for task in &draft.tasks {
         let Some(id) = ids.get(task.name.as_str()) else {
             continue;
@@ -31,7 +32,8 @@ pub(super) fn link<'d>(
         let parent = task.parent.as_deref().and_then(|name| ids.get(name));
         let may_have_one = parent.is_some() || nests && before.contains_key(&task.name);
         if may_have_one && known_parent(tx, id)?.as_ref() != parent {
-            change::move_below(tx, id, parent, now)?;
+            change::set_parent(tx, id, parent)?;
+            moved.push(id.clone());
             touched.insert(&task.name);
         }
         if made.contains(task.name.as_str()) {
@@ -63,9 +65,17 @@ pub(super) fn link<'d>(
     }
     // Of most formats the reader has seen to it that there is none; together with what was there one may close.
     let unseen = request.format == Format::Lines.as_str();
-    if unseen || waits_anew && !before.is_empty() || has_other_tasks(tx, ids.len())? {
+    let waits_anew = waits_anew && !before.is_empty() || !moved.is_empty();
+    if unseen || waits_anew || has_other_tasks(tx, ids.len())? {
         graph::refuse_any_circle(tx)?;
     }
+    let mut open = Vec::new();
+    for id in moved {
+        if !change::known(tx, &id)?.status.satisfies() {
+            open.push(id);
+        }
+    }
+    status::reopen_ancestors(tx, &open, now)?;
     Ok(())
 }
 
