@@ -38,6 +38,13 @@ pub fn is_systemic(links: &[Link], failures: u64, threshold: u32) -> bool {
     if tasks.len() >= TASKS {
         return true;
     }
+    !shared_causes(links).is_empty()
+}
+
+/// The causes of a row of failures: kinds of failure that more than one task met. Where several tasks fail each in its own
+/// way, there is none.
+#[must_use]
+pub fn shared_causes(links: &[Link]) -> BTreeSet<&str> {
     let mut causes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for link in links {
         if let Some(coarse) = &link.coarse {
@@ -45,8 +52,10 @@ pub fn is_systemic(links: &[Link], failures: u64, threshold: u32) -> bool {
         }
     }
     causes
-        .values()
-        .any(|tasks| tasks.len() >= TASKS_OF_ONE_CAUSE)
+        .into_iter()
+        .filter(|(_, tasks)| tasks.len() >= TASKS_OF_ONE_CAUSE)
+        .map(|(cause, _)| cause)
+        .collect()
 }
 
 #[cfg(test)]
@@ -154,6 +163,14 @@ mod tests {
                 "{tasks} tasks: five attempts on the first, one on the next"
             );
         }
+    }
+
+    #[test]
+    fn brk_06_a_cause_is_what_more_than_one_task_failed_of() {
+        let (a, b, c) = (("a", Some("x")), ("b", Some("y")), ("c", Some("z")));
+        assert!(shared_causes(&row(&[a, a, a, b, c])).is_empty());
+        let links = row(&[a, b, c, ("b", Some("x")), ("c", None), ("a", None)]);
+        assert_eq!(shared_causes(&links), BTreeSet::from(["x"]));
     }
 
     #[test]

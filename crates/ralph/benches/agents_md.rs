@@ -39,7 +39,7 @@ fn measure(kept: bool, learns: bool) -> Duration {
     ralph(root, &["init"]);
     let config = |kept: bool| {
         let text = format!(
-            "[run]\nagent = \"b\"\nmax_attempts = 1000\n[memory]\nagents_md = {kept}\n[breaker]\nthreshold = 1000\n\
+            "[run]\nagent = \"b\"\nmax_attempts = 1000\nmax_total_attempts = 1000\n[memory]\nagents_md = {kept}\n[breaker]\nthreshold = 1000\n\
          [agents.b]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]\n"
         );
         std::fs::write(root.join(".ralph.toml"), text).unwrap();

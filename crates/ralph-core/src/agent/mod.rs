@@ -35,7 +35,7 @@ mod strays;
 mod sweep;
 mod tail;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod wire;
 
 use std::ffi::OsString;

@@ -144,6 +144,15 @@ pub fn run_below(
     interrupt: &Interrupt,
     watch: &mut dyn Watch,
 ) -> Result<Ended, SpawnError> {
+    #[cfg(test)]
+    if let Some(played) = super::testing::played(launch) {
+        watch.output(Stream::Out, played.output.as_bytes());
+        return Ok(Ended {
+            exit: played.exit,
+            stop: played.stop,
+            left_overs: 0,
+        });
+    }
     let failed = |source| spawn_error(launch, source);
     let mut child: Box<dyn Attended + '_> = match guard {
         Some(guard) => Box::new(guard.launch(launch).map_err(failed)?),

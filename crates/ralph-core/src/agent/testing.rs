@@ -1,11 +1,47 @@
 //! What the tests of all readers of streams share: recorded streams, arbitrary JSON, short questions to a report.
 
+use std::cell::RefCell;
 use std::fs;
+use std::rc::Rc;
 
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{AgentReport, Ending, Fault};
+use super::{AgentReport, Ending, Exit, Fault, Launch, Stop};
+
+/// A process that a test plays instead of starting it.
+pub(crate) struct Played {
+    pub exit: Exit,
+    pub stop: Stop,
+    pub output: String,
+}
+
+type Player = Rc<dyn Fn(&Launch) -> Played>;
+
+thread_local! {
+    static PLAYER: RefCell<Option<Player>> = const { RefCell::new(None) };
+}
+
+/// While this lives, processes of its thread are played.
+pub(crate) struct Playing;
+
+impl Drop for Playing {
+    fn drop(&mut self) {
+        PLAYER.set(None);
+    }
+}
+
+/// Plays the processes of this thread, for tests that live through thousands of attempts.
+pub(crate) fn play(player: Player) -> Playing {
+    PLAYER.set(Some(player));
+    Playing
+}
+
+pub(super) fn played(launch: &Launch) -> Option<Played> {
+    // A played process may itself run others, so the player is not borrowed meanwhile.
+    let player = PLAYER.with_borrow(Clone::clone)?;
+    Some(player(launch))
+}
 
 /// The class of a report's fault, if it is one.
 pub(super) fn fault_of(report: &AgentReport) -> Option<Fault> {

@@ -10,6 +10,8 @@ use crate::text::in_a_row;
 pub struct Policy {
     /// Counted failures in a row after which a person is asked.
     pub max_attempts: u32,
+    /// Counted attempts on a task and its fix tasks, over all runs, after which only a person can allow more.
+    pub max_total_attempts: u32,
     /// Counted failures in a row after which the task is stuck.
     pub stuck_after: u32,
     /// Counted failures in a row after which the next model is tried, unless there is progress.
@@ -24,11 +26,30 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             max_attempts: 5,
+            max_total_attempts: 15,
             stuck_after: 3,
             escalate_after: 2,
             escalate_always: 3,
             lost_counts_every: 3,
         }
+    }
+}
+
+impl Policy {
+    /// Why a task gets no further attempt without a person, where it gets none. `used` are the counted attempts since the
+    /// last go-ahead, `last` is why the last one failed.
+    #[must_use]
+    pub fn used_up(&self, used: u32, name: &str, last: Option<&str>) -> Option<String> {
+        if used < self.max_total_attempts {
+            return None;
+        }
+        let most = self.max_total_attempts;
+        let plural = if used == 1 { "" } else { "s" };
+        let last = last.map(|why| format!("; last: {why}")).unwrap_or_default();
+        Some(format!(
+            "{used} attempt{plural} without a go-ahead, [run] max_total_attempts allows {most}{last}; \
+             `ralph run {name}` allows {most} more"
+        ))
     }
 }
 
@@ -66,12 +87,10 @@ pub fn after_attempt(
     policy: &Policy,
 ) -> AfterAttempt {
     let Said { difficulty, .. } = *said;
-    let mut metrics = TaskMetrics {
-        lost_in_a_row: 0,
-        ..before.clone()
-    };
+    let mut metrics = before.clone();
     if !verdict.counted {
-        // The service's faults neither raise nor clear anything. But a model that cannot be used must not be tried again
+        // The service's faults neither raise nor clear anything, lost attempts in a row included: a task that kills Ralph
+        // would else go on for ever, if only a limit is met now and then. But a model that cannot be used must not be tried again
         // and again because somebody hinted at it.
         let setup = verdict.error_type.as_ref().map(ErrorType::class) == Some(FailureClass::Setup);
         if setup {
@@ -83,6 +102,7 @@ pub fn after_attempt(
             gave_up: false,
         };
     }
+    metrics.lost_in_a_row = 0;
     metrics.next_model = said.next_model.map(str::to_owned);
     metrics.difficulty = difficulty.or(before.difficulty);
     count(&mut metrics, verdict.outcome, said.stuck, policy);
@@ -277,6 +297,34 @@ mod tests {
         let failed = verdict(Outcome::Failed, true);
         let after = after_attempt(&TaskMetrics::default(), &failed, &said, &policy);
         assert!(after.metrics.stuck);
+    }
+
+    #[test]
+    fn what_a_task_may_be_attempted_is_used_up_at_the_limit() {
+        let policy = Policy {
+            max_total_attempts: 2,
+            ..Policy::default()
+        };
+        assert_eq!(policy.used_up(1, "1.3", None), None);
+        let why = policy.used_up(2, "1.3", Some("no disk")).unwrap();
+        let expected = "2 attempts without a go-ahead, [run] max_total_attempts allows 2; last: no disk; \
+                        `ralph run 1.3` allows 2 more";
+        assert_eq!(why, expected);
+    }
+
+    #[test]
+    fn lost_attempts_are_in_a_row_whatever_does_not_count_between_them() {
+        let mut metrics = TaskMetrics::default();
+        let mut counted = 0;
+        for _ in 0..6 {
+            let (after, counts) = after_lost(&metrics, &Policy::default());
+            counted += u32::from(counts);
+            let mut limited = verdict(Outcome::Error, false);
+            limited.error_type = Some(ErrorType::RateLimit);
+            let said = Said::default();
+            metrics = after_attempt(&after.metrics, &limited, &said, &Policy::default()).metrics;
+        }
+        assert_eq!(counted, 2);
     }
 
     #[test]

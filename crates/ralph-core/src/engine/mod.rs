@@ -2,6 +2,8 @@
 
 mod agents_md;
 mod attempt;
+#[cfg(test)]
+mod bound_tests;
 mod branch;
 mod breaker;
 mod budgets;

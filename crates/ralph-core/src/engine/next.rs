@@ -67,7 +67,7 @@ impl Run<'_, '_> {
         let member = self.team.current_mut();
         member.service_faults = 0;
         member.limits_met = 0;
-        member.limited_since = None;
+        member.unavailable_since = None;
         if verdict.abort {
             let reason = "the agent gave up on the whole run (<promise>FAILURE</promise>)";
             return Ok(Step::Stop(StopRun::new(RunExit::Aborted, reason)));

@@ -66,6 +66,10 @@ impl Run<'_, '_> {
             task,
             passed: false,
         })?;
+        // A failure would count as an attempt, and the task has used up all it may have.
+        if let Some((reason, end)) = self.used_up(&claimed.task)? {
+            return self.block(claimed, token, &reason, end.as_ref());
+        }
         let verdict = Verdict {
             outcome: Outcome::Failed,
             error_type: Some(ErrorType::TestFailure),

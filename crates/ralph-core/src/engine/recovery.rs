@@ -83,6 +83,23 @@ impl Run<'_, '_> {
             after.next = TaskNext::Pending;
             return Ok(mending);
         }
+        let failed = finding.verdict.counted && finding.verdict.outcome != Outcome::Done;
+        if failed && after.next == TaskNext::Pending {
+            let used = self.engine.store.attempts_used(&claimed.task.id)? + 1;
+            let family = self.engine.store.fix_family(&claimed.task.id)?;
+            let last = finding.verdict.message.as_deref();
+            let policy = &self.engine.settings.policy;
+            if let Some(reason) = policy.used_up(used, family.lineage.root(), last) {
+                let lines = vec![format!(
+                    "ERROR: Max total attempts ({}) reached for task {}",
+                    policy.max_total_attempts,
+                    family.lineage.root()
+                )];
+                let task = task.clone();
+                mending.events.push(EventKind::GivenUp { task, lines });
+                after.next = TaskNext::Blocked { reason };
+            }
+        }
         if let TaskNext::Blocked { reason } = &after.next {
             let family = self.engine.store.fix_family(&claimed.task.id)?;
             if after.gave_up {
@@ -122,6 +139,36 @@ impl Run<'_, '_> {
             }
         }
         Ok(mending)
+    }
+
+    /// Why a task gets no further attempt without a person, where it gets none, and the end of the recovery chain it
+    /// belongs to.
+    pub(super) fn used_up(
+        &self,
+        task: &Task,
+    ) -> Result<Option<(String, Option<RecoveryEnd>)>, EngineError> {
+        let store = &*self.engine.store;
+        let used = store.attempts_used(&task.id)?;
+        let policy = &self.engine.settings.policy;
+        if used < policy.max_total_attempts {
+            return Ok(None);
+        }
+        let family = store.fix_family(&task.id)?;
+        let failures = store.failures(&task.id)?;
+        let report = failures.last().and_then(|failure| failure.report.as_ref());
+        let last = report.map(|report| text::one_line(&report.why_it_failed, 300));
+        let Some(reason) = policy.used_up(used, family.lineage.root(), last.as_deref()) else {
+            return Ok(None);
+        };
+        let is_alone = family.lineage.above.is_empty() && family.lineage.fixes.is_empty();
+        let end = (!is_alone).then(|| RecoveryEnd {
+            root: family.chain.last().unwrap_or(&task.id).clone(),
+            chain: family.chain.clone(),
+            reason: reason.clone(),
+            error: last.unwrap_or_default(),
+            end: FinalState::Fail(FailReason::MaxLimit),
+        });
+        Ok(Some((reason, end)))
     }
 
     /// What became of the changes that the last attempt asked for.

@@ -15,8 +15,8 @@ pub(super) struct Member<'a> {
     pub service_faults: u32,
     /// Usage limits in a row.
     pub limits_met: u32,
-    /// Since when it has met nothing but limits.
-    pub limited_since: Option<Timestamp>,
+    /// Since when it has met nothing but limits and failures of its service.
+    pub unavailable_since: Option<Timestamp>,
     /// It does not work, and why.
     pub out: Option<OutOfOrder>,
 }
@@ -58,7 +58,7 @@ impl<'a> Team<'a> {
             agent: *agent,
             service_faults: 0,
             limits_met: 0,
-            limited_since: None,
+            unavailable_since: None,
             out: None,
         });
         Self {
@@ -174,6 +174,11 @@ impl<'a> Run<'_, 'a> {
         let limited = limit.is_some_and(|limit| limit.ends(now) > now);
         let out = self.team.members[member].out.as_ref();
         if let Some(out) = out.filter(|_| !limited) {
+            // Every agent is unavailable. Waiting goes on for as long as for a limit, then the run ends.
+            let since = self.team.members[member].unavailable_since.unwrap_or(now);
+            if until.since(since) > self.engine.settings.max_wait.unwrap_or_default() {
+                return Ok(Some(self.nobody_left()));
+            }
             let reason = format!("the service of {name} ({})", out.why);
             return self.wait_until(until, WaitingFor::Service, reason);
         }
@@ -197,7 +202,7 @@ impl<'a> Run<'_, 'a> {
     pub(super) fn too_long(&self, member: usize, until: Timestamp) -> Option<StopRun> {
         let now = self.engine.clock.now();
         let waiting = &self.team.members[member];
-        let since = waiting.limited_since.unwrap_or(now);
+        let since = waiting.unavailable_since.unwrap_or(now);
         let why = match self.engine.settings.max_wait {
             None => "--no-wait".to_owned(),
             Some(most) if until.since(since) > most => {

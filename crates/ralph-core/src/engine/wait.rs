@@ -85,7 +85,7 @@ impl Run<'_, '_> {
         let member = self.team.current_mut();
         member.limits_met += 1;
         member.service_faults = 0;
-        member.limited_since.get_or_insert(now);
+        member.unavailable_since.get_or_insert(now);
         let met = member.limits_met;
         let wait = self.next_backoff(met);
         let until = match resets_at.map(Timestamp::from_secs) {
@@ -106,8 +106,10 @@ impl Run<'_, '_> {
 
     /// After a fault of the service: back off, but not for ever.
     pub(super) fn after_service_fault(&mut self, message: &str) -> Result<Step, EngineError> {
+        let now = self.engine.clock.now();
         let member = self.team.current_mut();
         member.service_faults += 1;
+        member.unavailable_since.get_or_insert(now);
         let faults = member.service_faults;
         if faults > self.engine.settings.service_retries {
             let rest = self.engine.settings.backoff_cap;

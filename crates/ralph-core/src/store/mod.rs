@@ -244,12 +244,16 @@ pub trait RunStore {
         event: &RunEvent,
         now: Timestamp,
     ) -> Result<()>;
-    /// Sends a claimed task to a person without trying it.
+    /// Counted attempts since a person last gave a go-ahead, on this task and on all that belong to the same recovery
+    /// chain; those that other runs have under way included.
+    fn attempts_used(&self, task: &TaskId) -> Result<u32>;
+    /// Sends a claimed task to a person without trying it, and with it the recovery chain that ends here.
     fn hand_over(
         &mut self,
         task: &TaskId,
         token: &Token,
         reason: &str,
+        end: Option<&RecoveryEnd>,
         event: &RunEvent,
         now: Timestamp,
     ) -> Result<()>;
@@ -257,7 +261,7 @@ pub trait RunStore {
     fn half_open_breaker(&mut self) -> Result<bool>;
     /// Closes the breaker and sets its count back; no task is forgiven.
     fn reset_breaker(&mut self) -> Result<()>;
-    /// Closes the breaker and forgives the failures that opened it.
+    /// A person closes the breaker, and the failures that opened it are forgiven.
     fn close_breaker(&mut self, now: Timestamp) -> Result<()>;
     /// Writes events that belong to no other transaction.
     fn append_events(&mut self, events: &[RunEvent]) -> Result<()>;

@@ -150,6 +150,13 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "run",
+        "max_total_attempts",
+        Kind::Count,
+        "15",
+        "Counted attempts on a task and its fix tasks, over all runs, after which it is blocked until you give a go-ahead.",
+    ),
+    key(
+        "run",
         "escalate_after",
         Kind::Count,
         "2",
@@ -499,7 +506,7 @@ mod tests {
         for (section, names) in [
             (
                 "run",
-                "agent strategy model limit max_cost_usd max_minutes max_attempts attempt_timeout idle_timeout \
+                "agent strategy model limit max_cost_usd max_minutes max_attempts max_total_attempts attempt_timeout idle_timeout \
                  pause_on pause_timeout",
             ),
             ("memory", "budget_chars max_learnings agents_md"),

@@ -29,9 +29,11 @@ fn project(tasks: usize, pause: &str) -> Project {
 #[test]
 fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     let project = project(50, "sleep 0.01");
-    let toml = project
-        .read(".ralph.toml")
-        .replacen("[run]", "[run]\nmax_attempts = 1000", 1);
+    let toml = project.read(".ralph.toml").replacen(
+        "[run]",
+        "[run]\nmax_attempts = 1000\nmax_total_attempts = 1000",
+        1,
+    );
     project.write(".ralph.toml", &toml);
     let mut kills = 0;
     let mut resets = 0;

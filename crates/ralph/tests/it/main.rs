@@ -7,6 +7,7 @@ mod support;
 
 mod agents_md;
 mod background;
+mod bounds;
 mod breaker;
 mod budgets;
 mod claude;

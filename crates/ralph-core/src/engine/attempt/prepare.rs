@@ -10,7 +10,8 @@ use super::Task;
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
-use crate::store::{Claimed, Hand};
+use crate::model::Token;
+use crate::store::{Claimed, Hand, RecoveryEnd};
 
 /// What came of the preparation.
 pub(super) enum Prepared {
@@ -42,6 +43,10 @@ impl Run<'_, '_> {
             let told = format!("{}: {reason}", claimed.task.name());
             self.task_budget_met = Some((budget, told));
             return self.hand_over(task, &reason);
+        }
+        if let Some((reason, end)) = self.used_up(&claimed.task)? {
+            self.block(claimed, task.token, &reason, end.as_ref())?;
+            return Ok(Prepared::NotMade(Step::Continue));
         }
         self.sync_agents_md(Moment::Before)?;
         let prompt = self.context(claimed)?;
@@ -90,18 +95,28 @@ impl Run<'_, '_> {
 
     /// A person is worth more than another attempt.
     fn hand_over(&mut self, task: &Task<'_>, reason: &str) -> Result<Prepared, EngineError> {
+        self.block(task.claimed, task.token, reason, None)?;
+        Ok(Prepared::NotMade(Step::Continue))
+    }
+
+    /// Blocks a claimed task until a person decides, without an attempt, and with it the recovery chain that ends here.
+    pub(in crate::engine) fn block(
+        &mut self,
+        claimed: &Claimed,
+        token: &Token,
+        reason: &str,
+        end: Option<&RecoveryEnd>,
+    ) -> Result<(), EngineError> {
         let event = self.event(EventKind::HandedOver {
-            task: TaskRef::from(&task.claimed.task),
+            task: TaskRef::from(&claimed.task),
             reason: reason.to_owned(),
         });
         let now = self.engine.clock.now();
-        let id = &task.claimed.task.id;
         self.engine
             .store
-            .hand_over(id, task.token, reason, &event, now)?;
+            .hand_over(&claimed.task.id, token, reason, end, &event, now)?;
         self.engine.observer.event(&event);
-        self.show_progress()?;
-        Ok(Prepared::NotMade(Step::Continue))
+        self.show_progress()
     }
 
     fn context(&mut self, claimed: &Claimed) -> Result<Prompt, EngineError> {

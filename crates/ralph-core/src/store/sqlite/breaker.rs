@@ -1,9 +1,11 @@
 //! The circuit breaker's state, changed with the attempts that change it.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 
 use super::{rows, status};
-use crate::breaker::{Link, MOST_LINKS, is_systemic};
+use crate::breaker::{Link, MOST_LINKS, is_systemic, shared_causes};
 use crate::model::{Outcome, Status, TaskId, Timestamp};
 use crate::store::{Breaker, BreakerState, Capture};
 
@@ -36,7 +38,7 @@ pub(super) fn after(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> 
             BreakerState::Closed => forget(tx),
             // An attempt that was under way when it opened: not everything is broken, but nothing was mended either.
             BreakerState::Open => reset(tx),
-            BreakerState::HalfOpen => close(tx, capture.ended_at),
+            BreakerState::HalfOpen => close(tx, Closing::ByProbe, capture.ended_at),
         };
     }
     tx.prepare_cached("UPDATE breaker SET failures = failures + 1")?
@@ -75,11 +77,24 @@ fn is_probe(tx: &Connection, capture: &Capture) -> rusqlite::Result<bool> {
 }
 
 fn links(conn: &Connection) -> rusqlite::Result<Vec<Link>> {
-    conn.prepare_cached("SELECT root_id, coarse FROM breaker_streak ORDER BY place")?
+    Ok(streak(conn)?.into_iter().map(|row| row.link).collect())
+}
+
+/// A failure in the streak.
+struct StreakRow {
+    task: TaskId,
+    link: Link,
+}
+
+fn streak(conn: &Connection) -> rusqlite::Result<Vec<StreakRow>> {
+    conn.prepare_cached("SELECT task_id, root_id, coarse FROM breaker_streak ORDER BY place")?
         .query_map([], |row| {
-            Ok(Link {
-                root: rows::text(row, 0)?,
-                coarse: rows::optional_text(row, 1)?,
+            Ok(StreakRow {
+                task: TaskId::from_stored(rows::text(row, 0)?),
+                link: Link {
+                    root: rows::text(row, 1)?,
+                    coarse: rows::optional_text(row, 2)?,
+                },
             })
         })?
         .collect()
@@ -93,19 +108,60 @@ pub(super) fn half_open(tx: &Connection) -> rusqlite::Result<bool> {
     Ok(changed > 0)
 }
 
-/// Closes it and forgives the streak: the counts of its tasks go to 0, tasks that it sent to a human are pending again.
-pub(super) fn close(tx: &Connection, now: Timestamp) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "UPDATE strategy_metrics SET consecutive_failures = 0, stuck_flag = 0, forgiven = forgiven + 1
-         WHERE task_id IN (SELECT task_id FROM breaker_streak)",
-    )?
-    .execute([])?;
+/// What closes the breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// A probe succeeded: the cause may be gone.
+    ByProbe,
+    /// A person says so.
+    ByPerson,
+}
+
+/// Closes it and forgives failures of the streak: they no longer count, and tasks that they blocked are pending again.
+/// After a probe only failures that share the streak's cause are forgiven, and each task once until a person intervenes:
+/// else tasks that never succeed would be forgiven and attempted without end.
+pub(super) fn close(tx: &Connection, closing: Closing, now: Timestamp) -> rusqlite::Result<()> {
+    let links = links(tx)?;
+    let causes = shared_causes(&links);
+    let mut forgiven: BTreeMap<TaskId, u32> = BTreeMap::new();
+    for StreakRow { task, link } in streak(tx)? {
+        let shared = link
+            .coarse
+            .is_some_and(|coarse| causes.contains(coarse.as_str()));
+        if shared || closing == Closing::ByPerson {
+            *forgiven.entry(task).or_default() += 1;
+        }
+    }
+    let once = match closing {
+        Closing::ByProbe => "AND breaker_forgave = 0",
+        Closing::ByPerson => "",
+    };
+    let mut pending = Vec::new();
+    for (task, failures) in forgiven {
+        let changed = tx
+            .prepare_cached(&format!(
+                "UPDATE strategy_metrics SET
+                     consecutive_failures = max(consecutive_failures - ?2, 0),
+                     stuck_flag = stuck_flag AND consecutive_failures > ?2,
+                     forgiven = forgiven + 1, breaker_forgave = breaker_forgave OR ?3
+                 WHERE task_id = ?1 {once}"
+            ))?
+            .execute(params![
+                task.as_str(),
+                failures,
+                closing == Closing::ByProbe
+            ])?;
+        if changed > 0 {
+            pending.push(task);
+        }
+    }
     let blocked: Vec<String> = tx
         .prepare_cached(
             "SELECT DISTINCT t.id FROM breaker_streak s JOIN tasks t ON t.id = s.task_id
-             WHERE s.gave_up AND t.status = 'blocked' ORDER BY t.position",
+             WHERE s.gave_up AND t.status = 'blocked' AND t.id IN (SELECT value FROM json_each(?1))
+             ORDER BY t.position",
         )?
-        .query_map([], |row| row.get(0))?
+        .query_map([rows::to_json(&pending)], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for id in blocked {
         status::set(tx, &TaskId::from_stored(id), Status::Pending, None, now)?;

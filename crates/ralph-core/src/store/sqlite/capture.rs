@@ -3,8 +3,8 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    Refusal, agents_md, breaker, claims, control, experience, fixes, learnings, plan_changes, rows,
-    runs, status,
+    Refusal, agents_md, allowance, breaker, claims, control, experience, fixes, learnings,
+    plan_changes, rows, runs, status,
 };
 use crate::model::{ErrorType, Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
@@ -50,6 +50,9 @@ pub(super) fn store(
         experience::learn(tx, capture, lesson)?;
     }
     metrics(tx, capture)?;
+    if capture.counted {
+        allowance::spend(tx, &capture.task_id)?;
+    }
     run_totals(tx, capture)?;
     agents_md::note(tx, capture, attempt_number)?;
     task_status(tx, capture)?;
@@ -72,9 +75,12 @@ fn since_forgiven(tx: &Connection, capture: &Capture) -> rusqlite::Result<Option
     }
     let mut changed = capture.clone();
     changed.metrics.forgiven = now.forgiven;
-    let failures = changed.metrics.consecutive_failures.min(1);
-    changed.metrics.consecutive_failures = failures;
-    changed.metrics.stuck = false;
+    changed.metrics.consecutive_failures = match (capture.counted, capture.outcome) {
+        (true, Outcome::Done) => 0,
+        (true, Outcome::Failed | Outcome::NoSigil | Outcome::Error) => now.consecutive_failures + 1,
+        (false, _) => now.consecutive_failures,
+    };
+    changed.metrics.stuck &= now.stuck;
     if changed.gave_up {
         changed.gave_up = false;
         changed.next = TaskNext::Pending;

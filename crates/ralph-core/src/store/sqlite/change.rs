@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::plan::find;
-use super::{Refusal, fixes, graph, rows, status};
+use super::{Refusal, allowance, fixes, graph, rows, status};
 use crate::model::{Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::{Random, StoreError};
 
@@ -246,6 +246,7 @@ pub(super) fn reset(
         refuse_claimed(tx, id)?;
         status::set(tx, id, Status::Pending, None, now)?;
         fixes::take_back(tx, id, now)?;
+        allowance::renew(tx, id)?;
         tx.prepare_cached("UPDATE tasks SET own_work = 0 WHERE id = ?1")?
             .execute([id.as_str()])?;
         tx.prepare_cached(

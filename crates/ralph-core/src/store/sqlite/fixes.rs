@@ -346,7 +346,7 @@ pub(super) fn place_before(tx: &Connection, id: &TaskId) -> rusqlite::Result<f64
 }
 
 /// A limit was reached: the whole chain waits for a human.
-fn finish(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -> rusqlite::Result<()> {
+pub(super) fn finish(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -> rusqlite::Result<()> {
     let is_open = |id: &TaskId| -> rusqlite::Result<bool> {
         Ok(plan::find(tx, id.as_str())?.is_some_and(|task| !task.status.satisfies()))
     };

@@ -1,6 +1,7 @@
 //! The SQLite store: one file, WAL, foreign keys on. The only opener of the database.
 
 mod agents_md;
+mod allowance;
 mod breaker;
 mod busy;
 mod capture;

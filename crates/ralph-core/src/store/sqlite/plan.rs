@@ -154,6 +154,7 @@ impl PlanStore for SqliteStore {
     fn edit_task(&mut self, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()> {
         self.write(Durability::Power, |tx| {
             change(tx, id, edit, now)?;
+            super::allowance::renew(tx, id)?;
             if let Some(parent) = &edit.parent {
                 move_below(tx, id, parent.as_ref(), now)?;
             }

@@ -6,8 +6,8 @@ use super::{Durability, SqliteStore, breaker, claims, rows, status};
 use crate::event::RunEvent;
 use crate::model::{Cost, RunId, Status, TaskId, Timestamp, Token};
 use crate::store::{
-    AttemptStart, Capture, Claim, ClaimRequest, Claimed, NewRun, Owner, Random, Result, RunEnd,
-    RunRates, RunRequest, RunRow, RunStore, StoreError,
+    AttemptStart, Capture, Claim, ClaimRequest, Claimed, NewRun, Owner, Random, RecoveryEnd,
+    Result, RunEnd, RunRates, RunRequest, RunRow, RunStore, StoreError,
 };
 
 impl RunStore for SqliteStore {
@@ -193,17 +193,25 @@ impl RunStore for SqliteStore {
         })
     }
 
+    fn attempts_used(&self, task: &TaskId) -> Result<u32> {
+        self.read(|conn| super::allowance::used(conn, task))
+    }
+
     fn hand_over(
         &mut self,
         task: &TaskId,
         token: &Token,
         reason: &str,
+        end: Option<&RecoveryEnd>,
         event: &RunEvent,
         now: Timestamp,
     ) -> Result<()> {
         self.write(Durability::Power, |tx| {
             claims::refuse_moved(tx, task, token)?;
             status::set(tx, task, Status::Blocked, Some(reason), now)?;
+            if let Some(end) = end {
+                super::fixes::finish(tx, end, now)?;
+            }
             claims::give_up(tx, task, token)?;
             Ok(append(tx, event)?)
         })
@@ -218,7 +226,9 @@ impl RunStore for SqliteStore {
     }
 
     fn close_breaker(&mut self, now: Timestamp) -> Result<()> {
-        self.write(Durability::Power, |tx| Ok(breaker::close(tx, now)?))
+        self.write(Durability::Power, |tx| {
+            Ok(breaker::close(tx, breaker::Closing::ByPerson, now)?)
+        })
     }
 
     fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {

@@ -303,6 +303,9 @@ pub fn policy(settings: &Settings) -> Policy {
         max_attempts: settings
             .count("run", "max_attempts")
             .unwrap_or(defaults.max_attempts),
+        max_total_attempts: settings
+            .count("run", "max_total_attempts")
+            .unwrap_or(defaults.max_total_attempts),
         stuck_after: settings
             .count("run", "stuck_after")
             .unwrap_or(defaults.stuck_after),

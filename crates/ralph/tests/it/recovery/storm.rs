@@ -48,7 +48,11 @@ fn storm(seed: u64, line_end: &'static str) {
     project.agent(&AGENT.replace("$SEED", &seed.to_string()));
     project.write("gate.sh", GATE);
     project.write("ok/1.1", "");
-    for name in ["RALPH_SET_RUN_MAX_ATTEMPTS", "RALPH_SET_BREAKER_THRESHOLD"] {
+    for name in [
+        "RALPH_SET_RUN_MAX_ATTEMPTS",
+        "RALPH_SET_RUN_MAX_TOTAL_ATTEMPTS",
+        "RALPH_SET_BREAKER_THRESHOLD",
+    ] {
         project.set_env(name, "1000");
     }
     project.write("specs/storm/.progress.md", plan::LOG);

@@ -206,3 +206,30 @@ fn a_child_added_while_its_parents_gate_runs_keeps_the_parent_open() {
     assert_eq!(f.status(&parent), Status::Pending);
     assert_eq!(f.claim().unwrap().0.task.id, late);
 }
+
+#[test]
+fn attempts_under_way_elsewhere_in_the_chain_count_as_used() {
+    let mut f = Fixture::new();
+    f.start_run("r-1");
+    let (one, other) = (f.task("one fix", &[]), f.task("another fix", &[]));
+    let root = f.task("root", &[&one, &other]);
+    for fix in [&one, &other] {
+        f.store
+            .conn
+            .execute(
+                "INSERT INTO fixes (task_id, original_id, root_id, depth) VALUES (?1, ?2, ?2, 1)",
+                [fix.as_str(), root.as_str()],
+            )
+            .unwrap();
+    }
+    let (first, token) = f.claim().unwrap();
+    assert_eq!(f.store.attempts_used(&first.task.id).unwrap(), 0);
+    let (second, _) = f.claim().unwrap();
+    assert_eq!(f.store.attempts_used(&first.task.id).unwrap(), 1);
+    let failed = outcome(&first, &token, Outcome::Failed, TaskNext::Pending);
+    f.capture(&failed).unwrap();
+    assert_eq!(f.store.attempts_used(&second.task.id).unwrap(), 1);
+    assert_eq!(f.store.attempts_used(&root).unwrap(), 2);
+    f.store.mark(&root, &Mark::Pending, NOW).unwrap();
+    assert_eq!(f.store.attempts_used(&root).unwrap(), 1, "one is under way");
+}

@@ -354,6 +354,8 @@ fn an_older_file_knows_which_costs_nobody_told() {
          ALTER TABLE claims DROP COLUMN commit_intent;
          DROP TABLE hook_processes; DROP TRIGGER tasks_gate_changed; DROP TABLE gate_changes;
          ALTER TABLE task_sources DROP COLUMN gate_waits;
+         ALTER TABLE strategy_metrics DROP COLUMN attempts_used;
+         ALTER TABLE strategy_metrics DROP COLUMN breaker_forgave;
          CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
              UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
          END;
