@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn brk_06_a_cause_is_what_more_than_one_task_failed_of() {
+    fn a_cause_is_what_more_than_one_task_failed_of() {
         let (a, b, c) = (("a", Some("x")), ("b", Some("y")), ("c", Some("z")));
         assert!(shared_causes(&row(&[a, a, a, b, c])).is_empty());
         let links = row(&[a, b, c, ("b", Some("x")), ("c", None), ("a", None)]);

@@ -601,7 +601,7 @@ proptest! {
         std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(32)
     ))]
     #[test]
-    fn brk_06_every_run_ends_and_no_task_gets_more_attempts_than_allowed(story in story()) {
+    fn every_run_ends_and_no_task_gets_more_attempts_than_allowed(story in story()) {
         live(story);
     }
 }
@@ -657,7 +657,7 @@ fn hopeless_before_good(hopeless: usize, good: usize) -> Story {
 }
 
 #[test]
-fn brk_06_hopeless_tasks_are_forgiven_once_however_many_others_succeed() {
+fn hopeless_tasks_are_forgiven_once_however_many_others_succeed() {
     let story = hopeless_before_good(20, 40);
     let world = World::new(story);
     world.add_plan();

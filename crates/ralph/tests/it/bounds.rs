@@ -38,7 +38,7 @@ fn reason(project: &Project, key: &str) -> String {
 }
 
 #[test]
-fn brk_06_hopeless_tasks_before_good_ones_are_forgiven_once_and_the_run_ends() {
+fn hopeless_tasks_before_good_ones_are_forgiven_once_and_the_run_ends() {
     let (hopeless, good) = (keys("h", 20), keys("g", 40));
     let project = project(&[hopeless.clone(), good.clone()].concat(), "");
     project.set("breaker", "on_open = \"wait\"\ncooldown = \"1ms\"");
@@ -61,7 +61,7 @@ fn brk_06_hopeless_tasks_before_good_ones_are_forgiven_once_and_the_run_ends() {
 }
 
 #[test]
-fn brk_06_tasks_that_failed_each_in_its_own_way_are_not_forgiven() {
+fn tasks_that_failed_each_in_its_own_way_are_not_forgiven() {
     let project = project(&[keys("h", 3), keys("g", 1)].concat(), "max_attempts = 1");
     project.set("breaker", "threshold = 3");
     for (key, what) in [("h1", "apples"), ("h2", "pears"), ("h3", "nuts")] {
@@ -79,7 +79,7 @@ fn brk_06_tasks_that_failed_each_in_its_own_way_are_not_forgiven() {
 }
 
 #[test]
-fn brk_06_a_person_may_forgive_what_the_breaker_may_not() {
+fn a_person_may_forgive_what_the_breaker_may_not() {
     let project = project(&keys("h", 2), "max_attempts = 2");
     project.set("breaker", "threshold = 4");
     for allowed in 1..4 {
