@@ -126,7 +126,7 @@ fn once(
         .trim()
         .to_owned();
     Ok(Some(GateRecord {
-        command: text::one_line(gate.command, 80),
+        command: text::code_line(gate.command, 80),
         outcome,
         ended: how,
         flaky: false,

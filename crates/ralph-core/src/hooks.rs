@@ -153,7 +153,8 @@ pub fn run(
         event: call.event,
     };
     let stdin = serde_json::to_string(&input).map_err(|error| error.to_string())?;
-    let mut env = call.env.clone();
+    let mut env: Vec<(String, OsString)> = agent::own_settings().collect();
+    env.extend(call.env.iter().cloned());
     env.push(("RALPH_HOOK".to_owned(), call.point.name().into()));
     let launch = Launch {
         program: "sh".into(),

@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    secrets::remember_environment(std::env::vars_os());
     let cli = cli::Cli::parse();
     match commands::dispatch(cli) {
         Ok(code) => match output::failed() {

@@ -1,9 +1,14 @@
 //! What must not be seen: values of variables and settings that hold a secret, by their names and by their looks.
 
-use ralph_core::text::{MASK, mask_secrets, one_line};
+use std::ffi::OsString;
+
+use ralph_core::text::{MASK, mask_secrets, one_line, remember_secrets};
+use serde_json::Value;
+
+use crate::settings::Settings;
 
 /// Words of a name that promise a secret.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 13] = [
     "key",
     "apikey",
     "token",
@@ -16,7 +21,10 @@ const WORDS: [&str; 12] = [
     "credentials",
     "auth",
     "cookie",
+    "pat",
 ];
+/// Parts of names that promise one wherever they stand.
+const PARTS: [&str; 4] = ["secret", "password", "passwd", "credential"];
 /// Endings of names in one word: `apiKey`, `authtoken`.
 const ENDINGS: [&str; 5] = ["apikey", "token", "secret", "password", "accesskey"];
 
@@ -29,9 +37,101 @@ pub fn is_secret_name(name: &str) -> bool {
         return false;
     }
     let name = name.to_ascii_lowercase();
+    if name.contains("public") {
+        return false;
+    }
     name.split(|c: char| !c.is_alphanumeric())
         .any(|word| WORDS.contains(&word))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || PARTS.iter().any(|part| name.contains(part))
+}
+
+/// Has the secrets of the environment masked from now on, whatever text they turn up in.
+pub fn remember_environment(variables: impl Iterator<Item = (OsString, OsString)>) {
+    remember_secrets(
+        variables.flat_map(|(name, value)| match (name.to_str(), value.to_str()) {
+            (Some(name), Some(value)) => values(name, value),
+            _ => Vec::new(),
+        }),
+    );
+}
+
+/// Has the secrets of the settings masked from now on.
+pub fn remember_settings(settings: &Settings) {
+    let text = |name| settings.text("notify", name).unwrap_or_default();
+    let mut found = vec![text("webhook_secret").to_owned()];
+    found.extend(of_address("webhook", text("webhook")));
+    for agent in settings.agents.values() {
+        let setup = &agent.setup;
+        found.extend(
+            setup
+                .env
+                .iter()
+                .flat_map(|(name, value)| values(name, value)),
+        );
+        for words in [&setup.command, &setup.args] {
+            let flags = words.iter().filter(|word| word.starts_with('-'));
+            found.extend(
+                flags
+                    .filter_map(|flag| flag.split_once('='))
+                    .flat_map(|(name, value)| values(name, value)),
+            );
+            let pairs = words.iter().zip(words.iter().skip(1));
+            found.extend(
+                pairs
+                    .filter(|(flag, _)| flag.starts_with('-'))
+                    .flat_map(|(flag, value)| values(flag, value)),
+            );
+        }
+    }
+    remember_secrets(found);
+}
+
+/// What is secret in the value of something of this name.
+fn values(name: &str, value: &str) -> Vec<String> {
+    if value.contains("://") {
+        return of_address(name, value);
+    }
+    if !is_secret_name(name) {
+        return Vec::new();
+    }
+    // Credentials of a service are often a whole JSON file, most of which is no secret.
+    match serde_json::from_str::<Value>(value) {
+        Ok(json @ Value::Object(_)) => of_json(name, &json),
+        _ => vec![value.to_owned()],
+    }
+}
+
+/// The password of an address, whatever it is named; the path and the query of a webhook's, for whoever knows
+/// them may post.
+fn of_address(name: &str, address: &str) -> Vec<String> {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let login = authority.rsplit_once('@').map(|(login, _)| login);
+    let password = login
+        .and_then(|login| login.split_once(':'))
+        .map(|(_, password)| password);
+    let mut found: Vec<String> = password.map(str::to_owned).into_iter().collect();
+    if name.to_ascii_lowercase().contains("webhook") {
+        found.extend(path.split(['/', '?', '&', '=', '#']).map(str::to_owned));
+    }
+    found
+}
+
+fn of_json(name: &str, json: &Value) -> Vec<String> {
+    match json {
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, field)| of_json(name, field))
+            .collect(),
+        Value::Array(entries) => entries
+            .iter()
+            .flat_map(|entry| of_json(name, entry))
+            .collect(),
+        Value::String(text) => values(name, text),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether a value of this name is a secret, or looks like one.
@@ -105,6 +205,27 @@ mod tests {
             "AUTHOR",
         ] {
             assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn cap_10_what_is_secret_in_a_variable() {
+        let json = r#"{"type": "service_account", "project_id": "my-project-1234", "private_key": "line1\nline2"}"#;
+        for (name, value, expected) in [
+            ("API_TOKEN", "abc", vec!["abc"]),
+            ("EDITOR", "abc", vec![]),
+            ("PUBLIC_KEY", "abc", vec![]),
+            ("GITHUB_PAT", "abc", vec!["abc"]),
+            ("DATABASE_URL", "postgres://app:pw@db:5432/x", vec!["pw"]),
+            ("API_KEY_URL", "https://host.example/login", vec![]),
+            (
+                "SLACK_WEBHOOK",
+                "https://h.example/a/b?c=d",
+                vec!["", "a", "b", "c", "d"],
+            ),
+            ("GCP_CREDENTIALS", json, vec!["line1\nline2"]),
+        ] {
+            assert_eq!(values(name, value), expected, "{name}");
         }
     }
 

@@ -67,11 +67,11 @@ impl Workspace {
         let path = project.database();
         if ONLY_READ.load(Ordering::Relaxed) {
             let store = SqliteStore::open_to_look(&path)?;
-            return Ok(Self { project, store });
+            return Ok(Self::new(project, store));
         }
         make_private(&project);
         let error = match SqliteStore::open_with(&path, Absent::Refuse, patience()) {
-            Ok(store) => return Ok(Self { project, store }),
+            Ok(store) => return Ok(Self::new(project, store)),
             Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => error,
             Err(error) => return Err(not_opened(&project, error)),
         };
@@ -79,7 +79,7 @@ impl Workspace {
             .ok()
             .filter(|store| matches!(store.version(), Ok(SqliteStore::VERSION)));
         match store {
-            Some(store) => Ok(Self { project, store }),
+            Some(store) => Ok(Self::new(project, store)),
             None => Err(error.into()),
         }
     }
@@ -94,9 +94,17 @@ impl Workspace {
         }
         make_private(&project);
         match SqliteStore::open_with(&project.database(), absent, patience()) {
-            Ok(store) => Ok(Self { project, store }),
+            Ok(store) => Ok(Self::new(project, store)),
             Err(error) => Err(not_opened(&project, error)),
         }
+    }
+
+    fn new(project: Project, store: SqliteStore) -> Self {
+        // Also for commands that need no setting: they show what agents wrote, who may know these secrets.
+        if let Ok(settings) = Settings::load(&project.config(), env::vars_os()) {
+            crate::secrets::remember_settings(&settings);
+        }
+        Self { project, store }
     }
 
     /// The settings in force, flags not included.

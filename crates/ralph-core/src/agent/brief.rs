@@ -1,7 +1,7 @@
 //! Short, clean texts out of long ones, so that what is kept of a stream stays small.
 
 use super::json::Text;
-use crate::text::one_line;
+use crate::text::{head, one_line};
 
 /// How much of the agent's words is kept in case no result repeats them.
 pub(super) const SAID_LIMIT: usize = 256 * 1024;
@@ -32,8 +32,7 @@ pub(super) fn first<const N: usize>(fields: [Option<Text>; N]) -> String {
 
 /// One clean line; of a long text only the start is looked at.
 pub(super) fn short(text: &str, max_chars: usize) -> String {
-    let start = text.floor_char_boundary(text.len().min(8 * max_chars));
-    one_line(text.get(..start).unwrap_or_default(), max_chars)
+    one_line(head(text, 8 * max_chars), max_chars)
 }
 
 /// Adds a text on a line of its own. The start is dropped only when twice the limit is reached, so that many

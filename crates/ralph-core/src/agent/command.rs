@@ -137,8 +137,11 @@ impl TextStream {
 impl StreamParser for TextStream {
     fn line(&mut self, line: &[u8], _complete: bool) -> Option<Activity> {
         self.keep(line);
-        let start = &line[..line.len().min(4 * SHOWN)];
-        let shown = text::one_line(&String::from_utf8_lossy(start), SHOWN);
+        let start = &line[..line.len().min(8 * SHOWN)];
+        let shown = text::one_line(
+            text::head(&String::from_utf8_lossy(start), 4 * SHOWN),
+            SHOWN,
+        );
         // Signals are for Ralph, not for the screen.
         (!shown.is_empty() && !shown.starts_with('<')).then_some(Activity::Said { text: shown })
     }

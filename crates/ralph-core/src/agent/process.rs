@@ -2,6 +2,7 @@
 //!
 //! One loop over `poll` does it all: no thread per stream, one buffer, nothing in flight that could grow.
 
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -201,8 +202,24 @@ pub(crate) fn attend(
     }
 }
 
+/// How Ralph's own settings are named in the environment.
+const OWN_SETTINGS: &str = "RALPH_SET_";
+
+/// The settings of this run that stand in the environment. Agents and gates do not get them: some are
+/// secret, and a Ralph that they start has settings of its own. What acts for the person (hooks, commands
+/// for notices) is given them again.
+pub fn own_settings() -> impl Iterator<Item = (String, OsString)> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        name.starts_with(OWN_SETTINGS).then_some((name, value))
+    })
+}
+
 pub(super) fn command(launch: &Launch) -> Command {
     let mut command = Command::new(&launch.program);
+    for (name, _) in own_settings() {
+        command.env_remove(name);
+    }
     command
         .args(&launch.args)
         .envs(launch.env.iter().map(|(name, value)| (name, value)))

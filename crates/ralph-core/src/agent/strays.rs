@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use serde::de::IgnoredAny;
 
 use super::brief::{MESSAGE, short};
-use crate::text::mask_secrets;
 
 /// Lines that are remembered.
 const KEPT: usize = 3;
@@ -26,10 +25,8 @@ impl Strays {
         if !is_stray(line) {
             return;
         }
-        let start = line.get(..line.len().min(8 * SHOWN)).unwrap_or_default();
-        // Before it is cut: half a key is none that the mask knows.
-        let start = String::from_utf8_lossy(start);
-        let text = short(&mask_secrets(&start), SHOWN);
+        let start = line.get(..line.len().min(16 * SHOWN)).unwrap_or_default();
+        let text = short(&String::from_utf8_lossy(start), SHOWN);
         if text.is_empty() {
             return;
         }

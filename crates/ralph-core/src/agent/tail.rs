@@ -40,12 +40,38 @@ impl BoundedText {
     /// The text; a line says how much was left out of the middle. Bytes that are no UTF-8 are replaced.
     pub fn into_text(mut self) -> String {
         if self.dropped > 0 {
+            // A word that was cut in two may be half a secret, which nothing would recognize.
+            let head = whole_words(&self.head);
+            self.dropped += (self.head.len() - head) as u64;
+            self.head.truncate(head);
+            let tail = self.tail.make_contiguous();
+            let cut = partial_line(tail);
+            self.tail.drain(..cut);
+            self.dropped += cut as u64;
             let note = format!("\n[… {} bytes left out …]\n", self.dropped);
             self.head.extend_from_slice(note.as_bytes());
         }
         self.head.extend(self.tail);
         crate::text::clean_bytes(&self.head)
     }
+}
+
+/// Words are looked for in this many bytes around a cut; there is none in longer runs, such as a picture's.
+const WORD_LIMIT: usize = 4096;
+
+/// Up to where the words of a beginning are whole.
+fn whole_words(head: &[u8]) -> usize {
+    let near = head.len().saturating_sub(WORD_LIMIT);
+    let words = head.iter().rposition(u8::is_ascii_whitespace);
+    words.map_or(0, |space| space + 1).max(near)
+}
+
+/// How much of an end belongs to a line, else to a word, that began before it.
+fn partial_line(tail: &[u8]) -> usize {
+    let near = tail.get(..WORD_LIMIT).unwrap_or(tail);
+    let line = near.iter().position(|byte| *byte == b'\n');
+    let word = || near.iter().position(u8::is_ascii_whitespace);
+    line.or_else(word).map_or(near.len(), |end| end + 1)
 }
 
 #[cfg(test)]
@@ -64,8 +90,21 @@ mod tests {
     #[test]
     fn the_middle_goes() {
         let mut text = BoundedText::new(3, 3);
-        text.push(b"abcdefghij");
-        assert_eq!(text.into_text(), "abc\n[… 4 bytes left out …]\nhij");
+        text.push(b"ab defgh\nj");
+        assert_eq!(text.into_text(), "ab \n[… 6 bytes left out …]\nj");
+    }
+
+    #[test]
+    fn cap_10_no_half_of_a_secret_is_left_beside_the_cut() {
+        let mut text = BoundedText::new(8, 24);
+        text.push(b"one ghp_abcdefghij0123456789klmnop and\nlast words\n");
+        assert_eq!(
+            text.into_text(),
+            "one \n[… 35 bytes left out …]\nlast words\n"
+        );
+        let mut text = BoundedText::new(8, 24);
+        text.push(b"one ghp_abcdefghij0123456789klmnopqrstuvwxyz");
+        assert_eq!(text.into_text(), "one \n[… 40 bytes left out …]\n");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 use super::model::Entry;
 use super::text::plain;
+use crate::text::neutral::{inert, inert_prose};
 
 const ERROR: &str = " **Error:**";
 
@@ -44,10 +45,20 @@ impl Entry {
     }
 }
 
+/// An agent's text behind a label, neutralized as in prompts.
+fn inert_below(value: &str) -> String {
+    match value.split_once('\n') {
+        Some((first, rest)) => format!("{}\n{}", inert(first), inert_prose(rest)),
+        None => inert(value),
+    }
+}
+
 /// Appends a labelled value. Only white space at its end and line ends before it are dropped.
 fn push_value(out: &mut String, label: &str, value: &str, if_empty: &str) {
+    // The label stands before the first line, so only the others could be headings or fences.
     let value = plain(value);
-    let value = match value.trim_end().trim_start_matches('\n') {
+    let value = inert_below(value.trim_end().trim_start_matches('\n'));
+    let value = match value.as_str() {
         "" => if_empty,
         value => value,
     };

@@ -3,7 +3,7 @@
 use super::place::files_in;
 use super::seen::Seen;
 use super::words::{commonest, distinct};
-use crate::text::one_line;
+use crate::text::code_line;
 
 /// How many files of a failure are looked at.
 const MAX_FILES: usize = 100;
@@ -40,7 +40,7 @@ fn files(one: &Seen<'_>) -> Vec<String> {
 
 /// A path as it is shown; none for Ralph's own files, which every attempt touches.
 fn plain(path: &str) -> Option<String> {
-    let path = one_line(path, PATH_CHARS);
+    let path = code_line(path, PATH_CHARS);
     let path = path.strip_prefix("./").unwrap_or(&path);
     let own = path.split('/').any(|part| part == ".ralph")
         || path.rsplit('/').next() == Some("AGENTS.md");

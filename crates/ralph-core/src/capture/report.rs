@@ -7,6 +7,7 @@ use crate::agent::Ending;
 use crate::evidence::{Evidence, GateView, Verdict};
 use crate::model::{ErrorType, GateRecord, NewLearning, ReportRow};
 use crate::signals::{LearningSignal, Signals};
+use crate::text::neutral::inert_prose;
 use crate::text::{cut_words, mask_secrets, one_line, without_signals};
 
 /// Longest error text that is kept.
@@ -83,7 +84,8 @@ pub fn learnings(signals: &[LearningSignal]) -> Vec<NewLearning> {
         .map(|signal| NewLearning {
             category: mask(&signal.category),
             title: None,
-            content: mask(&signal.content),
+            // As it will stand in AGENTS.md, so that what is read back from there is the same learning.
+            content: inert_prose(&mask_secrets(&signal.content)),
             tags: signal.tags.iter().map(mask).collect(),
         })
         .collect()
@@ -184,12 +186,15 @@ fn telling_end(output: &str) -> String {
 }
 
 fn excerpt(text: &str) -> Option<String> {
-    let start: String = text.trim().chars().take(EXCERPT_CHARS).collect();
+    let start: String = mask_secrets(text.trim())
+        .chars()
+        .take(EXCERPT_CHARS)
+        .collect();
     (!start.is_empty()).then_some(start)
 }
 
 fn cut(text: &str) -> String {
-    cut_words(text.trim(), ERROR_CHARS).into_owned()
+    cut_words(&mask_secrets(text.trim()), ERROR_CHARS).into_owned()
 }
 
 fn masked(row: ReportRow) -> ReportRow {
@@ -197,9 +202,7 @@ fn masked(row: ReportRow) -> ReportRow {
     ReportRow {
         what_was_tried: mask(row.what_was_tried),
         why_it_failed: mask(row.why_it_failed),
-        error_category: row
-            .error_category
-            .map(|text| one_line(&mask_secrets(&text), 64)),
+        error_category: row.error_category.map(|text| one_line(&text, 64)),
         relevant_files: row.relevant_files.into_iter().map(mask).collect(),
         stack_trace_snippet: row.stack_trace_snippet.map(mask),
         retry_suggestion: row.retry_suggestion.map(mask),

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The caller ranks learnings, reads the database and the template's file; this module only turns
-//! what it is given into text. Stored text is made harmless on its way ([`neutral`]).
+//! what it is given into text. Stored text is made harmless on its way ([`neutral`](crate::text::neutral)).
 
 mod attempt;
 mod attempts;
@@ -19,7 +19,6 @@ mod input;
 mod learnings;
 mod limits;
 mod measure;
-pub mod neutral;
 mod phase;
 mod section;
 mod status;
@@ -29,6 +28,7 @@ mod templates;
 #[cfg(test)]
 mod tests;
 
+use crate::text::neutral;
 pub use budget::{RenderedMemory, render_memory};
 pub use explain::{Explanation, LeftOut, SectionUse};
 pub use further::{FailureToMend, FurtherPart, failure_to_mend, refused_changes};

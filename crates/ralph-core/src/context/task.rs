@@ -6,6 +6,7 @@ use super::further::FurtherPart;
 use super::input::TaskPart;
 use super::neutral::{inert_line, one_line};
 use super::templates::{Template, TemplateError};
+use crate::text::without_invisible;
 
 /// What a task template may use.
 #[derive(Serialize)]
@@ -41,7 +42,8 @@ struct PrerequisiteData {
 /// A template may use `id`, `title`, `description`, `done_when`, `commit`, `further` (each with `title`, `text`), `parent.title`, `parent.description`,
 /// `prerequisites` (each with `id`, `title`, `summary`), `specs_dir` and `memory`.
 ///
-/// Descriptions are the user's own words and stay as they are, but for line ends behind them.
+/// Descriptions are the user's own words and stay as they are, but for line ends behind them and characters
+/// that nobody sees. Those of tasks that agents made were neutralized when they were made.
 ///
 /// [`RenderedMemory::text`]: super::RenderedMemory::text
 ///
@@ -75,7 +77,7 @@ pub fn render_task(
     })?;
     prompt.truncate(prompt.trim_end_matches(['\n', '\r']).len());
     prompt.push('\n');
-    Ok(prompt)
+    Ok(without_invisible(&prompt).into_owned())
 }
 
 fn non_blank(text: &str) -> Option<&str> {

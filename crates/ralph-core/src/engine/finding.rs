@@ -308,7 +308,7 @@ fn why_blocked(finding: &Finding) -> Option<String> {
         (true, None, Some(said)) => said,
         (true, None, None) => finding.verdict.message.as_deref()?,
     };
-    Some(text::one_line(&text::mask_secrets(why), 300))
+    Some(text::one_line(why, 300))
 }
 
 /// The task's failures in a row with this one, if it is one.
@@ -353,11 +353,11 @@ pub(super) fn told(
             Some(said) => said.to_owned(),
             None => message,
         };
-        text::one_line(&text::mask_secrets(&whole), 300)
+        text::one_line(&whole, 300)
     });
     Verdict { message, ..verdict }
 }
 
 pub(super) fn summary(result_text: &str) -> Option<String> {
-    text::first_sentence(result_text).map(|sentence| text::mask_secrets(&sentence).into_owned())
+    text::first_sentence(&text::mask_secrets(result_text))
 }

@@ -113,7 +113,7 @@ impl Run<'_, '_> {
             GateProgress::Started { run } => {
                 self.show(EventKind::GateStarted {
                     task: task.clone(),
-                    command: command.to_owned(),
+                    command: crate::text::code_line(command, COMMAND_CHARS),
                     run,
                 });
             }
@@ -159,7 +159,7 @@ impl Run<'_, '_> {
                 let green = record.outcome == GateOutcome::Passed;
                 if green {
                     let task = TaskRef::from(&claimed.task);
-                    let command = crate::text::one_line(&crate::text::mask_secrets(&command), 200);
+                    let command = crate::text::code_line(&command, COMMAND_CHARS);
                     self.tell(EventKind::GateGreenBefore { task, command })?;
                 }
                 Ok(Precheck::Made { green })
@@ -167,6 +167,9 @@ impl Run<'_, '_> {
         }
     }
 }
+
+/// Characters of a gate's command in an event.
+const COMMAND_CHARS: usize = 200;
 
 /// What a look at the gate before the first attempt found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ use crate::modification;
 use crate::project::Project;
 use crate::recall::{Candidate, RecallPolicy};
 use crate::store::{PastFailure, RunRates, Store, StoreError};
+use crate::text::{invisible_escaped, mask_secrets};
 
 /// Why a prompt could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -300,6 +301,9 @@ impl Prompter<'_> {
             .as_deref()
             .or(gate.verify.as_deref())
             .filter(|_| gate.enabled);
+        // What may be secret in it stays in the environment of the gate, where the agent can run it.
+        let verify = verify.map(|command| mask_secrets(&invisible_escaped(command)).into_owned());
+        let verify = verify.as_deref();
         Ok(self.templates.rules.render(RulesData {
             task_id: task.id.as_str(),
             task_key: task.key.as_ref().map(|key| key.as_str()),

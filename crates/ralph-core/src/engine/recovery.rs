@@ -4,7 +4,6 @@ use super::RecoverySettings;
 use super::finding::Finding;
 use super::run::{EngineError, Run};
 use crate::capture;
-use crate::context::neutral::inert;
 use crate::decide::AfterAttempt;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
@@ -22,6 +21,7 @@ use crate::recovery::{
 use crate::store::{
     Claimed, FixFamily, FixText, Needed, NewFix, NewTasks, PlanChange, RecoveryEnd, Side, TaskNext,
 };
+use crate::text::neutral::{inert, inert_prose};
 use crate::text::{self, mask_secrets};
 
 /// The longest output that goes with a failure object.
@@ -414,6 +414,8 @@ fn failure(key: &str, finding: &Finding) -> Failure {
         .and_then(|signals| signals.failed_block.as_ref());
     let report = finding.report.as_ref();
     let masked = |text: &str| mask_secrets(text).into_owned();
+    // Masked before it is cut: half a key is none that is recognized.
+    let cut = |text: &str, chars| text::cut_words(&mask_secrets(text), chars).into_owned();
     let error = report.map(|report| {
         // What Ralph adds about the gate is no part of the error.
         let why = report.why_it_failed.as_str();
@@ -429,7 +431,7 @@ fn failure(key: &str, finding: &Finding) -> Failure {
         Some(message) if late => Some(message),
         _ => error,
     };
-    let error = error.map(|error| text::cut_words(error, ERROR_CHARS).into_owned());
+    let error = error.map(|error| cut(error, ERROR_CHARS));
     let attempt = report.filter(|report| !report.auto);
     let raw = finding
         .agent
@@ -438,18 +440,13 @@ fn failure(key: &str, finding: &Finding) -> Failure {
     Failure::of(Evidence {
         key: key.to_owned(),
         failed_block: block.map(|block| FailureBlock {
-            error: block
-                .error
-                .as_deref()
-                .map(|error| masked(&text::cut_words(error, ERROR_CHARS))),
+            error: block.error.as_deref().map(|error| cut(error, ERROR_CHARS)),
             attempted_fix: block.attempted_fix.as_deref().map(masked),
             status: block.status.as_deref().map(masked),
         }),
-        best_error: error
-            .filter(|error| error != NOTHING_KNOWN)
-            .map(|error| masked(&error)),
+        best_error: error.filter(|error| error != NOTHING_KNOWN),
         best_attempt: attempt.map(|report| masked(&report.what_was_tried)),
-        raw_output: masked(text::cut_words(raw, RAW_CHARS).as_ref()),
+        raw_output: cut(raw, RAW_CHARS),
     })
 }
 
@@ -467,7 +464,7 @@ fn task_of(fix: &FixTask, original: &Task) -> NewTask {
         priority: original.priority,
         model: None,
         done_when: Some(inert(&fix.done_when)),
-        commit: Some(fix.commit.clone()),
+        commit: Some(inert(&fix.commit)),
         markers: fix.markers(),
     }
 }
@@ -480,10 +477,11 @@ fn new_tasks(change: &Change, original: &Task) -> NewTasks {
         original.parent_id.clone()
     };
     let task = |planned: &PlannedTask| {
-        let masked = |text: &str| mask_secrets(text).into_owned();
+        // They go back into prompts and files: an agent's words must not act as Ralph's there.
+        let words = |text: &str| inert_prose(&mask_secrets(text));
         let new = NewTask {
-            title: masked(&planned.title),
-            description: masked(&planned.description),
+            title: words(&planned.title),
+            description: words(&planned.description),
             key: Key::parse(&planned.key).ok(),
             phase: original.phase,
             parent: parent.clone(),
@@ -492,8 +490,8 @@ fn new_tasks(change: &Change, original: &Task) -> NewTasks {
             files: planned.files.clone(),
             priority: original.priority,
             model: None,
-            done_when: planned.done_when.as_deref().map(masked),
-            commit: planned.commit.as_deref().map(masked),
+            done_when: planned.done_when.as_deref().map(words),
+            commit: planned.commit.as_deref().map(words),
             markers: Vec::new(),
         };
         (new, planned.depends.iter().map(needed).collect())

@@ -89,7 +89,7 @@ fn named_files(said: &str) -> Vec<String> {
     let mut files: Vec<String> = said
         .lines()
         .filter_map(|line| line.strip_prefix('\t'))
-        .map(|file| crate::text::one_line(file, 200))
+        .map(|file| crate::text::code_line(file, 200))
         .collect();
     let over = files.len().saturating_sub(MOST_NAMED);
     files.truncate(MOST_NAMED);

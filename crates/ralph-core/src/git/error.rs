@@ -185,7 +185,7 @@ impl GitError {
     pub(super) fn file(path: impl AsRef<std::path::Path>, source: std::io::Error) -> Self {
         let path = path.as_ref().display().to_string();
         Self::File {
-            path: crate::text::one_line(&path, 300),
+            path: crate::text::code_line(&path, 300),
             source,
         }
     }

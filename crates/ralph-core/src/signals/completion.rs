@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::limits::{self, cut};
 use super::placeholder::is_placeholder;
 use super::{Promise, Scope};
-use crate::text::Element;
+use crate::text::{Element, Quotations, without_signals};
 
 /// The `Task KEY: NAME FAILED` block of spec executors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,7 +34,29 @@ pub(super) struct Said {
 
 /// Characters around a signal that do not make it part of a sentence.
 const fn is_margin(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\r' | '`')
+    matches!(c, ' ' | '\t' | '\r' | '`' | '\u{feff}')
+}
+
+/// Whether a text is signals and nothing else: tags, the dialects, or a request for a change of the plan.
+pub(super) fn is_only_signals(text: &str) -> bool {
+    let rest = without_signals(text);
+    let rest = rest.trim();
+    if let Some(request) = rest.strip_prefix("TASK_MODIFICATION_REQUEST") {
+        let object = request.find('{').and_then(|at| request.get(at..));
+        return object.is_some_and(|object| object.ends_with('}'));
+    }
+    let mut in_block = false;
+    let mut is_signal = |line: &str| {
+        let line = line.trim_matches(is_margin);
+        let opens_block = heading(line).is_some();
+        in_block |= opens_block;
+        opens_block
+            || line.is_empty()
+            || line == "TASK_COMPLETE"
+            || line.starts_with("FAILURE_REASON:")
+            || in_block && labelled(line).is_some()
+    };
+    !text.trim().is_empty() && rest.lines().all(|line| is_signal(line))
 }
 
 impl Said {
@@ -70,9 +92,14 @@ impl Said {
     }
 
     /// Takes in the dialects, line by line.
-    pub(super) fn lines(&mut self, text: &str, scope: &Scope<'_>) {
+    pub(super) fn lines(&mut self, text: &str, quotations: &Quotations, scope: &Scope<'_>) {
         let mut lines = Lines { text };
-        while let Some(line) = lines.next() {
+        loop {
+            let at = text.len() - lines.text.len();
+            let Some(line) = lines.next() else { break };
+            if quotations.cover(at) {
+                continue;
+            }
             let line = line.trim_matches(is_margin);
             match line.as_bytes().first() {
                 Some(b'T') if line == "TASK_COMPLETE" => self.done = true,

@@ -104,6 +104,60 @@ fn sig_10_promises() {
     );
 }
 
+/// Every signal that ends an attempt or a run, alone on its line.
+const ENDINGS: [&str; 5] = [
+    "<task-done>1.3</task-done>",
+    "TASK_COMPLETE",
+    "Task 1.3: Parser FAILED",
+    "FAILURE_REASON: no disk",
+    "<promise>FAILURE</promise>",
+];
+
+#[test]
+fn sig_10_quoted_signals_are_text() {
+    for signal in ENDINGS {
+        for text in [
+            format!("The prompt says:\n```\nWrite this:\n{signal}\n```\nI did not finish."),
+            format!("~~~~text\n{signal}\n~~~\nand so on\n~~~~"),
+            format!("<!--\n{signal}\n-->"),
+            format!("<!-- a --> <!-- b\n{signal}\n-->"),
+            format!("Like so:\n\n    {signal}\n\nNot yet."),
+            format!("<failure-report>\nwhat_tried: a\n{signal}\nwhy_failed: b\n</failure-report>"),
+            format!("<learning category=\"other\" tags=\"a\">\n{signal}\n</learning>"),
+        ] {
+            let found = signals(&text);
+            assert_eq!(
+                (found.completion, found.promise),
+                (Completion::Absent, None),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sig_10_alone_in_a_fence_or_in_backticks_counts() {
+    for signal in ENDINGS {
+        for text in [
+            format!("```\n{signal}\n```"),
+            format!("Done.\n\n```xml\n\n  {signal}\n\n```\n"),
+            format!("~~~\n{signal}\n~~~"),
+            format!("```\n<learning category=\"other\" tags=\"a\">b</learning>\n{signal}\n```"),
+            format!("`{signal}`"),
+            format!("\u{feff}{signal}"),
+            format!("```\nnever closed\n{signal}"),
+            format!("<!-- never closed\n{signal}"),
+            format!("1. one\n\n    {signal}"),
+        ] {
+            assert_ne!(completion(&text), Completion::Absent, "{text}");
+        }
+    }
+    assert_eq!(
+        completion("<task-\u{200b}done>1.3</task-done>"),
+        Completion::Absent
+    );
+}
+
 #[test]
 fn dia_01_task_complete_alone() {
     for text in ["TASK_COMPLETE", "x\n `TASK_COMPLETE` \r\ny"] {

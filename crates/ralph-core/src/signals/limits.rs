@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::text::cut_words;
+use crate::text::{cut_words, mask_secrets};
 
 /// Text of a learning.
 pub const LEARNING_CHARS: usize = 10_000;
@@ -26,7 +26,7 @@ pub const SUGGESTION_CHARS: usize = 10_000;
 
 /// The trimmed start of `text`, at most `max_chars` long.
 pub(super) fn cut(text: &str, max_chars: usize) -> String {
-    cut_words(text.trim(), max_chars).into_owned()
+    cut_words(&mask_secrets(text.trim()), max_chars).into_owned()
 }
 
 /// The trimmed, shortened parts of a comma-separated list that are not placeholders, each once.
@@ -41,9 +41,9 @@ pub(super) fn list<'a>(
         if items.len() == max_items {
             break;
         }
-        let item = cut_words(part.trim(), max_chars);
+        let item = cut(part, max_chars);
         if !super::placeholder::is_placeholder(&item) && known.insert(item.clone()) {
-            items.push(item.into_owned());
+            items.push(item);
         }
     }
     items

@@ -13,7 +13,7 @@ mod report;
 use serde::Serialize;
 
 use crate::model::Difficulty;
-use crate::text::{Element, elements};
+use crate::text::{Element, Quotations, elements};
 use limits::cut;
 use placeholder::is_placeholder;
 
@@ -92,13 +92,15 @@ pub struct Signals {
 pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
     let mut signals = Signals::default();
     let mut said = completion::Said::default();
+    let quotations = quotations(text);
     for element in elements(text) {
         match element.name {
+            "task-done" | "task-failed" | "promise" if quotations.cover(element.span.start) => {}
             "task-done" | "task-failed" | "promise" => said.element(text, &element, scope),
             _ => signals.remember(&element, scope),
         }
     }
-    said.lines(text, scope);
+    said.lines(text, &quotations, scope);
 
     let stops = said.promise == Some(Promise::Failure);
     signals.completion = match (
@@ -115,6 +117,12 @@ pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
     signals.failed_block = said.failed_block;
     signals.failure_reason = said.failure_reason;
     signals
+}
+
+/// The parts of `text` where completion, promise and plan-change signals are only quoted.
+#[must_use]
+pub fn quotations(text: &str) -> Quotations {
+    Quotations::of(text, completion::is_only_signals)
 }
 
 impl Signals {

@@ -17,8 +17,8 @@ pub fn clean_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// Removes terminal escape sequences, control codes but `\n` and `\t`, and bidi overrides (which can
-/// make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
+/// Removes terminal escape sequences, control codes but `\n` and `\t`, and [invisible](is_invisible)
+/// characters (which can make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
     let Some(mut at) = next_dirty(text, 0) else {
@@ -52,11 +52,10 @@ fn next_dirty(text: &str, from: usize) -> Option<usize> {
         let dirty = match byte {
             b'\n' | b'\t' => false,
             0..0x20 | 0x7f => true,
-            0xc2 => matches!(bytes.get(at + 1), Some(0x80..=0x9f)),
-            0xe2 => text
+            0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3 => text
                 .get(at..)
                 .and_then(|t| t.chars().next())
-                .is_some_and(is_bidi_control),
+                .is_some_and(|c| c.is_control() || is_invisible(c)),
             _ => false,
         };
         if dirty {
@@ -67,8 +66,52 @@ fn next_dirty(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-const fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether nobody sees this character, or it changes the direction of what is around it: zero-width
+/// characters, directional marks, tags, byte order marks, fillers. Selectors of emoji stay.
+#[must_use]
+pub const fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// The text without [invisible](is_invisible) characters; line ends and everything else stay.
+#[must_use]
+pub fn without_invisible(text: &str) -> Cow<'_, str> {
+    match text.contains(is_invisible) {
+        true => Cow::Owned(text.chars().filter(|c| !is_invisible(*c)).collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// The text with [invisible](is_invisible) characters as escapes such as `\u{202e}`: in a command or a path
+/// nobody is to be misled about what stands there.
+#[must_use]
+pub fn invisible_escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_invisible) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match is_invisible(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Length of the escape sequence or single control character at the start of `text`.
@@ -141,7 +184,10 @@ mod tests {
 
     #[test]
     fn plain_text_is_borrowed() {
-        assert!(matches!(clean("a\tb\nä – 漢字 \u{200e}"), Cow::Borrowed(_)));
+        assert!(matches!(
+            clean("a\tb\nä – 漢字 ❤\u{fe0f}"),
+            Cow::Borrowed(_)
+        ));
     }
 
     #[test]

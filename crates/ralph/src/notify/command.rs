@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ralph_core::agent::{Access, Launch};
+use ralph_core::agent::{Access, Launch, own_settings};
 use ralph_core::hooks::when_recorded;
 use ralph_core::project::Project;
 
@@ -35,13 +35,15 @@ impl NotifyCommand {
         Launch {
             program: "sh".into(),
             args: when_recorded(&self.command),
-            env: vec![
-                env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
-                env("RALPH_NOTIFY_TITLE", &notice.title),
-                env("RALPH_NOTIFY_MESSAGE", &notice.message),
-                env("RALPH_RUN_ID", &notice.run_id),
-                ("RALPH_PROJECT".to_owned(), self.root.clone().into()),
-            ],
+            env: own_settings()
+                .chain([
+                    env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
+                    env("RALPH_NOTIFY_TITLE", &notice.title),
+                    env("RALPH_NOTIFY_MESSAGE", &notice.message),
+                    env("RALPH_RUN_ID", &notice.run_id),
+                    ("RALPH_PROJECT".to_owned(), self.root.clone().into()),
+                ])
+                .collect(),
             cwd: self.root.clone(),
             stdin: format!("\n{}\n", parcel.json),
             access: Access::default(),

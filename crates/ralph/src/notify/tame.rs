@@ -1,6 +1,6 @@
 //! Text on its way out: no control codes, no secrets, not too long.
 
-use ralph_core::text::{clean, mask_secrets, one_line};
+use ralph_core::text::{clean, head, mask_secrets, one_line};
 use serde_json::Value;
 
 /// Characters of one line of a message.
@@ -48,15 +48,6 @@ pub fn value(value: Value) -> Value {
 
 fn masked(text: &str) -> String {
     mask_secrets(&clean(head(text, LOOKED_AT))).into_owned()
-}
-
-/// The beginning of a text.
-fn head(text: &str, bytes: usize) -> &str {
-    let mut end = text.len().min(bytes);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 fn bounded(text: &str) -> String {

@@ -26,7 +26,9 @@ struct Line<'a> {
 
 /// Everything that a marker introduces, in order.
 pub(super) fn sections<'a>(text: &'a str) -> Vec<Section<'a>> {
+    let quotations = crate::signals::quotations(text);
     let lines: Vec<Line<'a>> = memmem::find_iter(text.as_bytes(), MARKER)
+        .filter(|at| !quotations.cover(*at))
         .filter_map(|at| line(text, at))
         .collect();
     let ends = lines
@@ -72,7 +74,7 @@ fn line(text: &str, at: usize) -> Option<Line<'_>> {
 
 /// Characters around a marker that do not make it part of a sentence.
 const fn is_margin(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\r' | '`' | '#' | '*')
+    matches!(c, ' ' | '\t' | '\r' | '`' | '#' | '*' | '\u{feff}')
 }
 
 /// Whether the rest of a marker's line is a kind, right or wrong, and not the rest of a sentence.

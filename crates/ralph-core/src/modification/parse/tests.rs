@@ -39,8 +39,28 @@ fn mod_01_a_request_directly_or_in_a_fence() {
         format!("```\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n```\n<task-failed>1.3</task-failed>"),
         format!("TASK_MODIFICATION_REQUEST {SPLIT}").replace('\n', "\r\n"),
         format!("## `TASK_MODIFICATION_REQUEST`\n```\n{SPLIT}\n```"),
+        format!("TASK_MODIFICATION_REQUEST ```json\n{SPLIT}\n```\nSee:\n```\nx\n```"),
+        format!("```\nTASK_MODIFICATION_REQUEST: SPLIT_TASK\n\n{SPLIT}\n```\n"),
+        format!("```\nnever closed\nTASK_MODIFICATION_REQUEST\n{SPLIT}"),
     ] {
         assert_eq!(parse(&text), [Found::Request(split())], "{text}");
+    }
+}
+
+#[test]
+fn sig_10_a_quoted_request_is_text() {
+    for text in [
+        format!("```\nI could write:\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n```"),
+        format!("<!--\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n-->"),
+        format!(
+            "a\n\n    TASK_MODIFICATION_REQUEST\n    {}",
+            SPLIT.replace('\n', " ")
+        ),
+        format!(
+            "<learning category=\"other\" tags=\"a\">\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n</learning>"
+        ),
+    ] {
+        assert_eq!(parse(&text), [], "{text}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::gate::proves_nothing;
 use super::{Limits, PlannedTask, Refusal, Standing};
 use crate::modification::request::Proposed;
-use crate::text::{clean, cut_words, one_line};
+use crate::text::{clean, cut_words, mask_secrets, one_line};
 
 /// The reason given, if there is one.
 pub(super) fn reasoning(text: &str, limits: &Limits) -> Result<String, Refusal> {
@@ -79,6 +79,7 @@ pub(super) fn task(
 /// A clean text of bounded length, if it says something.
 fn words(text: &str, limits: &Limits) -> Option<String> {
     let text = clean(text);
-    let text = cut_words(text.trim(), limits.text_chars);
+    let text = mask_secrets(text.trim());
+    let text = cut_words(&text, limits.text_chars);
     (!text.is_empty()).then(|| text.into_owned())
 }

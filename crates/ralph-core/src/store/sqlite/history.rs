@@ -279,7 +279,7 @@ fn failure_row(row: &Row<'_>) -> rusqlite::Result<FailureRow> {
     Ok(FailureRow {
         task_id: TaskId::from_stored(row.get::<_, String>(12)?),
         key: row.get::<_, Option<String>>(13)?.map(Key::from_stored),
-        title: text::one_line(&row.get::<_, String>(14)?, usize::MAX),
+        title: text::plain_line(&row.get::<_, String>(14)?, usize::MAX),
         attempt: row.get(0)?,
         attempt_number: row.get(15)?,
         run_id: row.get::<_, Option<String>>(16)?.map(RunId::from_stored),

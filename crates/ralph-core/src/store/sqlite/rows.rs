@@ -23,7 +23,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         id: TaskId::from_stored(row.get::<_, String>(0)?),
         key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
         // Shown on terminals; an old file may hold anything.
-        title: cleaning::one_line(&row.get::<_, String>(2)?, usize::MAX),
+        title: cleaning::plain_line(&row.get::<_, String>(2)?, usize::MAX),
         description: row.get(3)?,
         status: status(row, 4)?,
         phase: row.get::<_, Option<f64>>(5)?.map(Phase::from_stored),

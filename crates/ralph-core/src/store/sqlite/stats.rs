@@ -68,7 +68,7 @@ fn tasks(conn: &Connection, run: Option<&str>) -> rusqlite::Result<Vec<TaskSums>
         Ok(TaskSums {
             task_id: TaskId::from_stored(row.get::<_, String>(0)?),
             key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
-            title: text::one_line(&row.get::<_, String>(2)?, usize::MAX),
+            title: text::plain_line(&row.get::<_, String>(2)?, usize::MAX),
             status: rows::status(row, 3)?,
             models: rows::json_list(&row.get::<_, String>(4)?),
             sums: sums(row, 5)?,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::agent::{Activity, AgentReport, Ending, Told};
 use ralph_core::model::{Attempt, GateOutcome, Task, Timestamp};
-use ralph_core::text::{clean, mask_secrets};
+use ralph_core::text::{clean, head, mask_secrets};
 
 use super::target::{Standing, Target};
 use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
@@ -260,9 +260,9 @@ const CUT: &str = " [… and more than is shown; --raw has it]";
 
 /// Text of an agent, fit for a terminal; what is to follow it, or a word on what was left out.
 fn shown(text: &str, then: &str) -> String {
-    let start = text.floor_char_boundary(text.len().min(MOST));
-    let then = if start < text.len() { CUT } else { then };
-    let text = clean(text.get(..start).unwrap_or_default());
+    let start = head(text, MOST);
+    let then = if start.len() < text.len() { CUT } else { then };
+    let text = clean(start);
     let mut text = mask_secrets(&text).into_owned();
     text.push_str(then);
     text

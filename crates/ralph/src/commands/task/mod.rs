@@ -71,7 +71,7 @@ const MAX_TITLE: usize = 300;
 
 /// A title must be one line that says something.
 fn title(text: &str) -> Result<String, CommandError> {
-    let title = ralph_core::text::one_line(text, MAX_TITLE);
+    let title = ralph_core::text::plain_line(text, MAX_TITLE);
     if title.is_empty() {
         return Err(CommandError::usage("a title must not be empty"));
     }

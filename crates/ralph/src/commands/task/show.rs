@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::store::{HistoryStore, PlanStore};
-use ralph_core::text::{clean, one_line};
+use ralph_core::text::{clean, code_line, mask_secrets, one_line};
 
 use crate::command_error::CommandResult;
 use crate::output;
@@ -62,10 +62,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     field("priority", task.priority.to_string());
     if let Some(verify) = &task.verify {
-        field("verify", one_line(verify, 500));
+        field("verify", code_line(verify, 500));
     }
     if !task.files.is_empty() {
-        field("files", one_line(&task.files.join(", "), 500));
+        field("files", code_line(&task.files.join(", "), 500));
     }
     if let Some(model) = &task.model {
         field("model", one_line(model, 100));
@@ -84,7 +84,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         ),
     );
     if !task.description.is_empty() {
-        output::line(format_args!("\n{}", clean(&task.description)));
+        output::line(format_args!(
+            "\n{}",
+            mask_secrets(&clean(&task.description))
+        ));
     }
     let attempts = store.history(Some(&task.id))?;
     if !attempts.is_empty() {

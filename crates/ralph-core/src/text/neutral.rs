@@ -3,6 +3,8 @@
 //! Everything done here is visible to the reader (`‹`, `| `, `\`) and to nobody else harmful: an
 //! invisible character would survive being copied back into an agent's answer.
 
+use super::{is_invisible, without_invisible};
+
 /// The tags that Ralph reads as signals, with or without a slash.
 const SIGNAL_TAGS: [&str; 8] = [
     "task-done",
@@ -27,8 +29,10 @@ const INERT_BRACKET: char = '‹';
 /// Signals that need a line of their own are the business of whoever lays out the lines.
 #[must_use]
 pub fn inert(text: &str) -> String {
+    // Taken out first: without them, what they tear apart would be a signal again.
+    let text = without_invisible(text);
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
+    let mut rest = &*text;
     while let Some(at) = rest.find(['<', 'T', 't']) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
@@ -89,9 +93,17 @@ pub fn inert_line(text: &str) -> String {
     inert(&one_line(text))
 }
 
+/// An agent's text that may stand in a prompt or a file of its own: no line of it is a heading, a fence or a
+/// signal. Text that went through it once stays as it is.
+#[must_use]
+pub fn inert_prose(text: &str) -> String {
+    inert(&prose_lines(text).join("\n"))
+}
+
 /// An agent's text as lines that may each stand on a line of the prompt: none of them is a
 /// heading, a fence, an underline or a signal. Blank lines are kept single, none at the ends.
-pub(super) fn prose_lines(text: &str) -> Vec<String> {
+#[must_use]
+pub fn prose_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in clean_lines(text) {
         let blank_again = line.is_empty() && lines.last().is_none_or(String::is_empty);
@@ -111,7 +123,8 @@ pub(super) fn prose_lines(text: &str) -> Vec<String> {
 /// An agent's text as lines of which the first stands behind a label, where it can be neither
 /// heading nor signal, and the others on lines of their own. No blank ones: they would tear apart
 /// the list that the label belongs to.
-pub(super) fn labelled_lines(text: &str) -> Vec<String> {
+#[must_use]
+pub fn labelled_lines(text: &str) -> Vec<String> {
     let lines = clean_lines(text)
         .into_iter()
         .filter(|line| !line.is_empty());
@@ -123,7 +136,8 @@ pub(super) fn labelled_lines(text: &str) -> Vec<String> {
 }
 
 /// An agent's text as lines for the inside of a fence. Only signals matter there.
-pub(super) fn code_lines(text: &str) -> Vec<String> {
+#[must_use]
+pub fn code_lines(text: &str) -> Vec<String> {
     let mark = |line: String| {
         if is_dialect(&line) {
             format!("| {line}")
@@ -146,7 +160,8 @@ pub(super) fn code_lines(text: &str) -> Vec<String> {
 }
 
 /// A fence that nothing in the text can close.
-pub(super) fn fence_for(text: &str) -> String {
+#[must_use]
+pub fn fence_for(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(3.max(longest.saturating_add(1)))
 }
@@ -162,7 +177,7 @@ fn clean_lines(text: &str) -> Vec<String> {
     let clean = |line: &str| {
         let kept: String = line
             .chars()
-            .filter(|c| *c == '\t' || !c.is_control())
+            .filter(|c| *c == '\t' || !c.is_control() && !is_invisible(*c))
             .collect();
         kept.trim_end().to_owned()
     };
@@ -260,6 +275,22 @@ mod tests {
                 "plain # not",
             ]
         );
+    }
+
+    #[test]
+    fn ctx_07_invisible_characters_go_before_signals_are_looked_for() {
+        assert_eq!(inert("<task-\u{200b}done>\u{e0041}"), "‹task-done>");
+        assert_eq!(
+            inert_prose("TASK_\u{2060}COMPLETE\n\u{feff}## A"),
+            "| TASK_COMPLETE\n\\## A"
+        );
+    }
+
+    #[test]
+    fn agm_16_what_is_inert_stays_as_it_is() {
+        let text = "## A\n```\nTASK_COMPLETE\n<learning>x</learning>\n<!-- ralph -->\n===\nTASK_MODIFICATION_REQUEST {}";
+        let once = inert_prose(text);
+        assert_eq!(inert_prose(&once), once);
     }
 
     #[test]
