@@ -51,6 +51,8 @@ fn inert_below(value: &str) -> String {
         Some((first, rest)) => format!("{}\n{}", inert(first), inert_prose(rest)),
         None => inert(value),
     }
+    .trim_end()
+    .to_owned()
 }
 
 /// Appends a labelled value. Only white space at its end and line ends before it are dropped.

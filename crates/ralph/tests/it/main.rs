@@ -50,6 +50,7 @@ mod read_only;
 mod recovery;
 mod replay;
 mod run;
+mod secrets;
 mod stage;
 mod stats;
 mod status;

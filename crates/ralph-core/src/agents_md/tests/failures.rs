@@ -22,8 +22,8 @@ fn agm_04_08_an_entry_with_everything() {
     assert_eq!(
         written("", &failures(&[phase("1", &[full])])),
         context(
-            "\n### Phase 1:\n\n- [t-00ff00 | 2026-01-20 14:32:15] ×3 **Error:** first\n\n    second\n  \
-             # third [31m\n  **Attempted:** not recorded\n  **Files:** none\n  **Context:**\n  \
+            "\n### Phase 1:\n\n- [t-00ff00 | 2026-01-20 14:32:15] ×3 **Error:** first\n    second\n  \
+             \\# third [31m\n  **Attempted:** not recorded\n  **Files:** none\n  **Context:**\n  \
              **Last good:** abc123\n"
         )
     );

@@ -1,5 +1,6 @@
 //! What holds for any file and anything wanted.
 
+use crate::text::neutral::{inert, inert_prose};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -170,7 +171,13 @@ fn as_written(value: &str) -> String {
         .chars()
         .filter(|c| !c.is_control() || "\n\t".contains(*c))
         .collect();
-    let mut lines = plain.trim_end().trim_start_matches('\n').split('\n');
+    let value = plain.trim_end().trim_start_matches('\n');
+    // Neutralized as in prompts; the first line stands behind a label.
+    let value = match value.split_once('\n') {
+        Some((first, rest)) => format!("{}\n{}", inert(first), inert_prose(rest)),
+        None => inert(value),
+    };
+    let mut lines = value.trim_end().split('\n');
     let first = lines.next().unwrap_or_default().to_owned();
     lines.fold(first, |out, line| {
         out + "\n" + if line.is_empty() { "" } else { "  " } + line

@@ -52,7 +52,7 @@ impl Valid {
             Some(key) if rng.bool() => key,
             _ => scope.task_id,
         };
-        let margin = ["", "  ", "`", " `", "\t"][rng.usize(0..5)];
+        let margin = ["", "  ", "`", " `", "   "][rng.usize(0..5)];
         let text = match rng.u8(0..10) {
             0 => {
                 if means.completion == Completion::Absent {
