@@ -46,7 +46,7 @@ pub(super) fn is_only_signals(text: &str) -> bool {
         return object.is_some_and(|object| object.ends_with('}'));
     }
     let mut in_block = false;
-    let mut is_signal = |line: &str| {
+    let is_signal = |line: &str| {
         let line = line.trim_matches(is_margin);
         let opens_block = heading(line).is_some();
         in_block |= opens_block;
@@ -56,7 +56,7 @@ pub(super) fn is_only_signals(text: &str) -> bool {
             || line.starts_with("FAILURE_REASON:")
             || in_block && labelled(line).is_some()
     };
-    !text.trim().is_empty() && rest.lines().all(|line| is_signal(line))
+    !text.trim().is_empty() && rest.lines().all(is_signal)
 }
 
 impl Said {

@@ -70,7 +70,7 @@ static COMMANDS: [Command; 8] = [
 pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
     for command in &COMMANDS {
         let has = |needle: &&str| memmem::find(text.as_bytes(), needle.as_bytes()).is_some();
-        if !command.needles.iter().any(|needle| has(needle)) {
+        if !command.needles.iter().any(has) {
             continue;
         }
         let Some(pattern) = command.pattern.get_or_init(|| pattern(command.source)) else {
