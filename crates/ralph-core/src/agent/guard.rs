@@ -263,13 +263,10 @@ fn wait_for(source: impl AsFd, most: Duration) -> bool {
     poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
 }
 
-/// A pipe for the prompt; a child without one reads nothing.
+/// A pipe for the prompt; without one the other end is closed at once, and a child reads nothing.
 fn stdin_pipe(launch: &Launch) -> io::Result<(Option<PipeWriter>, OwnedFd)> {
-    if launch.stdin.is_empty() {
-        return Ok((None, std::fs::File::open("/dev/null")?.into()));
-    }
     let (its, own) = io::pipe()?;
-    Ok((Some(own), its.into()))
+    Ok(((!launch.stdin.is_empty()).then_some(own), its.into()))
 }
 
 fn ends(stdin: Option<PipeWriter>, out: PipeReader, err: PipeReader) -> Ends {

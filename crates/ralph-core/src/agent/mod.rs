@@ -55,8 +55,7 @@ pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use opencode::Opencode;
 pub use price::{Price, Prices, output_prices};
 pub use process::{
-    EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run,
-    run_below,
+    EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run, run_below,
 };
 pub(crate) use process::{LeftOvers, attend};
 pub use reader::{LogReader, OnTold};
