@@ -2,8 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,6 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::child::{end_notice, exit_of};
+use super::process::command;
 use super::wire::{self, Order, Report};
 use super::{Interrupt, Launch, sweep};
 use crate::model::RunId;
@@ -100,16 +100,11 @@ fn wait(channel: &impl AsFd, ward: Option<&Ward>) -> bool {
 
 fn start(launch: &Launch, streams: [OwnedFd; 3]) -> io::Result<Ward> {
     let [stdin, stdout, stderr] = streams;
-    let mut command = Command::new(&launch.program);
-    command
-        .args(&launch.args)
-        .envs(launch.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&launch.cwd)
+    let child = command(launch)
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr))
-        .process_group(0);
-    let child = command.spawn()?;
+        .spawn()?;
     Ok(Ward {
         notice: end_notice(Pid::from_child(&child)),
         child,

@@ -171,7 +171,7 @@ impl World {
     }
 
     fn store(&self) -> SqliteStore {
-        SqliteStore::open(&Project::at(self.dir.path()).database()).unwrap()
+        SqliteStore::create(&Project::at(self.dir.path()).database()).unwrap()
     }
 
     fn add_plan(&self) {

@@ -31,7 +31,9 @@ fn limited(project: &Project, most: u32, args: &[&str]) -> Option<Output> {
 fn a_limit_of_processes_is_an_error_and_no_panic() {
     let (mut refused, mut not_started, mut done) = (0, 0, 0);
     for most in 1..12 {
-        let project = Project::new();
+        let mut project = Project::new();
+        // Root obeys the project of the user behind sudo.
+        project.set_env("SUDO_UID", NOBODYS);
         project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
         project.set(
             "notify",

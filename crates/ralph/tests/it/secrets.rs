@@ -30,7 +30,7 @@ fn cap_10_a_value_of_the_environment_is_masked_everywhere() {
         run.stdout,
         run.stderr,
         project.ok(&["logs", "a"]).stdout,
-        project.ok(&["failures", "a", "--json"]).stdout,
+        project.ok(&["failures", "show", "a", "--json"]).stdout,
         project.ok(&["history", "--json"]).stdout,
         project.ok(&["learnings", "list", "--json"]).stdout,
         fs::read_to_string(project.path("AGENTS.md")).unwrap_or_default(),

@@ -211,7 +211,7 @@ fn cap_10_large_inputs_are_linear() {
         "A\n-----END PRIVATE KEY-----\n",
         "AAAA\n",
     ] {
-        let text = unit.repeat(1_000_000 / unit.len());
+        let text = unit.repeat(200_000 / unit.len());
         assert!(!mask_secrets(&text).is_empty());
     }
 }

@@ -111,7 +111,8 @@ fn codex_killed_by_somebody_else_leaves_nothing_and_is_tried_again() {
     let agent = stage
         .processes()
         .into_iter()
-        .find(|pid| is_child(*pid, ralph.id()));
+        // Ralph's guard starts it.
+        .find(|pid| parent(*pid).and_then(parent) == Some(ralph.id().cast_signed()));
     let agent = Pid::from_raw(agent.unwrap()).unwrap();
     kill_process(agent, Signal::KILL).unwrap();
     assert_eq!(ralph.wait().unwrap().code(), Some(0));
@@ -119,11 +120,12 @@ fn codex_killed_by_somebody_else_leaves_nothing_and_is_tried_again() {
     assert_eq!(stage.tries(), ["error crash counted #1", "done counted #2"]);
 }
 
-fn is_child(pid: i32, parent: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    status
+fn parent(pid: i32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
         .lines()
-        .any(|line| line == format!("PPid:\t{parent}"))
+        .find_map(|line| line.strip_prefix("PPid:\t"))?;
+    line.parse().ok()
 }
 
 #[test]

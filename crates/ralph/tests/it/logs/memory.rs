@@ -11,7 +11,7 @@ use crate::support::Project;
 /// How large the logs are.
 const SIZE: usize = 50 * 1024 * 1024;
 /// What showing one may take, in KiB: far less than the log.
-const MOST: u64 = 32 * 1024;
+const MOST: u64 = 40 * 1024;
 
 /// The most memory a command ever had, in KiB.
 fn peak(project: &Project, args: &[&str]) -> u64 {
