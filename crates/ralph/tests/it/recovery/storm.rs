@@ -8,6 +8,7 @@ use crate::support::Project;
 
 mod agreement;
 mod plan;
+mod tree;
 
 use plan::Person;
 
@@ -17,8 +18,9 @@ const AGENT: &str = r##"
 key=$RALPH_TASK_KEY
 echo "$RALPH_RUN_ID $key" >> starts.txt
 mark() { k=$key; while :; do "$@" "ok/$k"; case $k in *.*) k=${k%.*} ;; *) break ;; esac; done; }
-works() { mark touch; echo "Did it."; echo TASK_COMPLETE; exit; }
+works() { mark touch; echo "$RALPH_RUN_ID $key" >> ok/worked; echo "$RALPH_RUN_ID $RALPH_ATTEMPT" > "work/$key.txt"; echo "Did it."; echo TASK_COMPLETE; exit; }
 fails() {
+    echo junk > "work/$key-failed.txt"
     echo "Task $key: part FAILED"
     printf "%s\n" "- Error: File not found: \"src\\$key.rs\" & \`more\` | $1"
     [ "$1" = 1 ] || echo "- Attempted fix: Looked elsewhere"
@@ -44,10 +46,15 @@ const GATE: &str = "[ -f \"ok/$1\" ] || { echo \"error: $1 is not in order\"; ex
 const KILLS: u32 = 30;
 
 fn storm(seed: u64, line_end: &'static str) {
-    let mut project = Project::new();
+    storm_in(Project::new(), seed, line_end);
+}
+
+/// Runs the plan in a project to its end; Ralph is killed `KILLS` times on the way.
+fn storm_in(mut project: Project, seed: u64, line_end: &'static str) -> Project {
     project.agent(&AGENT.replace("$SEED", &seed.to_string()));
     project.write("gate.sh", GATE);
     project.write("ok/1.1", "");
+    project.write("work/about.md", "What the tasks make.\n");
     for name in [
         "RALPH_SET_RUN_MAX_ATTEMPTS",
         "RALPH_SET_RUN_MAX_TOTAL_ATTEMPTS",
@@ -76,6 +83,7 @@ fn storm(seed: u64, line_end: &'static str) {
     }
     project.ralph(&run).expect_code(5);
     agreement::check(&project, &person.text);
+    project
 }
 
 #[test]
