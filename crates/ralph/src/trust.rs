@@ -1,7 +1,7 @@
 //! Which projects of other users this user has agreed to: a list of paths in the user's own configuration directory.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, iter};
 
-use ralph_core::files::{Lock, private, write_whole};
+use ralph_core::files::{Links, Lock, open, private, write_whole};
 use ralph_core::ownership::{Distrust, User, distrust};
 use ralph_core::project::Project;
 use ralph_core::text::shell_word;
@@ -127,7 +127,7 @@ fn file() -> Option<PathBuf> {
 
 fn read(path: &Path) -> Vec<PathBuf> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| {
+    let read = open(path, Links::Follow).and_then(|file| {
         if is_own(&file.metadata()?) {
             file.take(MOST_BYTES).read_to_end(&mut bytes)?;
         }

@@ -17,8 +17,9 @@ use ralph_core::project::Project;
 use ralph_core::spec::state_json::SpecState;
 use ralph_core::store::{
     Absent, Patience, PlanStore, RunRow, RunStore, SourceStore, SqliteStore, StoreError, rescued,
-    restore_command,
+    rescued_since, restore_command,
 };
+use ralph_core::text::shell_word;
 
 use crate::command_error::CommandError;
 use crate::settings::{Settings, Value};
@@ -105,6 +106,23 @@ impl Workspace {
             crate::secrets::remember_settings(&settings);
         }
         Self { project, store }
+    }
+
+    /// Why this is not the plan that runs worked on, if somebody put another database in its place.
+    pub fn replaced_plan(&self) -> Option<CommandError> {
+        let path = self.project.database();
+        let copy = rescued_since(&path)?;
+        let message = format!(
+            "this is not the plan of the last run: its database was replaced, and saved as {}",
+            copy.display()
+        );
+        let restore = restore_command(&copy, &path, now());
+        let word = shell_word(&copy.display().to_string());
+        Some(
+            CommandError::environment(message)
+                .hint(format_args!("put it back: {restore}"))
+                .hint(format_args!("or keep the present plan: rm {word}")),
+        )
     }
 
     /// The settings in force, flags not included.

@@ -13,6 +13,7 @@ CREATE TABLE gate_changes (
     gate_before TEXT,
     gate_after  TEXT
 );
+CREATE INDEX idx_gate_changes_task_id ON gate_changes (task_id);
 CREATE TRIGGER tasks_gate_changed AFTER UPDATE OF verify ON tasks WHEN old.verify IS NOT new.verify BEGIN
     INSERT INTO gate_changes (task_id, gate_before, gate_after) VALUES (new.id, old.verify, new.verify);
 END;

@@ -30,6 +30,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it may take to end when it is dismissed.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// Why the guard started nothing that Ralph knows of.
+#[derive(Debug)]
+pub(super) enum LaunchError {
+    /// The system's reason.
+    NotStarted(io::Error),
+    /// The guard is gone, or does not answer. The process may have run for a moment.
+    GuardLost,
+}
+
+impl From<io::Error> for LaunchError {
+    fn from(error: io::Error) -> Self {
+        Self::NotStarted(error)
+    }
+}
+
 /// A guard at work.
 #[derive(Debug)]
 pub struct Guard {
@@ -99,16 +114,22 @@ impl Guard {
     }
 
     /// Has it start a process, in a group of its own.
-    pub(super) fn launch(&mut self, launch: &Launch) -> io::Result<Guarded<'_>> {
+    pub(super) fn launch(&mut self, launch: &Launch) -> Result<Guarded<'_>, LaunchError> {
         let (stdin, its_stdin) = stdin_pipe(launch)?;
         let (out, its_out) = io::pipe()?;
         let (err, its_err) = io::pipe()?;
         let streams = [its_stdin.as_fd(), its_out.as_fd(), its_err.as_fd()];
-        wire::send_launch(&self.channel, launch, streams).map_err(|_| self.lost())?;
+        let file = wire::launch_file(launch)?;
+        // Only what says that nobody is there means that: limits of descriptors or memory are Ralph's own.
+        let gone = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
+        match wire::send_launch(&self.channel, &file, streams) {
+            Err(error) if gone.contains(&error.kind()) => return Err(self.give_up()),
+            sent => sent?,
+        }
         drop((its_stdin, its_out, its_err));
         let pid = match self.wait_for_report()? {
             Report::Started(pid) => Pid::from_raw(pid),
-            Report::NotStarted(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            Report::NotStarted(errno) => return Err(io::Error::from_raw_os_error(errno).into()),
             Report::Ended(_) => None,
         };
         let Some(pid) = pid else {
@@ -124,11 +145,11 @@ impl Guard {
         })
     }
 
-    fn wait_for_report(&mut self) -> io::Result<Report> {
+    fn wait_for_report(&mut self) -> Result<Report, LaunchError> {
         let asked = Instant::now();
         loop {
             match self.next_report() {
-                Err(()) => return Err(self.lost()),
+                Err(()) => return Err(self.give_up()),
                 Ok(Some(report)) => return Ok(report),
                 Ok(None) if asked.elapsed() >= PATIENCE => return Err(self.give_up()),
                 Ok(None) => {}
@@ -175,17 +196,12 @@ impl Guard {
         }
     }
 
-    fn lost(&mut self) -> io::Error {
-        self.is_lost = true;
-        io::Error::other("Ralph's guard process was killed")
-    }
-
-    /// Ends a guard that is of no use any more. What is below it becomes Ralph's own.
-    fn give_up(&mut self) -> io::Error {
+    /// Ends a guard that is of no use any more, if it still lives. What is below it becomes Ralph's own.
+    fn give_up(&mut self) -> LaunchError {
         let _ = self.process.child().kill();
         let _ = self.process.child().wait();
         self.is_lost = true;
-        io::Error::other("Ralph's guard process does not answer")
+        LaunchError::GuardLost
     }
 }
 
@@ -231,7 +247,7 @@ impl Attended for Guarded<'_> {
             }
             Ok(Some(Report::Started(_) | Report::NotStarted(_)) | None) => {}
             Err(()) => {
-                self.guard.is_lost = true;
+                self.guard.give_up();
                 return State::GuardLost;
             }
         }

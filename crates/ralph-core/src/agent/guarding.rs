@@ -153,7 +153,8 @@ mod tests {
         let streams = [null.as_fd(); 3];
         let mut launch = sleeper();
         launch.program = "no-such-program-anywhere".into();
-        wire::send_launch(&ralph, &launch, streams).unwrap();
+        let file = wire::launch_file(&launch).unwrap();
+        wire::send_launch(&ralph, &file, streams).unwrap();
         wire::send_dismiss(&ralph).unwrap();
         stand_guard(
             &RunId::from_stored("r-x"),
@@ -170,7 +171,8 @@ mod tests {
     fn without_a_dismissal_what_was_launched_is_ended() {
         let (ralph, guard) = UnixStream::pair().unwrap();
         let null = std::fs::File::open("/dev/null").unwrap();
-        wire::send_launch(&ralph, &sleeper(), [null.as_fd(); 3]).unwrap();
+        let file = wire::launch_file(&sleeper()).unwrap();
+        wire::send_launch(&ralph, &file, [null.as_fd(); 3]).unwrap();
         ralph.shutdown(std::net::Shutdown::Write).unwrap();
         stand_guard(&RunId::from_stored("r-x"), &guard, Duration::from_secs(5));
         let mut report = [0; wire::REPORT];

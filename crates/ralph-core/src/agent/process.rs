@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, kill_process_group};
 
 use super::child::{Attended, State};
-use super::guard::Guard;
+use super::guard::{Guard, LaunchError};
 use super::pipes::Pipes;
 use super::{Exit, Interrupt, Launch, sweep};
 
 /// How long pipes may stay open after the child ended before somebody else must be holding them.
 const PIPES_LINGER: Duration = Duration::from_millis(200);
+/// How long the rest of a pipe is read after its writers were ended, should somebody still hold it.
+const MOST_DRAIN: Duration = Duration::from_secs(60);
 /// How far apart signals to the child and to Ralph may arrive.
 const BOTH_TOLD: Duration = Duration::from_millis(150);
 /// How long a process may linger after its last word.
@@ -156,7 +158,18 @@ pub fn run_below(
     }
     let failed = |source| spawn_error(launch, source);
     let mut child: Box<dyn Attended + '_> = match guard {
-        Some(guard) => Box::new(guard.launch(launch).map_err(failed)?),
+        Some(guard) => match guard.launch(launch) {
+            Ok(child) => Box::new(child),
+            // The process was quick to kill the guard that had just started it.
+            Err(LaunchError::GuardLost) => {
+                return Ok(Ended {
+                    exit: Exit::Code(-1),
+                    stop: Stop::GuardLost,
+                    left_overs: sweep::end_left_overs(limits.grace, interrupt, None),
+                });
+            }
+            Err(LaunchError::NotStarted(source)) => return Err(failed(source)),
+        },
         None => Box::new(command(launch).spawn().map_err(failed)?),
     };
     let mut ended = attend(
@@ -299,8 +312,13 @@ fn supervise(
         }
         // Whatever the child started in the background holds its pipes open.
         if at.elapsed() > PIPES_LINGER {
-            if swept || left == LeftOvers::AreLeft {
-                break;
+            // What is in a pipe whose writers have ended is read to its end, however slowly.
+            let drained = last_output.elapsed() > PIPES_LINGER || at.elapsed() > MOST_DRAIN;
+            match (left, swept) {
+                (LeftOvers::AreLeft, _) => break,
+                (LeftOvers::AreEnded, true) if drained => break,
+                (LeftOvers::AreEnded, true) => continue,
+                (LeftOvers::AreEnded, false) => {}
             }
             left_overs += sweep::end_left_overs(limits.grace, interrupt, Some(group));
             ended = Some(Instant::now());

@@ -74,15 +74,20 @@ impl Report {
     }
 }
 
-/// Orders a launch.
-pub(super) fn send_launch(
-    channel: impl AsFd,
-    launch: &Launch,
-    streams: [BorrowedFd<'_>; 3],
-) -> io::Result<()> {
+/// A launch as the guard reads it.
+pub(super) fn launch_file(launch: &Launch) -> io::Result<File> {
     let mut file = scratch_file()?;
     file.write_all(&encode(launch))?;
     file.rewind()?;
+    Ok(file)
+}
+
+/// Orders a launch.
+pub(super) fn send_launch(
+    channel: impl AsFd,
+    file: &File,
+    streams: [BorrowedFd<'_>; 3],
+) -> io::Result<()> {
     let [stdin, stdout, stderr] = streams;
     let descriptors = [file.as_fd(), stdin, stdout, stderr];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];

@@ -2,7 +2,7 @@
 
 use super::run::{EngineError, Run};
 use crate::event::{EventKind, GateAuthor};
-use crate::text::{mask_secrets, one_line};
+use crate::text::code_line;
 
 /// How much of a command is shown.
 const COMMAND_CHARS: usize = 200;
@@ -25,5 +25,5 @@ impl Run<'_, '_> {
 }
 
 fn shown(command: &str) -> String {
-    one_line(&mask_secrets(command), COMMAND_CHARS)
+    code_line(command, COMMAND_CHARS)
 }

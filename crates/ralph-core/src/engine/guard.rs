@@ -22,8 +22,10 @@ impl Run<'_, '_> {
 
     /// The guard, to start something with. It goes back by [`Run::put_back`].
     pub(super) fn take_guard(&mut self) -> Result<Option<Guard>, EngineError> {
-        let guard = self.guard.take();
-        self.replaced(guard)
+        match self.guard.take() {
+            None => self.start_guard(),
+            guard => self.replaced(guard),
+        }
     }
 
     /// Takes the guard back, and says what became of it meanwhile.

@@ -258,7 +258,10 @@ impl Recovery<'_> {
             .attempt
             .work_dir
             .as_ref()
-            .map_or_else(root, PathBuf::from);
+            .map(PathBuf::from)
+            // The project may have been moved since.
+            .filter(|dir| dir.is_dir())
+            .unwrap_or_else(root);
         let git = match Git::open(&dir, self.limits()) {
             Ok(Some(git)) => git,
             Ok(None) => return Ok(Ok(None)),

@@ -25,13 +25,12 @@ impl Run<'_, '_> {
     pub(super) fn end_vanished(mut self) -> Result<Summary, EngineError> {
         let stop = StopRun::new(RunExit::Error, self.vanished().to_string());
         let _ = self.engine.store.release_unbegun(&self.id);
-        let Ok(kind) = self.finished(&stop) else {
-            return Err(self.vanished().into());
-        };
-        let event = self.event(kind);
-        let _ = self.hook_after(HookPoint::AfterRun, &event);
-        let event = self.event(event.kind);
-        let _ = self.engine.store.end_run(&self.end(&stop), &event);
+        if let Ok(kind) = self.finished(&stop) {
+            let event = self.event(kind);
+            let _ = self.hook_after(HookPoint::AfterRun, &event);
+            let event = self.event(event.kind);
+            let _ = self.engine.store.end_run(&self.end(&stop), &event);
+        }
         self.save_database(stop)
     }
 

@@ -167,8 +167,8 @@ impl<'a> Swap<'a> {
 
     /// Puts a text in the place of one that was read. What somebody wrote in between is late too.
     fn put_over(&mut self, now: &[u8], text: &[u8]) -> io::Result<()> {
-        self.put(Some(now), text)?;
-        if let Some(kept) = self.kept.last_mut() {
+        let swapped_out = self.put(Some(now), text)?.is_some();
+        if let Some(kept) = self.kept.last_mut().filter(|_| swapped_out) {
             kept.known = Text::of(now);
         }
         Ok(())

@@ -91,6 +91,10 @@ impl Call {
         for name in FOREIGN {
             command.env_remove(name);
         }
+        // Filters that an agent defined run below git.
+        for (name, _) in agent::own_settings() {
+            command.env_remove(name);
+        }
         Self {
             command,
             conduct: Arc::default(),
@@ -340,7 +344,8 @@ impl Watch for Attended<'_> {
 
     fn tick(&mut self) {
         let interrupt = &self.conduct.limits.interrupt;
-        if interrupt.at_once() && !self.stop.at_once() {
+        let may_interrupt = !self.conduct.is_finishing();
+        if may_interrupt && interrupt.at_once() && !self.stop.at_once() {
             // Twice, so that it is killed without a grace.
             self.stop.raise(Signal::Terminate);
             self.stop.raise(Signal::Terminate);
@@ -349,7 +354,7 @@ impl Watch for Attended<'_> {
         if self.over.is_some() {
             return;
         }
-        if interrupt.first().is_some() {
+        if may_interrupt && interrupt.first().is_some() {
             let since = *self.told_to_stop.get_or_insert_with(Instant::now);
             if since.elapsed() >= self.conduct.patience() {
                 return self.end(Over::Interrupted);

@@ -61,6 +61,8 @@ pub(super) enum GitFault {
     },
     /// Opening this file could block for ever.
     NotRegular(PathBuf),
+    /// The index was deleted.
+    NoIndex(PathBuf),
 }
 
 impl GitFault {
@@ -76,7 +78,17 @@ impl GitFault {
                 held_up_by,
             },
             Self::NotRegular(path) => GitError::NotRegular(path),
+            Self::NoIndex(path) => GitError::NoIndex(path),
         }
+    }
+}
+
+/// While this lives, calls of git are not interrupted.
+pub(super) struct Finishing<'c>(&'c Conduct);
+
+impl Drop for Finishing<'_> {
+    fn drop(&mut self) {
+        self.0.finishing.store(false, Ordering::Relaxed);
     }
 }
 
@@ -89,6 +101,8 @@ pub(super) struct Conduct {
     fault: OnceLock<GitFault>,
     /// A call was ended because Ralph is to stop: the next one does not get its own time to end.
     interrupted: AtomicBool,
+    /// A commit was made and its record is being brought up to date, which no signal interrupts.
+    finishing: AtomicBool,
     /// Known once the repository is found.
     repository: OnceLock<Repository>,
     /// Which programs git may run by itself; none where nobody asked to watch them.
@@ -121,7 +135,7 @@ impl Conduct {
         if let Some(fault) = self.fault.get() {
             return Err(fault.error());
         }
-        if self.interrupted.load(Ordering::Relaxed) {
+        if self.interrupted.load(Ordering::Relaxed) && !self.is_finishing() {
             return Err(GitError::Interrupted);
         }
         match self.repository.get().and_then(regular::irregular) {
@@ -144,6 +158,16 @@ impl Conduct {
     /// Notes a fault: the first one stays.
     pub(super) fn fail(&self, fault: GitFault) -> GitError {
         self.fault.get_or_init(|| fault).error()
+    }
+
+    /// Until the result is dropped no signal interrupts a call; deadlines hold.
+    pub(super) fn finish(&self) -> Finishing<'_> {
+        self.finishing.store(true, Ordering::Relaxed);
+        Finishing(self)
+    }
+
+    pub(super) fn is_finishing(&self) -> bool {
+        self.finishing.load(Ordering::Relaxed)
     }
 
     /// Notes that a call was ended because Ralph is to stop.

@@ -68,6 +68,9 @@ pub enum GitError {
     /// Git would open this and wait for ever.
     #[error("{} is not a regular file: git would wait for it for ever", crate::text::one_line(&.0.display().to_string(), 300))]
     NotRegular(PathBuf),
+    /// Without its index git takes every file for deleted.
+    #[error("git's index {} is gone: git takes every file for deleted", crate::text::code_line(&.0.display().to_string(), 300))]
+    NoIndex(PathBuf),
     /// Git does not know who commits.
     #[error("git does not know who commits: {0}")]
     NoIdentity(String),
@@ -136,6 +139,7 @@ impl GitError {
             | Self::Interrupted
             | Self::TimedOut { .. }
             | Self::NotRegular(_)
+            | Self::NoIndex(_)
             | Self::NoIdentity(_)
             | Self::BranchName(_)
             | Self::BranchInTheWay { .. }
@@ -162,10 +166,17 @@ impl GitError {
                  if it is only slow, raise query_timeout under [git] in .ralph.toml"
                     .to_owned()
             }
-            Self::NotRegular(path) => format!(
-                "remove it: rm {}",
-                crate::text::shell_word(&path.display().to_string())
-            ),
+            Self::NotRegular(path) => {
+                let word = crate::text::shell_word(&path.display().to_string());
+                match path.file_name().and_then(|name| name.to_str()) {
+                    Some("index") => format!("make it anew: rm {word} && git reset"),
+                    Some("HEAD") => format!(
+                        "make it anew, with your branch in the place of main: rm {word} && echo 'ref: refs/heads/main' > {word}"
+                    ),
+                    _ => format!("move it away and bring back what was there: {word}"),
+                }
+            }
+            Self::NoIndex(_) => "make it anew: git reset".to_owned(),
             Self::NoIdentity(_) => {
                 "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'".to_owned()
             }

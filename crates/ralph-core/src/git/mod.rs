@@ -83,10 +83,8 @@ impl Git {
         let conduct = Arc::new(Conduct::new(limits));
         // Git opens these files to find out whether there is a repository at all.
         let around = std::path::absolute(dir).ok();
-        if let Some(path) = around
-            .and_then(|dir| Repository::around(&dir))
-            .and_then(|repository| regular::irregular(&repository))
-        {
+        let around = around.and_then(|dir| Repository::around(&dir));
+        if let Some(path) = around.as_ref().and_then(regular::irregular) {
             return Err(GitError::NotRegular(path));
         }
         let ask = |what: &str| {
@@ -100,7 +98,9 @@ impl Git {
                     Ok(Some(out))
                 }
                 Err(error @ (GitError::TimedOut { .. } | GitError::Interrupted)) => Err(error),
-                // There is no repository, or no git.
+                // There is a repository, and git cannot be asked.
+                Err(error @ GitError::Spawn(_)) if around.is_some() => Err(error),
+                // There is no repository.
                 Err(_) => Ok(None),
             }
         };

@@ -140,7 +140,7 @@ impl Programs {
             attributes: stamp(&shared.join("info/attributes")),
             ..Known::default()
         };
-        for origin in known.origins() {
+        for origin in known.origins().into_iter().chain(known.includes()) {
             stamps
                 .entry(origin.clone())
                 .or_insert_with(|| stamp(&origin));
@@ -185,6 +185,26 @@ impl Known {
         let files = all.map(|(origin, _)| origin.clone());
         files
             .filter(|origin| !origin.as_os_str().is_empty())
+            .collect()
+    }
+}
+
+impl Known {
+    /// The files that settings include, also those that are not there yet.
+    fn includes(&self) -> BTreeSet<PathBuf> {
+        let is_include = |key: &[u8]| {
+            key == b"include.path" || key.starts_with(b"includeif.") && key.ends_with(b".path")
+        };
+        let included = self.settings.iter().filter(|(key, _)| is_include(key));
+        let values = included.flat_map(|(_, values)| values);
+        values
+            .map(|(origin, value)| match value.strip_prefix(b"~/") {
+                Some(rest) => {
+                    let home = std::env::var_os("HOME").unwrap_or_default();
+                    on_disk(Path::new(&home), rest)
+                }
+                None => on_disk(origin.parent().unwrap_or(Path::new("")), value),
+            })
             .collect()
     }
 }
@@ -255,7 +275,11 @@ fn module_filters(
     file: &Path,
 ) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let call = Call::new(top, &["config", "--list", "-z", "--file"]).arg(file);
-    let out = call.run_unguarded(conduct)?;
+    let out = match call.run_unguarded(conduct) {
+        // Half a submodule, or what git cannot read: git runs no filter of it either.
+        Err(GitError::Refused { .. }) => return Ok(BTreeSet::new()),
+        out => out?,
+    };
     let keys = out.split(|b| *b == 0).map(|one| split_at_line_end(one).0);
     Ok(keys.filter_map(filter_name).map(<[u8]>::to_vec).collect())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::conduct::GitFault;
 use super::file_state::FileState;
 use super::paths::{on_disk, shown};
 use super::status::{Record, records};
@@ -74,6 +75,10 @@ impl Git {
                 snapshot.dirty.len(),
             );
             snapshot.dirty.insert(path.to_owned(), state);
+        }
+        let index = self.git_dir.join("index");
+        if snapshot.head.is_some() && !index.exists() {
+            return Err(self.conduct.fail(GitFault::NoIndex(index)));
         }
         Ok(snapshot)
     }

@@ -30,7 +30,8 @@ pub use recovery::*;
 pub use safety::*;
 pub use sources::*;
 pub use sqlite::{
-    Absent, LockWait, Patience, SqliteStore, has_log, log_path, rescued, restore_command,
+    Absent, LockWait, Patience, SqliteStore, has_log, log_path, rescued, rescued_since,
+    restore_command,
 };
 
 use crate::analysis::Fact;

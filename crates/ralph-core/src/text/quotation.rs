@@ -21,7 +21,12 @@ impl Quotations {
     #[must_use]
     pub fn of(text: &str, is_signal: impl Fn(&str) -> bool) -> Self {
         let mut ranges: Vec<Range<usize>> = elements(text)
-            .filter(|element| matches!(element.name, "failure-report" | "learning"))
+            .filter(|element| {
+                matches!(
+                    element.name,
+                    "failure-report" | "learning" | "retry-suggestion"
+                )
+            })
             .map(|element| element.span)
             .collect();
         blocks(text, is_signal, &mut ranges);
@@ -285,6 +290,10 @@ mod tests {
         assert_eq!(shown("a\n    b"), "a\n    b");
         assert_eq!(shown("- a\n\n    b"), "- a\n\n    b");
         assert_eq!(shown("a\n\n    `b`"), "a\n\n    `b`");
+        assert_eq!(
+            shown("<retry-suggestion>\nb\n</retry-suggestion>"),
+            "··················\n·\n···················"
+        );
         assert_eq!(
             shown("a<learning>\nb\n</learning>c"),
             "a··········\n·\n···········c"

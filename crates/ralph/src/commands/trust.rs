@@ -1,10 +1,11 @@
 //! `ralph trust`: agreeing to a project that another user owns.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{env, fs};
 
 use clap::ValueHint;
+use ralph_core::host::{ThisHost, ancestors};
 use ralph_core::project::Project;
 use serde_json::json;
 
@@ -100,11 +101,14 @@ fn root(path: &Path) -> PathBuf {
 
 /// What a person agrees to is not an agent's to decide.
 fn refuse_inside_an_attempt() -> Result<(), CommandError> {
-    match env::var("RALPH_RUN_ID") {
-        Ok(run) if !run.is_empty() => Err(CommandError::usage(format_args!(
-            "`ralph trust` inside an attempt of run {run} is refused"
-        ))
-        .hint("a person decides which projects to trust")),
-        _ => Ok(()),
+    // Whatever project it is about: no run of Ralph may be above this process.
+    let own = env::current_exe().ok();
+    let is_ralph = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).ok() == own;
+    let below_a_run = own.is_some() && ancestors(&ThisHost::new()).any(|one| is_ralph(one.pid));
+    let in_a_run = env::var("RALPH_RUN_ID").is_ok_and(|run| !run.is_empty());
+    match below_a_run || in_a_run {
+        true => Err(CommandError::usage("`ralph trust` is refused inside a run")
+            .hint("a person decides which projects to trust")),
+        false => Ok(()),
     }
 }

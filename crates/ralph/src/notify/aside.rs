@@ -102,7 +102,7 @@ impl Watch for Output<'_> {
         let host = ThisHost::new().owner().host;
         self.recorded = self.database.and_then(|database| {
             let process = process_owner(host, group)?;
-            let mut store = SqliteStore::open(database).ok()?;
+            let mut store = SqliteStore::open_again(database).ok()?;
             store.note_hook(&process).ok()?;
             Some((store, process))
         });

@@ -287,3 +287,18 @@ fn a_hook_that_refuses_is_still_the_attempts_failure() {
     );
     assert_eq!(files_of(&project, "HEAD"), ["first.txt", "second.txt"]);
 }
+
+#[test]
+fn an_index_that_an_agent_deletes_leads_to_no_commit_of_deletions() {
+    let agent = format!("[ -e new.txt ] || rm -f .git/index; echo x >> new.txt; {DONE}");
+    let project = project(&agent, COMMIT);
+    project.add(&["A", "--key", "a"]);
+    let before = project.git(&["rev-parse", "HEAD"]);
+    let run = project.ralph(&["run"]).expect_code(1);
+    assert!(run.stderr.contains("git reset"), "{}", run.stderr);
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), before);
+    project.git(&["reset", "-q"]);
+    project.ok(&["run"]);
+    let changed = project.git(&["diff", "--name-status", before.trim(), "HEAD"]);
+    assert!(!changed.contains("D\t"), "{changed}");
+}

@@ -251,6 +251,14 @@ fn a_persons_word_frees_a_task_whose_run_died() {
 }
 
 #[test]
+fn what_an_agent_says_last_is_read_however_much_came_before() {
+    let (project, _) = project("seq 1 200000; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.ok(&["run"]);
+    let log = project.ok(&["logs", "a", "--raw"]).stdout;
+    assert!(log.contains("\n200000\n"), "{}", log.len());
+}
+
+#[test]
 fn hostile_output_of_any_shape_is_survived() {
     let (project, _) = project(
         "head -c 3000000 /dev/zero

@@ -331,3 +331,26 @@ fn a_database_that_another_process_has_locked_is_waited_for_with_a_message() {
         json!("Waited")
     );
 }
+
+#[test]
+fn a_plan_that_an_agent_puts_in_the_place_of_the_lost_one_is_not_run() {
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let project = struck_by(&format!(
+        "rm -rf .ralph; {ralph} task add Mine --key m --verify true >/dev/null"
+    ));
+    project.ralph(&["run"]).expect_code(1);
+    let again = project.ralph(&["run"]).expect_code(1);
+    assert!(
+        again.stderr.contains("not the plan of the last run"),
+        "{}",
+        again.stderr
+    );
+    let status = project.ok(&["status"]);
+    assert!(status.stderr.contains("put it back: "), "{}", status.stderr);
+    put_back(&project, &remedy(&again));
+    project.ok(&["run"]);
+    assert_eq!(
+        project.json(&["status", "--json"])["tasks"]["done"],
+        json!(3)
+    );
+}

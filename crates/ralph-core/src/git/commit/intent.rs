@@ -83,10 +83,20 @@ fn made_of<'c>(
 ) -> Option<Candidate<'c>> {
     let is_ours = |one: &&Candidate<'c>| {
         let same = one.tree == intent.tree
-            || !intent.subject.is_empty() && one.subject.contains(&intent.subject);
+            || !intent.subject.is_empty() && has_words(one.subject, &intent.subject);
         same && !is_taken(one.hash)
     };
     candidates.iter().rev().find(is_ours).copied()
+}
+
+/// Whether a subject holds another as whole words: `1: Fix` is not in `11: Fix`.
+fn has_words(subject: &str, words: &str) -> bool {
+    let ends = |text: &str| text.is_empty() || text.ends_with(|c: char| !c.is_alphanumeric());
+    let starts = |text: &str| text.is_empty() || text.starts_with(|c: char| !c.is_alphanumeric());
+    subject.match_indices(words).any(|(at, found)| {
+        let (before, rest) = subject.split_at(at);
+        ends(before) && starts(rest.get(found.len()..).unwrap_or_default())
+    })
 }
 
 #[cfg(test)]
@@ -101,6 +111,13 @@ mod tests {
             tree: tree.into(),
             subject: subject.into(),
         }
+    }
+
+    #[test]
+    fn a_subject_is_found_as_whole_words() {
+        assert!(has_words("1: Fix", "1: Fix") && has_words("[x] 1: Fix (#3)", "1: Fix"));
+        assert!(!has_words("11: Fix", "1: Fix") && !has_words("1: Fixes", "1: Fix"));
+        assert!(has_words("11: Fix, 1: Fix", "1: Fix"));
     }
 
     #[test]

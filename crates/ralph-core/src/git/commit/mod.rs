@@ -156,6 +156,8 @@ impl Git {
             subject: subject.to_owned(),
         })?;
         let ended = self.run_commit(&index, order, interrupt, watch);
+        // Whatever was interrupted: a commit that was made must be known, or it would be made again.
+        let _finishing = places.conduct.finish();
         let hash = commit_at(places, "HEAD")?.filter(|hash| Some(hash.as_str()) != head);
         let (hash, mut warnings) = match (hash, ended) {
             (None, Err(error)) => return Err(error),

@@ -37,7 +37,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 pub use busy::{LockWait, Patience};
 pub use look::{has_log, log_path};
-pub use place::{rescued, restore_command};
+pub use place::{rescued, rescued_since, restore_command};
 
 use super::{Result, StoreError};
 use crate::files::private;
@@ -102,15 +102,7 @@ impl SqliteStore {
         }
         private::tighten(path);
         migrate::refuse_newer(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags).map_err(|e| translate(path, e))?;
-        let mut store = Self {
-            conn,
-            path: path.to_owned(),
-            opened: Vec::new(),
-            brief: busy::Brief::default(),
-        };
-        store.prepare(patience).map_err(|e| translate(path, e))?;
+        let mut store = Self::connect(path, patience)?;
         // Should the version turn out to be newer, even a log that waits beside the file must stay where it is.
         store
             .fold_log_on_close(false)
@@ -122,6 +114,25 @@ impl SqliteStore {
             .map_err(|e| translate(path, e))?;
         // After the first query, which makes the files beside the database.
         store.opened = place::opened(path);
+        Ok(store)
+    }
+
+    /// A second connection to a database that this process has open. Only SQLite itself opens the file: closing it in
+    /// any other way would drop all locks that this process has on it.
+    pub fn open_again(path: &Path) -> Result<Self> {
+        Self::connect(path, Patience::default())
+    }
+
+    fn connect(path: &Path, patience: Patience) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags).map_err(|e| translate(path, e))?;
+        let mut store = Self {
+            conn,
+            path: path.to_owned(),
+            opened: Vec::new(),
+            brief: busy::Brief::default(),
+        };
+        store.prepare(patience).map_err(|e| translate(path, e))?;
         Ok(store)
     }
 

@@ -59,9 +59,9 @@ fn files(database: &Path) -> [PathBuf; 3] {
 
 impl FileStore for SqliteStore {
     fn is_in_place(&self) -> bool {
-        self.opened
-            .iter()
-            .all(|file| identity(&file.path) == Some(file.id))
+        let is_same = |file: &Opened| identity(&file.path) == Some(file.id);
+        let has_database = self.opened.iter().any(|file| file.path == self.path);
+        has_database && self.opened.iter().all(is_same)
     }
 
     fn rescue(&self, now: Timestamp) -> Result<Rescued> {
@@ -107,6 +107,15 @@ pub fn rescued(database: &Path) -> Vec<PathBuf> {
         .collect();
     found.sort_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
     found
+}
+
+/// A copy that was saved after the present database was made: this database is not the one that was lost.
+pub fn rescued_since(database: &Path) -> Option<PathBuf> {
+    let born = |path: &Path| path.metadata().and_then(|meta| meta.created()).ok();
+    let made = born(database)?;
+    rescued(database)
+        .into_iter()
+        .rfind(|copy| born(copy).is_some_and(|saved| saved > made))
 }
 
 /// The shell command that puts a copy in the place of the database. What is there is moved away first: SQLite would apply

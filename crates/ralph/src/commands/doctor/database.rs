@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::store::{SqliteStore, StoreError, has_log, log_path, rescued, restore_command};
+use ralph_core::store::{
+    SqliteStore, StoreError, has_log, log_path, rescued, rescued_since, restore_command,
+};
 
 use super::finding::{Check, Finding};
 use super::mend::{make_writable, word};
@@ -83,6 +85,15 @@ fn versioned(path: &Path, store: SqliteStore) -> (Finding, Option<SqliteStore>) 
     let known = SqliteStore::VERSION;
     let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
     match store.version() {
+        Ok(_) if rescued_since(path).is_some() => {
+            let copy = rescued_since(path).unwrap_or_default();
+            let message = format!(
+                "it is not the one that the last run worked on, which was saved as {}",
+                copy.display()
+            );
+            let fix = restore_command(&copy, path, now());
+            (Finding::error(Check::Database, message, fix), Some(store))
+        }
         Ok(version) if version == known => {
             let message = format!("it is sound: version {version}, {}", bytes(size));
             (Finding::ok(Check::Database, message), Some(store))

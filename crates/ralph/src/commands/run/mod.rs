@@ -150,6 +150,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         true => Workspace::look(dir)?,
         false => Workspace::open(dir)?,
     };
+    if let Some(error) = workspace.replaced_plan() {
+        return Err(error);
+    }
     let mut settings = workspace.settings()?;
     settings::apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;

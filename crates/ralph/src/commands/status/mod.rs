@@ -42,6 +42,12 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::look(dir)?;
+    if let Some(error) = workspace.replaced_plan() {
+        output::note(format_args!("warning: {}", error.message()));
+        for hint in error.hints() {
+            output::note(format_args!(" hint: {hint}"));
+        }
+    }
     let settings = workspace.settings()?;
     if args.watch {
         return watch::watch(&workspace, &settings, args);
