@@ -173,6 +173,8 @@ impl GitError {
                     Some("HEAD") => format!(
                         "make it anew, with your branch in the place of main: rm {word} && echo 'ref: refs/heads/main' > {word}"
                     ),
+                    // Ralph's own, which it makes anew.
+                    Some(name) if name.starts_with("ralph-") => format!("remove it: rm {word}"),
                     _ => format!("move it away and bring back what was there: {word}"),
                 }
             }

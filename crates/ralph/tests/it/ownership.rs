@@ -178,14 +178,20 @@ fn consent_is_recorded_and_taken_back() {
 
 #[test]
 fn an_agent_cannot_give_consent() {
-    let mut project = project();
-    project.set_env("RALPH_RUN_ID", "r-00000000");
-    let trust = project.ralph(&["trust", "."]).expect_code(2);
+    let project = Project::new();
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    project.agent(&format!(
+        "(cd / && env -i HOME=\"$HOME\" {ralph} trust \"$RALPH_PROJECT\" 2>&1) > said; echo $? >> said
+         echo \"<task-done>$RALPH_TASK_ID</task-done>\""
+    ));
+    project.add(&["A"]);
+    project.ok(&["run"]);
+    let said = project.read("said");
     assert!(
-        trust.stderr.contains("inside an attempt"),
-        "{}",
-        trust.stderr
+        said.contains("inside a run") && said.ends_with("2\n"),
+        "{said}"
     );
+    assert!(!project.path("../home/.config/ralph/trusted").exists());
 }
 
 #[test]
