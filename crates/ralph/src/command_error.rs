@@ -168,7 +168,7 @@ impl From<EngineError> for CommandError {
                 None => Self::environment(&error),
             },
             EngineError::Gate { .. } => {
-                Self::environment(error).hint("shorten or mend the task's verify command")
+                Self::environment(error).hint("shorten or fix the task's verify command")
             }
             EngineError::Log { .. } => {
                 Self::environment(error).hint("check free space and permissions of .ralph/logs")

@@ -79,7 +79,7 @@ pub(super) fn exit_of(pid: Pid) -> Option<Exit> {
             (None, Some(signal)) => Exit::Signal(signal),
             (None, None) => Exit::Code(-1),
         }),
-        // Gone already: whoever started us has children reaped by themselves.
+        // Gone already: Ralph was started with SIGCHLD ignored, so the kernel reaped it.
         Err(error) => (error == rustix::io::Errno::CHILD).then_some(Exit::Code(-1)),
     }
 }

@@ -1,4 +1,4 @@
-//! Changes of gates while the run is at work: each is named, whoever made it.
+//! Names every change of a gate during the run in the events, whether a person, a plan file or another process made it.
 
 use super::run::{EngineError, Run};
 use crate::event::{EventKind, GateAuthor};

@@ -45,7 +45,7 @@ impl Run<'_, '_> {
             FailureClass::Setup => {
                 let mend = match culprit {
                     Culprit::Agent => None,
-                    Culprit::Gate => Some("shorten or mend the task's verify command".to_owned()),
+                    Culprit::Gate => Some("shorten or fix the task's verify command".to_owned()),
                     Culprit::Git(remedy) => Some(format!("{remedy}; then `ralph run` again")),
                 };
                 if let Some(mend) = mend {
