@@ -134,12 +134,13 @@ pub enum HookProgress {
 
 /// The first line of a hook's input, which it does not see, is the word to begin. `exec` keeps the process that was
 /// recorded.
-const WHEN_RECORDED: &str = r#"read -r begin && exec sh -c "$1""#;
+const WHEN_RECORDED: &str = r#"read -r begin && exec sh -c "$@""#;
 
-/// A shell command that begins only when the process was recorded: when it reads the first line of its input.
-pub fn when_recorded(command: &str) -> Vec<String> {
-    let words = ["-c", WHEN_RECORDED, "sh", command];
-    words.map(str::to_owned).to_vec()
+/// Arguments of `sh` for a script that begins only when the process was recorded: when it reads the first line of its
+/// input. Further words are the script's own arguments.
+pub fn when_recorded(script: &[&str]) -> Vec<String> {
+    let words = ["-c", WHEN_RECORDED, "sh"].iter().chain(script);
+    words.map(|word| (*word).to_owned()).collect()
 }
 
 /// Runs a hook to its end; why it failed, if it did. `look_on` is called when it has started and many times a second.
@@ -158,7 +159,7 @@ pub fn run(
     env.push(("RALPH_HOOK".to_owned(), call.point.name().into()));
     let launch = Launch {
         program: "sh".into(),
-        args: when_recorded(call.command),
+        args: when_recorded(&[call.command]),
         env,
         cwd: call.dir.to_owned(),
         stdin: format!("\n{stdin}\n"),

@@ -21,6 +21,16 @@ pub struct CommandError {
     hints: Vec<String>,
 }
 
+/// Prints what went wrong and what to do next, on standard error.
+pub fn print(message: &str, hints: &[String]) {
+    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    let cyan = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
+    output::note(format_args!("{red}error:{red:#} {message}"));
+    for hint in hints {
+        output::note(format_args!("{cyan} hint:{cyan:#} {hint}"));
+    }
+}
+
 /// The end of a command that has written its output. A reader that left has what it wanted.
 pub fn written(result: io::Result<()>) -> CommandResult {
     match result {
@@ -92,12 +102,7 @@ impl CommandError {
 
     /// Prints it and gives the exit code.
     pub fn report(&self) -> ExitCode {
-        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-        let cyan = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
-        output::note(format_args!("{red}error:{red:#} {}", self.message));
-        for hint in &self.hints {
-            output::note(format_args!("{cyan} hint:{cyan:#} {hint}"));
-        }
+        print(&self.message, &self.hints);
         ExitCode::from(self.exit.code())
     }
 }

@@ -12,6 +12,7 @@ use signal_hook::iterator::Signals;
 
 use crate::command_error::CommandError;
 use crate::threads;
+use crate::ui::keys;
 
 /// How long the second signal leaves for the record of the attempt.
 const AT_ONCE: Duration = Duration::from_secs(3);
@@ -86,6 +87,7 @@ fn end_soon(interrupt: &Interrupt) {
     let code = i32::from(exit.code());
     let end = move || {
         thread::sleep(AT_ONCE);
+        keys::restore_terminal();
         std::process::exit(code);
     };
     // Without a thread that could wait, there is no time left for the record.

@@ -138,7 +138,7 @@ impl Run<'_, '_> {
                 self.ask(PauseReason::Breaker { failures }, &analysis)
             }
         };
-        if let Some(stop) = self.stop_after_question() {
+        if let Some(stop) = self.stop_after_question()? {
             return Ok(Some(stop));
         }
         match answer {
@@ -203,7 +203,7 @@ impl Run<'_, '_> {
         let analysis = self.analyse()?;
         self.write_state(Some(&analysis))?;
         let answer = self.ask(reason, &analysis);
-        if let Some(stop) = self.stop_after_question() {
+        if let Some(stop) = self.stop_after_question()? {
             return Ok(Some(stop));
         }
         match answer {
@@ -240,13 +240,12 @@ impl Run<'_, '_> {
     }
 
     /// Ctrl-C at a question ends the run as it does elsewhere; a closed terminal is an answer.
-    fn stop_after_question(&self) -> Option<StopRun> {
+    fn stop_after_question(&self) -> Result<Option<StopRun>, EngineError> {
         if self.engine.interrupt.hung_up() {
-            return Some(aborted());
+            return Ok(Some(aborted()));
         }
-        let signal = self.engine.interrupt.first()?;
-        let reason = format!("interrupted by {}", signal.name());
-        Some(StopRun::new(RunExit::Interrupted(signal), reason))
+        let signal = self.engine.interrupt.first();
+        signal.map(|signal| self.interrupted(signal)).transpose()
     }
 
     fn skip(&mut self, current: Option<&Task>) -> Result<(), EngineError> {

@@ -103,7 +103,8 @@ impl Run<'_, '_> {
         if let TaskNext::Blocked { reason } = &after.next {
             let family = self.engine.store.fix_family(&claimed.task.id)?;
             if after.gave_up {
-                let lines = out_of_retries(&claimed.task, after, finding);
+                let logged = self.has_progress_log(&claimed.task.id);
+                let lines = out_of_retries(&claimed.task, after, finding, logged);
                 mending.events.push(EventKind::GivenUp { task, lines });
             }
             if !family.lineage.above.is_empty() || !family.lineage.fixes.is_empty() {
@@ -358,8 +359,14 @@ impl Run<'_, '_> {
 }
 
 /// A task that was retried to its limit: what there is to say.
-fn out_of_retries(task: &Task, after: &AfterAttempt, finding: &Finding) -> Vec<String> {
+fn out_of_retries(
+    task: &Task,
+    after: &AfterAttempt,
+    finding: &Finding,
+    has_progress_log: bool,
+) -> Vec<String> {
     let attempts = after.metrics.consecutive_failures;
+    let plural = if attempts == 1 { "" } else { "s" };
     let why = finding
         .report
         .as_ref()
@@ -369,11 +376,14 @@ fn out_of_retries(task: &Task, after: &AfterAttempt, finding: &Finding) -> Vec<S
         .unwrap_or(NOTHING_KNOWN);
     vec![
         format!(
-            "ERROR: Max retries reached for task {} after {attempts} attempts",
+            "ERROR: Max retries reached for task {} after {attempts} attempt{plural}",
             task.name()
         ),
         format!("Last failure: {}", text::one_line(why, 500)),
-        "Review .progress.md Learnings section for failure details".to_owned(),
+        match has_progress_log {
+            true => "Review .progress.md Learnings section for failure details".to_owned(),
+            false => format!("Failure details: `ralph failures show {}`", task.name()),
+        },
         format!(
             "Fix the issue manually, then `ralph run {}` to resume",
             task.name()

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use super::run::{EngineError, Run, StopRun};
+use crate::agent::Signal;
 use crate::event::{EventKind, WaitingFor};
 use crate::exit::RunExit;
 use crate::store::RunRequest;
 
+const STOPPED: &str = "stopped by `ralph stop`";
 /// How often a paused run looks whether it may go on.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
@@ -14,10 +16,19 @@ impl Run<'_, '_> {
     /// Whether the run was asked to end.
     pub(super) fn asked_to_stop(&self) -> Result<Option<StopRun>, EngineError> {
         let asked = self.engine.store.asked_of(&self.id)?;
-        Ok((asked == Some(RunRequest::Stop)).then(|| {
-            let reason = "stopped by `ralph stop --after-attempt`";
-            StopRun::new(RunExit::Aborted, reason)
-        }))
+        let stop = || StopRun::new(RunExit::Aborted, STOPPED);
+        Ok((asked == Some(RunRequest::Stop)).then(stop))
+    }
+
+    /// The end after a signal, which `ralph stop` sends too.
+    pub(super) fn interrupted(&self, signal: Signal) -> Result<StopRun, EngineError> {
+        let asked = self.engine.store.asked_of(&self.id)? == Some(RunRequest::Stop);
+        let reason = match (self.engine.interrupt.hung_up(), asked) {
+            (true, _) => "interrupted: the terminal was closed".to_owned(),
+            (false, true) => STOPPED.to_owned(),
+            (false, false) => format!("interrupted by {}", signal.name()),
+        };
+        Ok(StopRun::new(RunExit::Interrupted(signal), reason))
     }
 
     /// Waits while the run is asked to pause.

@@ -390,7 +390,7 @@ impl<'e, 'a> Run<'e, 'a> {
     /// Signals, requests, limits and budgets.
     pub(super) fn must_stop(&mut self) -> Result<Option<StopRun>, EngineError> {
         self.check_database()?;
-        if let Some(stop) = self.signal_or_limit() {
+        if let Some(stop) = self.signal_or_limit()? {
             return Ok(Some(stop));
         }
         if let Some(stop) = self.git_fault() {
@@ -402,21 +402,17 @@ impl<'e, 'a> Run<'e, 'a> {
         self.mind_budgets()
     }
 
-    fn signal_or_limit(&self) -> Option<StopRun> {
+    fn signal_or_limit(&self) -> Result<Option<StopRun>, EngineError> {
         if let Some(signal) = self.engine.interrupt.first() {
-            let reason = match self.engine.interrupt.hung_up() {
-                true => "interrupted: the terminal was closed".to_owned(),
-                false => format!("interrupted by {}", signal.name()),
-            };
-            return Some(StopRun::new(RunExit::Interrupted(signal), reason));
+            return self.interrupted(signal).map(Some);
         }
         let settings = self.engine.settings;
         if let Some(limit) = settings.limit.filter(|limit| self.attempts >= *limit) {
             let plural = if limit == 1 { "" } else { "s" };
             let reason = format!("the limit of {limit} attempt{plural} was reached");
-            return Some(StopRun::new(RunExit::Limit, reason));
+            return Ok(Some(StopRun::new(RunExit::Limit, reason)));
         }
-        None
+        Ok(None)
     }
 
     pub(super) fn claim(

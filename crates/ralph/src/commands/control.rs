@@ -73,6 +73,8 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
     let settings = workspace.settings()?;
     let (_, grace) = super::run::gate_limits(&settings);
     for run in &runs {
+        // Recorded first, so that the run can say who ended it.
+        workspace.store.ask_run(&run.id, RunRequest::Stop)?;
         send_term(run)?;
         if args.now {
             // The second word says that there is no time.

@@ -14,6 +14,14 @@ use super::sender::{Cutoff, Delivery, Parcel, Sender};
 /// How long it may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Runs the command and ends all of it on TERM, which comes when the run ends and when it is killed. Standard input has to be
+/// given on by hand: a shell gives what runs in the background none.
+const GROUP: &str = r#"exec 3<&0
+trap 'trap "" TERM; kill 0; sleep 1; kill -9 0' TERM
+sh -c "$1" <&3 3<&- &
+exec 3<&-
+wait $!"#;
+
 /// Runs a shell command in the project's root.
 pub struct NotifyCommand {
     command: String,
@@ -34,7 +42,7 @@ impl NotifyCommand {
         let env = |name: &str, value: &str| (name.to_owned(), OsString::from(value));
         Launch {
             program: "sh".into(),
-            args: when_recorded(&self.command),
+            args: when_recorded(&[GROUP, "sh", &self.command]),
             env: own_settings()
                 .chain([
                     env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),

@@ -81,7 +81,7 @@ impl Notifications {
     /// Waits for what is still on its way, within bounds. Nothing that was started for it stays behind.
     pub fn finish(self) {
         if let Some(queues) = self.queues {
-            let mut tell = |text: &str| output::note(format_args!("ralph: {text}"));
+            let mut tell = |text: &str| output::note(text);
             queues.finish(&interrupts::told_to_stop, &mut tell);
             end_what_is_left();
         }
@@ -129,7 +129,7 @@ impl Watching<'_> {
         }
         for message in queues.failures() {
             match notifications.warnings {
-                Warnings::OnStderr => output::note(format_args!("ralph: warning: {message}")),
+                Warnings::OnStderr => output::note(format_args!("warning: {message}")),
                 Warnings::ByDisplay => {
                     let kind = EventKind::Warning { message };
                     let warning = RunEvent::new(event.seq, event.at, &event.run_id, kind);

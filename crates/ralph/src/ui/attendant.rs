@@ -7,7 +7,7 @@ use ralph_core::agent::Interrupt;
 use ralph_core::engine::{Answer, Attendant, PauseReason, Question};
 use ralph_core::text::in_a_row;
 
-use super::keys::{self, Echo, Input, SingleKeys, read_some};
+use super::keys::{self, Echo, Input, TerminalMode, read_some};
 use super::style::{BOLD, YELLOW, paint};
 use super::{table, width};
 use crate::interrupts;
@@ -39,7 +39,7 @@ impl Attendant for AtTerminal {
 
     fn ask(&mut self, question: &Question<'_>) -> Answer {
         // First the mode, then the question: keys pressed once the question is on the screen are answers.
-        let single = SingleKeys::set(Echo::On);
+        let single = TerminalMode::single_keys(Echo::On);
         print(&opening(question));
         let answer = self.listen(question.timeout);
         drop(single);

@@ -1,6 +1,7 @@
 //! Keys as they are pressed, from a terminal that gives whole lines otherwise.
 
 use std::io::{IsTerminal, stdin};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -53,33 +54,63 @@ pub fn read_some(nap: Duration) -> Input {
     }
 }
 
-/// The terminal gives every key at once until this is dropped; signals work as ever.
-pub struct SingleKeys {
-    before: Option<Termios>,
-}
+/// How the terminal was before a mode was set, for an end that drops nothing.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-impl SingleKeys {
-    /// From now on.
-    pub fn set(echo: Echo) -> Self {
-        let before = tcgetattr(stdin()).ok();
-        if let Some(before) = &before {
-            let mut keys = before.clone();
-            keys.local_modes.remove(LocalModes::ICANON);
-            if echo == Echo::Off {
-                keys.local_modes.remove(LocalModes::ECHO);
-            }
-            // Flush: what was typed before is not meant for us.
-            let _ = tcsetattr(stdin(), OptionalActions::Flush, &keys);
-        }
-        Self { before }
+/// Puts the terminal back as it was, where a mode is in force.
+pub fn restore_terminal() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(before) = before.filter(|_| is_foreground()) {
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
     }
 }
 
-impl Drop for SingleKeys {
+fn remember(before: Option<&Termios>) {
+    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = before.cloned();
+}
+
+/// A mode of the terminal that lasts until this is dropped; signals work as ever.
+pub struct TerminalMode {
+    before: Option<Termios>,
+    action: OptionalActions,
+}
+
+impl TerminalMode {
+    /// Every key arrives as it is pressed.
+    pub fn single_keys(echo: Echo) -> Self {
+        // Flush: what was typed before is not meant for us, and the rest of a line whose letter was read is no command
+        // for the shell.
+        Self::set(OptionalActions::Flush, |modes| {
+            modes.remove(LocalModes::ICANON);
+            modes.set(LocalModes::ECHO, echo == Echo::On);
+        })
+    }
+
+    /// Keys are not shown: an echoed `^C` would move the cursor away from the live lines.
+    pub fn no_echo() -> Self {
+        Self::set(OptionalActions::Now, |modes| modes.remove(LocalModes::ECHO))
+    }
+
+    fn set(action: OptionalActions, change: impl FnOnce(&mut LocalModes)) -> Self {
+        // In the background this would stop the process.
+        let before = is_foreground().then(|| tcgetattr(stdin()).ok()).flatten();
+        if let Some(before) = &before {
+            let mut modes = before.clone();
+            change(&mut modes.local_modes);
+            remember(Some(before));
+            let _ = tcsetattr(stdin(), action, &modes);
+        }
+        Self { before, action }
+    }
+}
+
+impl Drop for TerminalMode {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            // Flush: the rest of a line whose letter was heard is no command for anybody.
-            let _ = tcsetattr(stdin(), OptionalActions::Flush, before);
+        if let Some(before) = &self.before
+            && is_foreground()
+        {
+            let _ = tcsetattr(stdin(), self.action, before);
+            remember(None);
         }
     }
 }

@@ -202,7 +202,14 @@ pub fn line(event: &RunEvent) -> Option<String> {
             ),
         )),
         EventKind::Interrupted { signal } => {
-            Some(paint(YELLOW, format_args!("! {signal}: ending")))
+            let again = match signal.as_str() {
+                "INT" => "; press Ctrl-C again to kill it",
+                _ => "",
+            };
+            Some(paint(
+                YELLOW,
+                format_args!("! {signal}: stopping the agent{again}"),
+            ))
         }
         EventKind::RunStarted { .. }
         | EventKind::AttemptStarted { .. }

@@ -12,6 +12,7 @@ use ralph_core::model::{Cost, Timestamp};
 use ralph_core::store::PlanCounts;
 use ralph_core::text::one_line;
 
+use super::keys::TerminalMode;
 use super::style::{BOLD, CYAN, DIM, paint};
 use super::{format, lines, table};
 use crate::threads;
@@ -29,6 +30,8 @@ pub struct Terminal {
     plan: ProgressBar,
     /// Whether the terminal wants colours.
     colours: bool,
+    /// Keeps typed keys from being echoed into the live lines.
+    mode: Option<TerminalMode>,
 }
 
 impl Terminal {
@@ -56,6 +59,7 @@ impl Terminal {
             until,
             plan,
             colours,
+            mode: Some(TerminalMode::no_echo()),
         }
     }
 
@@ -112,7 +116,8 @@ impl Terminal {
         }
     }
 
-    fn clear(&self) {
+    fn clear(&mut self) {
+        self.mode = None;
         for bar in [&self.current, &self.doing, &self.plan] {
             bar.disable_steady_tick();
             bar.finish_and_clear();
@@ -140,10 +145,13 @@ impl Observer for Terminal {
                 self.doing.set_message("");
                 let _ = self.screen.clear();
                 self.screen.set_draw_target(ProgressDrawTarget::hidden());
+                self.mode = None;
             }
-            EventKind::Resumed => self
-                .screen
-                .set_draw_target(ProgressDrawTarget::stdout_with_hz(10)),
+            EventKind::Resumed => {
+                self.mode = Some(TerminalMode::no_echo());
+                self.screen
+                    .set_draw_target(ProgressDrawTarget::stdout_with_hz(10));
+            }
             // In a terminal the question shows the analysis, or the end of the run does.
             EventKind::RunStarted { tasks, .. } => {
                 self.show_plan(tasks, &Cost::default());
@@ -187,7 +195,7 @@ impl Observer for Terminal {
                 self.wait_until(None);
                 self.set_doing("");
             }
-            EventKind::Interrupted { .. } => self.set_doing("ending; once more to end at once"),
+            EventKind::Interrupted { .. } => self.set_doing("stopping"),
             EventKind::RunFinished { .. } => self.clear(),
             _ => {}
         }

@@ -149,6 +149,10 @@ fn out_07_an_agent_that_cannot_be_started_stops_the_run_uncounted() {
         project.json(&["status", "--json"])["breaker"]["failures"],
         json!(0)
     );
+    let database = project.database();
+    let rows = "SELECT count(*) FROM strategy_metrics";
+    let rows: i64 = database.query_row(rows, [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 0, "an uncounted attempt makes no metrics");
 }
 
 #[test]

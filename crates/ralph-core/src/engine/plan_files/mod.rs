@@ -85,6 +85,14 @@ impl Run<'_, '_> {
         Ok(())
     }
 
+    /// Whether a task's failures are logged in a `.progress.md` beside its file.
+    pub(super) fn has_progress_log(&self, task: &TaskId) -> bool {
+        self.plan_files.file_of(task).is_some_and(|known| {
+            let path = self.source_path(&known.source);
+            is_tasks_md(&path) || path.with_file_name(PROGRESS_MD).exists()
+        })
+    }
+
     fn source_path(&self, source: &SourceFile) -> PathBuf {
         self.engine.project.root().join(&source.path)
     }
@@ -394,7 +402,7 @@ impl Run<'_, '_> {
         only: Option<&TaskId>,
         news: &LogNews,
     ) -> Result<(), FileFault> {
-        let made = path.file_name().is_some_and(|name| name == TASKS_MD);
+        let made = is_tasks_md(path);
         let records = self.engine.store.fix_records().map_err(EngineError::from)?;
         let records: Vec<&FixRecord> = records
             .iter()
@@ -436,4 +444,9 @@ impl Run<'_, '_> {
             .all(|one| matches!(one, Ok(Cleared::Quiet | Cleared::Late)));
         cleared.into_iter().try_for_each(|one| one.map(drop))
     }
+}
+
+/// Only beside a file of this name does Ralph create the log and the state file.
+fn is_tasks_md(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == TASKS_MD)
 }

@@ -188,6 +188,10 @@ fn metrics(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
     let after = &capture.metrics;
     let done = capture.outcome == Outcome::Done;
     let now = capture.ended_at.to_string();
+    // An attempt that does not count makes no row, unless a crash has to be counted there.
+    if !capture.counted && !done && after.lost_in_a_row == 0 && !has_metrics(tx, capture)? {
+        return Ok(());
+    }
     tx.prepare_cached(
         "INSERT INTO strategy_metrics (task_id, total_attempts, consecutive_failures, last_attempt_at,
              last_success_at, difficulty_estimate, suggested_model, stuck_flag, next_model, lost_in_a_row)
@@ -216,6 +220,11 @@ fn metrics(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
         after.lost_in_a_row,
     ])?;
     Ok(())
+}
+
+fn has_metrics(tx: &Connection, capture: &Capture) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT 1 FROM strategy_metrics WHERE task_id = ?1")?
+        .exists([capture.task_id.as_str()])
 }
 
 fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {

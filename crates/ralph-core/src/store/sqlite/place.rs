@@ -8,12 +8,13 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
 use super::{SqliteStore, translate};
-use crate::files::private;
+use crate::files::{self, Links, private};
 use crate::model::Timestamp;
 use crate::store::{FileStore, Rescued, Result, StoreError};
 use crate::text::shell_word;
@@ -22,6 +23,8 @@ use crate::text::shell_word;
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 /// How many names are tried for a copy.
 const MOST_NAMES: u32 = 1000;
+/// A younger file may be one that a process has created and not locked yet.
+const PARTIAL_AGE: Duration = Duration::from_secs(60);
 /// How the names of copies begin that were made of a deleted or replaced database.
 const RESCUED: &str = "progress.rescued-";
 
@@ -171,9 +174,12 @@ pub(super) fn copy(
         path: dir.to_owned(),
         why,
     };
+    remove_partial_copies(dir);
     // SQLite fills an empty file as it makes a new one.
     let mut partial =
         tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
+    // A partial copy that nobody has locked was left by a process that was killed.
+    let _ = partial.as_file().try_lock();
     // As bytes: a path need not be Unicode.
     let target = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
     conn.execute("VACUUM INTO ?1", [target])
@@ -191,4 +197,26 @@ pub(super) fn copy(
         }
     }
     Ok(None)
+}
+
+/// Deletes what killed processes left of copies; whatever cannot be deleted only takes room.
+fn remove_partial_copies(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    let is_partial = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let age = path.symlink_metadata().and_then(|meta| meta.modified());
+        name.is_some_and(|name| name.starts_with(".tmp"))
+            && age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= PARTIAL_AGE))
+    };
+    for path in entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_partial)
+    {
+        if files::open(&path, Links::Refuse).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
 }

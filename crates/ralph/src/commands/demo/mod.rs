@@ -17,7 +17,7 @@ use ralph_core::exit::RunExit;
 use ralph_core::project::Project;
 use ralph_core::store::Scope;
 
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{self, CommandError, CommandResult};
 use crate::commands::run;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
@@ -132,6 +132,6 @@ fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &
         };
         output::text(ui::table::wrap_all(&last_words));
     } else if !finished {
-        output::note(format_args!("ralph: {}", summary.reason));
+        command_error::print(&summary.reason, &[]);
     }
 }

@@ -24,7 +24,7 @@ use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownStrategy};
 pub use settings::{agents_md, gate_limits, log_limits, policy, run_settings};
 
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{self, CommandError, CommandResult};
 use crate::notify::{Notifications, Warnings};
 use crate::settings::{Settings, duration, keys::nearest};
 use crate::ui;
@@ -186,7 +186,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         &settings,
         &mut notifications.beside(display.as_mut()),
         &Seat {
-            attended: !args.no_input && !args.json,
+            attended: !args.no_input && !args.json && !args.quiet,
             output,
         },
     );
@@ -290,22 +290,16 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
 
 /// Says how it ended, where the display has not, and gives the exit code.
 fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
+    let is_error = ui::summary::is_error(summary.exit);
     if !args.json && !args.quiet && summary.run_id.is_some() {
         output::text(ui::summary::render(workspace, summary));
     }
-    let is_error = matches!(
-        summary.exit,
-        RunExit::Error | RunExit::NoPlan | RunExit::Aborted
-    );
     let unseen = (args.json || args.quiet) && summary.exit == RunExit::BreakerOpen;
     if unseen && let Ok(found) = super::analyze::found(workspace) {
         output::note(found.lines().join("\n"));
     }
     if is_error || unseen || (args.quiet && summary.exit != RunExit::Finished) {
-        output::note(format_args!("ralph: {}", summary.reason));
-        if let Some(hint) = &summary.hint {
-            output::note(format_args!(" hint: {hint}"));
-        }
+        command_error::print(&summary.reason, summary.hint.as_slice());
     }
     ExitCode::from(summary.exit.code())
 }

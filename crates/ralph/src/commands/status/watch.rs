@@ -15,7 +15,7 @@ use super::report::Report;
 use super::show;
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::Settings;
-use crate::ui::keys::{Echo, Input, SingleKeys, is_foreground, read_some};
+use crate::ui::keys::{Echo, Input, TerminalMode, is_foreground, read_some};
 use crate::ui::{self, table};
 use crate::workspace::Workspace;
 use crate::{interrupts, output};
@@ -71,7 +71,7 @@ impl<'w> Watched<'w> {
 /// Draws over what was drawn before.
 fn in_place(workspace: &Workspace, settings: &Settings, interval: Duration) -> CommandResult {
     let interrupt = interrupts::listen()?;
-    let keys = is_foreground().then(|| SingleKeys::set(Echo::Off));
+    let keys = is_foreground().then(|| TerminalMode::single_keys(Echo::Off));
     let mut screen = Screen::new();
     let mut watched = Watched::new(workspace, settings)?;
     loop {

@@ -32,7 +32,7 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
         text.push_str(&totals(workspace, &facts));
         text.push_str(&gates(&facts));
     }
-    if summary.exit != RunExit::Finished {
+    if summary.exit != RunExit::Finished && !is_error(summary.exit) {
         let ended = format!("ended: {}", summary.reason);
         text.push_str(&format!("{}\n", super::table::wrap(&ended, super::width())));
     }
@@ -46,6 +46,11 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
         ));
     }
     text
+}
+
+/// Whether the reason of an end is printed as an error, on standard error, and therefore not in the summary.
+pub fn is_error(exit: RunExit) -> bool {
+    matches!(exit, RunExit::Error | RunExit::NoPlan | RunExit::Aborted)
 }
 
 /// A row per task that a run worked on, in so many columns.

@@ -67,8 +67,7 @@ fn quick_commands_are_not_taken_for_left_overs() {
 fn a_command_that_fails_is_told_with_its_last_words_and_changes_nothing() {
     let project = project(&["a"], "command = \"echo first; echo no bot >&2; exit 3\"");
     let output = project.ok(&["run"]);
-    let expected =
-        "ralph: warning: a notice (done) was not sent: command: exited with code 3: no bot";
+    let expected = "warning: a notice (done) was not sent: command: exited with code 3: no bot";
     assert!(output.stderr.contains(expected), "{}", output.stderr);
 }
 
@@ -90,14 +89,16 @@ fn a_failure_while_the_display_is_live_is_shown_by_it() {
 #[test]
 fn a_command_without_end_is_ended_with_the_run() {
     use rustix::process::{Pid, Signal, kill_process};
-    let project = project(&["a"], "command = \"touch begun; sleep 600\"");
-    let mut run = project.start(&["run"]);
-    crate::support::eventually("the command runs", || project.path("begun").exists());
-    kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
-    assert_eq!(run.wait().unwrap().code(), Some(0));
-    let root = project.root().canonicalize().unwrap();
-    let mark = format!("RALPH_PROJECT={}", root.display());
-    assert_eq!(processes_with(&mark), Vec::<i32>::new());
+    for (signal, code) in [(Signal::TERM, Some(0)), (Signal::KILL, None)] {
+        let project = project(&["a"], "command = \"touch begun; sleep 600; true\"");
+        let mut run = project.start(&["run"]);
+        crate::support::eventually("the command runs", || project.path("begun").exists());
+        kill_process(Pid::from_child(&run), signal).unwrap();
+        assert_eq!(run.wait().unwrap().code(), code);
+        let root = project.root().canonicalize().unwrap();
+        let mark = format!("RALPH_PROJECT={}", root.display());
+        crate::support::eventually("the command is gone", || processes_with(&mark).is_empty());
+    }
 }
 
 #[test]

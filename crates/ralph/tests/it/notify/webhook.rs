@@ -266,7 +266,7 @@ fn one_post_has_a_time_limit_and_the_end_of_a_run_has_one_too() {
     assert_eq!(receiver.posts().len(), 2);
     let output = project.ok(&["run"]);
     assert!(
-        output.stderr.contains("ralph: sending notices (webhook)"),
+        output.stderr.contains("sending notices (webhook)"),
         "{}",
         output.stderr
     );

@@ -382,3 +382,24 @@ fn an_older_file_knows_which_costs_nobody_told() {
     assert_eq!(run.expires_at, None);
     assert_eq!(store.totals().unwrap().cost, Cost::new(0.5, 1));
 }
+
+#[test]
+fn sch_11_what_a_killed_migration_left_is_deleted_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(&path, "");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    let partial = |name: &str| {
+        let path = dir.path().join(name);
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_modified(long_ago).unwrap();
+        (path, file)
+    };
+    let (left, _) = partial(".tmpLeft");
+    let (in_use, lock) = partial(".tmpInUse");
+    lock.lock().unwrap();
+    let (other, _) = partial("notes.txt");
+    SqliteStore::open(&path).unwrap();
+    let there: Vec<bool> = [left, in_use, other].map(|path| path.exists()).to_vec();
+    assert_eq!(there, [false, true, true]);
+}
