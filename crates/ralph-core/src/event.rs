@@ -436,6 +436,9 @@ pub struct AttemptFinished {
     pub duration_ms: u64,
     /// What it cost.
     pub cost_usd: Option<f64>,
+    /// Whether Ralph estimated the cost from tokens and prices.
+    #[serde(default)]
+    pub cost_estimated: bool,
     /// Input tokens.
     pub tokens_input: Option<u64>,
     /// Output tokens.

@@ -14,6 +14,7 @@ mod interrupt;
 mod json;
 mod kind;
 mod lines;
+mod list_prices;
 mod log;
 pub mod opencode;
 mod pipes;
@@ -51,6 +52,7 @@ pub use guarding::stand_guard;
 pub use interrupt::{Interrupt, Signal};
 pub use kind::{AgentKind, CredentialFile, Facts};
 pub use lines::LineSplitter;
+pub use list_prices::LIST_PRICES_DATE;
 pub use log::{AttemptLog, LINE_LIMIT, read_log};
 pub use opencode::Opencode;
 pub use price::{Price, Prices, output_prices};
@@ -93,9 +95,42 @@ pub trait Agent: Send + Sync {
     fn ladder(&self) -> &[String] {
         &self.setup().models
     }
-    /// What its models cost, as far as the settings say so.
+    /// What the settings say its models cost.
     fn prices(&self) -> &Prices {
         &self.setup().prices
+    }
+    /// What a model costs: as the settings say, else the list price. The program may make another name of the one it is
+    /// given, and tell that; the settings may have either.
+    fn price(&self, model: Option<&str>, told: Option<&str>) -> Option<Price> {
+        let setup = self.setup();
+        let of_settings = |name: &str| setup.prices.get(name).copied();
+        let listed = |name: &str| list_prices::list_price(setup.kind, name);
+        model
+            .and_then(of_settings)
+            .or_else(|| told.and_then(of_settings))
+            .or_else(|| told.and_then(listed))
+            .or_else(|| model.and_then(listed))
+    }
+    /// Whether Ralph can know what an attempt with this model costs: the agent says so, or it counts tokens that have a
+    /// price, or the settings say that the model is free. OpenCode says so of the models it knows.
+    fn can_tell_cost(&self, model: &str) -> bool {
+        let price = self.price(Some(model), None);
+        match self.output() {
+            OutputFormat::Claude | OutputFormat::Opencode => true,
+            OutputFormat::Codex | OutputFormat::Gemini => price.is_some(),
+            OutputFormat::Text => price.is_some_and(|price| price.is_free()),
+        }
+    }
+    /// What its standard output is.
+    fn output(&self) -> OutputFormat {
+        let setup = self.setup();
+        match setup.kind {
+            Some(AgentKind::Claude) => OutputFormat::Claude,
+            Some(AgentKind::Codex) => OutputFormat::Codex,
+            Some(AgentKind::Gemini) => OutputFormat::Gemini,
+            Some(AgentKind::Opencode) => OutputFormat::Opencode,
+            Some(AgentKind::Command) | None => setup.output,
+        }
     }
     /// The text it gets as its prompt, from the rules for signals and the task's part.
     fn prompt(&self, rules: &str, task: &str) -> String {

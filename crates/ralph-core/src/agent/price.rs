@@ -1,4 +1,4 @@
-//! What models cost, where the settings say so.
+//! What models cost per token.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ pub fn output_prices(prices: &Prices) -> impl Iterator<Item = (&str, f64)> {
 
 impl Price {
     /// Whether nothing costs anything: a model on one's own machine.
-    fn is_free(&self) -> bool {
+    #[must_use]
+    pub fn is_free(&self) -> bool {
         let caches = [self.cache_read, self.cache_write].into_iter().flatten();
         [self.input, self.output]
             .into_iter()

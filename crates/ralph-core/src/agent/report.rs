@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Price;
+use crate::model::AttemptCost;
 
 /// Something the agent is doing right now, for displays only. Text is short and free of control codes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,11 +169,16 @@ pub struct AgentReport {
 }
 
 impl AgentReport {
-    /// What the session cost: as reported, else by the price of its tokens, else unknown.
+    /// What the session cost: as reported, else an estimate from its tokens and their price, else unknown. A model that
+    /// the settings call free needs no estimate.
     #[must_use]
-    pub fn cost_by(&self, price: Option<&Price>) -> Option<f64> {
-        self.cost_usd
-            .or_else(|| price.and_then(|price| price.cost(&self.usage)))
+    pub fn cost_by(&self, price: Option<&Price>) -> Option<AttemptCost> {
+        let reported = self.cost_usd.map(|usd| AttemptCost::new(usd, false));
+        reported.or_else(|| {
+            let price = price?;
+            let usd = price.cost(&self.usage)?;
+            Some(AttemptCost::new(usd, !price.is_free()))
+        })
     }
 }
 

@@ -30,6 +30,10 @@ pub struct Spent {
     pub day_usd: f64,
     /// Time, by this run.
     pub run_time: Duration,
+    /// Whether an estimate is part of what the run spent.
+    pub run_estimated: bool,
+    /// Whether an estimate is part of what was spent today.
+    pub day_estimated: bool,
 }
 
 /// Which budget.
@@ -57,6 +61,9 @@ pub struct Meter {
     pub used: f64,
     /// What may be used.
     pub most: f64,
+    /// Whether an estimate is part of what is used.
+    #[serde(default)]
+    pub estimated: bool,
 }
 
 /// A share of a budget that is worth a warning.
@@ -112,6 +119,10 @@ impl Meter {
         format!("{flag} {more}")
     }
 
+    fn estimated(self, estimated: bool) -> Self {
+        Self { estimated, ..self }
+    }
+
     fn limit(&self) -> String {
         let most = match self.most.fract() == 0.0 || self.most < 0.01 {
             true => format!("${}", self.most),
@@ -128,7 +139,10 @@ impl Meter {
 
     fn amount(&self) -> String {
         match self.budget {
-            Budget::RunCost | Budget::DayCost | Budget::TaskCost => format!("${:.2}", self.used),
+            Budget::RunCost | Budget::DayCost | Budget::TaskCost => {
+                let about = if self.estimated { "~" } else { "" };
+                format!("{about}${:.2}", self.used)
+            }
             Budget::RunTime | Budget::TaskTime => in_minutes(self.used),
         }
     }
@@ -138,8 +152,10 @@ impl Meter {
 #[must_use]
 pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
     let known = [
-        meter(Budget::RunCost, spent.run_usd, budgets.run_usd),
-        meter(Budget::DayCost, spent.day_usd, budgets.day_usd),
+        meter(Budget::RunCost, spent.run_usd, budgets.run_usd)
+            .map(|meter| meter.estimated(spent.run_estimated)),
+        meter(Budget::DayCost, spent.day_usd, budgets.day_usd)
+            .map(|meter| meter.estimated(spent.day_estimated)),
         meter(
             Budget::RunTime,
             minutes(spent.run_time),
@@ -153,7 +169,8 @@ pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
 #[must_use]
 pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
     let known = [
-        meter(Budget::TaskCost, spent.usd, budgets.task_usd),
+        meter(Budget::TaskCost, spent.usd, budgets.task_usd)
+            .map(|meter| meter.estimated(spent.estimated)),
         meter(
             Budget::TaskTime,
             minutes(spent.time),
@@ -176,7 +193,13 @@ pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
 }
 
 fn meter(budget: Budget, used: f64, most: Option<f64>) -> Option<Meter> {
-    most.map(|most| Meter { budget, used, most })
+    let estimated = false;
+    most.map(|most| Meter {
+        budget,
+        used,
+        most,
+        estimated,
+    })
 }
 
 fn in_minutes(minutes: f64) -> String {
@@ -205,6 +228,8 @@ mod tests {
             run_usd: 4.2,
             day_usd: 9.0,
             run_time: Duration::from_secs(90),
+            day_estimated: true,
+            ..Spent::default()
         };
         let told: Vec<String> = meters(&budgets, &spent)
             .iter()
@@ -215,6 +240,40 @@ mod tests {
             [
                 "84% of the cost limit of $5 is used ($4.20)",
                 "2% of the time limit of 60 min is used (1.5 min)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_sum_with_an_estimate_in_it_is_about() {
+        let budgets = Budgets {
+            run_usd: Some(5.0),
+            day_usd: Some(5.0),
+            task_usd: Some(5.0),
+            ..Budgets::default()
+        };
+        let spent = Spent {
+            run_usd: 5.0,
+            day_usd: 6.0,
+            run_estimated: true,
+            ..Spent::default()
+        };
+        let mut all = meters(&budgets, &spent);
+        all.extend(task_meters(
+            &budgets,
+            &SpentOnTask {
+                usd: 7.0,
+                estimated: true,
+                ..SpentOnTask::default()
+            },
+        ));
+        let told: Vec<String> = all.iter().map(Meter::told_reached).collect();
+        assert_eq!(
+            told,
+            [
+                "the cost limit of $5 was reached (~$5.00)",
+                "today's cost limit of $5 was reached ($6.00)",
+                "the task's cost limit of $5 was reached (~$7.00)"
             ]
         );
     }
@@ -248,9 +307,9 @@ mod tests {
             run_usd in 0.0..20.0_f64, day_usd in 0.0..20.0_f64, usd in 0.0..20.0_f64,
         ) {
             let budgets = Budgets { run_usd: run, day_usd: day, task_usd: task, ..Budgets::default() };
-            let spent = Spent { run_usd, day_usd, run_time: Duration::ZERO };
+            let spent = Spent { run_usd, day_usd, ..Spent::default() };
             let mut all = meters(&budgets, &spent);
-            all.extend(task_meters(&budgets, &SpentOnTask { usd, time: Duration::ZERO }));
+            all.extend(task_meters(&budgets, &SpentOnTask { usd, ..SpentOnTask::default() }));
             let rest = rest_usd(&all);
             prop_assert_eq!(rest.is_none(), run.or(day).or(task).is_none());
             if let Some(rest) = rest {

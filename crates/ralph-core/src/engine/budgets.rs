@@ -37,10 +37,12 @@ impl Run<'_, '_> {
             ..Spent::default()
         };
         if budgets.run_usd.is_some() {
-            spent.run_usd = self.engine.store.run_rates(&self.id)?.cost.known_usd();
+            let cost = self.engine.store.run_rates(&self.id)?.cost;
+            (spent.run_usd, spent.run_estimated) = (cost.known_usd(), cost.cost_estimated);
         }
         if budgets.day_usd.is_some() {
-            spent.day_usd = self.engine.store.spent_on_day(now)?;
+            let cost = self.engine.store.spent_on_day(now)?;
+            (spent.day_usd, spent.day_estimated) = (cost.known_usd(), cost.cost_estimated);
         }
         Ok(meters(budgets, &spent))
     }

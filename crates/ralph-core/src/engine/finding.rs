@@ -11,8 +11,8 @@ use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
 use crate::model::{
-    Difficulty, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource, ModelChoice,
-    NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp, Token, dollars,
+    AttemptCost, Difficulty, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource,
+    ModelChoice, NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp, Token,
 };
 use crate::signals::Signals;
 use crate::store::{Capture, Claimed, Lesson, TaskNext, UnfinishedAttempt};
@@ -117,7 +117,8 @@ impl Run<'_, '_> {
             TaskNext::Blocked { reason } => (Status::Blocked, Some(reason.clone())),
         };
         let usage = agent.as_ref().map(|agent| agent.usage).unwrap_or_default();
-        let cost_usd = self.cost(&finding);
+        let cost = self.cost(&finding);
+        let cost_usd = cost.map(|cost| cost.usd);
         let lesson = self.lesson(claimed, &finding, cost_usd, after.metrics.difficulty);
         let event = self.event(EventKind::AttemptFinished(Box::new(AttemptFinished {
             task: TaskRef::from(&claimed.task),
@@ -131,6 +132,7 @@ impl Run<'_, '_> {
             message: message.clone(),
             duration_ms: millis(ended_at.since(finding.started_at)),
             cost_usd,
+            cost_estimated: cost.is_some_and(|cost| cost.estimated),
             tokens_input: usage.input,
             tokens_output: usage.output,
             files_changed: finding.git.files_changed.clone(),
@@ -159,7 +161,7 @@ impl Run<'_, '_> {
             message,
             started_at: finding.started_at,
             ended_at,
-            cost_usd,
+            cost,
             usage,
             session_id: agent.as_ref().and_then(|agent| agent.session_id.clone()),
             agent_model: agent.as_ref().and_then(|agent| agent.model.clone()),
@@ -213,15 +215,12 @@ impl Run<'_, '_> {
         Ok(capture.metrics)
     }
 
-    /// What the agent said it cost, else what its tokens cost by the settings' prices, else unknown.
-    pub(super) fn cost(&self, finding: &Finding) -> Option<f64> {
-        let agent = finding.agent.as_ref()?;
-        let model = finding.start.model.as_ref();
-        let prices = self.agent().prices();
-        let named = model.and_then(|model| prices.get(model));
-        // The settings may name what the program makes of an alias.
-        let real = agent.model.as_ref().and_then(|model| prices.get(model));
-        agent.cost_by(named.or(real)).map(dollars)
+    /// What the agent said it cost, else what its tokens cost, else unknown.
+    pub(super) fn cost(&self, finding: &Finding) -> Option<AttemptCost> {
+        let report = finding.agent.as_ref()?;
+        let model = finding.start.model.as_deref();
+        let price = self.agent().price(model, report.model.as_deref());
+        report.cost_by(price.as_ref())
     }
 
     /// What the attempt teaches about its model and its task; nothing, where it does not count.

@@ -14,7 +14,7 @@ use crate::evidence::Verdict;
 use crate::git::{Git, GitError, GitLimits};
 use crate::host::{Host, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp, dollars};
+use crate::model::{AttemptCost, ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp};
 use crate::project::Project;
 use crate::signals;
 use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError, TaskNext};
@@ -169,7 +169,7 @@ impl Recovery<'_> {
             message: (!done).then(|| "Ralph died during the attempt".into()),
             started_at,
             ended_at: last_sign.unwrap_or(started_at).max(started_at),
-            cost_usd: said.as_ref().and_then(|said| self.cost(claim, said)),
+            cost: said.as_ref().and_then(|said| self.cost(claim, said)),
             usage: said.as_ref().map(|said| said.usage).unwrap_or_default(),
             session_id: said.as_ref().and_then(|said| said.session_id.clone()),
             agent_model: said.as_ref().and_then(|said| said.model.clone()),
@@ -284,11 +284,10 @@ impl Recovery<'_> {
     }
 
     /// What a lost try cost, as far as its log tells.
-    fn cost(&self, claim: &Claim, said: &AgentReport) -> Option<f64> {
-        let prices = self.agent_of(claim)?.prices();
-        let known = |model: Option<&String>| model.and_then(|model| prices.get(model));
-        said.cost_by(known(claim.attempt.model.as_ref()).or(known(said.model.as_ref())))
-            .map(dollars)
+    fn cost(&self, claim: &Claim, said: &AgentReport) -> Option<AttemptCost> {
+        let agent = self.agent_of(claim)?;
+        let price = agent.price(claim.attempt.model.as_deref(), said.model.as_deref());
+        said.cost_by(price.as_ref())
     }
 
     fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {

@@ -41,7 +41,7 @@ impl Run<'_, '_> {
         let interrupt = self.engine.interrupt.clone();
         let agent = self.agent();
         let parser = agent.parser();
-        let price = agent.prices().get(model);
+        let price = agent.price(Some(model), None);
         let mut guard = self.take_guard()?;
         let mut live = Live {
             run: self,
@@ -140,8 +140,8 @@ struct Live<'r, 'e, 'a, 't> {
     concluded: bool,
     /// What the session may cost.
     budget_usd: Option<f64>,
-    /// What the model costs, where the settings say so.
-    price: Option<&'a Price>,
+    /// What the model costs, where that is known.
+    price: Option<Price>,
 }
 
 impl Watch for Live<'_, '_, '_, '_> {
@@ -187,7 +187,10 @@ impl Watch for Live<'_, '_, '_, '_> {
     }
 
     fn is_over_budget(&self) -> bool {
-        match (self.parser.cost_so_far(self.price), self.budget_usd) {
+        match (
+            self.parser.cost_so_far(self.price.as_ref()),
+            self.budget_usd,
+        ) {
             (Some(cost), Some(budget)) => cost > budget && !self.concluded,
             _ => false,
         }

@@ -131,6 +131,7 @@ impl Run<'_, '_> {
                 iteration: self.attempts,
                 limit: self.engine.settings.limit,
                 cost_usd: rates.cost.cost_usd.filter(|cost| *cost > 0.0),
+                cost_estimated: rates.cost.cost_estimated,
             }),
             counts: Counts {
                 total: counts.total,

@@ -34,6 +34,7 @@ fn finished() -> AttemptFinished {
         message: Some("it said nothing".into()),
         duration_ms: 61_000,
         cost_usd: Some(0.25),
+        cost_estimated: false,
         tokens_input: Some(10),
         tokens_output: None,
         files_changed: Some(vec!["src/a.rs".into()]),
@@ -211,6 +212,7 @@ fn of_runs() -> Vec<EventKind> {
         },
         EventKind::BudgetNear {
             meter: Meter {
+                estimated: true,
                 budget: Budget::DayCost,
                 used: 4.0,
                 most: 5.0,

@@ -27,8 +27,10 @@ pub struct Attempt {
     pub started_at: Timestamp,
     /// How long it took.
     pub duration_ms: u64,
-    /// Cost as reported.
+    /// What it cost, where that is known.
     pub cost_usd: Option<f64>,
+    /// Whether Ralph estimated the cost from tokens and prices.
+    pub cost_estimated: bool,
     /// Input tokens as reported.
     pub tokens_input: Option<u64>,
     /// Output tokens as reported.

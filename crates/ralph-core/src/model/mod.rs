@@ -23,7 +23,7 @@ pub use learning::{Learning, LearningState, NewLearning, Record, Source, Unknown
 pub use left_file::LeftFile;
 pub use neighbour::Neighbour;
 pub use outcome::{ErrorType, FailureClass, Outcome};
-pub use spent::{Cost, SpentOnTask, dollars};
+pub use spent::{AttemptCost, Cost, SpentOnTask, dollars};
 pub use stats::{CategorySums, ModelSums, Recent, RetrySums, Stats, Sums, TaskSums};
 pub use strategy::{ChosenBy, ModelChoice, NO_MODEL, Strategy, UnknownStrategy};
 pub use task::{NewTask, Status, Task, TaskEdit, UnknownStatus};

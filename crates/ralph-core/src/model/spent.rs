@@ -14,6 +14,8 @@ pub struct SpentOnTask {
     pub usd: f64,
     /// Time of agents.
     pub time: Duration,
+    /// Whether an estimate is part of the dollars.
+    pub estimated: bool,
 }
 
 /// An amount without what adding fractions up leaves behind it (`0.8999999999999999`).
@@ -22,7 +24,27 @@ pub fn dollars(sum_usd: f64) -> f64 {
     (sum_usd * 1e9).round() / 1e9
 }
 
-/// What several tries cost together.
+/// What one attempt cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttemptCost {
+    /// Dollars.
+    pub usd: f64,
+    /// Whether Ralph made the sum from tokens and prices, where the agent gave none.
+    pub estimated: bool,
+}
+
+impl AttemptCost {
+    /// An amount, without what adding fractions up leaves behind it.
+    #[must_use]
+    pub fn new(usd: f64, estimated: bool) -> Self {
+        Self {
+            usd: dollars(usd),
+            estimated,
+        }
+    }
+}
+
+/// What several attempts cost together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Dollars, as far as known; none where tries were made and not one of them told.
@@ -30,6 +52,9 @@ pub struct Cost {
     /// Tries that did not tell: the whole is more than the sum.
     #[serde(default)]
     pub cost_unknown: u64,
+    /// Whether an estimate is part of the sum.
+    #[serde(default)]
+    pub cost_estimated: bool,
 }
 
 impl Cost {
@@ -40,6 +65,16 @@ impl Cost {
         Self {
             cost_usd: told.then_some(dollars(sum_usd)),
             cost_unknown: unknown,
+            cost_estimated: false,
+        }
+    }
+
+    /// The same, of which a part is estimated or is not.
+    #[must_use]
+    pub fn estimated(self, cost_estimated: bool) -> Self {
+        Self {
+            cost_estimated,
+            ..self
         }
     }
 

@@ -17,6 +17,8 @@ pub struct Sums {
     pub duration_ms: u64,
     /// Counted attempts of which no cost is known.
     pub without_cost: u64,
+    /// Whether an estimate is part of the cost.
+    pub cost_estimated: bool,
 }
 
 impl Sums {

@@ -52,7 +52,10 @@ fn run(run: &RunView) -> String {
         .limit
         .map_or_else(String::new, |limit| format!(" of {limit}"));
     let cost = match run.cost_usd {
-        Some(cost) if cost.is_finite() => format!(", ${cost:.2}"),
+        Some(cost) if cost.is_finite() => {
+            let about = if run.cost_estimated { "~" } else { "" };
+            format!(", {about}${cost:.2}")
+        }
         Some(_) | None => String::new(),
     };
     format!(

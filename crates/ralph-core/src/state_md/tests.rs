@@ -24,6 +24,7 @@ fn typical() -> StateView {
             started_at: "2026-01-19 21:00:00 UTC".into(),
             iteration: 7,
             limit: Some(20),
+            cost_estimated: false,
             cost_usd: Some(1.234),
         }),
         counts: Counts {

@@ -38,6 +38,8 @@ pub struct RunView {
     pub limit: Option<u32>,
     /// What it cost so far.
     pub cost_usd: Option<f64>,
+    /// Whether an estimate is part of that.
+    pub cost_estimated: bool,
 }
 
 /// How many tasks there are, by status.

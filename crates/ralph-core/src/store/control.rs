@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Result;
-use crate::model::{RunId, SpentOnTask, TaskId, Timestamp};
+use crate::model::{Cost, RunId, SpentOnTask, TaskId, Timestamp};
 
 /// What a person at another terminal asks a run to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -83,7 +83,7 @@ pub trait ControlStore {
     /// Forgets the limits of one agent, or of all.
     fn forget_limits(&mut self, agent: Option<&str>) -> Result<()>;
     /// What was spent on the day (UTC) of this moment, by all runs.
-    fn spent_on_day(&self, of: Timestamp) -> Result<f64>;
+    fn spent_on_day(&self, of: Timestamp) -> Result<Cost>;
     /// What was spent on a task, by all runs.
     fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask>;
 }

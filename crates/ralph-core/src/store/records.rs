@@ -6,8 +6,8 @@ use super::{Lesson, NewFix, PlanChange, RecoveryEnd, RunRequest};
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
-    Cost, ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning, Outcome,
-    ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
+    AttemptCost, Cost, ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning,
+    Outcome, ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
 };
 
 /// Which tasks a run may touch.
@@ -418,9 +418,9 @@ pub struct Capture {
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// Cost, tokens, session and so on, as the agent reported them.
-    pub cost_usd: Option<f64>,
-    /// Tokens.
+    /// What it cost, where that is known.
+    pub cost: Option<AttemptCost>,
+    /// Tokens, session and so on, as the agent reported them.
     pub usage: Usage,
     /// The agent's session.
     pub session_id: Option<String>,

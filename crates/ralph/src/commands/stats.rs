@@ -91,6 +91,7 @@ fn sums(sums: &Sums, of: Value) -> Value {
         ("done", json!(sums.done)),
         ("success_rate", json!(sums.success_rate())),
         ("cost_usd", json!(sums.cost_usd)),
+        ("cost_estimated", json!(sums.cost_estimated)),
         ("cost_per_done_usd", json!(sums.cost_per_done())),
         ("attempts_without_cost", json!(sums.without_cost)),
         ("duration_ms", json!(sums.duration_ms)),
@@ -119,11 +120,14 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
     if expected.iter().any(|of| of.tries > 0) {
         let mut table = Table::new(["", "SEEN", "CHANCE", "COST"]);
         for of in expected {
+            let seen = stats.models.iter().find(|seen| seen.model == of.model);
+            let is_estimate =
+                of.costs_seen == 0 || seen.is_some_and(|seen| seen.sums.cost_estimated);
             table.row([
                 one_line(&of.model, 60),
                 of.tries.to_string(),
                 format!("{:.0}%", of.chance * 100.0),
-                format!("{}{}", guessed(of), format::cost(Some(of.cost_usd))),
+                format::cost(Some(of.cost_usd), is_estimate),
             ]);
         }
         part("What to expect of a new task", &table);
@@ -159,7 +163,7 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
             of.sums.done.to_string(),
             percent(&of.sums),
             at_least(&of.sums),
-            format::cost(of.sums.cost_per_done()),
+            per_done(&of.sums),
             format::duration(Duration::from_millis(of.sums.duration_ms)),
             style::status(of.status),
             one_line(&of.models.join(", "), 60),
@@ -175,23 +179,22 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
     text + "\n"
 }
 
-/// A cost that nobody has seen is a guess, and shown as one.
-fn guessed(of: &Expectation) -> &'static str {
-    if of.costs_seen == 0 { "~" } else { "" }
-}
-
 fn percent(sums: &Sums) -> String {
     format!("{:.0}%", sums.success_rate() * 100.0)
 }
 
 /// The cost; where some of it is not known, what it is at least.
 fn at_least(sums: &Sums) -> String {
-    let known = format::cost(sums.cost_usd);
+    let known = format::cost(sums.cost_usd, sums.cost_estimated);
     if sums.cost_usd.is_some() && sums.without_cost > 0 {
         format!("≥{known}")
     } else {
         known
     }
+}
+
+fn per_done(sums: &Sums) -> String {
+    format::cost(sums.cost_per_done(), sums.cost_estimated)
 }
 
 const SUM_HEADINGS: [&str; 7] = ["", "TRIES", "DONE", "RATE", "COST", "PER DONE", "MEAN TIME"];
@@ -203,7 +206,7 @@ fn cells(name: String, sums: &Sums) -> [String; 7] {
         sums.done.to_string(),
         percent(sums),
         at_least(sums),
-        format::cost(sums.cost_per_done()),
+        per_done(sums),
         sums.mean_duration_ms()
             .map(|mean| format::duration(Duration::from_millis(mean)))
             .unwrap_or_default(),

@@ -56,6 +56,8 @@ pub struct Notice {
     pub cost_usd: Option<f64>,
     /// How many tries did not tell what they cost, where it ended: the whole is more then.
     pub cost_unknown: Option<u64>,
+    /// Whether an estimate is part of the cost, where it ended.
+    pub cost_estimated: Option<bool>,
     /// The plan, where the run ended.
     pub tasks: Option<PlanCounts>,
     /// The command to type next.
@@ -125,6 +127,7 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
         exit_code,
         cost_usd: cost.and_then(|cost| cost.cost_usd),
         cost_unknown: cost.map(|cost| cost.cost_unknown),
+        cost_estimated: cost.map(|cost| cost.cost_estimated),
         tasks,
         next: says.next,
         event: tame::value(serde_json::to_value(event).unwrap_or_default()),

@@ -46,6 +46,7 @@ pub fn sample(occasion: Occasion, at: Timestamp) -> RunEvent {
         },
         Occasion::Budget => {
             let meter = Meter {
+                estimated: false,
                 budget: Budget::RunCost,
                 used: 4.2,
                 most: 5.0,

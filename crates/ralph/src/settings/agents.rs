@@ -32,7 +32,7 @@ pub const FIELDS: [Field; 9] = [
     field("models", "Its models, cheapest first."),
     field(
         "price",
-        "Dollars per million tokens: a number, or `{ input, output, cache_read, cache_write }`; 0 for a model that costs nothing.",
+        "Dollars per million tokens by model: a number, or `{ input, output, cache_read, cache_write }`; 0 for a model that costs nothing. Overrides the built-in list prices, which Ralph uses to estimate a cost (`~$0.42`) where the agent counts tokens but gives no cost.",
     ),
     field("args", "Further arguments, after Ralph's own."),
     field(

@@ -51,21 +51,31 @@ pub fn clock(time: Timestamp) -> String {
     time.to_string().chars().skip(11).take(8).collect()
 }
 
-/// A cost; unknown is not zero.
-pub fn cost(usd: Option<f64>) -> String {
+/// A cost; unknown is not zero, and an estimate is shown as one: `~$0.42`.
+pub fn cost(usd: Option<f64>, is_estimate: bool) -> String {
+    let about = if is_estimate { "~" } else { "" };
     match usd {
         None => "-".into(),
-        Some(usd) if usd > 0.0 && usd < 0.095 => format!("${usd:.3}"),
-        Some(usd) => format!("${usd:.2}"),
+        Some(usd) if usd > 0.0 && usd < 0.095 => format!("{about}${usd:.3}"),
+        Some(usd) => format!("{about}${usd:.2}"),
     }
+}
+
+/// What an attempt cost, where that is known.
+pub fn attempt_cost(attempt: &Attempt) -> Option<String> {
+    let estimated = attempt.cost_estimated;
+    attempt.cost_usd.map(|usd| cost(Some(usd), estimated))
 }
 
 /// What several tries cost, where any were made or told: `$4.12`, `at least $4.12`, `cost unknown`.
 pub fn total(total: &Cost) -> Option<String> {
     match total.cost_usd {
         None => Some("cost unknown".to_owned()),
-        Some(usd) if total.cost_unknown > 0 => Some(format!("at least {}", cost(Some(usd)))),
-        Some(usd) => (usd > 0.0).then(|| cost(Some(usd))),
+        Some(usd) if total.cost_unknown > 0 => Some(format!(
+            "at least {}",
+            cost(Some(usd), total.cost_estimated)
+        )),
+        Some(usd) => (usd > 0.0).then(|| cost(Some(usd), total.cost_estimated)),
     }
 }
 
@@ -73,8 +83,10 @@ pub fn total(total: &Cost) -> Option<String> {
 pub fn short_total(total: &Cost) -> String {
     match total.cost_usd {
         Some(usd) if usd <= 0.0 && total.cost_unknown == 0 => String::new(),
-        Some(usd) if total.cost_unknown > 0 => format!("≥{}", cost(Some(usd))),
-        known => cost(known),
+        Some(usd) if total.cost_unknown > 0 => {
+            format!("≥{}", cost(Some(usd), total.cost_estimated))
+        }
+        known => cost(known, total.cost_estimated),
     }
 }
 
@@ -142,10 +154,7 @@ pub fn history(attempts: &[Attempt]) -> String {
             },
             attempt.model.clone(),
             duration(Duration::from_millis(attempt.duration_ms)),
-            attempt
-                .cost_usd
-                .map(|usd| cost(Some(usd)))
-                .unwrap_or_default(),
+            attempt_cost(attempt).unwrap_or_default(),
             time(attempt.started_at),
             one_line(attempt.rationale.as_deref().unwrap_or_default(), 60),
             what,
@@ -193,9 +202,13 @@ mod tests {
             (day(moment), clock(moment)),
             ("2023-11-14".into(), "22:13:20".into())
         );
-        assert_eq!(cost(None), "-");
-        assert_eq!(cost(Some(0.0)), "$0.00");
-        assert_eq!(cost(Some(0.0021)), "$0.002");
-        assert_eq!(cost(Some(1.5)), "$1.50");
+        assert_eq!(cost(None, true), "-");
+        assert_eq!(cost(Some(0.0), false), "$0.00");
+        assert_eq!(cost(Some(0.0021), false), "$0.002");
+        assert_eq!(cost(Some(1.5), false), "$1.50");
+        assert_eq!(cost(Some(0.42), true), "~$0.42");
+        let about = Cost::new(4.12, 1).estimated(true);
+        assert_eq!(total(&about).as_deref(), Some("at least ~$4.12"));
+        assert_eq!(short_total(&about), "≥~$4.12");
     }
 }

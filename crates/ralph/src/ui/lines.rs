@@ -309,7 +309,7 @@ fn attempt(finished: &AttemptFinished) -> String {
     let time = format::duration(Duration::from_millis(finished.duration_ms));
     let cost = finished
         .cost_usd
-        .map(|usd| format!(", {}", format::cost(Some(usd))))
+        .map(|usd| format!(", {}", format::cost(Some(usd), finished.cost_estimated)))
         .unwrap_or_default();
     let learnt = match finished.learnt {
         0 => String::new(),

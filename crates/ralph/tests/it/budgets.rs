@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::stage::send;
 use crate::streams::{DONE_TEXT, done, project, said, speaker, tries};
-use crate::support::eventually;
+use crate::support::{Project, eventually};
 
 /// Waits for the next day where this one (UTC) is about to end: what is spent then would be of two days.
 fn not_just_before_midnight() {
@@ -223,4 +223,82 @@ fn the_budget_of_a_task_holds_over_a_kill_in_the_middle_of_an_attempt() {
     project.ralph(&["run"]).expect_code(4);
     assert_eq!(tries(&project), ["main error lost"]);
     assert_eq!(project.status_of("a"), "blocked");
+}
+
+/// An agent that speaks as Codex does: it counts tokens and does not say what they cost.
+fn counts_tokens(project: &Project, models: &str, price: &str) {
+    project.write(
+        "counts.sh",
+        "cat > /dev/null\n\
+         echo '{\"type\":\"thread.started\",\"thread_id\":\"s-1\"}'\n\
+         echo '{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"agent_message\",\
+         \"text\":\"<task-done>'$RALPH_TASK_ID'</task-done>\"}}'\n\
+         echo '{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":300000,\
+         \"cached_input_tokens\":100000,\"output_tokens\":20000}}'\n",
+    );
+    project.write(
+        ".ralph.toml",
+        &format!(
+            "[run]\nagent = \"counts\"\n[agents.counts]\nkind = \"command\"\noutput = \"codex\"\n\
+             command = [\"sh\", \"counts.sh\"]\nmodels = [{models:?}]\n{price}\n"
+        ),
+    );
+    project.ok(&["init"]);
+}
+
+#[test]
+fn tokens_without_a_cost_are_estimated_by_list_prices_and_limits_hold() {
+    let project = Project::empty();
+    counts_tokens(&project, "gpt-6-sol-2026-09-22", "");
+    for title in ["A", "B", "C"] {
+        project.add(&[title]);
+    }
+    // 200,000 tokens at $2, 100,000 from a cache at $0.20 and 20,000 written at $10, a million each.
+    let run = project.ralph(&["run", "--max-cost", "1"]).expect_code(4);
+    assert!(run.stdout.contains(", ~$0.62"), "{}", run.stdout);
+    let reached = "the cost limit of $1 was reached (~$1.24)";
+    assert!(run.stdout.contains(reached), "{}", run.stdout);
+    for attempt in project.history() {
+        assert_eq!(attempt["cost_usd"], 0.62, "{attempt}");
+        assert_eq!(attempt["cost_estimated"], true, "{attempt}");
+    }
+    let status = project.json(&["status", "--json"]);
+    for of in [&status, &status["last_run"]] {
+        assert_eq!(of["cost_usd"], 1.24, "{of}");
+        assert_eq!(of["cost_estimated"], true, "{of}");
+    }
+    assert_eq!(status["last_run"]["cost_today_estimated"], true);
+    let stats = project.json(&["stats", "--json"]);
+    assert_eq!(stats["total"]["cost_estimated"], true, "{stats}");
+    for command in ["status", "history", "stats"] {
+        let shown = project.ok(&[command]).stdout.replace("limit of $1", "");
+        assert!(shown.contains("~$"), "{shown}");
+        assert!(!shown.replace("~$", "").contains('$'), "{shown}");
+    }
+    assert!(project.read(".ralph/STATE.md").contains(", ~$1.24"));
+}
+
+#[test]
+fn a_price_of_the_settings_wins_and_a_model_without_any_has_an_unknown_cost() {
+    let cost = |model: &str, price: &str| {
+        let project = Project::empty();
+        counts_tokens(&project, model, price);
+        project.add(&["A"]);
+        project.ok(&["run"]);
+        let attempt = project.history().remove(0);
+        (
+            attempt["cost_usd"].clone(),
+            attempt["cost_estimated"].clone(),
+        )
+    };
+    assert_eq!(
+        cost("gpt-6-sol", "price = { gpt-6-sol = 1 }"),
+        (json!(0.32), json!(true))
+    );
+    // What is free needs no estimate.
+    assert_eq!(
+        cost("gpt-6-sol", "price = { gpt-6-sol = 0 }"),
+        (json!(0.0), json!(false))
+    );
+    assert_eq!(cost("gpt-6-moon", ""), (Value::Null, json!(false)));
 }

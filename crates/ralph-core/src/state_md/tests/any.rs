@@ -29,7 +29,7 @@ prop_compose! {
         (id, status, started_at) in (text(), text(), text()),
         (iteration, limit, cost_usd) in (any::<u32>(), any::<Option<u32>>(), any::<Option<f64>>()),
     ) -> RunView {
-        RunView { id, status, started_at, iteration, limit, cost_usd }
+        RunView { id, status, started_at, iteration, limit, cost_usd, cost_estimated: iteration % 2 == 0 }
     }
 }
 

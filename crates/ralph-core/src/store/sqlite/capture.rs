@@ -105,9 +105,9 @@ fn outcome(
              commit_after, files_changed, gate_outcome, gate_flaky, gate_green_before,
              gate_files_changed, gate_output, log_path, summary, message, denials, service_retries,
              limit_notice, fingerprint_coarse, fingerprint_fine, failing_tests, fingerprint_source,
-             undone_ref)
+             undone_ref, cost_estimated)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)",
+                 ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42)",
     )?
     .execute(params![
         capture.task_id.as_str(),
@@ -126,7 +126,7 @@ fn outcome(
         capture.worker,
         capture.start.work_dir,
         capture.start.agent,
-        capture.cost_usd,
+        capture.cost.map(|cost| cost.usd),
         capture.usage.cache_read,
         capture.usage.cache_write,
         capture.session_id,
@@ -151,6 +151,7 @@ fn outcome(
         mark.map(|mark| rows::to_json(&mark.failing)),
         mark.map(|mark| mark.source.as_str()),
         capture.git.undone_ref,
+        is_estimated(capture),
     ])?;
     Ok(())
 }
@@ -230,17 +231,18 @@ fn has_metrics(tx: &Connection, capture: &Capture) -> rusqlite::Result<bool> {
 fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "UPDATE runs SET attempts = attempts + ?2, done = done + ?3, cost_usd = cost_usd + ?4,
-                cost_unknown = cost_unknown + ?5
+                cost_unknown = cost_unknown + ?5, cost_estimated = cost_estimated + ?6
          WHERE id = ?1",
     )?
     .execute(params![
         capture.run_id.as_str(),
         capture.counted,
         capture.outcome == Outcome::Done,
-        capture.cost_usd.unwrap_or(0.0),
+        capture.cost.map_or(0.0, |cost| cost.usd),
         spent_unknown(capture),
+        is_estimated(capture),
     ])?;
-    match capture.cost_usd {
+    match capture.cost {
         Some(cost) => control::spend(tx, capture.ended_at, cost),
         None => Ok(()),
     }
@@ -249,7 +251,11 @@ fn run_totals(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
 /// Whether an agent worked and nobody knows for how much.
 fn spent_unknown(capture: &Capture) -> bool {
     let worked = capture.start.agent.is_some() && capture.error_type != Some(ErrorType::Spawn);
-    worked && capture.cost_usd.is_none()
+    worked && capture.cost.is_none()
+}
+
+fn is_estimated(capture: &Capture) -> bool {
+    capture.cost.is_some_and(|cost| cost.estimated)
 }
 
 fn task_status(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {

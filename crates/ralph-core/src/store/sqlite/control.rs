@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Durability, SqliteStore, rows};
-use crate::model::{RunId, SpentOnTask, TaskId, Timestamp};
+use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp};
 use crate::store::{AgentLimit, ControlStore, RememberedLimit, Result, RunRequest};
 
 impl ControlStore for SqliteStore {
@@ -109,10 +109,12 @@ impl ControlStore for SqliteStore {
         })
     }
 
-    fn spent_on_day(&self, of: Timestamp) -> Result<f64> {
+    fn spent_on_day(&self, of: Timestamp) -> Result<Cost> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT cost_usd FROM spending WHERE day = ?1")?
-                .query_row([day(of)], |row| row.get(0))
+            conn.prepare_cached("SELECT cost_usd, cost_estimated > 0 FROM spending WHERE day = ?1")?
+                .query_row([day(of)], |row| {
+                    Ok(Cost::new(row.get(0)?, 0).estimated(row.get(1)?))
+                })
                 .optional()
                 .map(Option::unwrap_or_default)
         })
@@ -121,13 +123,15 @@ impl ControlStore for SqliteStore {
     fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask> {
         self.read(|conn| {
             conn.prepare_cached(
-                "SELECT coalesce(sum(cost_usd), 0), coalesce(sum(duration_ms), 0)
+                "SELECT coalesce(sum(cost_usd), 0), coalesce(sum(duration_ms), 0),
+                        coalesce(max(cost_estimated), 0)
                  FROM iteration_outcomes WHERE task_id = ?1",
             )?
             .query_row([task.as_str()], |row| {
                 Ok(SpentOnTask {
                     usd: row.get(0)?,
                     time: Duration::from_millis(row.get(1)?),
+                    estimated: row.get(2)?,
                 })
             })
         })
@@ -135,12 +139,13 @@ impl ControlStore for SqliteStore {
 }
 
 /// Adds what an attempt cost to the day it ended on.
-pub(super) fn spend(conn: &Connection, at: Timestamp, cost_usd: f64) -> rusqlite::Result<()> {
+pub(super) fn spend(conn: &Connection, at: Timestamp, cost: AttemptCost) -> rusqlite::Result<()> {
     conn.prepare_cached(
-        "INSERT INTO spending (day, cost_usd) VALUES (?1, ?2)
-         ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd",
+        "INSERT INTO spending (day, cost_usd, cost_estimated) VALUES (?1, ?2, ?3)
+         ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd,
+             cost_estimated = cost_estimated + excluded.cost_estimated",
     )?
-    .execute(params![day(at), cost_usd])?;
+    .execute(params![day(at), cost.usd, cost.estimated])?;
     Ok(())
 }
 

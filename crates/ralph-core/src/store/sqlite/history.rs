@@ -22,7 +22,7 @@ const ATTEMPT: &str = "SELECT o.task_id, t.key, o.ordinal, o.run_id, o.iteration
     (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
         WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place)),
     o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests,
-    o.undone_ref
+    o.undone_ref, o.cost_estimated
     FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
 
 impl HistoryStore for SqliteStore {
@@ -171,13 +171,15 @@ impl HistoryStore for SqliteStore {
 
     fn totals(&self) -> Result<Totals> {
         self.read(|conn| {
-            conn.prepare_cached("SELECT attempts, cost_usd, cost_unknown FROM totals")?
-                .query_row([], |row| {
-                    Ok(Totals {
-                        attempts: row.get(0)?,
-                        cost: Cost::new(row.get(1)?, row.get(2)?),
-                    })
+            conn.prepare_cached(
+                "SELECT attempts, cost_usd, cost_unknown, cost_estimated > 0 FROM totals",
+            )?
+            .query_row([], |row| {
+                Ok(Totals {
+                    attempts: row.get(0)?,
+                    cost: Cost::new(row.get(1)?, row.get(2)?).estimated(row.get(3)?),
                 })
+            })
         })
     }
 
@@ -218,6 +220,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         started_at: rows::time(row, 8)?,
         duration_ms: row.get(9)?,
         cost_usd: row.get(10)?,
+        cost_estimated: row.get(38)?,
         tokens_input: row.get(11)?,
         tokens_output: row.get(12)?,
         commit_before: row.get(13)?,

@@ -87,13 +87,13 @@ impl RunStore for SqliteStore {
     fn run_rates(&self, id: &RunId) -> Result<RunRates> {
         self.read(|conn| {
             conn.prepare_cached(
-                "SELECT done, attempts, cost_usd, cost_unknown FROM runs WHERE id = ?1",
+                "SELECT done, attempts, cost_usd, cost_unknown, cost_estimated > 0 FROM runs WHERE id = ?1",
             )?
             .query_row([id.as_str()], |row| {
                 Ok(RunRates {
                     done: row.get(0)?,
                     counted: row.get(1)?,
-                    cost: Cost::new(row.get(2)?, row.get(3)?),
+                    cost: Cost::new(row.get(2)?, row.get(3)?).estimated(row.get(4)?),
                 })
             })
             .optional()
@@ -256,7 +256,7 @@ pub(super) fn append(conn: &Connection, event: &RunEvent) -> rusqlite::Result<()
 
 const RUN: &str =
     "SELECT id, started_at, ended_at, outcome, exit_code, host, pid, pid_started, attempts,
-    done, cost_usd, request, output, cost_unknown, expires_at FROM runs";
+    done, cost_usd, request, output, cost_unknown, expires_at, cost_estimated > 0 FROM runs";
 
 fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
@@ -272,7 +272,7 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         },
         attempts: row.get(8)?,
         done: row.get(9)?,
-        cost: Cost::new(row.get(10)?, row.get(13)?),
+        cost: Cost::new(row.get(10)?, row.get(13)?).estimated(row.get(15)?),
         expires_at: rows::optional_time(row, 14)?,
         request: row
             .get::<_, Option<String>>(11)?

@@ -8,7 +8,8 @@ use crate::text;
 
 /// The columns [`sums`] reads, over rows of `iteration_outcomes o`.
 const SUMS: &str = "sum(o.counted), sum(o.counted AND o.outcome = 'done'), sum(o.cost_usd),
-    sum(iif(o.counted, o.duration_ms, 0)), sum(o.counted AND o.cost_usd IS NULL)";
+    sum(iif(o.counted, o.duration_ms, 0)), sum(o.counted AND o.cost_usd IS NULL),
+    coalesce(max(o.cost_estimated), 0)";
 
 /// Everything, of one run or of all.
 pub(super) fn stats(conn: &Connection, run: Option<&RunId>) -> rusqlite::Result<Stats> {
@@ -35,6 +36,7 @@ fn sums(row: &Row<'_>, column: usize) -> rusqlite::Result<Sums> {
         cost_usd: row.get(column + 2)?,
         duration_ms: rows::count(row, column + 3)?,
         without_cost: rows::count(row, column + 4)?,
+        cost_estimated: row.get(column + 5)?,
     })
 }
 

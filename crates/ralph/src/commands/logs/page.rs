@@ -75,7 +75,7 @@ impl Page {
             Standing::Lost => parts.push(paint(YELLOW, "lost when Ralph died")),
             Standing::Ended(attempt) => {
                 parts.push(format::outcome(attempt));
-                parts.extend(attempt.cost_usd.map(|usd| format::cost(Some(usd))));
+                parts.extend(format::attempt_cost(attempt));
             }
         }
         self.block(&parts.join(" · "), "", "  ") + "\n"
@@ -159,7 +159,7 @@ impl Page {
     fn ended(&self, attempt: &Attempt) -> String {
         let time = format::duration(Duration::from_millis(attempt.duration_ms));
         let mut facts = vec![format!("{} after {time}", format::outcome(attempt))];
-        facts.extend(attempt.cost_usd.map(|usd| format::cost(Some(usd))));
+        facts.extend(format::attempt_cost(attempt));
         if let (Some(input), Some(output)) = (attempt.tokens_input, attempt.tokens_output) {
             facts.push(format!("{input} tokens in, {output} out"));
         }

@@ -30,7 +30,7 @@ pub fn rest_of_budgets(
     task: &Task,
 ) -> Result<Option<f64>, StoreError> {
     let spent = Spent {
-        day_usd: store.spent_on_day(now())?,
+        day_usd: store.spent_on_day(now())?.known_usd(),
         ..Spent::default()
     };
     let mut all = meters(budgets, &spent);

@@ -217,7 +217,7 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
     }
     let parts = paint(BOLD, parts.join(", "));
     let today = facts.cost_today_usd.filter(|usd| *usd > 0.0);
-    let today = today.map(|usd| format::cost(Some(usd)));
+    let today = today.map(|usd| format::cost(Some(usd), facts.cost_today_estimated));
     page.add(format_args!(
         "  {parts} · {}{}{}",
         summary::spent(facts),

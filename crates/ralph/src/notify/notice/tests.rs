@@ -42,6 +42,7 @@ fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
         message: Some("it failed".into()),
         duration_ms: 1,
         cost_usd: None,
+        cost_estimated: false,
         tokens_input: None,
         tokens_output: None,
         files_changed: None,

@@ -44,6 +44,8 @@ pub struct RunFacts {
     pub cost: Cost,
     /// What all runs cost today (UTC), as far as known; none where this one told nothing and no other was.
     pub cost_today_usd: Option<f64>,
+    /// Whether an estimate is part of that.
+    pub cost_today_estimated: bool,
     /// What it worked on and is done now, in that order.
     pub done: Vec<TaskFacts>,
     /// What it worked on and waits for a person now.
@@ -179,9 +181,10 @@ impl RunFacts {
             waits: 0,
             waited_ms: 0,
             cost: run.cost,
-            cost_today_usd: Some(today)
-                .filter(|usd| *usd > 0.0)
-                .or(run.cost.cost_usd.and(Some(today))),
+            cost_today_usd: today
+                .cost_usd
+                .filter(|usd| *usd > 0.0 || run.cost.cost_usd.is_some()),
+            cost_today_estimated: today.cost_estimated,
             done: Vec::new(),
             blocked: Vec::new(),
             others: Vec::new(),
@@ -294,7 +297,8 @@ fn tasks(workspace: &Workspace, attempts: &[Attempt]) -> Result<Vec<TaskFacts>, 
                 attempt.detail.agent.is_some() && attempt.error_type != Some(ErrorType::Spawn);
             let unknown = u64::from(worked && attempt.cost_usd.is_none());
             let sum = task.cost.known_usd() + attempt.cost_usd.unwrap_or_default();
-            task.cost = Cost::new(sum, task.cost.cost_unknown + unknown);
+            let estimated = task.cost.cost_estimated || attempt.cost_estimated;
+            task.cost = Cost::new(sum, task.cost.cost_unknown + unknown).estimated(estimated);
         }
     }
     Ok(all)

@@ -5,8 +5,8 @@ use rusqlite::params;
 use super::{Fixture, NOW, event, outcome};
 use crate::agent::Usage;
 use crate::model::{
-    ErrorType, GateOutcome, GateRecord, GitRecord, NewLearning, Outcome, ReportRow, Status,
-    TaskMetrics,
+    AttemptCost, ErrorType, GateOutcome, GateRecord, GitRecord, NewLearning, Outcome, ReportRow,
+    Status, TaskMetrics,
 };
 use crate::store::{Children, HistoryStore, PlanStore, RunStore, StoreError, TaskNext};
 
@@ -31,7 +31,7 @@ fn everything_of_an_attempt_reads_back() {
     let (claimed, token) = f.claim().unwrap();
     let mut capture = outcome(&claimed, &token, Outcome::Failed, TaskNext::Pending);
     capture.error_type = Some(ErrorType::TestFailure);
-    capture.cost_usd = Some(0.25);
+    capture.cost = Some(AttemptCost::new(0.25, true));
     capture.usage = Usage {
         input: Some(10),
         output: Some(5),

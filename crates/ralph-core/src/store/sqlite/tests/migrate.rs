@@ -356,6 +356,10 @@ fn an_older_file_knows_which_costs_nobody_told() {
          ALTER TABLE task_sources DROP COLUMN gate_waits;
          ALTER TABLE strategy_metrics DROP COLUMN attempts_used;
          ALTER TABLE strategy_metrics DROP COLUMN breaker_forgave;
+         DROP TRIGGER estimates_added; DROP TRIGGER estimates_removed;
+         ALTER TABLE iteration_outcomes DROP COLUMN cost_estimated;
+         ALTER TABLE runs DROP COLUMN cost_estimated; ALTER TABLE spending DROP COLUMN cost_estimated;
+         ALTER TABLE totals DROP COLUMN cost_estimated; ALTER TABLE runs DROP COLUMN defaults_revision;
          CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
              UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
          END;

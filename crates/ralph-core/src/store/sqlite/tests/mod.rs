@@ -173,7 +173,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         message: None,
         started_at: NOW,
         ended_at: NOW.plus(Duration::from_millis(1500)),
-        cost_usd: None,
+        cost: None,
         usage: Usage::default(),
         session_id: None,
         agent_model: None,

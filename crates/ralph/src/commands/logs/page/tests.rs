@@ -46,6 +46,7 @@ fn attempt() -> Attempt {
         started_at: START,
         duration_ms: 62_000,
         cost_usd: Some(0.25),
+        cost_estimated: false,
         tokens_input: Some(1000),
         tokens_output: Some(7),
         commit_before: None,
