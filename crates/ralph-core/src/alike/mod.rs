@@ -4,7 +4,9 @@
 //! Profile of a task ─► terms ─► store: how often each occurs ─► lookup ─► store: who has them ─► neighbours
 //! ```
 //!
-//! Two tasks are alike in their words (rare ones count more) or in their files, whichever says more.
+//! Two tasks are alike in their titles, in all their words or in their files, whichever says more. Among all words rare
+//! ones count more, so that text which a whole plan repeats says little. Titles are compared without regard to the other
+//! tasks: what a dozen equal tasks have in common would look ever more common, and the twelfth like none of the others.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::model::{Difficulty, Neighbour, Task};
 use crate::recall::tokens::{each_token, is_everyday};
 
-/// Less like than this is not alike.
+/// Minimum similarity.
 pub const ALIKE: f64 = 0.5;
 /// Neighbours that are asked at most.
 pub const MOST_NEIGHBOURS: usize = 8;
@@ -34,6 +36,8 @@ const MOST_WORDS: usize = 200;
 const BACKGROUND: f64 = 20.0;
 /// What words that every plan is full of count for.
 const EVERYDAY: f64 = 0.3;
+/// What a number in a title counts for: it tells tasks of one kind apart, but says little of what they are about.
+const NUMBER: f64 = 0.6;
 
 /// What a task is about, as sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -233,20 +237,34 @@ struct Measure<'a> {
 
 impl<'a> Measure<'a> {
     fn new(profile: &'a Profile, all: &Frequencies) -> Self {
-        let rarity = |term: &str| all.rarity(term).powi(2);
         Self {
-            title: Weighted::new(&profile.title, rarity),
-            words: Weighted::new(&profile.words, rarity),
+            title: Weighted::new(&profile.title, title_weight),
+            words: Weighted::new(&profile.words, |term| all.rarity(term)),
             files: Weighted::new(&profile.files, |_| 1.0),
         }
     }
 
     /// How like another task is, from 0 to 1.
     fn likeness(&self, other: &Tried) -> f64 {
-        let title = self.title.cosine(other.title.split_whitespace());
-        let words = self.words.cosine(other.words.split_whitespace());
-        let files = self.files.cosine(other.files.iter().map(String::as_str));
+        let title = other.title.split_whitespace();
+        let title = self.title.cosine(title, |word| title_weight(word).powi(2));
+        // How rare the other's words are is not known: as rare as this task's own.
+        let usual = self.words.mean();
+        let words = self.words.cosine(other.words.split_whitespace(), |_| usual);
+        let files = other.files.iter().map(String::as_str);
+        let files = self.files.cosine(files, |_| 1.0);
         title.max(words).max(files)
+    }
+}
+
+/// What a word of a title counts for, whatever other tasks there are.
+fn title_weight(word: &str) -> f64 {
+    if is_everyday(word) {
+        EVERYDAY
+    } else if word.bytes().all(|byte| byte.is_ascii_digit()) {
+        NUMBER
+    } else {
+        1.0
     }
 }
 
@@ -257,10 +275,10 @@ struct Weighted<'a> {
 }
 
 impl<'a> Weighted<'a> {
-    fn new(words: &'a BTreeSet<String>, square: impl Fn(&str) -> f64) -> Self {
+    fn new(words: &'a BTreeSet<String>, weight: impl Fn(&str) -> f64) -> Self {
         let squares: HashMap<&str, f64> = words
             .iter()
-            .map(|word| (word.as_str(), square(word)))
+            .map(|word| (word.as_str(), weight(word).powi(2)))
             .collect();
         // In order, for sums of the same numbers in another order differ.
         let total = words
@@ -270,20 +288,27 @@ impl<'a> Weighted<'a> {
         Self { squares, total }
     }
 
-    /// The cosine with a set of words; those that are not in this set are taken to be as rare as its own.
-    fn cosine<'w>(&self, others: impl Iterator<Item = &'w str>) -> f64 {
-        let (mut shared, mut strange) = (0.0, 0.0);
+    /// The mean of the squares.
+    fn mean(&self) -> f64 {
+        self.total / as_f64(self.squares.len().max(1) as u64)
+    }
+
+    /// The cosine with a set of words; `strange` gives the squares of those that are not in this set.
+    fn cosine<'w>(
+        &self,
+        others: impl Iterator<Item = &'w str>,
+        strange: impl Fn(&str) -> f64,
+    ) -> f64 {
+        let (mut shared, mut apart) = (0.0, 0.0);
         for word in others {
             match self.squares.get(word) {
                 Some(square) => shared += square,
-                None => strange += 1.0,
+                None => apart += strange(word),
             }
         }
         if shared <= 0.0 {
             return 0.0;
         }
-        let mean = self.total / as_f64(self.squares.len() as u64);
-        let other = shared + strange * mean;
-        (shared / (self.total * other).sqrt()).clamp(0.0, 1.0)
+        (shared / (self.total * (shared + apart)).sqrt()).clamp(0.0, 1.0)
     }
 }

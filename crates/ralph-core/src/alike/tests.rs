@@ -69,6 +69,49 @@ fn numbered_titles_are_not_alike_for_their_everyday_words() {
 }
 
 #[test]
+fn str_08_each_of_many_alike_tasks_is_as_like_the_others_as_the_first_two_are() {
+    let titles = [
+        "Fix the typo in chapter {}",
+        "Write note {}",
+        "Add a parser for {}",
+    ];
+    for title in titles {
+        for name in [|n: usize| n.to_string(), |n: usize| format!("name{n}")] {
+            let profiles: Vec<Profile> = (0..100)
+                .map(|n| profile(&title.replace("{}", &name(n)), "", &[]))
+                .collect();
+            let tasks: Vec<Tried> = profiles.iter().map(|one| tried("other", one)).collect();
+            for seen in 1..100 {
+                let all = frequencies(&profiles[..seen].iter().collect::<Vec<_>>());
+                let near = neighbours(&profiles[seen], &tasks[..seen], &all);
+                assert_eq!(
+                    near.len(),
+                    seen.min(MOST_NEIGHBOURS),
+                    "{title} after {seen}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_word_that_a_whole_plan_repeats_does_not_make_its_tasks_alike() {
+    let words = ["login", "menu", "clock", "search"];
+    let profiles: Vec<Profile> = words
+        .iter()
+        .flat_map(|word| {
+            [
+                profile(&format!("backend: {word} screen"), "", &[]),
+                profile(&format!("backend: rework {word}"), "", &[]),
+            ]
+        })
+        .collect();
+    let all = frequencies(&profiles.iter().collect::<Vec<_>>());
+    let other = tried("other", &profiles[3]);
+    assert!(Measure::new(&profiles[0], &all).likeness(&other) < ALIKE);
+}
+
+#[test]
 fn rare_terms_that_somebody_has_are_searched_for() {
     let tried = profile("Parse leap seconds", "the parser", &["src/leap.rs"]);
     let common = profile("Parse the menu", "", &[]);

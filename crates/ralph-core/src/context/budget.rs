@@ -2,8 +2,9 @@
 //!
 //! 1. The stuck warning and the newest failure's suggestion get their room.
 //! 2. Every section with something to say gets its minimum, by priority: attempts, learnings, loop
-//!    status, phase failures. Below the sum of the minimums the later ones go short.
-//! 3. Attempts and learnings get their shares.
+//!    status, phase failures. Below the sum of the minimums the later ones go short, and a stuck
+//!    task whose warning does not fit is told nothing of other tasks' failures.
+//! 3. The hints after the warning get their room, then attempts and learnings their shares.
 //! 4. What is left goes by priority. So does what a section was given and could not use, because
 //!    learnings and most attempts are shown whole or not at all.
 
@@ -110,8 +111,8 @@ impl Parts<'_> {
             // Beside the whole suggestion if possible, beside a piece of it if need be, but never
             // at the price of the newest attempt.
             let beside = |room: usize| budget_chars.saturating_sub(room);
-            let pressed = || self.status.smallest_within(beside(kernel));
-            status = self.status.within(beside(reserve)).or_else(pressed);
+            let without_hints = |room: usize| self.status.smallest_within(beside(room));
+            status = without_hints(reserve).or_else(|| without_hints(kernel));
         }
         purse.take(status.map_or(0, chars));
         let mut attempts = purse.take(reserve);
@@ -120,22 +121,35 @@ impl Parts<'_> {
         let minimum = minimums.learnings.min(purse.0);
         let mut learnings = purse.take(self.learnings.render(minimum).0.size());
         if status.is_none() && with_status == WithStatus::IfItFits {
-            status = self.status.within(purse.0);
+            status = self.status.smallest_within(purse.0);
             purse.take(status.map_or(0, chars));
         }
-        let mut phase = purse.take(self.phase.demand().min(minimums.phase_failures));
+        let for_phase = match self.warning_is_missing(status) {
+            true => 0,
+            false => self.phase.demand(),
+        };
+        let mut phase = purse.take(for_phase.min(minimums.phase_failures));
 
+        if let Some(bare) = status.map(chars) {
+            status = self.status.within(bare + purse.0);
+            purse.take(status.map_or(0, chars) - bare);
+        }
         purse.raise(&mut attempts, demand.min(self.limits.attempts_share()));
         purse.raise(&mut learnings, wanted.min(self.limits.learnings_share()));
 
         purse.raise(&mut attempts, demand);
         purse.raise(&mut learnings, wanted);
-        purse.raise(&mut phase, self.phase.demand());
+        purse.raise(&mut phase, for_phase);
         Rooms {
             learnings,
             status,
             phase,
         }
+    }
+
+    /// Whether a stuck task's status found no room: then no less important section takes any.
+    fn warning_is_missing(&self, status: Option<&str>) -> bool {
+        self.status.is_stuck() && status.is_none()
     }
 
     /// Lays the sections out. Each is offered what the others do not really use, in order of
@@ -164,7 +178,11 @@ impl Parts<'_> {
                 .to_owned(),
             WithStatus::No => String::new(),
         };
-        let for_phase = budget - attempts.size() - learnings.size() - chars(&status);
+        let shown_status = Some(status.as_str()).filter(|text| !text.is_empty());
+        let for_phase = match self.warning_is_missing(shown_status) {
+            true => 0,
+            false => budget - attempts.size() - learnings.size() - chars(&status),
+        };
         let phase = self.phase.render(for_phase);
         Composed {
             attempts: (attempts, for_attempts),

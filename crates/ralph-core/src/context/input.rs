@@ -115,6 +115,8 @@ pub struct LoopStatus {
     pub stuck: bool,
     /// Further lines, quoted after the warning (stance, split hint); shown only when stuck.
     pub further_lines: Vec<String>,
+    /// Whether the rules of this prompt say how to ask for a change to the plan; then the warning says so too.
+    pub may_change_plan: bool,
 }
 
 /// A failure of another task of the same phase.

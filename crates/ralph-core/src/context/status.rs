@@ -13,6 +13,10 @@ const WARNING: &str = "
 > or signaling `<task-failed>` with a clear explanation.
 ";
 
+/// What a stuck task's agent may do besides trying again. The rules say how.
+const PLAN_CHANGE: &str = "> If the task is too large or something must be done first, ask for a change to the plan: \
+    `TASK_MODIFICATION_REQUEST` with `SPLIT_TASK` or `ADD_PREREQUISITE`, as the rules describe.\n";
+
 /// Names and reasons longer than this are not names and reasons.
 const MAX_VALUE: usize = 200;
 
@@ -53,13 +57,16 @@ impl Status {
              ({percent}%)\n\
              - **Current model:** {model} ({rationale})\n{warning}"
         );
-        let hints: String = status
+        let mut hints: String = status
             .further_lines
             .iter()
             .map(|line| inert_line(line))
             .filter(|line| status.stuck && !line.is_empty())
             .map(|line| format!("> {line}\n"))
             .collect();
+        if status.stuck && status.may_change_plan {
+            hints.push_str(PLAN_CHANGE);
+        }
         let full = (!hints.is_empty()).then(|| format!("{bare}{hints}"));
         Self {
             forms: full.into_iter().chain([bare]).collect(),

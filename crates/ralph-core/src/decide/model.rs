@@ -126,7 +126,7 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
             let rationale = match question.failures {
                 0 => "escalate: lowest rung first".into(),
                 _ if rung > climbed => HINT_LED.into(),
-                _ => climbing(question, rung),
+                _ => climbing(question, rung, 0),
             };
             (rung, rationale)
         }
@@ -165,7 +165,7 @@ fn cost_optimized(question: &ModelQuestion<'_>, start: usize) -> (usize, String)
         (None, 0, 1) if base == start => "default, cost-optimized strategy".into(),
         (None, 0, 1) => "the same model after one failure".into(),
         (None, 0, _) => once_more(question.course),
-        _ => climbing(question, rung),
+        _ => climbing(question, rung, base),
     };
     (rung, rationale)
 }
@@ -192,18 +192,23 @@ fn hinted_to(question: &ModelQuestion<'_>) -> usize {
         .unwrap_or(0)
 }
 
-/// Why a task that climbs is on this rung: it has climbed, or it cannot.
-fn climbing(question: &ModelQuestion<'_>, rung: usize) -> String {
+/// Why a task that climbs from `base` is on this rung: it has climbed, or it cannot.
+fn climbing(question: &ModelQuestion<'_>, rung: usize, base: usize) -> String {
     let failures = question.failures;
     let last = question.tries.last().map(|last| last.model.as_str());
     let stays = last.is_some() && last == question.ladder.get(rung).map(String::as_str);
     let top = rung + 1 >= question.ladder.len();
-    match (stays, failures) {
-        (true, _) if !top => "the same model once more".into(),
-        (true, 1) => "the top of the ladder, after 1 failure".into(),
-        (true, _) => format!("the top of the ladder, after {failures} consecutive failures"),
-        (false, 1) => "escalated after 1 failure".into(),
-        (false, _) => format!("escalated after {failures} consecutive failures"),
+    let plural = if failures == 1 {
+        "1 failure".to_owned()
+    } else {
+        format!("{failures} consecutive failures")
+    };
+    if stays && !top {
+        "the same model once more".into()
+    } else if stays && rung <= base {
+        format!("the top of the ladder, after {plural}")
+    } else {
+        format!("escalated after {plural}")
     }
 }
 
@@ -401,7 +406,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn str_02_at_the_top_of_the_ladder_it_stays_and_says_so() {
+    fn loop_04_at_the_top_of_the_ladder_it_stays_and_says_what_led_there() {
         let ladder = ladder();
         let tries = ["sonnet", "sonnet", "opus", "opus"].map(|model| FailedTry {
             model: model.into(),
@@ -412,9 +417,18 @@ pub(super) mod tests {
         (q.tries, q.course) = (&tries, &course);
         let chosen = choice(&q);
         assert_eq!(chosen.model, "opus");
+        assert_eq!(chosen.rationale, "escalated after 4 consecutive failures");
+        let one = &ladder[..1];
+        let tries = ["haiku"; 4].map(|model| FailedTry {
+            model: model.into(),
+            ..FailedTry::default()
+        });
+        q.ladder = one;
+        q.tries = &tries;
         assert_eq!(
-            chosen.rationale,
-            "the top of the ladder, after 4 consecutive failures"
+            choice(&q).rationale,
+            "the top of the ladder, after 4 consecutive failures",
+            "there was nothing to escalate to"
         );
     }
 

@@ -107,10 +107,6 @@ fn template(
     }
 }
 
-/// What a stuck task's agent may do besides trying again.
-const SPLIT_HINT: &str = "If the task is too large or something must be done first, ask for a change of the plan: \
-    TASK_MODIFICATION_REQUEST with SPLIT_TASK or ADD_PREREQUISITE, as the rules say.";
-
 /// Failures of other tasks of the phase that a prompt may show.
 const MOST_PHASE_FAILURES: u32 = 100;
 
@@ -159,16 +155,13 @@ impl Prompter<'_> {
         let asked = agents_attempts(&failures, metrics);
         let (decision, view) = self.decide(task, metrics, asked, &tries, &course)?;
         let choice = decision.choice;
-        let mut further_lines = stance(
+        let further_lines = stance(
             &course,
             approaches(in_a_row(&failures, metrics))
                 .iter()
                 .map(String::as_str),
         );
         let stuck = metrics.stuck || course.stuck;
-        if stuck {
-            further_lines.push(SPLIT_HINT.to_owned());
-        }
         let task_data = self.task_part(task)?;
         let recalled = self.recall(task, &task_data, failures.last())?;
         let memory = Memory {
@@ -188,6 +181,8 @@ impl Prompter<'_> {
                 rationale: choice.rationale.clone(),
                 stuck,
                 further_lines,
+                // As the rules do below.
+                may_change_plan: stuck,
             },
             phase_failures: self.store.phase_failures(&task.id, MOST_PHASE_FAILURES)?,
             agents_md: Some(self.settings.agents_md.clone().unwrap_or_default()),

@@ -11,7 +11,7 @@ use crate::files::{Limit, Links, read_text};
 use crate::gate::every_line_counts;
 use crate::model::{ErrorType, Key, MarkSource, NewTask, Outcome, Phase, Task};
 use crate::modification::{
-    self, Change, Dependency, Found, Known, Limits, Place, PlannedTask, Standing, plan_change,
+    self, Change, Dependency, Found, Kind, Known, Limits, Place, PlannedTask, Standing, plan_change,
 };
 use crate::plan_files::tasks_md::{find, is_command};
 use crate::recovery::{
@@ -72,8 +72,8 @@ impl Run<'_, '_> {
         };
         let task = TaskRef::from(&claimed.task);
         let opens = |change: &PlanChange| {
-            let kind = change.kind.as_deref().and_then(modification::Kind::parse);
-            change.outcome.is_ok() && kind.is_some_and(modification::Kind::leaves_original_open)
+            let kind = change.kind.as_deref().and_then(Kind::parse);
+            change.outcome.is_ok() && kind.is_some_and(Kind::leaves_original_open)
         };
         if mending.changes.iter().any(opens) {
             // Its agent found another way; whether that works is yet to be seen.
@@ -304,6 +304,8 @@ impl Run<'_, '_> {
             .iter()
             .any(|child| !child.status.satisfies());
         let mut made = before.made;
+        // What earlier requests of the same answer add: later ones are judged as if it were there.
+        let mut granted: Vec<Change> = Vec::new();
         let mut changes = Vec::new();
         for request in found {
             let request = match request {
@@ -325,9 +327,17 @@ impl Run<'_, '_> {
                 phase: task.phase.map(Phase::number),
                 modifications: made,
                 depth: before.depth,
-                has_open_children: open_children,
+                has_open_children: open_children
+                    || granted.iter().any(|change| change.kind == Kind::SplitTask),
                 plan: &|name| {
-                    let (name, waits_for) = store.waits_for(name).ok()??;
+                    if let Some(known) = granted.iter().find_map(|change| change.known(name)) {
+                        return Some(known);
+                    }
+                    let (name, mut waits_for) = store.waits_for(name).ok()??;
+                    if name == task.name() {
+                        let more = granted.iter().flat_map(Change::original_waits_for);
+                        waits_for.extend(more.map(str::to_owned));
+                    }
                     Some(Known { name, waits_for })
                 },
                 can_run: &|command| {
@@ -338,16 +348,20 @@ impl Run<'_, '_> {
             let done = verdict.outcome == Outcome::Done;
             let outcome = if done && request.kind.leaves_original_open() {
                 Err("the task was done: ask for a follow-up instead".to_owned())
-            } else if !family.lineage.above.is_empty()
-                && request.kind == modification::Kind::SplitTask
-            {
-                Err("a fix task is not split: mend the one failure it is for, or fail".to_owned())
+            } else if !family.lineage.above.is_empty() && request.kind == Kind::SplitTask {
+                Err("a fix task is not split: fix the one failure it is for, or fail".to_owned())
+            } else if let Some(why) = contradiction(&granted, request.kind) {
+                Err(why.to_owned())
             } else {
                 plan_change(&request, &standing, &Limits::default())
-                    .map(|change| new_tasks(&change, task))
                     .map_err(|refusal| refusal.to_string())
             };
             made += u32::from(outcome.is_ok());
+            let outcome = outcome.map(|change| {
+                let new = new_tasks(&change, task);
+                granted.push(change);
+                new
+            });
             changes.push(PlanChange {
                 kind: Some(request.kind.as_str().to_owned()),
                 reasoning: mask_secrets(&request.reasoning).into_owned(),
@@ -355,6 +369,22 @@ impl Run<'_, '_> {
             });
         }
         Ok(changes)
+    }
+}
+
+/// Why a request cannot be granted beside those of the same answer that were: the parts of a split do not wait for what
+/// their parent waits for, so a prerequisite would come too late.
+fn contradiction(granted: &[Change], kind: Kind) -> Option<&'static str> {
+    let has = |other: Kind| granted.iter().any(|change| change.kind == other);
+    match kind {
+        Kind::AddPrerequisite if has(Kind::SplitTask) => Some(
+            "another request of the same answer splits the task: make the prerequisite the first of its parts",
+        ),
+        Kind::SplitTask if has(Kind::AddPrerequisite) => Some(
+            "another request of the same answer adds a prerequisite: the task is tried again after that and can be split \
+             then",
+        ),
+        _ => None,
     }
 }
 

@@ -391,3 +391,20 @@ fn failures_forgiven_during_an_attempt_stay_forgiven() {
         (&json!("pending"), &json!(1))
     );
 }
+
+#[test]
+fn brk_06_a_parents_gate_runs_although_the_breaker_is_open() {
+    let project = Project::new();
+    project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.add(&["Whole", "--key", "p", "--verify", "test -f whole"]);
+    project.add(&["Part", "--key", "c", "--parent", "p"]);
+    project.write("whole", "");
+    project.ok(&["task", "done", "c"]);
+    project
+        .database()
+        .execute("UPDATE breaker SET state = 'open', failures = 5", [])
+        .unwrap();
+    project.ok(&["run"]);
+    assert_eq!(project.status_of("p"), "done");
+    assert_eq!(project.history().len(), 0);
+}

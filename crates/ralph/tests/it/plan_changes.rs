@@ -175,7 +175,7 @@ fn a_stuck_task_is_told_that_it_may_ask_for_a_split() {
     );
     let prompt = project.read("prompt.1.1.4");
     assert!(
-        prompt.contains("SPLIT_TASK or ADD_PREREQUISITE")
+        prompt.contains("`TASK_MODIFICATION_REQUEST` with `SPLIT_TASK` or `ADD_PREREQUISITE`")
             && prompt.contains("### Changing the plan"),
         "{prompt}"
     );
@@ -216,4 +216,73 @@ fn mod_03_a_split_survives_another_reading_of_the_file() {
     project.ok(&["run"]);
     assert_eq!(order(&project), "1.1 1.1.1 1.1.2 1.2");
     assert_eq!(project.task("1.2")["title"], "After all");
+}
+
+#[test]
+fn mod_01_follow_ups_keep_their_order_in_the_plan_and_in_the_file() {
+    let project = project();
+    let task = |key: &str| json!({"id": key, "title": key, "verify": "test 2 = 2"});
+    let first = ask("ADD_FOLLOWUP", &json!([task("V8"), task("V3"), task("V5")]));
+    let second = ask("ADD_FOLLOWUP", &json!([task("V4"), task("V7")]));
+    project.write("says.1.1.1", &format!("{first}\n{second}\nTASK_COMPLETE\n"));
+    let run = project.ok(&["run"]);
+    assert_eq!(order(&project), "1.1 V8 V3 V5 V4 V7 1.2", "{}", run.stdout);
+    let file = project.read("tasks.md");
+    let places = ["1.1 L", "V8", "V3", "V5", "V4", "V7", "1.2 A"]
+        .map(|name| file.find(&format!("- [x] {name}")).unwrap());
+    assert!(places.is_sorted(), "{file}");
+}
+
+#[test]
+fn mod_03_two_requests_of_one_answer_both_apply_or_are_refused_with_a_reason() {
+    let of = |title: &str| json!([{"title": title, "verify": "test 2 = 2"}]);
+    let both = project();
+    let ask_twice = |one: &str, other: &str| {
+        format!(
+            "{}\n{}\nTASK_COMPLETE\n",
+            ask(one, &of("One")),
+            ask(other, &of("Other"))
+        )
+    };
+    both.write("says.1.1.1", &ask_twice("ADD_FOLLOWUP", "ADD_FOLLOWUP"));
+    both.ok(&["run"]);
+    assert_eq!(
+        order(&both),
+        "1.1 1.1.1 1.1.2 1.2",
+        "each with a key of its own"
+    );
+
+    let against = project();
+    let halves =
+        json!([{"title": "A", "verify": "test 2 = 2"}, {"title": "B", "verify": "test 2 = 2"}]);
+    let split = ask("SPLIT_TASK", &halves);
+    let before = ask("ADD_PREREQUISITE", &of("First"));
+    against.write("says.1.1.1", &format!("{split}\n{before}"));
+    let run = against.ok(&["run"]);
+    assert_eq!(order(&against), "1.1 1.1.1 1.1.2 1.2");
+    assert!(
+        run.stdout
+            .contains("refused: another request of the same answer splits the task"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn imp_08_a_persons_tick_on_a_task_with_open_children_is_believed() {
+    let project = project();
+    let halves =
+        json!([{"title": "A", "verify": "test 2 = 2"}, {"title": "B", "verify": "test 2 = 2"}]);
+    project.write("says.1.1.1", &ask("SPLIT_TASK", &halves));
+    project.ralph(&["run", "--limit", "1"]).expect_code(4);
+    let ticked = project
+        .read("tasks.md")
+        .replace("- [ ] 1.1 Large", "- [x] 1.1 Large")
+        .replace("- [ ] 1.1.1 A", "- [x] 1.1.1 A");
+    project.write("tasks.md", &ticked);
+    project.ok(&["run"]);
+    let statuses = ["1.1", "1.1.1", "1.1.2", "1.2"].map(|key| project.status_of(key));
+    assert_eq!(statuses, ["done", "done", "skipped", "done"]);
+    assert_eq!(order(&project), "1.1 1.2");
+    assert!(project.read("tasks.md").contains("- [x] 1.1 Large"));
 }

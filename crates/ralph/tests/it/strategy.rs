@@ -493,3 +493,35 @@ fn wrong_prices_are_told_with_their_place() {
         assert!(output.stderr.contains(wrong), "{price}: {}", output.stderr);
     }
 }
+
+#[test]
+fn str_08_of_many_alike_easy_tasks_all_from_the_fourth_on_get_the_cheapest() {
+    let keys: Vec<String> = (1..=12).map(|n| format!("k{n}")).collect();
+    let script: String = keys
+        .iter()
+        .map(|key| format!("{key}. easy done\n"))
+        .collect();
+    for strategy in ["cost-optimized", "adaptive"] {
+        for names in [
+            "1 2 3 4 5 6 7 8 9 10 11 12",
+            "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu",
+        ] {
+            let project = project(&script);
+            for (key, name) in keys.iter().zip(names.split(' ')) {
+                project.add(&[&format!("Fix the typo in chapter {name}"), "--key", key]);
+            }
+            project.ok(&["run", "--strategy", strategy]);
+            let chosen: Vec<String> = choices(&project)
+                .into_iter()
+                .map(|(_, model, _)| model)
+                .collect();
+            assert_eq!(chosen.len(), 12);
+            assert_eq!(
+                chosen[3..],
+                ["haiku"; 9],
+                "{strategy}: {:?}",
+                choices(&project)
+            );
+        }
+    }
+}

@@ -147,6 +147,57 @@ fn bud_03_no_section_takes_anothers_minimum() {
 }
 
 #[test]
+fn bud_03_hints_after_the_warning_take_nobodys_minimum() {
+    let memory = Memory {
+        attempts: long_attempts(4, 900),
+        learnings: learnings(5, 120),
+        status: LoopStatus {
+            further_lines: vec![words("hint", 250), words("hint", 200)],
+            may_change_plan: true,
+            ..stuck()
+        },
+        ..Memory::default()
+    };
+    for budget in (1300..5000).step_by(50) {
+        let text = render_in(&memory, budget).text;
+        let learnings = section_size(&text, "Learnings from Previous Iterations");
+        assert!(learnings > 150, "{budget}: {text}");
+        assert!(
+            section_size(&text, "Previous Attempts") > 480,
+            "{budget}: {text}"
+        );
+        assert!(
+            text.contains("**Stuck loop detected.**"),
+            "{budget}: {text}"
+        );
+    }
+    let roomy = render_in(&memory, 2500).text;
+    assert!(roomy.contains("> hint hint"), "{roomy}");
+}
+
+#[test]
+fn bud_04_failure_context_goes_before_the_warning_does() {
+    let memory = |attempts: usize| Memory {
+        attempts: long_attempts(3, attempts),
+        learnings: learnings(2, 60),
+        status: stuck(),
+        phase_failures: vec![failure("k", "t", &words("error", 90))],
+        agents_md: None,
+    };
+    for memory in [memory(40), memory(900)] {
+        let mut both = 0;
+        for budget in 0..2500 {
+            let text = render_in(&memory, budget).text;
+            let context = text.contains("### Failure Context");
+            let warned = text.contains("**Stuck loop detected.**");
+            assert!(warned || !context, "{budget}: {text}");
+            both += u32::from(context && warned);
+        }
+        assert!(both > 500, "{both}");
+    }
+}
+
+#[test]
 fn bud_04_warning_and_suggestion_are_never_pushed_out() {
     let idea = words("idea", 200);
     let memory = Memory {

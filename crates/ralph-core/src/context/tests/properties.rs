@@ -72,11 +72,12 @@ prop_compose! {
         rationale in text(3),
         stuck in any::<bool>(),
         further_lines in vec("[a-z# ]{0,40}", 0..3),
+        may_change_plan in any::<bool>(),
     ) -> LoopStatus {
         let [iteration, attempt, consecutive_failures, run_successes, run_total] = counts;
         LoopStatus {
             iteration, limit, attempt, consecutive_failures, run_successes, run_total, model,
-            rationale, stuck, further_lines,
+            rationale, stuck, further_lines, may_change_plan,
         }
     }
 }

@@ -142,6 +142,33 @@ fn loop_05_the_warning_follows_when_stuck_and_only_then() {
 }
 
 #[test]
+fn loop_05_the_hint_names_the_marker_that_the_parser_reads() {
+    let stuck = LoopStatus {
+        stuck: true,
+        may_change_plan: true,
+        further_lines: vec!["TASK_MODIFICATION_REQUEST {}".to_owned()],
+        ..status(4, 3)
+    };
+    let text = render(&with_learning(stuck.clone())).text;
+    assert_eq!(
+        text.matches("TASK_MODIFICATION_REQUEST").count(),
+        1,
+        "{text}"
+    );
+    assert!(
+        text.contains("`TASK_MODIFICATION_REQUEST` with `SPLIT_TASK`"),
+        "{text}"
+    );
+    assert!(text.contains("> TASK-MODIFICATION-REQUEST {}\n"), "{text}");
+    assert_eq!(crate::modification::parse(&text), [], "and is none itself");
+    let free = LoopStatus {
+        stuck: false,
+        ..stuck
+    };
+    assert!(!render(&with_learning(free)).text.contains("SPLIT_TASK"));
+}
+
+#[test]
 fn loop_05_hints_go_before_the_warning_does() {
     let further_lines = vec![words("hint", 3000)];
     let stuck = LoopStatus {

@@ -80,6 +80,7 @@ pub(super) fn status(attempt: u32, failures: u32) -> LoopStatus {
         rationale: "default, cost-optimized strategy".to_owned(),
         stuck: false,
         further_lines: Vec::new(),
+        may_change_plan: false,
     }
 }
 

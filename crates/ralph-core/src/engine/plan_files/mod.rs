@@ -8,7 +8,7 @@ mod known;
 mod log;
 mod show;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use self::file::{FileFault, Text, change_file};
@@ -368,13 +368,16 @@ impl Run<'_, '_> {
             tasks_md::mark(text, &marks).text
         };
         let folder = source.path.rsplit_once('/').map(|(folder, _)| folder);
+        // Where the last new task behind a task went: the next one goes behind that.
+        let mut behind: HashMap<String, String> = HashMap::new();
         for unfiled in store.unfiled_tasks(source.id).map_err(EngineError::from)? {
             let name = unfiled.task.name().to_owned();
             let there = tasks_md::find(&text, &name).is_some();
             if !there {
                 let block = block_of(&unfiled, &text, folder);
+                let last = behind.get(&unfiled.beside).unwrap_or(&unfiled.beside);
                 let put = match unfiled.side {
-                    Side::After => tasks_md::insert_after(&text, &unfiled.beside, &block),
+                    Side::After => tasks_md::insert_after(&text, last, &block),
                     Side::Before => tasks_md::insert_before(&text, &unfiled.beside, &block),
                 };
                 let Some(put) = put else { continue };
@@ -383,6 +386,9 @@ impl Run<'_, '_> {
                     continue;
                 }
                 text = put;
+                if unfiled.side == Side::After && unfiled.fix.is_none() {
+                    behind.insert(unfiled.beside.clone(), name.clone());
+                }
                 if unfiled.task.status == Status::Done {
                     text = tasks_md::mark(&text, &[(&name, true)]).text;
                 }

@@ -47,7 +47,7 @@ pub enum Found {
 pub fn parse(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     let (mut requests, mut broken) = (0, 0);
-    for section in sections(text) {
+    for section in sections(text).iter().flat_map(Section::each) {
         let (one, count, most) = match read(&section) {
             Ok(None) => continue,
             Ok(Some(request)) => (Found::Request(request), &mut requests, REQUESTS),
@@ -59,6 +59,30 @@ pub fn parse(text: &str) -> Vec<Found> {
         }
     }
     found
+}
+
+impl<'a> Section<'a> {
+    /// One section for each object: some agents write several behind one marker. What follows the first counts only
+    /// where it names a kind itself, since answers hold other objects too.
+    fn each(&self) -> Vec<Self> {
+        let mut all = vec![Section {
+            kind: self.kind,
+            body: self.body,
+        }];
+        let mut rest = object::after(self.body);
+        while let Some(body) = rest.filter(|_| all.len() < REQUESTS) {
+            let named = object::object(body)
+                .and_then(object::json)
+                .ok()
+                .and_then(|value| Kind::parse(value.get("type")?.as_str()?));
+            if named.is_none() {
+                break;
+            }
+            all.push(Section { kind: "", body });
+            rest = object::after(body);
+        }
+        all
+    }
 }
 
 /// Reads one request; `None` for an example.

@@ -43,6 +43,17 @@ pub(super) fn object(body: &str) -> Result<&str, Fault> {
     Err(Fault::Unclosed)
 }
 
+/// What follows the object that `body` begins with, where it is another object but for blanks and fences.
+pub(super) fn after(body: &str) -> Option<&str> {
+    let first = object(body).ok()?;
+    let start = body.find(first)? + first.len();
+    let rest = body
+        .get(start..)?
+        .trim_start_matches(['`', '~', ',', ' ', '\t', '\r', '\n']);
+    let rest = rest.strip_prefix("json").unwrap_or(rest).trim_start();
+    rest.starts_with('{').then_some(rest)
+}
+
 /// Where in an object a character stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {

@@ -212,3 +212,25 @@ fn sig_05_what_is_found_is_bounded() {
     let after: String = (0..99).map(broken).chain([request(7)]).collect();
     assert!(matches!(parse(&after).last(), Some(Found::Request(_))));
 }
+
+#[test]
+fn mod_01_several_objects_behind_one_marker_are_several_requests() {
+    let other = SPLIT.replace("Too large", "And more");
+    for text in [
+        format!("TASK_MODIFICATION_REQUEST\n{SPLIT}\n\n{other}\n"),
+        format!("TASK_MODIFICATION_REQUEST\n```json\n{SPLIT}\n```\n\n```json\n{other}\n```\n"),
+        format!("TASK_MODIFICATION_REQUEST\n{SPLIT}\nTASK_MODIFICATION_REQUEST\n{other}\n"),
+    ] {
+        let more = Request {
+            reasoning: "And more".into(),
+            ..split()
+        };
+        assert_eq!(
+            parse(&text),
+            [Found::Request(split()), Found::Request(more)],
+            "{text}"
+        );
+    }
+    let beside = format!("TASK_MODIFICATION_REQUEST\n{SPLIT}\n```json\n{{\"a\": 1}}\n```\n");
+    assert_eq!(parse(&beside), [Found::Request(split())]);
+}

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::standing::Standing;
+use super::standing::{Known, Standing};
 use crate::modification::request::Kind;
 
 /// A change to the plan, to be made as a whole or not at all.
@@ -83,6 +83,24 @@ impl Dependency {
 }
 
 impl Change {
+    /// A new task as part of the plan that later requests are judged against.
+    #[must_use]
+    pub fn known(&self, name: &str) -> Option<Known> {
+        let task = self.tasks.iter().find(|task| task.key == name)?;
+        let waits_for = task.depends.iter();
+        Some(Known {
+            name: task.key.clone(),
+            waits_for: waits_for.map(|other| other.name().to_owned()).collect(),
+        })
+    }
+
+    /// New tasks that the original will wait for: prerequisites, and the parts of a split.
+    pub fn original_waits_for(&self) -> impl Iterator<Item = &str> {
+        let waits = self.kind.leaves_original_open();
+        let tasks = self.tasks.iter().filter(move |_| waits);
+        tasks.map(|task| task.key.as_str())
+    }
+
     /// Puts the parts together.
     pub(super) fn new(
         kind: Kind,

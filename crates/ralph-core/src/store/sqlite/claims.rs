@@ -49,8 +49,9 @@ fn take(tx: &Connection, request: &ClaimRequest) -> rusqlite::Result<Option<Task
             "ready = 1 AND (SELECT state = 'closed' OR state = 'half_open'
                  AND NOT EXISTS (SELECT 1 FROM claims WHERE probe = 1) FROM breaker)"
         }
+        // A gate is no attempt, so it needs no leave from a breaker that is half open: it may be all that is left to do.
         Purpose::ParentGate => {
-            "gate_due = 1 AND verify IS NOT NULL AND (SELECT state = 'closed' FROM breaker)"
+            "gate_due = 1 AND verify IS NOT NULL AND (SELECT state <> 'open' FROM breaker)"
         }
     };
     let (prefix, within) = match &request.scope {

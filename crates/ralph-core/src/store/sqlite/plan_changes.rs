@@ -15,8 +15,9 @@ pub(super) fn after(
     attempt_number: u32,
     random: Random<'_>,
 ) -> std::result::Result<(), Refusal> {
+    let mut last = None;
     for change in &capture.changes {
-        make(tx, capture, change, attempt_number, random)?;
+        make(tx, capture, change, attempt_number, &mut last, random)?;
     }
     Ok(())
 }
@@ -26,6 +27,7 @@ fn make(
     capture: &Capture,
     change: &PlanChange,
     attempt_number: u32,
+    last: &mut Option<TaskId>,
     random: Random<'_>,
 ) -> std::result::Result<(), Refusal> {
     let (task, now) = (&capture.task_id, capture.ended_at);
@@ -33,8 +35,14 @@ fn make(
     let mut added = Vec::new();
     if let Ok(new) = &change.outcome {
         tx.execute_batch("SAVEPOINT change")?;
-        match add(tx, task, new, now, random) {
-            Ok(ids) => added = ids,
+        let behind = last.as_ref().unwrap_or(task);
+        match add(tx, task, behind, new, now, random) {
+            Ok(ids) => {
+                if new.side == Side::After {
+                    *last = ids.last().cloned().or(last.take());
+                }
+                added = ids;
+            }
             // Somebody changed the plan since it was looked at.
             Err(Refusal::Domain(error)) => {
                 tx.execute_batch("ROLLBACK TO change")?;
@@ -76,9 +84,11 @@ fn make(
     Ok(())
 }
 
+/// Adds tasks before the original, or after `behind`: the last one that another request of the same answer added there.
 fn add(
     tx: &Connection,
     original: &TaskId,
+    behind: &TaskId,
     new: &NewTasks,
     now: Timestamp,
     random: Random<'_>,
@@ -88,7 +98,7 @@ fn add(
         let place = match new.side {
             Side::Before => fixes::place_before(tx, original)?,
             // Each goes behind the one before it.
-            Side::After => fixes::place_after(tx, added.last().unwrap_or(original))?,
+            Side::After => fixes::place_after(tx, added.last().unwrap_or(behind))?,
         };
         let id = change::add(tx, task, now, random)?;
         tx.prepare_cached("UPDATE tasks SET position = ?2 WHERE id = ?1")?

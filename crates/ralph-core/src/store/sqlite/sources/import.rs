@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fields::{edit_of, look_of, named, new_of};
 use super::link::{has_other_tasks, link, put_in_order};
-use super::ticks::{is_unproven, take_word, tick_of};
+use super::ticks::{Word, is_unproven, take_parents_word, take_word, tick_of};
 use crate::model::{Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::sqlite::{Refusal, change, fixes, rows, status};
 use crate::store::{Hand, ImportReport, ImportRequest, ImportedTask, Random, Tick};
@@ -117,6 +117,7 @@ pub(super) fn import(
         put_in_order(tx, request.draft, &ids)?;
     }
     fixes::import(tx, request.draft, request.fixes, &ids)?;
+    let mut parents = Vec::new();
     for task in &request.draft.tasks {
         let Some(id) = ids.get(task.name.as_str()) else {
             continue;
@@ -127,13 +128,24 @@ pub(super) fn import(
             if is_unproven(tx, id)? && known.is_some_and(|known| known.tick == Tick::Open) {
                 report.unproven.push(named(id, task));
             }
-        } else if take_word(tx, id, task, known, now)? && known.is_some() {
-            report.finished.push(named(id, task));
+        } else {
+            match take_word(tx, id, task, known, now)? {
+                Word::Taken if known.is_some() => report.finished.push(named(id, task)),
+                // In a file that is new the open boxes below say as much as the ticked one above them.
+                Word::OpenChildren if known.is_some() => parents.push((id, task)),
+                Word::Taken | Word::OpenChildren | Word::Nothing => {}
+            }
         }
         if known.is_some() && touched.contains(task.name.as_str()) {
             report.updated.push(named(id, task));
         } else if known.is_some() {
             report.unchanged += 1;
+        }
+    }
+    // The innermost first: a ticked child is done, not left out for its parent's sake.
+    for (id, task) in parents.into_iter().rev() {
+        if take_parents_word(tx, id, task, now)? {
+            report.finished.push(named(id, task));
         }
     }
     status::settle(tx, now)?;

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::import::Before;
 use crate::model::{Status, TaskId, Timestamp};
 use crate::plan_files::DraftTask;
-use crate::store::sqlite::{capture, fixes, status};
+use crate::store::sqlite::{Refusal, capture, change, claims, fixes, status};
 use crate::store::{Hand, Tick};
 
 /// How the box of a task stands, and whether it is believed.
@@ -38,6 +38,17 @@ pub(super) fn is_unproven(tx: &Connection, id: &TaskId) -> rusqlite::Result<bool
         .query_row([id.as_str()], |row| row.get(0))
 }
 
+/// What came of the file's word on a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// The task is finished by it.
+    Taken,
+    /// It says nothing new, or cannot be taken now.
+    Nothing,
+    /// The task has open children: whether the word finishes them too is decided once theirs are taken.
+    OpenChildren,
+}
+
 /// The file's word on whether a task is done. It finishes tasks and opens none.
 pub(super) fn take_word(
     tx: &Connection,
@@ -45,11 +56,9 @@ pub(super) fn take_word(
     task: &DraftTask,
     known: Option<&Before>,
     now: Timestamp,
-) -> rusqlite::Result<bool> {
-    let word = match (task.done, task.skipped) {
-        (true, _) => Status::Done,
-        (false, true) => Status::Skipped,
-        (false, false) => return Ok(false),
+) -> rusqlite::Result<Word> {
+    let Some(word) = word_of(task) else {
+        return Ok(Word::Nothing);
     };
     // A box that was ticked before tells nothing new: somebody may have opened the task again since.
     let is_news = known.is_none_or(|known| known.tick == Tick::Open);
@@ -59,10 +68,43 @@ pub(super) fn take_word(
         )?
         .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let open = !matches!(is.as_str(), "done" | "skipped");
-    if !is_news || !open || claimed || capture::has_open_children(tx, id)? {
-        return Ok(false);
+    if !is_news || !open || claimed {
+        return Ok(Word::Nothing);
+    }
+    if capture::has_open_children(tx, id)? {
+        return Ok(Word::OpenChildren);
     }
     status::set(tx, id, word, None, now)?;
     fixes::skip_needless(tx, id, now)?;
+    Ok(Word::Taken)
+}
+
+fn word_of(task: &DraftTask) -> Option<Status> {
+    match (task.done, task.skipped) {
+        (true, _) => Some(Status::Done),
+        (false, true) => Some(Status::Skipped),
+        (false, false) => None,
+    }
+}
+
+/// A person's word on a task with open children: it is believed as `ralph task done` is, and the children are left out.
+/// Not while one of them is under way.
+pub(super) fn take_parents_word(
+    tx: &Connection,
+    id: &TaskId,
+    task: &DraftTask,
+    now: Timestamp,
+) -> std::result::Result<bool, Refusal> {
+    let under_way = status::below(tx, id)?.into_iter().try_fold(
+        false,
+        |any, (child, _)| -> rusqlite::Result<bool> {
+            Ok(any || claims::of_task(tx, &child)?.is_some())
+        },
+    )?;
+    match word_of(task).filter(|_| !under_way) {
+        Some(Status::Done) => change::finish(tx, id, now)?,
+        Some(_) => change::skip(tx, id, Some("its parent was marked skipped"), now)?,
+        None => return Ok(false),
+    }
     Ok(true)
 }
