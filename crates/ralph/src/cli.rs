@@ -70,7 +70,7 @@ pub enum Command {
     Fingerprint(fingerprint::Args),
     Doctor(doctor::Args),
     Trust(trust::Args),
-    /// Show the settings in force and where each comes from.
+    /// Show the settings in force and where each comes from, and change them.
     #[command(subcommand)]
     Config(config::Command),
     /// Try the notifications.

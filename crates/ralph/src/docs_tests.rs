@@ -47,8 +47,9 @@ fn docs_settings_are_up_to_date() {
     let mut text = String::from(
         "# Settings\n\n`.ralph.toml`, found by walking up from the working directory. Flags win over the environment \
          (`RALPH_SET_<SECTION>_<KEY>`), that over the state file of an imported spec (`.ralph-state.json`, see \
-         [plans.md](plans.md)), that over the file, that over the defaults. `ralph config show` shows what is in \
-         force and where it comes from. Durations are seconds, or have a unit: `90`, `\"30m\"`, `\"1h30m\"`.\n",
+         [plans.md](plans.md)), that over the file, that over the defaults. `ralph config show` shows what \
+         is set and where it comes from, `--all` every setting; `ralph config set KEY VALUE` changes one, `ralph config \
+         unset KEY` goes back to the default. A table can be in the file once. Durations are seconds, or have a unit: `90`, `\"30m\"`, `\"1h30m\"`.\n",
     );
     let mut section = "";
     for key in KEYS {
@@ -93,7 +94,7 @@ fn docs_settings_are_up_to_date() {
     }
     text.push_str(
         "\nclaude, codex, gemini and opencode are there without settings; a table of that name changes them. Any other name \
-         needs `kind`, and a `command` names its program. `ralph config show` shows all of them; secrets are masked.\n",
+         needs `kind`, and a `command` names its program. `ralph config show --all` shows all of them; secrets are masked.\n",
     );
     check("config.md", &text);
 }

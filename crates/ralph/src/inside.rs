@@ -123,6 +123,7 @@ fn effect(command: &Command) -> Effect {
         | Command::Logs(_)
         | Command::Notify(_)
         | Command::Trust(_)
+        | Command::Config(config::Command::Set(_) | config::Command::Unset(_))
         | Command::Breaker(breaker::Command::Reset(_))
         | Command::Limits(limits::Command::Clear(_)) => Effect::Changes,
     }

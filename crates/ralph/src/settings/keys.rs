@@ -479,6 +479,18 @@ pub fn find(section: &str, name: &str) -> Option<&'static Key> {
         .find(|key| key.section == section && key.name == name)
 }
 
+/// The words that a setting such as `git.commit` takes; none where it takes anything else.
+pub fn choices(name: &str) -> &'static [&'static str] {
+    let key = name
+        .split_once('.')
+        .and_then(|(section, name)| find(section, name));
+    match key.map(|key| key.kind) {
+        Some(Kind::Choice(words) | Kind::Choices(words)) => words,
+        Some(Kind::Flag | Kind::FlagOrPath) => &["true", "false"],
+        _ => &[],
+    }
+}
+
 /// The sections there are, `agents` included.
 pub fn sections() -> Vec<&'static str> {
     let mut sections: Vec<&str> = KEYS.iter().map(|key| key.section).collect();

@@ -9,14 +9,17 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::agents::{self, AgentSettings};
 use super::keys::{self, KEYS, Key, Kind};
+use super::toml_error::{self, line_of};
 use super::{Setting, Settings, Source, Value, duration};
 use crate::command_error::CommandError;
 
 /// How settings are named in the environment: `RALPH_SET_RUN_MAX_ATTEMPTS`.
 const PREFIX: &str = "RALPH_SET_";
 
-pub(super) fn load(
+/// The settings of a file that holds this text.
+pub(super) fn parse(
     file: &Path,
+    text: &str,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Settings, CommandError> {
     let mut settings = Settings {
@@ -25,18 +28,24 @@ pub(super) fn load(
         agents: agents::built_in(),
         agent_fields: BTreeMap::new(),
     };
-    match read_text(file, Links::Follow, Limit::SETTINGS) {
-        Ok(text) => read_file(&mut settings, file, &text)?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => {
-            let path = file.display();
-            return Err(CommandError::environment(format_args!(
-                "{path} cannot be read: {error}"
-            )));
-        }
-    }
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    read_file(&mut settings, &name.to_string_lossy(), text)?;
     read_environment(&mut settings, environment)?;
     Ok(settings)
+}
+
+/// The text of the settings' file; empty where there is none.
+pub(super) fn read(file: &Path) -> Result<String, CommandError> {
+    match read_text(file, Links::Follow, Limit::SETTINGS) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => {
+            let path = file.display();
+            Err(CommandError::environment(format_args!(
+                "{path} cannot be read: {error}"
+            )))
+        }
+    }
 }
 
 fn defaults() -> Result<BTreeMap<(&'static str, &'static str), Setting>, CommandError> {
@@ -57,21 +66,20 @@ fn defaults() -> Result<BTreeMap<(&'static str, &'static str), Setting>, Command
         .collect()
 }
 
-fn read_file(settings: &mut Settings, file: &Path, text: &str) -> Result<(), CommandError> {
-    let name = file
-        .file_name()
-        .unwrap_or(file.as_os_str())
-        .to_string_lossy()
-        .into_owned();
-    let document: Document<&str> = Document::parse(text)
-        .map_err(|error| CommandError::usage(format_args!("{name} is no valid TOML: {error}")))?;
+fn read_file(settings: &mut Settings, name: &str, text: &str) -> Result<(), CommandError> {
+    let document: Document<&str> =
+        Document::parse(text).map_err(|error| toml_error::explain(name, text, &error))?;
+    let line = |table: &dyn TableLike, key: &str| {
+        let key = table.get_key_value(key).and_then(|(key, _)| key.span());
+        key.map_or(0, |span| line_of(text, span.start))
+    };
     for (section, item) in document.iter() {
         let Some(table) = item.as_table_like() else {
             let message = format!("{name}: `{section}` is no section");
             return Err(suggest(message, section, keys::sections()));
         };
         if section == "agents" {
-            read_agents(settings, &name, table)?;
+            read_agents(settings, name, table, &line)?;
             continue;
         }
         if !keys::sections().contains(&section) {
@@ -92,7 +100,9 @@ fn read_file(settings: &mut Settings, file: &Path, text: &str) -> Result<(), Com
             })?;
             let setting = Setting {
                 value: Some(value),
-                source: Source::File,
+                source: Source::File {
+                    line: line(table, key_name),
+                },
             };
             settings.values.insert((key.section, key.name), setting);
         }
@@ -104,6 +114,7 @@ fn read_agents(
     settings: &mut Settings,
     file: &str,
     table: &dyn TableLike,
+    line: &dyn Fn(&dyn TableLike, &str) -> usize,
 ) -> Result<(), CommandError> {
     for (name, item) in table.iter() {
         let Some(agent) = item.as_table_like() else {
@@ -111,7 +122,10 @@ fn read_agents(
             return Err(CommandError::usage(message));
         };
         let before = settings.agents.get(name);
-        let fields = agent.iter().map(|(field, _)| field.to_owned()).collect();
+        let fields = agent
+            .iter()
+            .map(|(field, _)| (field.to_owned(), line(agent, field)))
+            .collect();
         let agent: AgentSettings = agents::read(file, name, agent, before)?;
         settings.agents.insert(name.to_owned(), agent);
         settings.agent_fields.insert(name.to_owned(), fields);
@@ -288,13 +302,11 @@ mod tests {
     use super::*;
 
     fn settings(toml: &str, env: &[(&str, &str)]) -> Result<Settings, String> {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join(".ralph.toml");
-        std::fs::write(&file, toml).unwrap();
+        let file = Path::new(".ralph.toml");
         let env = env
             .iter()
             .map(|(k, v)| (OsString::from(k), OsString::from(v)));
-        load(&file, env).map_err(|error| format!("{error:?}"))
+        parse(file, toml, env).map_err(|error| format!("{error:?}"))
     }
 
     #[test]

@@ -5,9 +5,11 @@ mod agents;
 pub mod duration;
 pub mod keys;
 mod load;
+pub mod save;
 mod secrecy;
+mod toml_error;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +28,10 @@ pub enum Source {
     /// Built in.
     Default,
     /// `.ralph.toml`.
-    File,
+    File {
+        /// The line there, from 1.
+        line: usize,
+    },
     /// The state file of an imported spec.
     Spec(String),
     /// An environment variable.
@@ -39,9 +44,19 @@ impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::File => f.write_str(".ralph.toml"),
+            Self::File { .. } => f.write_str(".ralph.toml"),
             Self::Spec(path) | Self::Environment(path) => f.write_str(path),
             Self::Flag => f.write_str("command line"),
+        }
+    }
+}
+
+impl Source {
+    /// The line of `.ralph.toml`, if it comes from there.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::File { line } => Some(*line),
+            _ => None,
         }
     }
 }
@@ -93,8 +108,8 @@ pub struct Settings {
     below_spec: BTreeMap<(&'static str, &'static str), Setting>,
     /// The agents that can be used.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// What `.ralph.toml` says of each, by field.
-    agent_fields: BTreeMap<String, BTreeSet<String>>,
+    /// What `.ralph.toml` says of each: its fields, and the line of each.
+    agent_fields: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
 impl Settings {
@@ -103,7 +118,26 @@ impl Settings {
         file: &Path,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Self, CommandError> {
-        load::load(file, environment)
+        load::parse(file, &load::read(file)?, environment)
+    }
+
+    /// The text of a settings file; empty where there is none.
+    pub fn read(file: &Path) -> Result<String, CommandError> {
+        load::read(file)
+    }
+
+    /// The settings if the file held this text.
+    pub fn parse(
+        file: &Path,
+        text: &str,
+        environment: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, CommandError> {
+        load::parse(file, text, environment)
+    }
+
+    /// What is in force where nothing sets anything.
+    pub fn defaults() -> Result<Self, CommandError> {
+        load::parse(Path::new(""), "", std::iter::empty())
     }
 
     /// The setting with that name.
@@ -210,9 +244,10 @@ impl Settings {
 
     /// Where a field of an agent comes from.
     pub fn agent_source(&self, agent: &str, field: &str) -> Source {
-        match self.agent_fields.get(agent) {
-            Some(fields) if fields.contains(field) => Source::File,
-            _ => Source::Default,
+        let fields = self.agent_fields.get(agent);
+        match fields.and_then(|fields| fields.get(field)) {
+            Some(line) => Source::File { line: *line },
+            None => Source::Default,
         }
     }
 

@@ -55,7 +55,7 @@ fn a_detached_run_that_cannot_start_says_why() {
     let run = project.ralph(&["run", "--detach"]).expect_code(3);
     assert!(run.stderr.contains("there is no plan"), "{}", run.stderr);
     project.add(&["A"]);
-    project.configure("[run]\n");
+    project.configure("[run]\nmodel = 'x'");
     let run = project.ralph(&["run", "--detach"]).expect_code(2);
     assert!(run.stderr.contains(".ralph.toml"), "{}", run.stderr);
 }

@@ -95,7 +95,7 @@ fn bash_completes_what_the_project_knows() {
         "small large",
         learning.as_str(),
         "memory.budget_chars",
-        "--help",
+        "--here --help",
         ".ralph.toml",
     ];
     assert_eq!(lines[..expected.len()], expected);

@@ -29,12 +29,7 @@ fn project(tasks: usize, pause: &str) -> Project {
 #[test]
 fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     let project = project(50, "sleep 0.01");
-    let toml = project.read(".ralph.toml").replacen(
-        "[run]",
-        "[run]\nmax_attempts = 1000\nmax_total_attempts = 1000",
-        1,
-    );
-    project.write(".ralph.toml", &toml);
+    project.set("run", "max_attempts = 1000\nmax_total_attempts = 1000");
     let mut kills = 0;
     let mut resets = 0;
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;

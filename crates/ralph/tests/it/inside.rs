@@ -43,6 +43,8 @@ fn commands_that_change_something_are_refused_inside_an_attempt() {
         "learnings import x.jsonl",
         "logs --prune",
         "notify test",
+        "config set run.limit 3",
+        "config unset run.agent",
     ];
     let calls: String = commands
         .iter()
@@ -98,6 +100,7 @@ fn commands_that_read_work_inside_an_attempt() {
         "analyze",
         "stats",
         "config show",
+        "config show --all",
         "config get run.agent",
         "config path",
         "limits show",

@@ -32,6 +32,7 @@ mod guard;
 mod hooks;
 mod hostile_files;
 mod import;
+mod init;
 mod inside;
 mod learnings;
 mod limits;

@@ -19,20 +19,11 @@ const BY_KEY: &str = "case $RALPH_TASK_KEY in bad*) FAILED;; *) DONE;; esac";
 fn project(keys: &[&str], notify: &str) -> Project {
     let project = Project::new();
     project.agent(&BY_KEY.replace("FAILED", FAILED).replace("DONE", DONE));
-    put(&project, "notify", notify);
+    project.set("notify", notify);
     for key in keys {
         project.add(&[&format!("Thing {key}"), "--key", key]);
     }
     project
-}
-
-/// Adds lines to a section that `ralph init` has made.
-fn put(project: &Project, section: &str, lines: &str) {
-    let head = format!("\n[{section}]\n");
-    let text = project.read(".ralph.toml");
-    assert!(text.contains(&head), "{text}");
-    let text = text.replacen(&head, &format!("{head}{lines}\n"), 1);
-    project.write(".ralph.toml", &text);
 }
 
 /// A project whose notices are posted to a receiver.

@@ -55,16 +55,7 @@ fn out_04_an_agent_that_falls_silent_is_ended_and_counts() {
 #[test]
 fn an_agent_that_ignores_term_is_killed_after_the_grace() {
     let (project, mark) = project("trap '' TERM; while :; do sleep 0.1; done");
-    project.configure("[gate]");
-    let toml = project
-        .read(".ralph.toml")
-        .replacen("[run]", "[run]\ngrace = \"300ms\"", 1);
-    project.write(
-        ".ralph.toml",
-        &toml
-            .replacen("\n[gate]\n\n", "\n", 1)
-            .replacen("\n[gate]", "", 1),
-    );
+    project.set("run", "grace = \"300ms\"");
     project
         .ralph(&["run", "--once", "--attempt-timeout", "300ms"])
         .expect_code(4);

@@ -259,15 +259,7 @@ fn rcl_01_recovery_is_off_unless_it_is_asked_for() {
     let project = project(SPEC);
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "1", "broken");
-    let toml = project.read(".ralph.toml");
-    project.write(
-        ".ralph.toml",
-        &toml.replace("# enabled = false", "enabled = true"),
-    );
-    let set = project.ok(&["config", "show"]).stdout;
-    if !set.contains("enabled") {
-        project.configure("[recovery]\nenabled = true");
-    }
+    project.set("recovery", "enabled = true");
     project
         .ralph(&["run", "--once", "--no-recovery"])
         .expect_code(4);

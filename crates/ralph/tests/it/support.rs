@@ -92,11 +92,10 @@ impl Project {
         project
     }
 
-    /// A project after `git init` and `ralph init`.
+    /// A project in a git repository, with default settings: in that order `ralph init` does not see the repository.
     pub fn with_git() -> Self {
-        let project = Self::empty();
+        let project = Self::new();
         project.git(&["init", "-q", "-b", "main"]);
-        project.ok(&["init"]);
         project
     }
 
@@ -126,11 +125,15 @@ impl Project {
     pub fn set(&self, section: &str, lines: &str) {
         let path = self.path(".ralph.toml");
         let text = fs::read_to_string(&path).unwrap_or_default();
-        let head = format!("[{section}]");
-        if !text.contains(&head) {
-            return self.configure(&format!("{head}\n{lines}"));
-        }
-        fs::write(path, text.replacen(&head, &format!("{head}\n{lines}"), 1)).unwrap();
+        let head = format!("[{section}]\n");
+        let (before, after) = match text.strip_prefix(&head) {
+            Some(after) => ("", after),
+            None => match text.split_once(&format!("\n{head}")) {
+                Some(found) => found,
+                None => return self.configure(&format!("{head}{lines}")),
+            },
+        };
+        fs::write(path, format!("{before}\n{head}{lines}\n{after}")).unwrap();
     }
 
     /// Makes a shell script the default agent. It gets the prompt on standard input, which is drained first.
@@ -139,8 +142,9 @@ impl Project {
             "agent.sh",
             &format!("cat > \"$RALPH_PROJECT/.ralph/last-prompt\"\n{script}\n"),
         );
-        self.configure("[agents.script]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]");
         self.set("run", "agent = \"script\"");
+        // Last, so that a test can add lines to it.
+        self.configure("[agents.script]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]");
     }
 
     /// Writes a file.

@@ -1,7 +1,7 @@
 //! What a project knows: names of tasks, learnings and runs, agents, models, settings. Read without a trace.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ralph_core::project;
 use ralph_core::store::{NameStore, Named, Result, SqliteStore};
@@ -121,7 +121,7 @@ impl Project {
                 .map(project::Project::config)
                 .unwrap_or_default();
             Settings::load(&file, std::env::vars_os())
-                .or_else(|_| Settings::load(Path::new(""), std::iter::empty()))
+                .or_else(|_| Settings::defaults())
                 .ok()
         };
         self.settings.get_or_init(load).as_ref()

@@ -5,6 +5,7 @@ use ralph_core::model::{Source, Status, Strategy};
 
 use super::grammar::{Expects, Place, takes_many};
 use super::live::Project;
+use crate::settings::keys;
 
 /// Something that fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub enum Live {
     Models,
     /// Names of settings.
     Settings,
+    /// Values of the setting that was named before.
+    SettingValues,
     /// Ways to choose a model.
     Strategies,
     /// What a task can be.
@@ -60,6 +63,7 @@ pub fn live(path: &[&str], id: &str) -> Option<Live> {
         "agent" | "fallback" => Some(Live::Agents),
         "model" | "ladder" => Some(Live::Models),
         "setting" => Some(Live::Settings),
+        "value" if path.first() == Some(&"config") => Some(Live::SettingValues),
         "strategy" => Some(Live::Strategies),
         "status" => Some(Live::Statuses),
         _ => None,
@@ -198,6 +202,15 @@ fn live_values(live: Live, place: &Place<'_>, project: &Project) -> Vec<Candidat
         Live::Agents => project.agents(),
         Live::Models => project.models(),
         Live::Settings => project.settings(),
+        Live::SettingValues => {
+            let mut given = place.given.iter();
+            let setting = given.find(|(id, _)| *id == "setting");
+            match setting.map_or("", |(_, name)| name.as_str()) {
+                "run.agent" | "run.fallback" => project.agents(),
+                "run.model" => project.models(),
+                name => plain(keys::choices(name)),
+            }
+        }
         Live::Strategies => plain(&Strategy::ALL.map(Strategy::as_str)),
         Live::Statuses => plain(&Status::ALL.map(Status::as_str)),
         Live::Sources => plain(&Source::ALL.map(Source::as_str)),

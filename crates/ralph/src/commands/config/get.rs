@@ -36,7 +36,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-fn unknown(name: &str, rows: &[Row]) -> CommandError {
+pub fn unknown(name: &str, rows: &[Row]) -> CommandError {
     let error = CommandError::usage(format_args!("there is no setting `{name}`"));
     let names: Vec<String> = rows.iter().map(Row::name).collect();
     // Whoever knows the key but not its section is helped first.
@@ -46,6 +46,6 @@ fn unknown(name: &str, rows: &[Row]) -> CommandError {
         .or_else(|| nearest(name, names.iter().map(String::as_str)))
     {
         Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
-        None => error.hint("`ralph config show` lists every setting"),
+        None => error.hint("`ralph config show --all` lists every setting"),
     }
 }

@@ -1,8 +1,10 @@
-//! `ralph config …`: the settings in force and where each comes from.
+//! `ralph config …`: the settings in force, where each comes from, and changes to them.
 
+pub mod edit;
 mod get;
 mod path;
-mod rows;
+pub mod rows;
+mod set;
 mod show;
 
 use std::path::Path;
@@ -14,6 +16,8 @@ use crate::command_error::CommandResult;
 pub enum Command {
     Show(show::Args),
     Get(get::Args),
+    Set(set::SetArgs),
+    Unset(set::UnsetArgs),
     Path(path::Args),
 }
 
@@ -21,6 +25,8 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     match command {
         Command::Show(args) => show::run(dir, args),
         Command::Get(args) => get::run(dir, args),
+        Command::Set(args) => set::set(dir, args),
+        Command::Unset(args) => set::unset(dir, args),
         Command::Path(args) => path::run(dir, args),
     }
 }

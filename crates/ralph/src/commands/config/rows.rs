@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::secrets::{shown, shown_words};
-use crate::settings::{self, AGENT_FIELDS, AgentSettings, Settings, format_name};
+use crate::settings::{self, AGENT_FIELDS, AgentSettings, Settings, Source, format_name};
 
 /// One setting.
 #[derive(Debug, Serialize)]
@@ -18,6 +18,10 @@ pub struct Row {
     pub value: Option<Value>,
     /// Which layer it comes from.
     pub source: String,
+    /// The line of `.ralph.toml`, if it comes from there.
+    pub line: Option<usize>,
+    /// What it would be if nothing set it.
+    pub default: Option<Value>,
 }
 
 impl Row {
@@ -28,30 +32,60 @@ impl Row {
 
     /// The value as text: as it is, lists and tables as `.ralph.toml` has them.
     pub fn text(&self) -> Option<String> {
-        Some(match self.value.as_ref()? {
-            Value::String(text) => text.clone(),
-            other => inline(other),
-        })
+        self.value.as_ref().map(text)
+    }
+
+    /// The default as text.
+    pub fn default_text(&self) -> Option<String> {
+        self.default.as_ref().map(text)
+    }
+
+    /// Whether something sets it: the file, the environment or a spec.
+    pub fn is_set(&self) -> bool {
+        self.source != Source::Default.to_string()
+    }
+
+    /// Where it comes from, to the line: `.ralph.toml:3`.
+    pub fn place(&self) -> String {
+        match self.line {
+            Some(line) => format!("{}:{line}", self.source),
+            None => self.source.clone(),
+        }
     }
 }
 
 /// All of them, in the order of documentation.
 pub fn rows(settings: &Settings) -> Vec<Row> {
-    let plain = settings.all().map(|(key, setting)| Row {
-        section: key.section.to_owned(),
-        key: key.name,
-        value: setting.value.as_ref().map(|value| match value {
+    // The defaults are built in and always valid.
+    let defaults = Settings::defaults().ok();
+    let plain = settings.all().map(|(key, setting)| {
+        let default = defaults.as_ref();
+        let default = default.and_then(|all| all.get(key.section, key.name));
+        let json = |value: &settings::Value| match value {
             settings::Value::List(words) => json!(words),
             value => settings::shown(key, value).into(),
-        }),
-        source: setting.source.to_string(),
+        };
+        Row {
+            section: key.section.to_owned(),
+            key: key.name,
+            value: setting.value.as_ref().map(json),
+            source: setting.source.to_string(),
+            line: setting.source.line(),
+            default: default.map(json),
+        }
     });
     let agents = settings.agents.iter().flat_map(|(name, agent)| {
-        AGENT_FIELDS.iter().map(move |field| Row {
-            section: format!("agents.{name}"),
-            key: field.name,
-            value: value(agent, field.name),
-            source: settings.agent_source(name, field.name).to_string(),
+        let built_in = defaults.as_ref().and_then(|all| all.agents.get(name));
+        AGENT_FIELDS.iter().map(move |field| {
+            let source = settings.agent_source(name, field.name);
+            Row {
+                section: format!("agents.{name}"),
+                key: field.name,
+                value: value(agent, field.name),
+                source: source.to_string(),
+                line: source.line(),
+                default: built_in.and_then(|agent| value(agent, field.name)),
+            }
         })
     });
     plain.chain(agents).collect()
@@ -108,6 +142,14 @@ fn parts(price: &Price) -> Value {
         }
     }
     Value::Object(parts)
+}
+
+/// A value as text: words as they are, the rest as TOML has it.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => inline(other),
+    }
 }
 
 /// A value on one line, as TOML has it.

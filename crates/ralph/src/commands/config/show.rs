@@ -5,15 +5,18 @@ use std::process::ExitCode;
 
 use ralph_core::text::one_line;
 
-use super::rows::rows;
+use super::rows::{Row, rows};
 use crate::command_error::CommandResult;
 use crate::output;
 use crate::ui::table::Table;
 use crate::workspace::find_settings;
 
-/// Show the settings in force, agents included, and where each comes from. Secrets are masked.
+/// Show the settings that are not at their default, and where each comes from. Secrets are masked.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Show every setting.
+    #[arg(short, long)]
+    all: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -21,23 +24,39 @@ pub struct Args {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let (_, settings) = find_settings(dir)?;
-    let rows = rows(&settings);
+    let mut rows = rows(&settings);
+    if !args.all {
+        rows.retain(Row::is_set);
+    }
     if args.json {
         output::json(&rows);
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
-    // What an agent says nothing of is no setting that could be looked up by its name.
-    let is_said =
-        |section: &str, text: &Option<String>| text.is_some() || !section.starts_with("agents.");
-    for row in rows {
-        let text = row.text();
-        if is_said(&row.section, &text) {
-            let name = format!("[{}] {}", row.section, row.key);
-            let text = text.map_or_else(|| "-".into(), |text| one_line(&text, usize::MAX));
-            table.row([name, text, row.source]);
-        }
+    if rows.is_empty() {
+        output::line("Every setting is at its default. `ralph config show --all` lists them.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(["SETTING", "VALUE", "DEFAULT", "FROM"]);
+    // A field that an agent does not have is not shown.
+    for row in rows
+        .iter()
+        .filter(|row| row.value.is_some() || !row.section.starts_with("agents."))
+    {
+        let shown = |text: Option<String>| {
+            text.map_or_else(|| "-".into(), |text| one_line(&text, usize::MAX))
+        };
+        table.row([
+            row.name(),
+            shown(row.text()),
+            shown(row.default_text()),
+            row.place(),
+        ]);
     }
     output::text(table.render());
+    if !args.all {
+        output::note(
+            "`ralph config show --all` shows the rest; `ralph config set KEY VALUE` changes one",
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ use super::plan;
 use super::recovery;
 use super::story::Story;
 use crate::command_error::CommandError;
+use crate::commands::config::edit::{self, Name};
 use crate::commands::init;
 use crate::workspace::Workspace;
 
@@ -106,7 +107,7 @@ fn fill(root: &Path, pace: Pace, story: Story) -> Result<Scratch, CommandError> 
         let text = format!("{text}{missing}");
         write(&root.join(path), &text).map_err(|error| failed(root, &error))?;
     }
-    init::create(root)?;
+    init::create(root, &init::Choices::DEFAULT.text())?;
     let project = Project::at(root);
     configure(&project.config(), pace, story)?;
     let mut workspace = Workspace::create(project)?;
@@ -146,11 +147,10 @@ fn with_agent(
     pace: Pace,
     story: Story,
 ) -> Result<String, toml_edit::TomlError> {
-    let mut settings: DocumentMut = text.parse()?;
-    set(&mut settings, "run", "agent", value(AGENT));
+    let mut settings = edit::set(text, &Name::of("run", "agent"), AGENT.into())?;
     let mut command = vec![program, "demo-agent"];
     if story == Story::Recovery {
-        set(&mut settings, "recovery", "enabled", value(true));
+        settings = edit::set(&settings, &Name::of("recovery", "enabled"), true.into())?;
         command.push("--recovery");
     }
     let mut agent = Table::new();
@@ -170,17 +170,9 @@ fn with_agent(
     agents.insert(AGENT, Item::Table(agent));
     let mut added = DocumentMut::new();
     added.insert("agents", Item::Table(agents));
-    // A document of its own: in the first, it would come between a section and its comments.
     Ok(format!(
         "{settings}\n# The agent that is built in for this demo.\n{added}"
     ))
-}
-
-fn set(settings: &mut DocumentMut, section: &str, name: &str, setting: Item) {
-    let section = settings.entry(section).or_insert(Item::Table(Table::new()));
-    if let Some(section) = section.as_table_mut() {
-        section.insert(name, setting);
-    }
 }
 
 fn failed(path: &Path, error: &io::Error) -> CommandError {
@@ -200,7 +192,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join(".ralph.toml");
         let program = "/opt/a \"b\" \\ é/ralph";
-        let text = with_agent(&init::config_text(), program, Pace::Fast, Story::Learning).unwrap();
+        let text = with_agent(
+            &init::Choices::DEFAULT.text(),
+            program,
+            Pace::Fast,
+            Story::Learning,
+        )
+        .unwrap();
         fs::write(&file, &text).unwrap();
         let settings = Settings::load(&file, std::iter::empty()).unwrap();
         assert_eq!(settings.text("run", "agent"), Some(AGENT));
@@ -208,7 +206,7 @@ mod tests {
         assert_eq!(agent.setup.command, [program, "demo-agent"]);
         assert_eq!(agent.setup.env, [(FAST.to_owned(), "1".to_owned())]);
         assert!(
-            text.contains("[run]\nagent = \"demo\"\n#"),
+            text.starts_with("# Ralph") && text.contains("[run]\nagent = \"demo\"\n"),
             "the explanations stay\n{text}"
         );
         assert!(

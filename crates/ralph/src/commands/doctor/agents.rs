@@ -110,19 +110,33 @@ pub fn look<'s>(settings: &'s Settings, root: &Path, interrupt: &Interrupt) -> V
     })
 }
 
-/// What an agent's program answers. A plain command is not asked: it might begin to work.
-fn program(agent: &AgentSettings, root: &Path, interrupt: &Interrupt) -> Program {
+/// Why an agent's program cannot be started; `None` where it can. Nothing is started to find out.
+fn absent(agent: &AgentSettings, root: &Path) -> Option<Program> {
     let setup = &agent.setup;
     let own_path = setup.env.iter().find(|(name, _)| name == "PATH");
     let search = own_path
         .map(|(_, value)| OsString::from(value))
         .or_else(search_path);
     let Some(word) = setup.command.first() else {
-        return Program::NotThere;
+        return Some(Program::NotThere);
     };
-    if find(word, root, search.as_ref()).is_none() {
-        let file = not_executable(word, root, search.as_ref());
-        return file.map_or(Program::NotThere, Program::NotExecutable);
+    if find(word, root, search.as_ref()).is_some() {
+        return None;
+    }
+    let file = not_executable(word, root, search.as_ref());
+    Some(file.map_or(Program::NotThere, Program::NotExecutable))
+}
+
+/// Whether an agent's program is there.
+pub fn is_installed(agent: &AgentSettings, root: &Path) -> bool {
+    absent(agent, root).is_none()
+}
+
+/// What an agent's program answers. A plain command is not asked: it might begin to work.
+fn program(agent: &AgentSettings, root: &Path, interrupt: &Interrupt) -> Program {
+    let setup = &agent.setup;
+    if let Some(absent) = absent(agent, root) {
+        return absent;
     }
     if agent.kind.facts().is_none() {
         return Program::Answered(Answer::Said(String::new()));

@@ -7,6 +7,7 @@ use ralph_core::agent::{CredentialFile, Facts};
 
 use super::agents::{Known, Role};
 use super::finding::{Check, Finding};
+use crate::settings::AgentSettings;
 
 /// What is seen of each agent that is there. Those that runs use need some.
 pub fn findings(known: &[Known<'_>], team: &[&str]) -> Vec<Finding> {
@@ -15,15 +16,26 @@ pub fn findings(known: &[Known<'_>], team: &[&str]) -> Vec<Finding> {
         .filter(|agent| agent.is_there())
         .filter_map(|agent| {
             let facts = agent.facts().filter(|facts| has_ways(facts))?;
-            let own = &agent.settings.setup.env;
-            let places = Places {
-                variable: &|name| variable(name, own),
-                home: std::env::home_dir(),
-            };
             let role = Role::of(agent.name, team);
-            Some(judge(agent.name, facts, &places, role))
+            Some(in_places(agent.settings, |places| {
+                judge(agent.name, facts, places, role)
+            }))
         })
         .collect()
+}
+
+/// The names of the credentials that are seen of an agent; `None` where there is nothing to look for.
+pub fn seen(agent: &AgentSettings) -> Option<Vec<String>> {
+    let facts = agent.kind.facts().filter(|facts| has_ways(facts))?;
+    Some(in_places(agent, |places| places.seen(facts)))
+}
+
+fn in_places<T>(agent: &AgentSettings, look: impl FnOnce(&Places<'_>) -> T) -> T {
+    let own = &agent.setup.env;
+    look(&Places {
+        variable: &|name| variable(name, own),
+        home: std::env::home_dir(),
+    })
 }
 
 /// Whether there is anything to look for.

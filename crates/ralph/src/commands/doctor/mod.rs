@@ -1,9 +1,9 @@
 //! `ralph doctor`: whether a run would work, and what mends what would not. It looks, and changes nothing.
 
-mod agents;
+pub mod agents;
 mod agents_md;
 mod clock;
-mod credentials;
+pub mod credentials;
 mod database;
 mod disk;
 mod finding;
@@ -14,7 +14,7 @@ mod left_overs;
 mod mend;
 mod permissions;
 mod plan;
-mod program;
+pub mod program;
 mod render;
 mod sandbox;
 mod settings;
@@ -165,7 +165,7 @@ fn programs(
     store: Option<&SqliteStore>,
     interrupt: &Interrupt,
 ) -> Vec<Finding> {
-    let defaults = Settings::load(Path::new(""), std::iter::empty()).ok();
+    let defaults = Settings::defaults().ok();
     let Some(settings) = settings.or(defaults.as_ref()) else {
         return Vec::new();
     };

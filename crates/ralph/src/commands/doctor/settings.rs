@@ -22,23 +22,15 @@ const OTHERS_READ: u32 = 0o044;
 /// How variables that are settings begin.
 const VARIABLES: &str = "RALPH_SET_";
 
-/// Settings that cannot be read. Of a reason in several lines those are left out that show the place: it may hold a secret.
+/// Settings that cannot be read.
 pub fn unreadable(
     error: &CommandError,
     project: &Project,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Finding {
-    let is_place = |line: &&str| {
-        let rest = line
-            .trim_start()
-            .trim_start_matches(|c: char| c.is_ascii_digit());
-        rest.trim_start().starts_with('|')
-    };
-    let mut lines = error.message().lines().filter(|line| !is_place(line));
-    let message = lines.next().unwrap_or_default();
+    let message = error.message();
     let fix = fix(message, project, environment);
-    let hints = error.hints().iter().map(String::as_str);
-    Finding::error(Check::Settings, message, fix).with(lines.chain(hints))
+    Finding::error(Check::Settings, message, fix).with(error.hints().iter().map(String::as_str))
 }
 
 /// Where the fault is: in the file, in the environment, or in the plan, whose specs have a say too.
@@ -96,7 +88,7 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
             .filter(|(_, setting)| wanted(&setting.source));
         u64::try_from(matching.count()).unwrap_or(u64::MAX)
     };
-    let in_file = count(|source| *source == Source::File);
+    let in_file = count(|source| source.line().is_some());
     let agents = settings.agents.keys();
     let agents = agents.filter(|name| settings.is_configured(name)).count();
     let agents = u64::try_from(agents).unwrap_or(u64::MAX);
@@ -124,13 +116,13 @@ fn secret_names(settings: &Settings) -> Vec<String> {
         let value = setting.value.as_ref()?.to_string();
         // Whoever knows the address of a webhook can post there.
         let secret = is_secret(key.name, &value) || key.name == "webhook" && !value.is_empty();
-        (setting.source == Source::File && secret)
+        (setting.source.line().is_some() && secret)
             .then(|| format!("[{}] {}", key.section, key.name))
     });
     let of_agents = settings
         .agents
         .iter()
-        .filter(|(name, _)| settings.agent_source(name, "env") == Source::File)
+        .filter(|(name, _)| settings.agent_source(name, "env").line().is_some())
         .flat_map(|(name, agent)| {
             let secrets = agent.setup.env.iter();
             secrets

@@ -195,11 +195,7 @@ fn doctor_checks_a_command_without_starting_it() {
     let project = bare();
     program(&project, "mine", "touch started");
     project.configure("[agents.mine]\nkind = \"command\"\ncommand = [\"mine\"]");
-    let toml = project.read(".ralph.toml");
-    project.write(
-        ".ralph.toml",
-        &toml.replacen("[run]", "[run]\nagent = \"mine\"", 1),
-    );
+    project.set("run", "agent = \"mine\"");
     let report = report(&project);
     assert_eq!(report["ok"], json!(true), "{report}");
     assert_eq!(finding(&report, "agent")["message"], "mine: mine");

@@ -8,7 +8,7 @@ use expectrl::{Eof, Expect};
 use serde_json::{Value, json};
 
 use super::receiver::{Answer, Receiver};
-use super::{project, put, with_webhook};
+use super::{project, with_webhook};
 use crate::support::{Project, processes_with};
 
 #[test]
@@ -55,7 +55,7 @@ fn quick_commands_are_not_taken_for_left_overs() {
     let keys: Vec<String> = (0..12).map(|n| format!("bad-{n}")).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let project = project(&keys, "command = \"echo told >> told\"");
-    put(&project, "breaker", "threshold = 50");
+    project.set("breaker", "threshold = 50");
     let output = project
         .ralph(&["run", "--max-attempts", "1"])
         .expect_code(5);

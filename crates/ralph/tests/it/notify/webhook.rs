@@ -8,7 +8,7 @@ use serde_json::json;
 use sha2::Sha256;
 
 use super::receiver::{Answer, Receiver};
-use super::{occasions, project, put, with_webhook};
+use super::{occasions, project, with_webhook};
 use crate::support::{PATIENCE, Project, eventually};
 
 #[test]
@@ -86,7 +86,7 @@ fn limits_budgets_breaker_and_errors_have_their_occasions() {
         .ralph(&["run", "--max-minutes", "0.000001"])
         .expect_code(4);
     assert_eq!(receiver.notices()[1]["occasion"], "budget");
-    put(&project, "breaker", "threshold = 3");
+    project.set("breaker", "threshold = 3");
     project.ralph(&["run"]).expect_code(6);
     let notices = receiver.notices();
     let of_the_breaker: Vec<_> = notices
@@ -286,7 +286,7 @@ fn the_loop_does_not_wait_for_a_webhook_that_hangs() {
         &receiver,
         "webhook_timeout = 600",
     );
-    put(&project, "breaker", "threshold = 50");
+    project.set("breaker", "threshold = 50");
     let mut run = project.start(&["run", "--max-attempts", "1"]);
     eventually("the run is over", || {
         project.json(&["status", "--json"])["run"]["ended_at"].is_string()
