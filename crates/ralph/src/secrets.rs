@@ -134,6 +134,25 @@ fn of_json(name: &str, json: &Value) -> Vec<String> {
     }
 }
 
+/// Masks the texts in a JSON document, which stays one. Without secrets it is left as it is.
+pub fn mask_json(json: &mut String) {
+    if mask_secrets(json) == *json {
+        return;
+    }
+    fn mask(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = mask_secrets(text).into_owned(),
+            Value::Array(entries) => entries.iter_mut().for_each(mask),
+            Value::Object(fields) => fields.values_mut().for_each(mask),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    if let Ok(mut value) = serde_json::from_str::<Value>(json) {
+        mask(&mut value);
+        *json = value.to_string();
+    }
+}
+
 /// Whether a value of this name is a secret, or looks like one.
 pub fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && (is_secret_name(name) || mask_secrets(value) != value)
@@ -226,6 +245,21 @@ mod tests {
             ("GCP_CREDENTIALS", json, vec!["line1\nline2"]),
         ] {
             assert_eq!(values(name, value), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn cap_10_masked_json_is_json() {
+        for (json, expected) in [
+            (
+                r#"{"b": ["curl -u me:hunter2! x", 1], "a": "say \"curl -u me:hunter2\""}"#,
+                r#"{"a":"say \"curl -u me:[masked]\"","b":["curl -u me:[masked] x",1]}"#,
+            ),
+            (r#"{"b": 1, "a": "plain"}"#, r#"{"b": 1, "a": "plain"}"#),
+        ] {
+            let mut json = json.to_owned();
+            mask_json(&mut json);
+            assert_eq!(json, expected);
         }
     }
 

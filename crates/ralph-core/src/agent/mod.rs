@@ -67,7 +67,7 @@ pub use report::{
 pub use respite::Respite;
 pub use setup::Setup;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
-pub use tail::BoundedText;
+pub use tail::{BoundedText, partial_line};
 
 use crate::model::{RunId, TaskId};
 

@@ -62,16 +62,24 @@ const WORD_LIMIT: usize = 4096;
 /// Up to where the words of a beginning are whole.
 fn whole_words(head: &[u8]) -> usize {
     let near = head.len().saturating_sub(WORD_LIMIT);
-    let words = head.iter().rposition(u8::is_ascii_whitespace);
-    words.map_or(0, |space| space + 1).max(near)
+    let words = head[near..].iter().rposition(u8::is_ascii_whitespace);
+    let parts = || head[near..].iter().rposition(ends_a_part);
+    words.or_else(parts).map_or(near, |end| near + end + 1)
 }
 
 /// How much of an end belongs to a line, else to a word, that began before it.
-fn partial_line(tail: &[u8]) -> usize {
+pub fn partial_line(tail: &[u8]) -> usize {
     let near = tail.get(..WORD_LIMIT).unwrap_or(tail);
     let line = near.iter().position(|byte| *byte == b'\n');
     let word = || near.iter().position(u8::is_ascii_whitespace);
-    line.or_else(word).map_or(near.len(), |end| end + 1)
+    let part = || near.iter().position(ends_a_part);
+    let cut = line.or_else(word).or_else(part);
+    cut.map_or(near.len(), |end| end + 1)
+}
+
+/// Whether a byte separates words in text without spaces, such as JSON.
+fn ends_a_part(byte: &u8) -> bool {
+    b"\"'`,;<>(){}[]&|".contains(byte)
 }
 
 #[cfg(test)]

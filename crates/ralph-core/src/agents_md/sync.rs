@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Bullet, Found, Place, Section, bullet_text};
 use crate::model::{LearningId, Phase, Timestamp};
+use crate::text::neutral::inert_prose;
 
 /// A learning, as far as the file is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub struct Known {
     pub id: LearningId,
     /// Its text as it reads back from the file.
     pub text: String,
-    /// The same without regard to where lines are broken: what it is recognised by.
+    /// The same [collapsed]: what it is recognised by.
     pub key: String,
     /// Where it belongs.
     pub place: Place,
@@ -44,9 +45,11 @@ impl Known {
     }
 }
 
-/// A text without regard to where its lines are broken: formatters wrap them.
+/// A text without regard to where its lines are broken, for formatters wrap them, and to whether it was
+/// neutralized before it was written.
 #[must_use]
 pub fn collapsed(text: &str) -> String {
+    let text = inert_prose(text);
     let mut all = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !all.is_empty() {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::limits::{self, cut, list};
 use super::placeholder::is_placeholder;
+use crate::text::mask_secrets;
 
 /// The category of a report that names none.
 const UNKNOWN: &str = "unknown";
@@ -57,7 +58,8 @@ pub(super) fn read(content: &str) -> Option<FailureReport> {
         relevant_files: given(files)
             .map(|value| relevant_files(&value))
             .unwrap_or_default(),
-        stack_trace: given(trace).map(|value| clip_trace(&value).trim_end().to_owned()),
+        stack_trace: given(trace)
+            .map(|value| clip_trace(&mask_secrets(&value)).trim_end().to_owned()),
     })
 }
 

@@ -18,5 +18,5 @@ pub use few::few;
 pub use in_a_row::in_a_row;
 pub use prose::{first_sentence, first_sentences, last_paragraph, without_signals};
 pub use quotation::Quotations;
-pub use secrets::{MASK, is_worth_masking, mask_secrets, remember_secrets};
+pub use secrets::{MASK, StreamMask, is_worth_masking, mask_secrets, remember_secrets};
 pub use shell::shell_word;

@@ -111,13 +111,7 @@ pub fn prose_lines(text: &str) -> Vec<String> {
             lines.push(guarded(&line));
         }
     }
-    lines.truncate(
-        lines
-            .iter()
-            .rposition(|line| !line.is_empty())
-            .map_or(0, |last| last + 1),
-    );
-    lines
+    without_blank_end(lines)
 }
 
 /// An agent's text as lines of which the first stands behind a label, where it can be neither
@@ -145,17 +139,13 @@ pub fn code_lines(text: &str) -> Vec<String> {
             line
         }
     };
-    let mut lines: Vec<String> = clean_lines(text)
-        .into_iter()
-        .skip_while(String::is_empty)
-        .map(mark)
-        .collect();
-    lines.truncate(
-        lines
-            .iter()
-            .rposition(|line| !line.is_empty())
-            .map_or(0, |last| last + 1),
-    );
+    let lines = clean_lines(text).into_iter().skip_while(String::is_empty);
+    without_blank_end(lines.map(mark).collect())
+}
+
+fn without_blank_end(mut lines: Vec<String>) -> Vec<String> {
+    let end = lines.iter().rposition(|line| !line.is_empty());
+    lines.truncate(end.map_or(0, |last| last + 1));
     lines
 }
 

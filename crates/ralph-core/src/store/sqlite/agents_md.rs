@@ -9,6 +9,7 @@ use crate::agents_md::{Entry, Known, LastWrite, PhaseEntries, Section};
 use crate::context::PhaseFailure;
 use crate::model::{LearningId, NewLearning, Outcome, Phase, Source, TaskId, Timestamp};
 use crate::store::{AgentsMdStore, Capture, ConfirmedWrite, Random, Result};
+use crate::text::neutral::inert_prose;
 use crate::text::{cut_words, first_sentences};
 
 /// How a file looked is remembered for so many writes: years of them.
@@ -333,7 +334,7 @@ fn known(
     active: bool,
 ) -> rusqlite::Result<Vec<Known>> {
     conn.prepare_cached(&format!(
-        "SELECT id, category, relevance_tags, content, pruned_at FROM learnings WHERE {which}
+        "SELECT id, category, relevance_tags, content, pruned_at, source FROM learnings WHERE {which}
          ORDER BY created_at, rowid"
     ))?
     .query_map(params, |row| {
@@ -346,6 +347,11 @@ fn known(
         };
         let id = LearningId::from_stored(rows::text(row, 0)?);
         let (category, content) = (rows::text(row, 1)?, rows::text(row, 3)?);
+        // What people wrote stands as they wrote it; agents' learnings may be older than their neutralizing.
+        let content = match Source::from_stored(&rows::text(row, 5)?).is_person() {
+            true => content,
+            false => inert_prose(&content),
+        };
         let put_away = rows::optional_text(row, 4)?;
         Ok(Known {
             put_away_at: put_away.and_then(|at| Timestamp::parse(&at)),

@@ -7,6 +7,7 @@ mod known;
 mod named;
 mod pem;
 mod shapes;
+mod stream;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,6 +15,7 @@ use std::ops::Range;
 use regex::bytes::{Regex, RegexBuilder};
 
 pub use known::{is_worth_masking, remember_secrets};
+pub use stream::StreamMask;
 
 /// What stands in the place of a secret.
 pub const MASK: &str = "[masked]";
@@ -38,29 +40,36 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
 
 /// One round; `None` where nothing was found.
 fn mask_once(text: &str) -> Option<String> {
-    let mut found: Vec<Range<usize>> = Vec::new();
+    let found = find(text);
+    (!found.is_empty()).then(|| replaced(text, found))
+}
+
+/// Where secrets stand; parts of them may be found more than once.
+fn find(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
     known::find(text, &mut found);
     shapes::find(text, &mut found);
     pem::find(text, &mut found);
     commands::find(text, &mut found);
     named::find(text, &mut found);
-    if found.is_empty() {
-        return None;
-    }
+    found
+}
+
+/// The text with one mask for all that overlaps or touches.
+fn replaced(text: &str, mut found: Vec<Range<usize>>) -> String {
     found.sort_unstable_by_key(|range| range.start);
     let mut out = String::with_capacity(text.len());
     let (mut kept, mut masked_to) = (0, None);
     for range in found {
-        // Finders may find the same secret, or parts of it; they become one mask.
         if masked_to.is_none_or(|end| range.start > end) {
-            out.push_str(text.get(kept..range.start)?);
+            out.push_str(text.get(kept..range.start).unwrap_or_default());
             out.push_str(MASK);
         }
         kept = kept.max(range.end);
         masked_to = Some(kept);
     }
-    out.push_str(text.get(kept..)?);
-    Some(out)
+    out.push_str(text.get(kept..).unwrap_or_default());
+    out
 }
 
 /// A pattern of this module's own, over bytes: without Unicode's classes it compiles in a fraction of

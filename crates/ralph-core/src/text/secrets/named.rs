@@ -8,11 +8,12 @@ use regex::bytes::Regex;
 use super::{MASK, after_escape, is_random, is_word, pattern, run};
 
 /// Parts of the names that are looked at.
-static STEM: LazyLock<Option<Regex>> =
-    LazyLock::new(|| pattern("(?i)pass|pwd|secret|token|key|credential|auth|cookie|bearer|sig"));
+static STEM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern("(?i)pass|pwd|secret|token|key|credential|auth|cookie|bearer|sig|psk|(?-i:_PAT)")
+});
 
 /// Name endings (lower case, without `_` and `-`) that promise a secret.
-const STRONG: [&str; 26] = [
+const STRONG: [&str; 30] = [
     "password",
     "passwd",
     "passphrase",
@@ -20,11 +21,15 @@ const STRONG: [&str; 26] = [
     "storepass",
     "keypass",
     "pwd",
+    "psk",
     "secret",
     "apikey",
     "secretkey",
     "secretkeybase",
     "accesskey",
+    "authkey",
+    "clientkeydata",
+    "applicationkey",
     "accountkey",
     "privatekey",
     "signingkey",
@@ -239,7 +244,10 @@ fn assigned_secret(text: &str, start: usize, end: usize) -> Option<Range<usize>>
         .filter(|t| !t.starts_with(['=', '~']))
     {
         (after, '=')
-    } else if let Some(after) = before.strip_prefix(':').filter(|t| !t.starts_with(':')) {
+    } else if let Some(after) = before
+        .strip_prefix(':')
+        .filter(|t| !t.starts_with([':', '?']))
+    {
         (after, ':')
     } else if is_flag {
         (before, ' ')
@@ -287,7 +295,7 @@ fn name_kind(word: &str) -> Option<Name> {
     if word.ends_with("_TOKEN") || word.ends_with("_PASS") {
         return Some(Name::Strong);
     }
-    if ends_with("token") {
+    if ends_with("token") || word.ends_with("_pass") || word.ends_with("_PAT") {
         return Some(Name::Weak);
     }
     let vague = word.ends_with("_KEY")
@@ -298,10 +306,15 @@ fn name_kind(word: &str) -> Option<Name> {
     vague.then_some(Name::Vague)
 }
 
-/// Names that promise a secret only as a parameter of an address: `?sig=…&key=…`.
+/// Names that promise a secret only as a parameter of an address or a connection: `?sig=…&key=…`, `;Pwd=…`.
 fn query_kind(text: &str, start: usize, word: &str) -> Option<Name> {
     let parameter = text.get(..start)?.ends_with(['?', '&', ';']);
-    (parameter && matches!(word, "sig" | "key" | "auth")).then_some(Name::Vague)
+    // The working directory has the name of a password, but in no connection string.
+    match word {
+        "sig" | "key" | "auth" if parameter => Some(Name::Vague),
+        _ if parameter && word.eq_ignore_ascii_case("pwd") => Some(Name::Strong),
+        _ => None,
+    }
 }
 
 /// What stands between quotes on one line, escaped ones included, and where it begins.
@@ -350,7 +363,15 @@ pub(super) fn is_stand_in(value: &str) -> bool {
         value.starts_with(['/', '~']) && !(has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit));
     let variable =
         value.starts_with(['$', '<', '{', '[']) || value.starts_with('%') && value.ends_with('%');
-    blank || path || variable || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+    let example = value
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("your"))
+        && !has(u8::is_ascii_digit);
+    blank
+        || path
+        || variable
+        || example
+        || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 fn is_secret(word: &str, name: Name, value: &str, style: Style, after: &str) -> bool {
@@ -368,7 +389,8 @@ fn is_secret(word: &str, name: Name, value: &str, style: Style, after: &str) -> 
     let solid = length >= 20 && value.bytes().all(|b| b.is_ascii_alphanumeric());
     if style == Style::Quoted {
         let spaced = value.contains(char::is_whitespace);
-        let may_be_spaced = word.to_ascii_lowercase().ends_with("passphrase");
+        let word = word.to_ascii_lowercase();
+        let may_be_spaced = word.ends_with("passphrase") || word.ends_with("psk");
         return match name {
             _ if spaced => may_be_spaced,
             Name::Strong => length >= 3,

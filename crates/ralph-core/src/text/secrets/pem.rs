@@ -75,13 +75,28 @@ fn lines_before(text: &str, from: usize, end: usize) -> Option<Range<usize>> {
     trimmed(text, start..end)
 }
 
-/// Whether a line may be one of a key's: base64, or nothing.
+/// A line of a key: base64, a header, or nothing; also quoted, numbered, or in a difference.
+static KEY_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"^[ \t>|+]*(?:[0-9]{1,6}(?:[ \t:|]|→|│)+)?(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Version|Comment): .*)\s*$",
+    )
+});
+
 fn is_key_line(line: &str) -> bool {
     line.len() <= LINE_BYTES
-        && line
-            .trim()
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))
+        && KEY_LINE
+            .as_ref()
+            .is_some_and(|key| key.is_match(line.as_bytes()))
+}
+
+/// Where the key begins that `text` ends in the middle of, as far as can be told.
+pub(super) fn open_at(text: &str) -> Option<usize> {
+    let near = text.floor_char_boundary(text.len().saturating_sub(BLOCK_BYTES));
+    let last = EDGE
+        .as_ref()?
+        .find_iter(text.get(near..)?.as_bytes())
+        .last()?;
+    (!last.as_bytes().starts_with(b"-----END")).then(|| near + last.start())
 }
 
 /// The range without whitespace (also written `\n`) at its ends; `None` if that leaves nothing new.

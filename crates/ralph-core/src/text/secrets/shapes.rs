@@ -21,7 +21,7 @@ const SHAPES: &[&str] = &[
     "gsk_[A-Za-z0-9]{20}",
     "xai-[A-Za-z0-9]{20}",
     "r8_[A-Za-z0-9]{20}",
-    "hf_[A-Za-z0-9]{30}",
+    "(?:hf|api_org)_[A-Za-z0-9]{30}",
     "pplx-[A-Za-z0-9]{20}",
     "nvapi-[A-Za-z0-9_-]{20}",
     "tvly-[A-Za-z0-9_-]{16}",
@@ -29,6 +29,15 @@ const SHAPES: &[&str] = &[
     "lsv2_(?:pt|sk)_[A-Za-z0-9]{16}",
     "esecret_[A-Za-z0-9]{16}",
     "ABSK[A-Za-z0-9+/]{40}",
+    r"AQ\.Ab[A-Za-z0-9_-]{20}",
+    "tgp_v1_[A-Za-z0-9_-]{20}",
+    "csk-[A-Za-z0-9]{30}",
+    "jina_[0-9a-f]{32}",
+    "pcsk_[A-Za-z0-9]{20}",
+    "sk_[0-9a-f]{40}",
+    "fc-[0-9a-f]{32}",
+    "e2b_[0-9a-f]{32}",
+    "wandb_v1_[A-Za-z0-9_]{20}",
     // Forges, registries, continuous integration.
     "gh[pousr]_[A-Za-z0-9]{16}",
     "github_pat_[A-Za-z0-9]{16}",
@@ -39,7 +48,7 @@ const SHAPES: &[&str] = &[
     "rubygems_[0-9a-f]{32}",
     "dckr_(?:pat|oat)_[A-Za-z0-9_-]{16}",
     "cio[A-Za-z0-9]{32}",
-    "CCIPAT_[A-Za-z0-9_]{16}",
+    "CCIP(?:AT|RJ)_[A-Za-z0-9_]{16}",
     "CFPAT-[A-Za-z0-9_-]{20}",
     "bk[ua]a_[A-Za-z0-9]{20}",
     "AKCp[A-Za-z0-9]{40}",
@@ -47,6 +56,9 @@ const SHAPES: &[&str] = &[
     "ATCTT3[A-Za-z0-9_=-]{20}",
     "ATBB[A-Za-z0-9]{24}",
     "sgp_[A-Za-z0-9_]{20}",
+    "sq[apu]_[0-9a-f]{32}",
+    "CLOJARS_[0-9a-f]{32}",
+    "packagist_[a-z]{3}_[0-9a-f]{32}",
     // Clouds and hosting.
     "A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}",
     r"ya29\.[A-Za-z0-9_-]{16}",
@@ -68,12 +80,22 @@ const SHAPES: &[&str] = &[
     "tskey-[a-z]+-[A-Za-z0-9]{8}",
     r"dp\.(?:st|pt|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{16}",
     "ops_eyJ[A-Za-z0-9_-]{20}",
-    "vc[pk]_[A-Za-z0-9]{20}",
+    "vc[aciprk]_[A-Za-z0-9]{20}",
+    "vercel_blob_rw_[A-Za-z0-9]{12}",
+    "napi_[A-Za-z0-9]{40}",
+    r"st\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-",
+    "sha256~[A-Za-z0-9_-]{30}",
+    r"v1\.0-[0-9a-f]{24}-[0-9a-f]{20}",
+    "LTAI[A-Za-z0-9]{16}",
+    "AQVN[A-Za-z0-9_-]{30}",
     "AGE-SECRET-KEY-1[0-9A-Z]{16}",
     // Payment.
     "[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10}",
     "whsec_[A-Za-z0-9+/]{16}",
     "sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{20}",
+    // Square and Facebook.
+    "EAA[A-Za-z0-9]{57}",
+    r"access_token\$(?:production|sandbox)\$[A-Za-z0-9]{12,20}\$[0-9a-f]{20}",
     "shp(?:at|ca|pa|ss)_[0-9a-fA-F]{20}",
     "EZ[AT]K[A-Za-z0-9]{40}",
     "FLWSECK(?:_TEST)?-[A-Za-z0-9]{12}",
@@ -81,7 +103,7 @@ const SHAPES: &[&str] = &[
     "duffel_(?:live|test)_[A-Za-z0-9_-]{20}",
     "access-(?:sandbox|development|production)-[0-9a-f]{8}-[0-9a-f]{4}-",
     // Messages and mail.
-    "xox[abeoprs]-[A-Za-z0-9-]{10}",
+    "xox[abdeoprs]-[A-Za-z0-9%-]{10}",
     r"xoxe\.xox[bp]-[A-Za-z0-9-]{10}",
     "xapp-[A-Za-z0-9-]{10}",
     r"SG\.[A-Za-z0-9_-]{16}",
@@ -93,13 +115,20 @@ const SHAPES: &[&str] = &[
     ":AA[A-Za-z0-9_-]{33}",
     r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/]{20}",
     r"discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20}",
-    r"webhook\.office\.com/webhookb2/[0-9a-f@-]{20}",
+    r"webhook\.office\.com/webhookb2/[0-9a-f-]{8,40}@[0-9a-f-]{8,40}/[A-Za-z]{8}",
+    // A bot of Discord: the first part is a number in base64.
+    r"(?:[MNO][DTjz][AEIMQUYcgk][0-5w-z]){5}[A-Za-z0-9]{2,7}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{20}",
     r"hooks\.zapier\.com/hooks/catch/[0-9]{4,12}/[A-Za-z0-9]{5}",
     // Tools of teams, watching and measuring.
     "lin_(?:api|oauth|wh)_[A-Za-z0-9]{20}",
     "ntn_[A-Za-z0-9]{20}",
     "secret_[A-Za-z0-9]{40}",
     "figd_[A-Za-z0-9_-]{20}",
+    "[12]/[0-9]{14,19}:[0-9a-f]{32}",
+    r"sl\.(?:u\.)?[A-Za-z0-9_-]{60}",
+    r"sk\.eyJ[A-Za-z0-9_-]{20}",
+    "sdk-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-",
+    "hc[abx]ik_[A-Za-z0-9]{20}",
     "PMAK-[0-9a-f]{20}",
     "NRAK-[A-Z0-9]{20}",
     "NRII-[A-Za-z0-9_-]{20}",
@@ -112,6 +141,8 @@ const SHAPES: &[&str] = &[
     "aio_[A-Za-z0-9]{20}",
     "fio-u-[A-Za-z0-9_-]{20}",
     r"pat[A-Za-z0-9]{14}\.[0-9a-f]{32}",
+    // Grafana's old ones: a JSON object in base64.
+    "eyJrIjoi[A-Za-z0-9_-]{30}",
     // Anybody's: a JSON web token.
     "eyJ[A-Za-z0-9_-]{7}",
 ];
@@ -151,7 +182,8 @@ pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
             run_end = end_of(text, hit.end());
         }
         let word = text.get(start..run_end).unwrap_or_default();
-        if is_mixed(word) && (!word.starts_with("eyJ") || is_web_token(word)) {
+        let may_be_web_token = word.starts_with("eyJ") && !word.starts_with("eyJrIjoi");
+        if is_mixed(word) && (!may_be_web_token || is_web_token(word)) {
             found.push(start..start + word.len());
             at = start + word.len();
         }

@@ -210,6 +210,16 @@ fn cap_10_large_inputs_are_linear() {
         "-----END PRIVATE KEY-----",
         "A\n-----END PRIVATE KEY-----\n",
         "AAAA\n",
+        "curl ",
+        "curl -u a:b\n",
+        "http -a ",
+        "password ",
+        "machine a.b password ",
+        "-us",
+        "7Q~",
+        "htpasswd -b a b ",
+        "EAA",
+        "MTA4",
     ] {
         let text = unit.repeat(200_000 / unit.len());
         assert!(!mask_secrets(&text).is_empty());

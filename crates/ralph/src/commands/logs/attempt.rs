@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser};
+use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser, partial_line};
 use ralph_core::logs::{LogDir, LogStream};
 use ralph_core::model::{Task, Timestamp};
 use ralph_core::text::clean_bytes;
@@ -191,6 +191,10 @@ fn errors(dir: &LogDir, name: &str) -> Vec<String> {
         file.seek(SeekFrom::Start(length.saturating_sub(ERRORS_SEEN)))?;
         let mut end = Vec::new();
         file.take(ERRORS_SEEN).read_to_end(&mut end)?;
+        if length > ERRORS_SEEN {
+            // What was cut in two may be half a secret, which nothing would recognize.
+            end.drain(..partial_line(&end));
+        }
         Ok(end)
     };
     // Most attempts have none.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::agent::{Activity, AgentReport, Ending, Told};
 use ralph_core::model::{Attempt, GateOutcome, Task, Timestamp};
-use ralph_core::text::{clean, head, mask_secrets};
+use ralph_core::text::{StreamMask, clean, head, mask_secrets};
 
 use super::target::{Standing, Target};
 use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
@@ -34,6 +34,8 @@ pub struct Page {
     last_said: String,
     /// The log is nothing but text.
     plain: bool,
+    /// Hides secrets, which may be spread over several lines or messages.
+    mask: StreamMask,
 }
 
 impl Page {
@@ -45,6 +47,7 @@ impl Page {
             started_at,
             last_said: String::new(),
             plain: false,
+            mask: StreamMask::default(),
         }
     }
 
@@ -88,15 +91,16 @@ impl Page {
             Told::Line { text, complete } => {
                 self.plain = true;
                 let cut = if complete { "" } else { CUT };
-                self.block(&shown(&text, cut), "", "")
+                let shown = self.shown(&text, cut);
+                self.block(&shown, "", "")
             }
             // No word of the agent's own, but mostly the reason of its end.
             Told::Stray { text } => {
-                let shown = shown(&text, "");
+                let shown = self.shown(&text, "");
                 self.block(shown.trim_end(), &paint(DIM, "┆ "), "  ")
             }
             Told::Said { text } => {
-                let shown = shown(&text, "");
+                let shown = self.shown(&text, "");
                 self.last_said = text;
                 let shown = shown.trim_matches('\n').trim_end();
                 if shown.trim().is_empty() {
@@ -111,10 +115,15 @@ impl Page {
                     Activity::Started { .. } | Activity::Said { .. } => ("·", DIM),
                 };
                 let mark = paint(style, mark);
-                let line = shown(&lines::activity(&activity), "");
+                let line = self.shown(&lines::activity(&activity), "");
                 self.block(&line, &format!("{time}{mark} "), &self.indent(&time))
             }
         }
+    }
+
+    /// The next text of the log, fit for a terminal.
+    fn shown(&mut self, text: &str, then: &str) -> String {
+        bounded(self.mask.mask(&clean(text)), then)
     }
 
     /// What stands below the log: the result, unless it was read already, and how the attempt ended.
@@ -123,7 +132,7 @@ impl Page {
         let result = report.result_text.trim();
         if !self.plain && !result.is_empty() && !self.has_said(result) {
             text.push_str(&format!("{}\n", paint(BOLD, "result:")));
-            text.push_str(&self.block(&shown(result, ""), "  ", "  "));
+            text.push_str(&self.block(&shown(result), "  ", "  "));
         }
         text.push('\n');
         match standing {
@@ -166,7 +175,7 @@ impl Page {
         let message = attempt.detail.message.as_deref().unwrap_or_default();
         let message = match message {
             "" => String::new(),
-            message => format!(": {}", shown(message, "")),
+            message => format!(": {}", shown(message)),
         };
         let mark = style::outcome_mark(attempt.outcome, attempt.counted);
         let line = format!("{}{message}", facts.join(", "));
@@ -183,7 +192,7 @@ impl Page {
             }
         };
         let output = attempt.detail.gate_output.as_deref().unwrap_or_default();
-        let tail = last_lines(&shown(output, ""), TAIL_LINES);
+        let tail = last_lines(&shown(output), TAIL_LINES);
         if !tail.is_empty() {
             text.push_str(gate);
             text.push_str(&self.quoted(&tail));
@@ -195,7 +204,7 @@ impl Page {
         let bar = format!("  {} ", paint(DIM, "│"));
         lines
             .iter()
-            .map(|line| self.block(&shown(line, ""), &bar, &bar))
+            .map(|line| self.block(&shown(line), &bar, &bar))
             .collect()
     }
 
@@ -258,18 +267,24 @@ impl Page {
 /// Where more stood than is shown.
 const CUT: &str = " [… and more than is shown; --raw has it]";
 
-/// Text of an agent, fit for a terminal; what is to follow it, or a word on what was left out.
-fn shown(text: &str, then: &str) -> String {
-    let start = head(text, MOST);
-    let then = if start.len() < text.len() { CUT } else { then };
-    let text = clean(start);
-    let mut text = mask_secrets(&text).into_owned();
+/// Text of an agent that stands for itself, fit for a terminal.
+fn shown(text: &str) -> String {
+    bounded(mask_secrets(&clean(text)).into_owned(), "")
+}
+
+/// Masked text, at most so much of it; what is to follow it, or a word on what was left out.
+fn bounded(mut text: String, then: &str) -> String {
+    let start = head(&text, MOST).len();
+    let then = if start < text.len() { CUT } else { then };
+    text.truncate(start);
     text.push_str(then);
     text
 }
 
-/// The last lines of a text, without blank ones at its end.
+/// The last lines of a text of an agent or a gate, without blank ones at its end. Masked as a whole: a key may
+/// stand on several lines.
 pub fn last_lines(text: &str, most: usize) -> Vec<String> {
+    let text = mask_secrets(text);
     let lines: Vec<&str> = text.trim_end().trim_start_matches('\n').lines().collect();
     let from = lines.len().saturating_sub(most);
     lines.into_iter().skip(from).map(str::to_owned).collect()

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::Args;
 use super::follow::LOOK_AGAIN;
 use crate::command_error::{CommandError, CommandResult};
+use crate::secrets::mask_json;
 use crate::ui::style::{BOLD, DIM, paint};
 use crate::ui::wrap::fold;
 use crate::ui::{self, format, plain};
@@ -28,7 +29,7 @@ pub fn run(workspace: &Workspace, args: &Args) -> CommandResult {
         return path(workspace, &run);
     }
     if args.json && !args.follow {
-        return document(workspace, &run);
+        return document(workspace, &run, args);
     }
     if args.follow {
         interrupts::quit_on_interrupt()?;
@@ -37,15 +38,10 @@ pub fn run(workspace: &Workspace, args: &Args) -> CommandResult {
         true => Telling::Json,
         false => Telling::Lines(Story::new(ui::width())),
     };
-    tell(
-        workspace,
-        &run,
-        args.follow,
-        &mut |event| match &mut story {
-            Telling::Json => output::line(&event.json),
-            Telling::Lines(story) => output::text(story.line(event)),
-        },
-    )
+    tell(workspace, &run, args, &mut |event| match &mut story {
+        Telling::Json => output::line(&event.json),
+        Telling::Lines(story) => output::text(story.line(event)),
+    })
 }
 
 enum Telling {
@@ -61,7 +57,7 @@ pub fn follow_task(workspace: &Workspace, task: &TaskId, args: &Args) -> Command
     struct Named {
         task_id: Option<TaskId>,
     }
-    tell(workspace, &run, true, &mut |event| {
+    tell(workspace, &run, args, &mut |event| {
         let named: Option<Named> = serde_json::from_str(&event.json).ok();
         if named.and_then(|named| named.task_id).as_ref() == Some(task) {
             output::line(&event.json);
@@ -112,9 +108,9 @@ struct Document {
     events: Vec<Box<RawValue>>,
 }
 
-fn document(workspace: &Workspace, run: &RunRow) -> CommandResult {
+fn document(workspace: &Workspace, run: &RunRow, args: &Args) -> CommandResult {
     let mut events = Vec::new();
-    tell(workspace, run, false, &mut |event| {
+    tell(workspace, run, args, &mut |event| {
         events.extend(RawValue::from_string(event.json.clone()).ok());
     })?;
     let root = workspace.project.root();
@@ -128,23 +124,29 @@ fn document(workspace: &Workspace, run: &RunRow) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells a run's events, and the new ones too where it is followed, until it has ended or nobody listens.
+/// Tells a run's events, and the new ones too where it is followed, until it has ended or nobody listens. Secrets
+/// were masked when they were stored; the reader may know more of them.
 fn tell(
     workspace: &Workspace,
     run: &RunRow,
-    follow: bool,
+    args: &Args,
     each: &mut dyn FnMut(&StoredEvent),
 ) -> CommandResult {
     let store = &workspace.store;
     let mut last = 0;
     loop {
         // Looked at first: what was told until then is read.
-        let ended = !follow || !store.run(&run.id)?.is_some_and(|run| is_active(&run));
+        let ended = !args.follow || !store.run(&run.id)?.is_some_and(|run| is_active(&run));
         loop {
-            let events = store.some_events(&run.id, last, PORTION)?;
+            let mut events = store.some_events(&run.id, last, PORTION)?;
             let Some(newest) = events.last() else { break };
             last = newest.seq;
-            events.iter().for_each(&mut *each);
+            for event in &mut events {
+                if !args.raw {
+                    mask_json(&mut event.json);
+                }
+                each(event);
+            }
             if output::is_in_vain() {
                 return Ok(ExitCode::SUCCESS);
             }
