@@ -344,6 +344,9 @@ pub enum EventKind {
         merged: Vec<Merged>,
         /// Old and unused ones that were put away.
         pruned: Vec<LearningId>,
+        /// The name of all of it: `ralph learnings restore --merge NAME` undoes it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undo: Option<String>,
     },
     /// At the end of a run, old logs were deleted.
     LogsPruned {

@@ -88,7 +88,14 @@ impl Run<'_, '_> {
         let (done, error) = Upkeep::run(self.engine.store, &policy, now, self.engine.random);
         if done != Upkeep::default() {
             let Upkeep { merged, pruned } = done;
-            self.tell(EventKind::LearningsTidied { merged, pruned })?;
+            let made = merged.iter().map(|merge| &merge.into);
+            let touched: Vec<LearningId> = made.chain(&pruned).cloned().collect();
+            let undo = self.engine.store.note_batch(&touched, self.engine.random)?;
+            self.tell(EventKind::LearningsTidied {
+                merged,
+                pruned,
+                undo: Some(undo),
+            })?;
         }
         if let Some(error) = error {
             let message = format!("learnings were not tidied: {error}");

@@ -163,6 +163,7 @@ fn of_plans() -> Vec<EventKind> {
                 from: vec![LearningId::from_stored("l-1")],
             }],
             pruned: vec![LearningId::from_stored("l-2")],
+            undo: Some("m-00000001".into()),
         },
         EventKind::LogsPruned {
             files: 2,

@@ -158,6 +158,11 @@ pub trait LearningStore {
     fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>>;
     /// Active learnings that came after near-duplicates were last looked for, and what they nearly repeat.
     fn unmerged_learnings(&self) -> Result<Vec<Learning>>;
+    /// Notes what was merged and put away together, under a name by which all of it can be undone.
+    fn note_batch(&mut self, learnings: &[LearningId], random: Random<'_>) -> Result<String>;
+    /// What was merged and put away together: by the batch's name, or by that of a learning in it. A merged learning of no
+    /// batch is one by itself.
+    fn batch(&self, name: &str) -> Result<Vec<LearningId>>;
     /// Notes that near-duplicates were looked for up to that one.
     fn note_merged(&mut self, newest: u64) -> Result<()>;
 }

@@ -192,7 +192,11 @@ pub fn line(event: &RunEvent) -> Option<String> {
             format_args!("! the hook {} {message}", hook.name()),
         )),
         EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
-        EventKind::LearningsTidied { merged, pruned } => Some(paint(DIM, tidied(merged, pruned))),
+        EventKind::LearningsTidied {
+            merged,
+            pruned,
+            undo,
+        } => Some(paint(DIM, tidied(merged, pruned, undo.as_deref()))),
         EventKind::LogsPruned { files, bytes } => Some(paint(
             DIM,
             format_args!(
@@ -282,7 +286,7 @@ pub fn told(learnings: usize, separator: &str) -> String {
     }
 }
 
-fn tidied(merged: &[Merged], pruned: &[LearningId]) -> String {
+fn tidied(merged: &[Merged], pruned: &[LearningId], undo: Option<&str>) -> String {
     let joined: usize = merged.iter().map(|merge| merge.from.len()).sum();
     let mut done = Vec::new();
     if joined > 0 {
@@ -295,12 +299,10 @@ fn tidied(merged: &[Merged], pruned: &[LearningId]) -> String {
         done.push(format!("{} old and unused put away", pruned.len()));
     }
     let done = done.join(", ");
-    let into = merged.iter().map(|merge| &merge.into);
-    let ids: Vec<&str> = into.chain(pruned).take(3).map(LearningId::as_str).collect();
-    format!(
-        "· learnings: {done}; `ralph learnings restore {}` undoes it",
-        ids.join(" ")
-    )
+    let undo = undo
+        .map(|batch| format!("; undo: ralph learnings restore --merge {batch}"))
+        .unwrap_or_default();
+    format!("· learnings: {done}{undo}")
 }
 
 fn attempt(finished: &AttemptFinished) -> String {

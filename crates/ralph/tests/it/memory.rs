@@ -428,6 +428,10 @@ fn life_03_04_the_end_of_a_run_merges_and_prunes_and_says_so() {
         output.contains("learnings: 2 near-duplicates merged into 1, 1 old and unused put away"),
         "{output}"
     );
+    let undo = output
+        .lines()
+        .find_map(|line| line.split_once("undo: ralph learnings restore --merge "));
+    assert!(undo.is_some_and(|(_, id)| id.starts_with("m-")), "{output}");
     assert_eq!(
         one(
             &project,

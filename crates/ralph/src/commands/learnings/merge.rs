@@ -19,7 +19,8 @@ use crate::workspace::{Workspace, random};
 
 /// Join learnings into a new one: the named ones, or all that nearly repeat each other.
 ///
-/// The best one's text is kept, with the tags and the records of all. `ralph learnings restore ID` undoes it.
+/// The best one's text is kept, with the tags and the records of all. `ralph learnings restore --merge ID` undoes
+/// all of it; the command prints the id.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Two or more ids; without any, all near-duplicates are found and joined.
@@ -59,13 +60,21 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             })
             .collect::<Vec<_>>()
     };
+    let made: Vec<LearningId> = joined.iter().filter_map(|one| one.into.clone()).collect();
+    let undo = match made.is_empty() {
+        true => None,
+        false => Some(workspace.store.note_batch(&made, &mut random)?),
+    };
     if args.json {
-        output::json(&json!({ "merged": joined }));
+        output::json(&json!({ "merged": joined, "undo": undo }));
     } else if joined.is_empty() {
         output::note("no two active learnings say nearly the same");
     } else {
         for one in &joined {
             output::line(table::cut(&line(&workspace, one), ui::width()));
+        }
+        if let Some(undo) = undo {
+            output::note(format_args!("undo: ralph learnings restore --merge {undo}"));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -6,19 +6,22 @@ use std::process::ExitCode;
 use ralph_core::store::LearningStore;
 
 use super::{cell, ids, named, told};
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::workspace::{Workspace, now};
 
 /// Bring learnings back: undoes a pruning, a merge or an edit.
 ///
-/// What had taken their place is put away, and all else it stood for comes back too. The id of a merged learning
-/// undoes that merge.
+/// What had taken their place is archived, and all else it stood for comes back too. The id of a merged learning undoes
+/// that merge; `--merge` undoes everything that one `ralph learnings merge` or the end of one run did.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Their ids.
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required_unless_present = "merge", value_name = "ID")]
     ids: Vec<String>,
+    /// Undo a whole merge: the name that it printed (m-…), or a learning that it made.
+    #[arg(long, value_name = "ID")]
+    merge: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -26,7 +29,18 @@ pub struct Args {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
-    let wanted = ids(&named(&workspace, &args.ids)?);
+    let mut wanted = ids(&named(&workspace, &args.ids)?);
+    if let Some(merge) = &args.merge {
+        let batch = workspace.store.batch(merge)?;
+        if batch.is_empty() {
+            return Err(CommandError::usage(format_args!(
+                "no merge is known as `{}`",
+                cell(merge)
+            ))
+            .hint("`ralph learnings list --source merge` lists merged learnings"));
+        }
+        wanted.extend(batch);
+    }
     let done = workspace.store.restore_learnings(&wanted, now())?;
     if args.json {
         output::json(&done);

@@ -76,7 +76,7 @@ fn life_05_what_was_merged_comes_back_and_is_found_again() {
     let planned = project.json(&["learnings", "merge", "--dry-run", "--json"]);
     assert_eq!(
         planned,
-        json!({ "merged": [{ "into": null, "from": [b, a] }] })
+        json!({ "merged": [{ "into": null, "from": [b, a] }], "undo": null })
     );
     assert_eq!(listed(&project, &[]).len(), 3, "nothing was changed");
     let merged = project.json(&["learnings", "merge", "--json"])["merged"].clone();
@@ -223,4 +223,43 @@ fn without_ids_what_is_old_and_unused_is_put_away() {
         project.ralph(&["learnings", "prune", "--older-than", "long"]),
         &["long", "90d"],
     );
+}
+
+#[test]
+fn life_05_one_name_undoes_a_whole_merge() {
+    let texts = [
+        "clear the old cache before you run the slow tests",
+        "the parser of dates reads two digits of a year as of this century",
+        "never start the server twice on one port of this machine",
+    ];
+    for by_learning in [false, true] {
+        let project = Project::new();
+        let mut all = Vec::new();
+        for text in texts {
+            for end in ["", "!"] {
+                let text = format!("{text}{end}");
+                all.push(learn(&project, &text, &["--category", "pitfall"]));
+            }
+        }
+        let merged = project.ok(&["learnings", "merge"]);
+        let hint = merged.stderr.lines().last().unwrap();
+        let (_, name) = hint
+            .split_once("undo: ralph learnings restore --merge ")
+            .unwrap();
+        let active = listed(&project, &[]);
+        assert_eq!(active.len(), 3);
+        // A learning that the merge made is a name for all of it too.
+        let name = if by_learning { &active[1] } else { name };
+        let done = project.json(&["learnings", "restore", "--merge", name, "--json"]);
+        let mut restored: Vec<String> = serde_json::from_value(done["restored"].clone()).unwrap();
+        restored.sort();
+        all.sort();
+        assert_eq!(restored, all);
+        assert_eq!(done["retired"].as_array().unwrap().len(), 3);
+        assert_eq!(listed(&project, &[]).len(), 6);
+        refused(
+            project.ralph(&["learnings", "restore", "--merge", "m-nothing"]),
+            &["no merge is known as `m-nothing`"],
+        );
+    }
 }

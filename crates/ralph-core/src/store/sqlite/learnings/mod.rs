@@ -324,6 +324,38 @@ impl LearningStore for SqliteStore {
         })
     }
 
+    fn note_batch(&mut self, learnings: &[LearningId], random: Random<'_>) -> Result<String> {
+        self.write(Durability::Process, |tx| {
+            let batch = format!("m-{:08x}", random() as u32);
+            for id in learnings {
+                tx.prepare_cached(
+                    "INSERT OR IGNORE INTO learning_batches (batch, learning_id) VALUES (?1, ?2)",
+                )?
+                .execute([&batch, id.as_str()])?;
+            }
+            Ok(batch)
+        })
+    }
+
+    fn batch(&self, name: &str) -> Result<Vec<LearningId>> {
+        self.read_once(|conn| {
+            let of_batch = conn
+                .prepare_cached(
+                    "SELECT learning_id FROM learning_batches WHERE batch = ?1
+                         OR batch = (SELECT max(batch) FROM learning_batches WHERE learning_id = ?1)
+                     ORDER BY learning_id",
+                )?
+                .query_map([name], |row| {
+                    Ok(LearningId::from_stored(rows::text(row, 0)?))
+                })?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            if of_batch.is_empty() && restore::is_merged(conn, name)? {
+                return Ok(vec![LearningId::from_stored(name)]);
+            }
+            Ok(of_batch)
+        })
+    }
+
     fn note_merged(&mut self, newest: u64) -> Result<()> {
         self.write(Durability::Process, |tx| {
             tx.execute("UPDATE learning_corpus SET merged_up_to = ?1", [newest])?;

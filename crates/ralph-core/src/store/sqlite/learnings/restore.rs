@@ -99,6 +99,11 @@ fn merged_from(tx: &Connection, id: &LearningId) -> rusqlite::Result<Vec<Learnin
     .collect()
 }
 
+/// Whether a learning stands for several others.
+pub(super) fn is_merged(conn: &Connection, id: &str) -> rusqlite::Result<bool> {
+    Ok(merged_from(conn, &LearningId::from_stored(id))?.len() > 1)
+}
+
 fn bring_back(
     tx: &Connection,
     id: &LearningId,

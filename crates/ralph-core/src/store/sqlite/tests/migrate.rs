@@ -352,6 +352,7 @@ fn an_older_file_knows_which_costs_nobody_told() {
          ALTER TABLE totals DROP COLUMN cost_unknown;
          DROP TABLE left_work; DROP TABLE first_looks;
          ALTER TABLE claims DROP COLUMN commit_intent;
+         DROP TABLE learning_batches;
          DROP TABLE hook_processes; DROP TRIGGER tasks_gate_changed; DROP TABLE gate_changes;
          ALTER TABLE task_sources DROP COLUMN gate_waits;
          ALTER TABLE strategy_metrics DROP COLUMN attempts_used;
