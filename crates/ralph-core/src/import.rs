@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{self, Limit, Links, quick_digest};
 use crate::gate::every_line_counts;
-use crate::model::{Key, Phase};
+use crate::model::{Key, Phase, TITLE_CHARS};
 use crate::plan_files::{self, Draft, Format, Note, Problem, checklist, gsd, lines, prd, tasks_md};
 use crate::recovery::NO_VERIFY;
 use crate::spec::state_json::{self, SpecState};
 use crate::store::KeptFixes;
+use crate::text::plain_line;
 
 /// The file in which a spec folder keeps its tasks.
 pub const TASKS_MD: &str = "tasks.md";
@@ -254,10 +255,24 @@ fn sorted(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A draft whose keys and phases are such.
-fn checked(draft: Draft) -> Result<Draft, Vec<Problem>> {
+/// A draft whose keys and phases are such. Titles that are too long are cut, and their text is kept in the description.
+fn checked(mut draft: Draft) -> Result<Draft, Vec<Problem>> {
     let mut problems = Vec::new();
-    for task in &draft.tasks {
+    for task in &mut draft.tasks {
+        if task.title.chars().count() > TITLE_CHARS {
+            let whole = std::mem::take(&mut task.title);
+            task.title = plain_line(&whole, TITLE_CHARS);
+            task.description = [whole.trim(), task.description.trim()]
+                .join("\n\n")
+                .trim_end()
+                .to_owned();
+            draft.notes.push(Note {
+                line: task.line,
+                text: format!(
+                    "the title is longer than {TITLE_CHARS} characters; it was cut, and the description has all of it"
+                ),
+            });
+        }
         if task.named_by_author
             && let Err(error) = Key::parse(&task.name)
         {

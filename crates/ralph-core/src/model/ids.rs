@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::text::clean;
-
 /// Why a key or phase was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
@@ -18,8 +16,8 @@ pub enum IdError {
     /// The key could be mistaken for an id.
     #[error("`{0}` cannot be a key: it has the form of a task id")]
     KeyLooksLikeId(String),
-    /// The id is empty, too long or has blanks.
-    #[error("`{0}` cannot be a learning's id: use up to 100 characters without blanks")]
+    /// The id is empty, too long or has characters that would break commands and files.
+    #[error("`{0}` cannot be a learning's id: use up to 100 letters, digits and . _ - : / # + @")]
     BadLearningId(String),
     /// The phase is no number.
     #[error("`{0}` is not a phase: a phase is a number such as 2 or 2.1")]
@@ -92,9 +90,10 @@ impl LearningId {
 
     /// Checks an id that a file gave.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        // Ids are shown in terminals, so nothing hides in them.
-        let plain = !text.contains(char::is_whitespace) && clean(text) == text;
-        if text.is_empty() || text.chars().count() > 100 || !plain {
+        // Ids are shown in terminals and files and typed in commands: nothing hides in them, and none looks like a flag.
+        let plain = |c: char| c.is_alphanumeric() || "._-:/#+@".contains(c);
+        let fits = (1..=100).contains(&text.chars().count());
+        if !fits || !text.chars().all(plain) || text.starts_with('-') {
             return Err(IdError::BadLearningId(text.to_owned()));
         }
         Ok(Self(text.to_owned()))

@@ -129,6 +129,9 @@ impl Task {
     }
 }
 
+/// Longest title of a task; what goes beyond it belongs into the description.
+pub const TITLE_CHARS: usize = 300;
+
 /// What is needed to add a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewTask {

@@ -27,8 +27,10 @@ enum Line {
 }
 
 /// A task, others named by key or id.
+///
+/// A field that is none would be lost in silence, so it is refused.
 #[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct TaskLine {
     id: Option<String>,
     key: Option<String>,
@@ -37,6 +39,7 @@ struct TaskLine {
     status: Option<String>,
     phase: Option<f64>,
     parent: Option<String>,
+    #[serde(alias = "depends_on")]
     after: Vec<String>,
     priority: i64,
     verify: Option<String>,
@@ -182,6 +185,24 @@ fn draft_of(task: TaskLine, line: usize) -> Result<DraftTask, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn imp_07_unknown_fields_are_refused_and_depends_on_is_another_name_for_after() {
+        let task = |more: &str| {
+            format!(
+                "{{\"type\":\"task\",\"key\":\"a\",\"title\":\"A\"}}\n{{\"type\":\"task\",\"key\":\"b\",\"title\":\"B\",{more}}}\n"
+            )
+        };
+        let draft = read(&task("\"depends_on\":[\"a\"]")).unwrap();
+        assert_eq!(draft.tasks[1].after, ["a"]);
+        let problems = read(&task("\"gate\":\"make\"")).unwrap_err();
+        assert_eq!(problems[0].line, 2);
+        let why = &problems[0].expected;
+        assert!(
+            why.contains("unknown field `gate`") && why.contains("`verify`"),
+            "{why}"
+        );
+    }
 
     #[test]
     fn imp_07_bad_lines_are_named() {

@@ -206,3 +206,67 @@ fn deps_and_tree_show_the_plan() {
     project.ok(&["task", "deps", "rm", "b", "a"]);
     assert_eq!(project.json(&["task", "deps", "list", "--json"]), json!([]));
 }
+
+#[test]
+fn imp_07_titles_are_at_most_300_characters() {
+    let project = Project::new();
+    let long = format!("{}end", "word ".repeat(60));
+    for args in [
+        vec!["task", "add", long.as_str()],
+        vec!["task", "edit", "k", "--title", long.as_str()],
+    ] {
+        project.ok(&["task", "list"]);
+        if args[1] == "edit" {
+            project.add(&["Short", "--key", "k"]);
+        }
+        let refused = project.ralph(&args).expect_code(2);
+        assert!(
+            refused
+                .stderr
+                .contains("the title has 303 characters; at most 300 are allowed")
+                && refused.stderr.contains("--description"),
+            "{}",
+            refused.stderr
+        );
+    }
+    project.write(
+        "tasks.md",
+        &format!("# Tasks\n\n- [ ] 1.1 {long}\n  - **Do**: It\n"),
+    );
+    let imported = project.ok(&["import", "tasks.md"]);
+    assert!(
+        imported.stderr.contains("longer than 300"),
+        "{}",
+        imported.stderr
+    );
+    let task = project.task("1.1");
+    let title = task["title"].as_str().unwrap();
+    assert!(
+        title.chars().count() <= 300 && title.ends_with("word…"),
+        "{title}"
+    );
+    let description = task["description"].as_str().unwrap();
+    assert!(
+        description.starts_with(&long) && description.contains("It"),
+        "{description}"
+    );
+    let again = project.json(&["import", "tasks.md", "--json"]);
+    assert_eq!(again["updated"], serde_json::json!([]));
+}
+
+#[test]
+fn str_09_a_model_that_the_agent_does_not_have_is_told_of_when_it_is_given() {
+    let project = Project::new();
+    project.agent("true");
+    let toml = project.read(".ralph.toml").replace(
+        "command = [\"sh\", \"agent.sh\"]",
+        "command = [\"sh\", \"agent.sh\"]\nmodels = [\"haiku\", \"sonnet\"]",
+    );
+    project.write(".ralph.toml", &toml);
+    for (model, told) in [("sonet", true), ("sonnet", false)] {
+        let add = project.ok(&["task", "add", "T", "--model", model, "--key", model]);
+        assert_eq!(add.stderr.contains("`sonet`"), told, "{}", add.stderr);
+        let edit = project.ok(&["task", "edit", model, "--model", model]);
+        assert_eq!(edit.stderr.contains("`sonet`"), told, "{}", edit.stderr);
+    }
+}

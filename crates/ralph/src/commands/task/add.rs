@@ -85,7 +85,7 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         verify: args.verify.and_then(super::cleared),
         files: args.files.as_deref().map(super::files).unwrap_or_default(),
         priority: args.priority,
-        model: args.model.and_then(super::cleared),
+        model: args.model.and_then(|model| super::model(&workspace, model)),
         done_when: args.done_when.and_then(super::cleared),
         commit: args.commit.and_then(super::cleared),
         ..NewTask::default()

@@ -74,7 +74,7 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         verify: args.verify.map(super::cleared),
         files: args.files.as_deref().map(super::files),
         priority: args.priority,
-        model: args.model.map(super::cleared),
+        model: args.model.map(|model| super::model(&workspace, model)),
         done_when: args.done_when.map(super::cleared),
         commit: args.commit.map(super::cleared),
         ..TaskEdit::default()

@@ -11,8 +11,12 @@ mod tree;
 
 use std::path::Path;
 
+use ralph_core::model::TITLE_CHARS;
+
 use crate::command_error::{CommandError, CommandResult};
+use crate::commands::run::{Crew, note_stranger};
 use crate::input;
+use crate::workspace::Workspace;
 
 /// What to do with the plan.
 #[derive(Debug, clap::Subcommand)]
@@ -66,16 +70,33 @@ fn files(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Longest title; the rest belongs into the description.
-const MAX_TITLE: usize = 300;
-
-/// A title must be one line that says something.
+/// A title must be one line that says something and is not too long.
 fn title(text: &str) -> Result<String, CommandError> {
-    let title = ralph_core::text::plain_line(text, MAX_TITLE);
-    if title.is_empty() {
+    let title = ralph_core::text::plain_line(text, usize::MAX);
+    let length = title.chars().count();
+    if length == 0 {
         return Err(CommandError::usage("a title must not be empty"));
     }
+    if length > TITLE_CHARS {
+        return Err(CommandError::usage(format_args!(
+            "the title has {length} characters; at most {TITLE_CHARS} are allowed"
+        ))
+        .hint("give a short title, and the rest with --description"));
+    }
     Ok(title)
+}
+
+/// The model that a task asks for. One that the agent does not have is told of now, not in the middle of a run.
+fn model(workspace: &Workspace, text: String) -> Option<String> {
+    let model = cleared(text)?.trim().to_owned();
+    // Settings that cannot be read are told of where they matter.
+    if let Ok(crew) = workspace
+        .settings()
+        .and_then(|settings| Crew::of(&settings))
+    {
+        note_stranger(crew.agent(), &model);
+    }
+    Some(model)
 }
 
 /// An empty text clears a field.
