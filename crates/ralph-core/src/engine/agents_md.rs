@@ -11,9 +11,10 @@ use crate::agents_md::{
     collapsed, read, reconcile, write,
 };
 use crate::event::EventKind;
-use crate::files::{self, Cleared, Limit, Links, Lock, Swap, digest, recover, stamp};
+use crate::files::{self, Cleared, Limit, Links, Lock, RealPaths, Swap, digest, recover, stamp};
 use crate::model::{LearningId, NewLearning, Source, Timestamp};
-use crate::store::{ConfirmedWrite, LearningCounts};
+use crate::project::Project;
+use crate::store::{ConfirmedWrite, LearningCounts, Store, StoreError};
 use crate::text::mask_secrets;
 
 /// Failures shown of one phase.
@@ -350,6 +351,81 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Takes the failures of finished phases out of the file outside a run, after a person changed the plan. What else is in
+/// the file is left to the next run.
+pub fn refresh_failures(
+    store: &mut dyn Store,
+    project: &Project,
+    file: &str,
+) -> Result<std::io::Result<()>, StoreError> {
+    if !store.has_finished_failures()? {
+        return Ok(Ok(()));
+    }
+    match without_finished(store, project, file) {
+        Ok(()) => Ok(Ok(())),
+        Err(SyncError::File(error)) => Ok(Err(error)),
+        Err(SyncError::Engine(EngineError::Store(error))) => Err(error),
+        Err(SyncError::Engine(error)) => Ok(Err(std::io::Error::other(error.to_string()))),
+    }
+}
+
+fn without_finished(store: &mut dyn Store, project: &Project, file: &str) -> Result<(), SyncError> {
+    let path = RealPaths::default().real(&project.root().join(file))?;
+    let _lock = Lock::within(&project.ralph_dir().join("agents_md.lock"), PATIENCE)?;
+    let first = settled(&path)?;
+    if first.is_none() {
+        return Ok(());
+    }
+    let wanted = Wanted {
+        bullets: Vec::new(),
+        remove: Vec::new(),
+        failures: store.failure_entries(MOST_ENTRIES)?,
+    };
+    let ours = store.written_names(file)?;
+    let mut swap = Swap::new(&path);
+    let drawn = exchange(
+        first,
+        |text| {
+            let text = text.map(std::str::from_utf8).transpose();
+            let text = text.map_err(|_| SyncError::File(not_text()))?;
+            let is_ours =
+                |name: &str| ours.contains(name) || store.has_failed(name).unwrap_or(false);
+            let drawn = write(text, &wanted, &is_ours);
+            let before = digest(text.unwrap_or_default());
+            let (last, _) = store.last_write(file, &before)?;
+            // Where somebody else has written since, the next run finds out what.
+            let last = last.filter(|last| last.digest == before);
+            Ok::<_, SyncError>(Drawn {
+                news: last.is_some(),
+                write: ConfirmedWrite {
+                    branch: last.and_then(|last| last.branch),
+                    digest: digest(&drawn),
+                    added: Vec::new(),
+                    gone: Vec::new(),
+                    names: names(&wanted),
+                },
+                text: drawn,
+            })
+        },
+        |expected, text| Ok(swap.put(expected, text)?),
+    );
+    let drawn = match drawn {
+        Ok(drawn) => drawn,
+        Err(Missed::Failed(error)) => return Err(error),
+        Err(Missed::Busy) => {
+            swap.done()?;
+            return Err(SyncError::File(std::io::Error::other(
+                "others keep writing it",
+            )));
+        }
+    };
+    if drawn.news {
+        store.confirm_write(file, &drawn.write)?;
+    }
+    swap.done()?;
+    Ok(())
 }
 
 /// Why a file was not brought up to date.

@@ -176,6 +176,7 @@ impl Watch for Live<'_, '_, '_, '_> {
 
     fn tick(&mut self) {
         self.run.beat();
+        self.run.show_attempt_in_state();
     }
 
     fn concluded(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::bar::bar;
 use super::history::table;
 use super::inline::{at_start, inline};
-use super::view::{Counts, RunView, StateView};
+use super::view::{AttemptView, Counts, RunView, StateView, TaskView};
 
 /// How long names and texts may get.
 const NAME_CHARS: usize = 80;
@@ -34,7 +34,7 @@ pub fn render(view: &StateView) -> String {
 
 fn standing(view: &StateView) -> Vec<String> {
     let run = view.run.as_ref().map_or_else(|| "none yet".to_owned(), run);
-    vec![
+    let mut lines = vec![
         format!("- **Project:** {}", inline(&view.project, NAME_CHARS)),
         format!("- **Updated:** {}", inline(&view.updated_at, NAME_CHARS)),
         format!("- **Run:** {run}"),
@@ -42,8 +42,28 @@ fn standing(view: &StateView) -> Vec<String> {
             "- **Circuit breaker:** {}",
             inline(&view.breaker, NAME_CHARS)
         ),
-        format!("- **Next task:** {}", next(view)),
-    ]
+    ];
+    lines.extend(view.under_way.iter().take(WAITING).map(under_way));
+    lines.push(format!("- **Next task:** {}", next(view)));
+    lines
+}
+
+fn under_way(attempt: &AttemptView) -> String {
+    format!(
+        "- **Under way:** {}, attempt {} with {}, since {}",
+        task(&attempt.task),
+        attempt.attempt,
+        inline(&attempt.model, NAME_CHARS),
+        inline(&attempt.since, NAME_CHARS)
+    )
+}
+
+fn task(task: &TaskView) -> String {
+    let name = inline(&task.name, NAME_CHARS);
+    match task.title.trim().is_empty() {
+        true => name,
+        false => format!("{name}: {}", inline(&task.title, TEXT_CHARS)),
+    }
 }
 
 fn run(run: &RunView) -> String {
@@ -68,11 +88,7 @@ fn run(run: &RunView) -> String {
 
 fn next(view: &StateView) -> String {
     match &view.next {
-        Some(task) if task.title.trim().is_empty() => inline(&task.name, NAME_CHARS),
-        Some(task) => {
-            let name = inline(&task.name, NAME_CHARS);
-            format!("{name}: {}", inline(&task.title, TEXT_CHARS))
-        }
+        Some(next) => task(next),
         None if view.counts.total == 0 => "none: there are no tasks yet".to_owned(),
         None if view.counts.finished() >= view.counts.total => "none: all are finished".to_owned(),
         None => "none is ready".to_owned(),

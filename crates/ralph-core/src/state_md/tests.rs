@@ -2,7 +2,7 @@
 
 mod any;
 
-use super::{Counts, HistoryRow, RunView, StateView, TaskView, render};
+use super::{AttemptView, Counts, HistoryRow, RunView, StateView, TaskView, render};
 
 fn row(iteration: u32, outcome: &str, task: &str, details: &str) -> HistoryRow {
     HistoryRow {
@@ -36,6 +36,15 @@ fn typical() -> StateView {
             pending: 4,
             in_progress: 1,
         },
+        under_way: vec![AttemptView {
+            task: TaskView {
+                name: "1.2".into(),
+                title: "Parse lists".into(),
+            },
+            attempt: 3,
+            model: "sonnet".into(),
+            since: "2026-01-19 22:13:00 UTC".into(),
+        }],
         next: Some(TaskView {
             name: "1.4".into(),
             title: "Parse nested lists".into(),
@@ -72,6 +81,7 @@ fn ana_05_a_typical_page() {
     - **Updated:** 2026-01-19 22:14:03 UTC
     - **Run:** r-12ab: running, started 2026-01-19 21:00:00 UTC, iteration 7 of 20, $1.23
     - **Circuit breaker:** closed
+    - **Under way:** 1.2: Parse lists, attempt 3 with sonnet, since 2026-01-19 22:13:00 UTC
     - **Next task:** 1.4: Parse nested lists
 
     ## Progress

@@ -11,6 +11,8 @@ pub struct StateView {
     pub run: Option<RunView>,
     /// The tasks by status.
     pub counts: Counts,
+    /// The attempts under way.
+    pub under_way: Vec<AttemptView>,
     /// The task that is next.
     pub next: Option<TaskView>,
     /// `closed`, `open` or `half_open`.
@@ -68,6 +70,19 @@ pub struct TaskView {
     pub name: String,
     /// What is to be done.
     pub title: String,
+}
+
+/// An attempt under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AttemptView {
+    /// The task.
+    pub task: TaskView,
+    /// Its number on that task.
+    pub attempt: u32,
+    /// With which model.
+    pub model: String,
+    /// When it began.
+    pub since: String,
 }
 
 /// An attempt.

@@ -508,3 +508,46 @@ fn a_file_that_is_not_text_is_left_as_it_is() {
         output.stdout
     );
 }
+
+#[test]
+fn agm_10_ana_05_the_pages_follow_a_persons_word_at_once() {
+    let project = project();
+    project.write("why", "broken");
+    for (key, phase) in [("a", "1"), ("b", "1"), ("c", "2")] {
+        project.add(&[key, "--key", key, "--phase", phase]);
+    }
+    project.ralph(&["run", "a", "--once"]).expect_code(4);
+    assert!(project.read("AGENTS.md").contains("- [a |"));
+    let state = project.read(".ralph/STATE.md");
+    assert!(state.contains("- **Next task:** a: a\n"), "{state}");
+    project.ok(&["task", "done", "a"]);
+    let state = project.read(".ralph/STATE.md");
+    assert!(state.contains("- **Next task:** b: b\n"), "{state}");
+    assert!(project.read("AGENTS.md").contains("- [a |"), "b is open");
+    let with_note = project.read("AGENTS.md") + "\nA person's line.\n";
+    project.write("AGENTS.md", &with_note);
+    project.ok(&["task", "skip", "b"]);
+    let state = project.read(".ralph/STATE.md");
+    assert!(state.contains("- **Next task:** c: c\n"), "{state}");
+    let file = project.read("AGENTS.md");
+    assert!(!file.contains("- [a |"), "{file}");
+    assert!(file.contains("A person's line."), "{file}");
+}
+
+#[test]
+fn ana_05_the_page_shows_the_attempt_under_way() {
+    let project = Project::new();
+    project.agent(
+        "for i in $(seq 600); do grep -q 'Under way' .ralph/STATE.md && break; sleep 0.05; done\n\
+         cp .ralph/STATE.md seen\necho \"<task-done>$RALPH_TASK_ID</task-done>\"",
+    );
+    project.add(&["Parse lists", "--key", "1.2"]);
+    project.ok(&["run"]);
+    let seen = project.read("seen");
+    assert!(
+        seen.contains("- **Under way:** 1.2: Parse lists, attempt 1 with script, since 20"),
+        "{seen}"
+    );
+    let after = project.read(".ralph/STATE.md");
+    assert!(!after.contains("Under way"), "{after}");
+}

@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::state_md::{Counts, HistoryRow, RunView, StateView, TaskView, render};
+use crate::state_md::{AttemptView, Counts, HistoryRow, RunView, StateView, TaskView, render};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -44,7 +44,10 @@ prop_compose! {
     ) -> StateView {
         let counts = Counts { total, done, skipped, ..Counts::default() };
         let next = next.map(|(name, title)| TaskView { name, title });
-        StateView { updated_at, project, run, counts, next, breaker, waiting, history, analysis }
+        let under_way = next.iter().map(|task: &TaskView| AttemptView {
+            task: task.clone(), attempt: 2, model: breaker.clone(), since: updated_at.clone(),
+        }).collect();
+        StateView { updated_at, project, run, counts, under_way, next, breaker, waiting, history, analysis }
     }
 }
 

@@ -93,6 +93,7 @@ fn mark_all(workspace: &mut Workspace, tasks: &[Task], mark: &Mark) -> CommandRe
     for task in tasks {
         workspace.store.mark(&task.id, mark, now())?;
     }
+    workspace.refresh_pages()?;
     Ok(ExitCode::SUCCESS)
 }
 
