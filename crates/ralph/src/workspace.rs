@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ralph_core::agent::Interrupt;
 use ralph_core::clock::{Clock, SystemClock};
-use ralph_core::engine::Recovery;
-use ralph_core::files::private;
+use ralph_core::engine::{Recovery, Repairs, refresh_failures, refresh_state};
+use ralph_core::files::{RealPaths, private};
 use ralph_core::host::{Host, ThisHost, is_over};
 use ralph_core::import::{self, STATE_JSON};
 use ralph_core::model::{Task, Timestamp};
@@ -16,8 +16,8 @@ use ralph_core::plan_files::Format;
 use ralph_core::project::Project;
 use ralph_core::spec::state_json::SpecState;
 use ralph_core::store::{
-    Absent, Patience, PlanStore, RunRow, RunStore, SourceStore, SqliteStore, StoreError, rescued,
-    rescued_since, restore_command,
+    Absent, BreakerState, HistoryStore, Patience, PlanStore, RunRow, RunStore, SourceStore,
+    SqliteStore, StoreError, rescued, rescued_since, restore_command,
 };
 use ralph_core::text::shell_word;
 
@@ -154,14 +154,20 @@ impl Workspace {
     pub fn forget_dead_claims(&mut self) -> Result<(), CommandError> {
         let settings = self.settings()?;
         let policy = crate::commands::run::policy(&settings);
+        let (recovery, by_spec) = crate::commands::run::recovery_of(&settings, self)?;
         let crew = crate::commands::run::Crew::of(&settings).ok();
         let agents = crew.as_ref().map(|crew| crew.known()).unwrap_or_default();
         Recovery {
-            project: &self.project,
+            repairs: Repairs {
+                project: &self.project,
+                policy: &policy,
+                recovery,
+                by_spec: &by_spec,
+                real_paths: &RealPaths::default(),
+            },
             store: &mut self.store,
             host: &ThisHost::new(),
             agents: &agents,
-            policy: &policy,
             breaker_threshold: settings.count("breaker", "threshold").unwrap_or(5),
             now: now(),
             random: &mut random,
@@ -169,6 +175,28 @@ impl Workspace {
             interrupt: Interrupt::default(),
         }
         .run(&mut |_| None)?;
+        Ok(())
+    }
+
+    /// Brings STATE.md and AGENTS.md up to date after a person changed the plan. A file that cannot be written is told of;
+    /// the next run writes it.
+    pub fn refresh_pages(&mut self) -> Result<(), CommandError> {
+        let analysis = match self.store.breaker()?.state {
+            BreakerState::Closed => None,
+            BreakerState::Open | BreakerState::HalfOpen => {
+                Some(crate::commands::analyze::found(self)?.lines())
+            }
+        };
+        let run = self.present_run()?;
+        let state = refresh_state(&self.store, &self.project, run.as_ref(), analysis, now())?;
+        if let Err(error) = state {
+            output::note(format_args!("STATE.md could not be updated: {error}"));
+        }
+        if let Some(file) = crate::commands::run::agents_md(&self.settings()?)
+            && let Err(error) = refresh_failures(&mut self.store, &self.project, &file)?
+        {
+            output::note(format_args!("{file} could not be updated: {error}"));
+        }
         Ok(())
     }
 

@@ -9,4 +9,4 @@ mod report;
 pub use error_line::error_line;
 pub use mark::{mark, mark_of};
 pub(crate) use report::NOTHING_KNOWN;
-pub use report::{learnings, lost_report, parent_gate_report, report};
+pub use report::{DIED, learnings, lost_report, parent_gate_report, report};

@@ -49,6 +49,9 @@ fn changed(files: &[String]) -> String {
     format!("Changed {named}{more}. The agent did not say what else it did.")
 }
 
+/// What is said of an attempt whose process died.
+pub const DIED: &str = "Ralph died during the attempt";
+
 /// The report of a counted try that was lost.
 pub fn lost_report() -> ReportRow {
     ReportRow {

@@ -86,7 +86,8 @@ pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
     if !plan.ask_human {
         return Decision::try_with(model, plan.rationale);
     }
-    if question.failures == 0 {
+    // A fix task begins with the failures of the task it is to fix.
+    if question.failures == 0 || question.attempts == 0 {
         return Decision::try_with(
             model,
             "adaptive: hardly worth it, but it is to be tried once",

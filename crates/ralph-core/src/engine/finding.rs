@@ -11,8 +11,9 @@ use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
 use crate::model::{
-    AttemptCost, Difficulty, FailureMark, GateOutcome, GateRecord, GitRecord, MarkSource,
-    ModelChoice, NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp, Token,
+    AttemptCost, Difficulty, ErrorType, FailureMark, GateOutcome, GateRecord, GitRecord,
+    MarkSource, ModelChoice, NewLearning, Outcome, ReportRow, Status, TaskMetrics, Timestamp,
+    Token,
 };
 use crate::signals::Signals;
 use crate::store::{Capture, Claimed, Lesson, TaskNext, UnfinishedAttempt};
@@ -35,6 +36,8 @@ pub(super) struct Finding {
     pub view: Option<TaskView>,
     /// The task's failures in a row before this attempt.
     pub tries: Vec<FailedTry>,
+    /// Those of the tasks that it is to fix.
+    pub inherited: Vec<FailedTry>,
     pub own_work: bool,
 }
 
@@ -72,7 +75,35 @@ impl Finding {
             learnings: Vec::new(),
             view: None,
             tries: Vec::new(),
+            inherited: Vec::new(),
             own_work: true,
+        }
+    }
+
+    /// The process of an attempt died, once too often.
+    pub(super) fn of_lost(start: UnfinishedAttempt, started_at: Timestamp) -> Self {
+        Self {
+            start,
+            started_at,
+            verdict: Verdict {
+                outcome: Outcome::Error,
+                error_type: Some(ErrorType::Lost),
+                counted: true,
+                message: Some(capture::DIED.to_owned()),
+                abort: false,
+            },
+            agent: None,
+            signals: None,
+            gate: None,
+            gate_green_before: None,
+            git: GitRecord::default(),
+            report: Some(capture::lost_report()),
+            mark: None,
+            learnings: Vec::new(),
+            view: None,
+            tries: Vec::new(),
+            inherited: Vec::new(),
+            own_work: false,
         }
     }
 }
@@ -98,7 +129,8 @@ impl Run<'_, '_> {
             .lineage
             .fixes;
         let changes = self.engine.store.change_standing(&claimed.task.id)?.made;
-        let tried = alternatives(&tries, claimed.metrics.stuck, &fixes, changes);
+        let chain = [&finding.inherited[..], &tries].concat();
+        let tried = alternatives(&chain, claimed.metrics.stuck, &fixes, changes);
         let said = Said {
             difficulty: signals.as_ref().and_then(|signals| signals.difficulty),
             next_model: signals
@@ -109,7 +141,7 @@ impl Run<'_, '_> {
             tried: tried.as_deref(),
         };
         let mut after = after_attempt(&claimed.metrics, &verdict, &said, policy);
-        let mending = self.mending(claimed, &finding, &mut after)?;
+        let mending = self.mending(claimed, &finding, tried.as_deref(), &mut after)?;
         let ended_at = self.engine.clock.now();
         let (status, reason) = match &after.next {
             TaskNext::Done => (Status::Done, None),

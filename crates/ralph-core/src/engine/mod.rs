@@ -38,13 +38,16 @@ mod vanished;
 mod wait;
 mod work_tree;
 
+pub use agents_md::refresh_failures;
 pub use breaker::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
 pub use log_upkeep::protected_logs;
 pub use prompt::{Prompt, PromptError, Prompter, Templates};
 pub use readiness::{dirt_of_others, own_files};
 pub use recall::{Recalled, recall};
 pub use recover::{Recovered, Recovery};
+pub use recovery::Repairs;
 pub use run::{Engine, EngineError, Summary};
 pub use settings::{BreakerSettings, GateSettings, OnOpen, PauseOn, RecoverySettings, RunSettings};
+pub use state::refresh_state;
 pub use upkeep::{Upkeep, merge_all, stale};
 pub use work_tree::{CommitWhen, GitSettings, OnDirty};

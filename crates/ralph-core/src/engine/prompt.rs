@@ -13,8 +13,8 @@ use crate::context::{
     refused_changes, render_memory, render_task,
 };
 use crate::decide::{
-    Course, Decision, FailedTry, ModelQuestion, Worth, choose_model, course, is_planning,
-    needs_experience, stance, task_view,
+    Decision, FailedTry, ModelQuestion, Worth, choose_model, course, is_planning, needs_experience,
+    stance, task_view,
 };
 use crate::files::{Limit, Links, read_text};
 use crate::model::{
@@ -57,6 +57,8 @@ pub struct Prompt {
     pub view: TaskView,
     /// Its failures in a row so far.
     pub tries: Vec<FailedTry>,
+    /// Those of the tasks that it is to fix, before its own: models escalate along the whole chain.
+    pub inherited: Vec<FailedTry>,
     /// The rules for signals.
     pub rules: String,
     /// The task with its memory.
@@ -153,7 +155,8 @@ impl Prompter<'_> {
         let tries = failed_tries(in_a_row(&failures, metrics));
         let course = course(&tries, &self.settings.policy);
         let asked = agents_attempts(&failures, metrics);
-        let (decision, view) = self.decide(task, metrics, asked, &tries, &course)?;
+        let inherited = self.inherited(task)?;
+        let (decision, view) = self.decide(task, metrics, asked, &inherited, &tries)?;
         let choice = decision.choice;
         let further_lines = stance(
             &course,
@@ -196,6 +199,7 @@ impl Prompter<'_> {
             ask_human: decision.ask_human,
             view,
             tries,
+            inherited,
             rules,
             task: task_part,
             learnings: rendered
@@ -212,9 +216,20 @@ impl Prompter<'_> {
     pub fn decision(&self, task: &Task, metrics: &TaskMetrics) -> Result<Decision, PromptError> {
         let failures = self.store.failures(&task.id)?;
         let tries = failed_tries(in_a_row(&failures, metrics));
-        let course = course(&tries, &self.settings.policy);
         let asked = agents_attempts(&failures, metrics);
-        Ok(self.decide(task, metrics, asked, &tries, &course)?.0)
+        let inherited = self.inherited(task)?;
+        Ok(self.decide(task, metrics, asked, &inherited, &tries)?.0)
+    }
+
+    /// The failures in a row of the tasks that this one is to fix, those of the chain's root first. None for a task that
+    /// fixes nothing.
+    fn inherited(&self, task: &Task) -> Result<Vec<FailedTry>, StoreError> {
+        let mut inherited = Vec::new();
+        for above in self.store.fix_family(&task.id)?.chain.iter().skip(1).rev() {
+            let (failures, metrics) = (self.store.failures(above)?, self.store.metrics(above)?);
+            inherited.extend(failed_tries(in_a_row(&failures, &metrics)));
+        }
+        Ok(inherited)
     }
 
     fn recall(
@@ -244,9 +259,12 @@ impl Prompter<'_> {
         task: &Task,
         metrics: &TaskMetrics,
         attempts: u32,
-        tries: &[FailedTry],
-        course: &Course,
+        inherited: &[FailedTry],
+        own: &[FailedTry],
     ) -> Result<(Decision, TaskView), StoreError> {
+        let chain = [inherited, own].concat();
+        let course = course(&chain, &self.settings.policy);
+        let above = u32::try_from(inherited.len()).unwrap_or(u32::MAX);
         let strategy = self.settings.strategy;
         let ladder = self.agent.ladder();
         let meant = |model: &&str| !self.stands_in || ladder.iter().any(|rung| rung == model);
@@ -261,15 +279,16 @@ impl Prompter<'_> {
             planning: is_planning(&task.title),
             difficulty: metrics.difficulty,
             attempts,
-            failures: metrics.consecutive_failures,
-            tries,
-            course,
+            failures: metrics.consecutive_failures.saturating_add(above),
+            tries: &chain,
+            course: &course,
             neighbours: &[],
             recent: Recent::default(),
             worth: Worth {
                 beliefs: None,
                 value_usd: self.settings.value_usd,
-                max_attempts: self.settings.policy.max_attempts,
+                // Its own attempts are limited, whatever happened above it.
+                max_attempts: self.settings.policy.max_attempts.saturating_add(above),
             },
         };
         let experience = if needs_experience(&bare) {
@@ -286,7 +305,11 @@ impl Prompter<'_> {
             },
             ..bare
         };
-        Ok((choose_model(&question), task_view(&question)))
+        let alone = ModelQuestion {
+            tries: own,
+            ..question.clone()
+        };
+        Ok((choose_model(&question), task_view(&alone)))
     }
 
     fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {

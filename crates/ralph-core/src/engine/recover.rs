@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::finding::summary;
+use super::finding::{Finding, summary};
+use super::recovery::{Mending, Repairs};
 use super::run::{EngineError, Run};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
 use crate::capture;
-use crate::decide::{AfterAttempt, Policy, Said, after_attempt, after_lost};
+use crate::decide::{AfterAttempt, Said, after_attempt, after_lost};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::Verdict;
 use crate::git::{Git, GitError, GitLimits};
 use crate::host::{Host, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
 use crate::model::{AttemptCost, ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp};
-use crate::project::Project;
 use crate::signals;
 use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError, TaskNext};
 
@@ -24,16 +24,14 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Looks for what dead processes left behind.
 pub struct Recovery<'a> {
-    /// Where the logs are.
-    pub project: &'a Project,
+    /// What a lost try that counts asks for, by the project's settings.
+    pub repairs: Repairs<'a>,
     /// The database.
     pub store: &'a mut dyn Store,
     /// Who lives.
     pub host: &'a dyn Host,
     /// Whose logs can be read.
     pub agents: &'a [&'a dyn Agent],
-    /// What a lost try does to its task.
-    pub policy: &'a Policy,
     /// Failures in a row, over all tasks, that may open the breaker.
     pub breaker_threshold: u32,
     /// Now.
@@ -67,7 +65,7 @@ struct End {
 /// A try that was found lost.
 #[derive(Default)]
 struct Lost {
-    event: Option<RunEvent>,
+    events: Vec<RunEvent>,
     last_sign: Option<Timestamp>,
 }
 
@@ -101,7 +99,7 @@ impl Recovery<'_> {
             match recorded {
                 Ok(lost) => {
                     recovered.last_sign = recovered.last_sign.max(lost.last_sign);
-                    recovered.events.extend(lost.event);
+                    recovered.events.extend(lost.events);
                 }
                 // Another process was quicker.
                 Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
@@ -136,7 +134,7 @@ impl Recovery<'_> {
         let task = self.store.task(claim.task_id.as_str())?;
         let (said, written) = self.read_lost_log(claim);
         let End {
-            after,
+            mut after,
             counted,
             git,
         } = match self.end_of(claim, said.as_ref(), &task)? {
@@ -147,17 +145,29 @@ impl Recovery<'_> {
         let done = matches!(after.next, TaskNext::Done);
         let last_sign = written.max(Some(claim.heartbeat_at));
         let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
+        let mending = if counted && !done {
+            let finding = Finding::of_lost(claim.attempt.clone(), started_at);
+            self.repairs
+                .mending(&*self.store, &task, &finding, None, &mut after)?
+        } else {
+            Mending::default()
+        };
         let status = match &after.next {
             TaskNext::Done => Status::Done,
             TaskNext::Pending => Status::Pending,
             TaskNext::Blocked { .. } => Status::Blocked,
         };
-        let event = event(EventKind::LostFound {
+        let found = EventKind::LostFound {
             task: TaskRef::from(&task),
             lost_run_id: claim.run_id.clone(),
             counted,
             status,
-        });
+        };
+        let events: Vec<RunEvent> = [found]
+            .into_iter()
+            .chain(mending.events)
+            .filter_map(event)
+            .collect();
         let capture = Capture {
             task_id: claim.task_id.clone(),
             token: claim.token.clone(),
@@ -166,7 +176,7 @@ impl Recovery<'_> {
             outcome: if done { Outcome::Done } else { Outcome::Error },
             error_type: (!done).then_some(ErrorType::Lost),
             counted,
-            message: (!done).then(|| "Ralph died during the attempt".into()),
+            message: (!done).then(|| capture::DIED.into()),
             started_at,
             ended_at: last_sign.unwrap_or(started_at).max(started_at),
             cost: said.as_ref().and_then(|said| self.cost(claim, said)),
@@ -190,17 +200,17 @@ impl Recovery<'_> {
             metrics: after.metrics,
             next: after.next,
             gave_up: after.gave_up,
-            fix: None,
-            recovery_end: None,
+            fix: mending.fix,
+            recovery_end: mending.end,
             changes: Vec::new(),
             breaker_threshold: self.breaker_threshold,
             own_work: false,
             start: claim.attempt.clone(),
-            events: event.clone().into_iter().collect(),
+            events: events.clone(),
         };
         self.store.capture(&capture, self.random)?;
         Ok(Lost {
-            event,
+            events,
             last_sign: Some(capture.ended_at),
         })
     }
@@ -218,7 +228,7 @@ impl Recovery<'_> {
             return Ok(None);
         };
         let Some(git) = committed else {
-            let (after, counted) = after_lost(&metrics, self.policy);
+            let (after, counted) = after_lost(&metrics, self.repairs.policy);
             let git = GitRecord {
                 commit_before: claim.attempt.commit_before.clone(),
                 ..GitRecord::default()
@@ -242,7 +252,7 @@ impl Recovery<'_> {
             abort: false,
         };
         Ok(Some(End {
-            after: after_attempt(&metrics, &verdict, &said, self.policy),
+            after: after_attempt(&metrics, &verdict, &said, self.repairs.policy),
             counted: true,
             git,
         }))
@@ -253,7 +263,7 @@ impl Recovery<'_> {
         let Some(intent) = self.store.commit_intent(&claim.task_id)? else {
             return Ok(Ok(None));
         };
-        let root = || self.project.root().to_owned();
+        let root = || self.repairs.project.root().to_owned();
         let dir = claim
             .attempt
             .work_dir
@@ -301,7 +311,7 @@ impl Recovery<'_> {
         let Some(path) = &claim.attempt.log_path else {
             return (None, None);
         };
-        let Ok((dir, name)) = LogDir::of_record(self.project.root(), path) else {
+        let Ok((dir, name)) = LogDir::of_record(self.repairs.project.root(), path) else {
             return (None, None);
         };
         let file = dir.read(&name).and_then(|file| file.metadata()?.modified());
@@ -332,13 +342,19 @@ impl Run<'_, '_> {
     pub(super) fn recover_lost(&mut self) -> Result<(), EngineError> {
         let id = self.id.clone();
         let now = self.engine.clock.now();
+        let settings = self.engine.settings;
         let seq = std::cell::Cell::new(self.seq);
         let recovered = Recovery {
-            project: self.engine.project,
+            repairs: Repairs {
+                project: self.engine.project,
+                policy: &settings.policy,
+                recovery: settings.recovery,
+                by_spec: &settings.recovery_by_spec,
+                real_paths: &self.real_paths,
+            },
             store: self.engine.store,
             host: self.engine.host,
             agents: self.engine.known,
-            policy: &self.engine.settings.policy,
             breaker_threshold: self.engine.settings.breaker.threshold,
             now,
             random: self.engine.random,

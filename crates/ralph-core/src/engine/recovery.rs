@@ -1,25 +1,30 @@
 //! Recovery: what a counted failure means for the plan. A fix task, or the end of the chain; and changes that agents ask for.
 
+use std::collections::HashMap;
+
 use super::RecoverySettings;
 use super::finding::Finding;
 use super::run::{EngineError, Run};
 use crate::capture;
-use crate::decide::AfterAttempt;
+use crate::decide::{AfterAttempt, Policy};
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
-use crate::files::{Limit, Links, read_text};
+use crate::files::{Limit, Links, RealPaths, read_text};
 use crate::gate::every_line_counts;
+use crate::import::{PROGRESS_MD, TASKS_MD};
 use crate::model::{ErrorType, Key, MarkSource, NewTask, Outcome, Phase, Task};
 use crate::modification::{
     self, Change, Dependency, Found, Kind, Known, Limits, Place, PlannedTask, Standing, plan_change,
 };
 use crate::plan_files::tasks_md::{find, is_command};
+use crate::project::Project;
 use crate::recovery::{
     Evidence, FailReason, Failure, FailureBlock, FinalState, FixTask, LimitReached, Original,
     next_fix,
 };
 use crate::store::{
-    Claimed, FixFamily, FixText, Needed, NewFix, NewTasks, PlanChange, RecoveryEnd, Side, TaskNext,
+    Claimed, FixFamily, FixText, Needed, NewFix, NewTasks, PlanChange, RecoveryEnd, Side, Store,
+    StoreError, TaskNext,
 };
 use crate::text::neutral::{inert, inert_prose};
 use crate::text::{self, mask_secrets};
@@ -54,92 +59,67 @@ pub(super) struct Mending {
     pub events: Vec<EventKind>,
 }
 
+/// What a failure asks for, by the settings of a project: a fix task, or the end of the chain.
+#[derive(Clone, Copy)]
+pub struct Repairs<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// How many attempts a task may have.
+    pub policy: &'a Policy,
+    /// How far tasks are recovered.
+    pub recovery: RecoverySettings,
+    /// The same for the tasks of specs that have a say in it, by the path of their tasks.
+    pub by_spec: &'a HashMap<String, RecoverySettings>,
+    /// Where Ralph's files led when the run began.
+    pub real_paths: &'a RealPaths,
+}
+
 impl Run<'_, '_> {
-    /// What an attempt means for the plan; may change what becomes of its task.
+    /// What the failures of this run ask for.
+    pub(super) fn repairs(&self) -> Repairs<'_> {
+        let settings = &self.engine.settings;
+        Repairs {
+            project: self.engine.project,
+            policy: &settings.policy,
+            recovery: settings.recovery,
+            by_spec: &settings.recovery_by_spec,
+            real_paths: &self.real_paths,
+        }
+    }
+
+    /// What an attempt means for the plan; may change what becomes of its task. `tried` is what was tried so far.
     pub(super) fn mending(
         &self,
         claimed: &Claimed,
         finding: &Finding,
+        tried: Option<&str>,
         after: &mut AfterAttempt,
     ) -> Result<Mending, EngineError> {
         let said = finding
             .agent
             .as_ref()
             .map_or("", |agent| agent.result_text.as_str());
-        let mut mending = Mending {
-            changes: self.changes(claimed, &finding.verdict, said)?,
-            ..Mending::default()
-        };
-        let task = TaskRef::from(&claimed.task);
+        let changes = self.changes(claimed, &finding.verdict, said)?;
         let opens = |change: &PlanChange| {
             let kind = change.kind.as_deref().and_then(Kind::parse);
             change.outcome.is_ok() && kind.is_some_and(Kind::leaves_original_open)
         };
-        if mending.changes.iter().any(opens) {
+        if changes.iter().any(opens) {
             // Its agent found another way; whether that works is yet to be seen.
             after.metrics.consecutive_failures = claimed.metrics.consecutive_failures;
             after.metrics.stuck = claimed.metrics.stuck;
             after.gave_up = false;
             after.next = TaskNext::Pending;
-            return Ok(mending);
+            return Ok(Mending {
+                changes,
+                ..Mending::default()
+            });
         }
-        let failed = finding.verdict.counted && finding.verdict.outcome != Outcome::Done;
-        if failed && after.next == TaskNext::Pending {
-            let used = self.engine.store.attempts_used(&claimed.task.id)? + 1;
-            let family = self.engine.store.fix_family(&claimed.task.id)?;
-            let last = finding.verdict.message.as_deref();
-            let policy = &self.engine.settings.policy;
-            if let Some(reason) = policy.used_up(used, family.lineage.root(), last) {
-                let lines = vec![format!(
-                    "ERROR: Max total attempts ({}) reached for task {}",
-                    policy.max_total_attempts,
-                    family.lineage.root()
-                )];
-                let task = task.clone();
-                mending.events.push(EventKind::GivenUp { task, lines });
-                after.next = TaskNext::Blocked { reason };
-            }
-        }
-        if let TaskNext::Blocked { reason } = &after.next {
-            let family = self.engine.store.fix_family(&claimed.task.id)?;
-            if after.gave_up {
-                let logged = self.has_progress_log(&claimed.task.id);
-                let lines = out_of_retries(&claimed.task, after, finding, logged);
-                mending.events.push(EventKind::GivenUp { task, lines });
-            }
-            if !family.lineage.above.is_empty() || !family.lineage.fixes.is_empty() {
-                mending.end = Some(RecoveryEnd {
-                    root: family.chain.last().unwrap_or(&claimed.task.id).clone(),
-                    chain: family.chain,
-                    reason: reason.clone(),
-                    error: failure(&family.lineage.failed, finding).error,
-                    end: FinalState::Fail(FailReason::Unknown),
-                });
-            }
-            return Ok(mending);
-        }
-        match self.repair(claimed, finding)? {
-            Repair::None => {}
-            Repair::Fix { fix, failure } => {
-                let key = fix.task.key.as_ref();
-                mending.events.push(EventKind::FixCreated {
-                    task,
-                    fix: key.map(ToString::to_string).unwrap_or_default(),
-                    fix_title: fix.task.title.clone(),
-                    failure,
-                });
-                mending.fix = Some(*fix);
-            }
-            Repair::End(end, limit) => {
-                let lines = limit.lines();
-                after.next = TaskNext::Blocked {
-                    reason: end.reason.clone(),
-                };
-                mending.events.push(EventKind::GivenUp { task, lines });
-                mending.end = Some(end);
-            }
-        }
-        Ok(mending)
+        let store = &*self.engine.store;
+        let mending = self
+            .repairs()
+            .mending(store, &claimed.task, finding, tried, after)?;
+        Ok(Mending { changes, ..mending })
     }
 
     /// Why a task gets no further attempt without a person, where it gets none, and the end of the recovery chain it
@@ -189,99 +169,6 @@ impl Run<'_, '_> {
             })?;
         }
         Ok(())
-    }
-
-    /// What a counted failure in recovery mode asks for.
-    pub(super) fn repair(
-        &self,
-        claimed: &Claimed,
-        finding: &Finding,
-    ) -> Result<Repair, EngineError> {
-        let settings = self.recovery_of(&claimed.task)?;
-        let verdict = &finding.verdict;
-        if !settings.enabled || !verdict.counted || verdict.outcome == Outcome::Done {
-            return Ok(Repair::None);
-        }
-        let store = &*self.engine.store;
-        let family = store.fix_family(&claimed.task.id)?;
-        // A person may have given the key away in the file a moment ago.
-        let file = self.spec_text(&claimed.task)?;
-        let taken = |key: &str| {
-            store.task(key).is_ok() || file.as_ref().is_some_and(|text| find(text, key).is_some())
-        };
-        let failure = failure(&family.lineage.failed, finding);
-        match next_fix(&family.lineage, &settings.limits, &taken) {
-            Err(limit) => {
-                let end = RecoveryEnd {
-                    error: failure.error,
-                    ..end_of(&family, &limit)
-                };
-                Ok(Repair::End(end, limit))
-            }
-            Ok(key) => {
-                let category = finding
-                    .report
-                    .as_ref()
-                    .and_then(|report| report.error_category.clone());
-                let folder = self.spec_folder(&claimed.task)?;
-                let fix = FixTask::new(
-                    key,
-                    &failure,
-                    &Original {
-                        files: &claimed.task.files,
-                        verify: claimed.task.verify.as_deref(),
-                        spec_folder: folder.as_deref(),
-                        error_category: category.as_deref(),
-                    },
-                );
-                let new = NewFix {
-                    task: task_of(&fix, &claimed.task),
-                    text: FixText {
-                        original: failure.task_id.clone(),
-                        error: failure.error.clone(),
-                        attempted: failure.known_attempt().map(str::to_owned),
-                        category,
-                    },
-                    coarse: seen_in(finding, &failure),
-                };
-                Ok(Repair::Fix {
-                    fix: Box::new(new),
-                    failure: Box::new(failure),
-                })
-            }
-        }
-    }
-
-    /// How far a task is recovered: its own spec's state file may have a say.
-    fn recovery_of(&self, task: &Task) -> Result<RecoverySettings, EngineError> {
-        let settings = &self.engine.settings;
-        let path = match settings.recovery_by_spec.is_empty() {
-            true => None,
-            false => self.spec_path(task)?,
-        };
-        let own = path.and_then(|path| settings.recovery_by_spec.get(&path));
-        Ok(own.copied().unwrap_or(settings.recovery))
-    }
-
-    fn spec_path(&self, task: &Task) -> Result<Option<String>, EngineError> {
-        let store = &*self.engine.store;
-        let root = store.fix_link(&task.id)?.and_then(|link| link.root);
-        Ok(store.source_path(&root.unwrap_or_else(|| task.id.clone()))?)
-    }
-
-    /// What the file of a task's spec holds now.
-    fn spec_text(&self, task: &Task) -> Result<Option<String>, EngineError> {
-        let path = self.spec_path(task)?;
-        let path = path.filter(|path| path.ends_with(".md"));
-        let path = path.map(|path| self.engine.project.root().join(path));
-        let real = path.and_then(|path| self.real_paths.real(&path).ok());
-        Ok(real.and_then(|path| read_text(&path, Links::Refuse, Limit::TEXT).ok()))
-    }
-
-    /// The folder of the spec a task belongs to, by itself or by the task it mends.
-    fn spec_folder(&self, task: &Task) -> Result<Option<String>, EngineError> {
-        let path = self.spec_path(task)?;
-        Ok(path.and_then(|path| Some(path.rsplit_once('/')?.0.to_owned())))
     }
 
     /// The changes of the plan that an answer asks for, each looked into.
@@ -372,6 +259,180 @@ impl Run<'_, '_> {
     }
 }
 
+impl Repairs<'_> {
+    /// What a failure means for the plan; may change what becomes of its task.
+    pub(super) fn mending(
+        &self,
+        store: &dyn Store,
+        task: &Task,
+        finding: &Finding,
+        tried: Option<&str>,
+        after: &mut AfterAttempt,
+    ) -> Result<Mending, StoreError> {
+        let mut mending = Mending::default();
+        let failed = finding.verdict.counted && finding.verdict.outcome != Outcome::Done;
+        if failed && after.next == TaskNext::Pending {
+            let used = store.attempts_used(&task.id)? + 1;
+            let family = store.fix_family(&task.id)?;
+            let last = finding.verdict.message.as_deref();
+            let policy = self.policy;
+            if let Some(reason) = policy.used_up(used, family.lineage.root(), last) {
+                let lines = vec![format!(
+                    "ERROR: Max total attempts ({}) reached for task {}",
+                    policy.max_total_attempts,
+                    family.lineage.root()
+                )];
+                let task = TaskRef::from(task);
+                mending.events.push(EventKind::GivenUp { task, lines });
+                after.next = TaskNext::Blocked { reason };
+            }
+        }
+        if let TaskNext::Blocked { reason } = &after.next {
+            let family = store.fix_family(&task.id)?;
+            if after.gave_up {
+                let logged = self.has_progress_log(store, task)?;
+                let lines = out_of_retries(task, after, finding, logged);
+                let task = TaskRef::from(task);
+                mending.events.push(EventKind::GivenUp { task, lines });
+            }
+            if !family.lineage.above.is_empty() || !family.lineage.fixes.is_empty() {
+                mending.end = Some(RecoveryEnd {
+                    root: family.chain.last().unwrap_or(&task.id).clone(),
+                    chain: family.chain,
+                    reason: reason.clone(),
+                    error: failure(&family.lineage.failed, finding).error,
+                    end: FinalState::Fail(FailReason::Unknown),
+                });
+            }
+            return Ok(mending);
+        }
+        match self.repair(store, task, finding, tried)? {
+            Repair::None => {}
+            Repair::Fix { fix, failure } => {
+                let key = fix.task.key.as_ref();
+                mending.events.push(EventKind::FixCreated {
+                    task: TaskRef::from(task),
+                    fix: key.map(ToString::to_string).unwrap_or_default(),
+                    fix_title: fix.task.title.clone(),
+                    failure,
+                });
+                mending.fix = Some(*fix);
+            }
+            Repair::End(end, limit) => {
+                let lines = limit.lines();
+                after.next = TaskNext::Blocked {
+                    reason: end.reason.clone(),
+                };
+                let task = TaskRef::from(task);
+                mending.events.push(EventKind::GivenUp { task, lines });
+                mending.end = Some(end);
+            }
+        }
+        Ok(mending)
+    }
+
+    /// What a counted failure in recovery mode asks for.
+    fn repair(
+        &self,
+        store: &dyn Store,
+        task: &Task,
+        finding: &Finding,
+        tried: Option<&str>,
+    ) -> Result<Repair, StoreError> {
+        let settings = self.recovery_of(store, task)?;
+        let verdict = &finding.verdict;
+        if !settings.enabled || !verdict.counted || verdict.outcome == Outcome::Done {
+            return Ok(Repair::None);
+        }
+        let family = store.fix_family(&task.id)?;
+        // A person may have given the key away in the file a moment ago.
+        let file = self.spec_text(store, task)?;
+        let taken = |key: &str| {
+            store.task(key).is_ok() || file.as_ref().is_some_and(|text| find(text, key).is_some())
+        };
+        let failure = failure(&family.lineage.failed, finding);
+        match next_fix(&family.lineage, &settings.limits, &taken) {
+            Err(limit) => {
+                let end = RecoveryEnd {
+                    error: failure.error,
+                    ..end_of(&family, &limit, tried)
+                };
+                Ok(Repair::End(end, limit))
+            }
+            Ok(key) => {
+                let category = finding
+                    .report
+                    .as_ref()
+                    .and_then(|report| report.error_category.clone());
+                let folder = spec_folder(store, task)?;
+                let fix = FixTask::new(
+                    key,
+                    &failure,
+                    &Original {
+                        files: &task.files,
+                        verify: task.verify.as_deref(),
+                        spec_folder: folder.as_deref(),
+                        error_category: category.as_deref(),
+                    },
+                );
+                let new = NewFix {
+                    task: task_of(&fix, task),
+                    text: FixText {
+                        original: failure.task_id.clone(),
+                        error: failure.error.clone(),
+                        attempted: failure.known_attempt().map(str::to_owned),
+                        category,
+                    },
+                    coarse: seen_in(finding, &failure),
+                };
+                Ok(Repair::Fix {
+                    fix: Box::new(new),
+                    failure: Box::new(failure),
+                })
+            }
+        }
+    }
+
+    /// Whether a task's failures are logged in a `.progress.md` beside its file.
+    fn has_progress_log(&self, store: &dyn Store, task: &Task) -> Result<bool, StoreError> {
+        let path = spec_path(store, task)?.map(|path| self.project.root().join(path));
+        Ok(path.is_some_and(|path| {
+            path.file_name().is_some_and(|name| name == TASKS_MD)
+                || path.with_file_name(PROGRESS_MD).exists()
+        }))
+    }
+
+    /// How far a task is recovered: its own spec's state file may have a say.
+    fn recovery_of(&self, store: &dyn Store, task: &Task) -> Result<RecoverySettings, StoreError> {
+        let path = match self.by_spec.is_empty() {
+            true => None,
+            false => spec_path(store, task)?,
+        };
+        let own = path.and_then(|path| self.by_spec.get(&path));
+        Ok(own.copied().unwrap_or(self.recovery))
+    }
+
+    /// What the file of a task's spec holds now.
+    fn spec_text(&self, store: &dyn Store, task: &Task) -> Result<Option<String>, StoreError> {
+        let path = spec_path(store, task)?;
+        let path = path.filter(|path| path.ends_with(".md"));
+        let path = path.map(|path| self.project.root().join(path));
+        let real = path.and_then(|path| self.real_paths.real(&path).ok());
+        Ok(real.and_then(|path| read_text(&path, Links::Refuse, Limit::TEXT).ok()))
+    }
+}
+
+fn spec_path(store: &dyn Store, task: &Task) -> Result<Option<String>, StoreError> {
+    let root = store.fix_link(&task.id)?.and_then(|link| link.root);
+    store.source_path(&root.unwrap_or_else(|| task.id.clone()))
+}
+
+/// The folder of the spec a task belongs to, by itself or by the task it mends.
+fn spec_folder(store: &dyn Store, task: &Task) -> Result<Option<String>, StoreError> {
+    let path = spec_path(store, task)?;
+    Ok(path.and_then(|path| Some(path.rsplit_once('/')?.0.to_owned())))
+}
+
 /// Why a request cannot be granted beside those of the same answer that were: the parts of a split do not wait for what
 /// their parent waits for, so a prerequisite would come too late.
 fn contradiction(granted: &[Change], kind: Kind) -> Option<&'static str> {
@@ -421,14 +482,16 @@ fn out_of_retries(
     ]
 }
 
-fn end_of(family: &FixFamily, limit: &LimitReached) -> RecoveryEnd {
+fn end_of(family: &FixFamily, limit: &LimitReached, tried: Option<&str>) -> RecoveryEnd {
+    let tried = tried.map(|tried| format!("tried {tried}"));
+    let reason: Vec<String> = limit.lines().into_iter().chain(tried).collect();
     let root = family.chain.last().or_else(|| family.chain.first());
     RecoveryEnd {
         chain: family.chain.clone(),
         root: root
             .cloned()
             .unwrap_or_else(|| crate::model::TaskId::from_stored("")),
-        reason: limit.lines().join("; "),
+        reason: reason.join("; "),
         error: String::new(),
         end: limit.final_state(),
     }

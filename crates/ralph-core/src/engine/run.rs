@@ -174,6 +174,9 @@ pub(super) struct Run<'e, 'a> {
     /// When STATE.md was written last.
     pub state_written: Option<Timestamp>,
     pub state_fault_told: bool,
+    /// When STATE.md is to show the attempt that is under way.
+    pub state_due: Option<Timestamp>,
+    pub state_shows_attempt: bool,
     /// How AGENTS.md looked after it was last brought up to date.
     pub agents_md_seen: Option<crate::files::Stamp>,
     pub agents_md_fault_told: bool,
@@ -283,6 +286,8 @@ impl<'e, 'a> Run<'e, 'a> {
             seq: 0,
             state_written: None,
             state_fault_told: false,
+            state_due: None,
+            state_shows_attempt: false,
             agents_md_seen: None,
             agents_md_fault_told: false,
             agents_md_secret_told: false,

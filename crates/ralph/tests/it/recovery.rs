@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Output, Project};
+use crate::support::{Output, Project, eventually};
 
 mod storm;
 
@@ -533,4 +533,64 @@ fn brk_02_fix_tasks_count_as_their_root() {
         breaker["state"], "closed",
         "one hard task never opens it: {breaker}"
     );
+}
+
+#[test]
+fn brk_08_models_escalate_along_a_chain_of_fixes_and_the_record_says_so() {
+    let project = Project::new();
+    project.agent("echo 'FAILURE_REASON: error: no rule to make target x'");
+    let toml = project.read(".ralph.toml").replace(
+        "command = [\"sh\", \"agent.sh\"]",
+        "command = [\"sh\", \"agent.sh\"]\nmodels = [\"haiku\", \"sonnet\", \"opus\"]",
+    );
+    project.write(".ralph.toml", &toml);
+    project.add(&["Parse", "--key", "1.3", "--verify", "test -f parser"]);
+    project
+        .ralph(&["run", "--recovery", "--strategy", "cost-optimized"])
+        .expect_code(5);
+    let tried: Vec<(String, String, String)> = project
+        .history()
+        .iter()
+        .map(|a| ["key", "model", "rationale"].map(|name| a[name].as_str().unwrap().to_owned()))
+        .map(|[key, model, why]| (key, model, why))
+        .collect();
+    let models: Vec<(&str, &str)> = tried
+        .iter()
+        .map(|(key, model, _)| (key.as_str(), model.as_str()))
+        .collect();
+    assert_eq!(
+        models,
+        [
+            ("1.3", "sonnet"),
+            ("1.3.1", "sonnet"),
+            ("1.3.1.1", "opus"),
+            ("1.3.1.1.1", "opus")
+        ]
+    );
+    assert_eq!(tried[2].2, "escalated after 2 consecutive failures");
+    let reason = project.task("1.3")["reason"].to_string();
+    assert!(reason.contains("tried sonnet, then opus"), "{reason}");
+}
+
+#[test]
+fn rcx_01_plan_07_a_third_crash_in_a_row_gets_its_fix() {
+    let project = Project::new();
+    project.agent(
+        "echo \"$RALPH_TASK_KEY\" >> order.txt\n\
+         [ \"$(wc -l < order.txt)\" -le 3 ] && sleep 300\n\
+         echo TASK_COMPLETE",
+    );
+    project.add(&["Parse", "--key", "k", "--verify", "test -f order.txt"]);
+    for crash in 1..=3 {
+        let mut child = project.start(&["run", "--recovery", "--quiet"]);
+        eventually("the attempt", || {
+            std::fs::read_to_string(project.path("order.txt"))
+                .is_ok_and(|text| text.lines().count() == crash)
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let run = project.ok(&["run", "--recovery"]);
+    assert_eq!(order(&project)[3..], ["k.1", "k"], "{}", run.stdout);
+    assert_eq!(project.status_of("k.1"), "done");
 }

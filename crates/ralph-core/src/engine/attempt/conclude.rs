@@ -71,6 +71,7 @@ impl Run<'_, '_> {
             learnings,
             view: Some(ready.prompt.view),
             tries: ready.prompt.tries,
+            inherited: ready.prompt.inherited,
             own_work: false,
         };
         let untold = completed && self.cost(&finding).is_none();

@@ -17,15 +17,6 @@ pub(in crate::engine) struct PlanFiles {
     pub(in crate::engine) gate_ran: bool,
 }
 
-impl PlanFiles {
-    /// The file that a task comes from, if it is kept in sync.
-    pub(super) fn file_of(&self, task: &TaskId) -> Option<&KnownFile> {
-        self.sources
-            .iter()
-            .find(|known| known.places.contains_key(task))
-    }
-}
-
 /// A file with its tasks as they were at the last look.
 #[derive(Clone, Debug)]
 pub(super) struct KnownFile {

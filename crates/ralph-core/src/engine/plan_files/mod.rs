@@ -85,14 +85,6 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Whether a task's failures are logged in a `.progress.md` beside its file.
-    pub(super) fn has_progress_log(&self, task: &TaskId) -> bool {
-        self.plan_files.file_of(task).is_some_and(|known| {
-            let path = self.source_path(&known.source);
-            is_tasks_md(&path) || path.with_file_name(PROGRESS_MD).exists()
-        })
-    }
-
     fn source_path(&self, source: &SourceFile) -> PathBuf {
         self.engine.project.root().join(&source.path)
     }

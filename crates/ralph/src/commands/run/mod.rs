@@ -22,7 +22,7 @@ use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownStrategy};
-pub use settings::{agents_md, gate_limits, log_limits, policy, run_settings};
+pub use settings::{agents_md, gate_limits, log_limits, policy, recovery_of, run_settings};
 
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::notify::{Notifications, Warnings};
@@ -164,7 +164,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return Ok(code);
     }
     let mut run_settings = run_settings(&settings, scope, args)?;
-    settings::speak_for_specs(&mut run_settings, &settings, &workspace)?;
+    (run_settings.recovery, run_settings.recovery_by_spec) =
+        settings::recovery_of(&settings, &workspace)?;
     if args.dry_run {
         return dry::dry_run(&workspace, &run_settings, crew.agent(), args);
     }
@@ -200,7 +201,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 }
 
 /// A model that is no rung of the ladder may be meant, but may be a slip too.
-fn note_stranger(agent: &dyn Agent, model: &str) {
+pub fn note_stranger(agent: &dyn Agent, model: &str) {
     let ladder = agent.ladder();
     if ladder.is_empty() || ladder.iter().any(|rung| rung == model) {
         return;

@@ -227,22 +227,25 @@ fn budgets(settings: &Settings) -> Budgets {
 
 /// What each spec's own state file says of the recovery of its tasks; one alone speaks for the whole plan, as far as the
 /// plan is its own.
-pub(super) fn speak_for_specs(
-    run_settings: &mut RunSettings,
+pub fn recovery_of(
     settings: &Settings,
     workspace: &Workspace,
-) -> Result<(), CommandError> {
+) -> Result<(RecoverySettings, HashMap<String, RecoverySettings>), CommandError> {
     let specs = workspace.specs()?;
-    for (tasks, state) in &specs {
-        let mut own = settings.without_spec();
-        apply_state(&mut own, state, tasks);
-        let own = recovery(&own);
-        run_settings.recovery_by_spec.insert(tasks.clone(), own);
-    }
-    if !specs.is_empty() {
-        run_settings.recovery = recovery(&settings.without_spec());
-    }
-    Ok(())
+    let by_spec: HashMap<_, _> = specs
+        .into_iter()
+        .map(|(tasks, state)| {
+            let mut own = settings.without_spec();
+            apply_state(&mut own, &state, &tasks);
+            let own = recovery(&own);
+            (tasks, own)
+        })
+        .collect();
+    let of_plan = match by_spec.is_empty() {
+        true => recovery(settings),
+        false => recovery(&settings.without_spec()),
+    };
+    Ok((of_plan, by_spec))
 }
 
 fn recovery(settings: &Settings) -> RecoverySettings {
