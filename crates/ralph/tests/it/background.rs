@@ -9,7 +9,7 @@ use crate::support::{Project, eventually, processes_with};
 /// Waits at the first task until the file `go` is there.
 fn waiting_project() -> Project {
     let project = project(&format!(
-        "touch begun; while [ ! -e go ]; do sleep 0.05; done; {DONE}"
+        "echo begun; touch begun; while [ ! -e go ]; do sleep 0.05; done; {DONE}"
     ));
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b"]);
@@ -58,6 +58,94 @@ fn a_detached_run_that_cannot_start_says_why() {
     project.configure("[run]\nmodel = 'x'");
     let run = project.ralph(&["run", "--detach"]).expect_code(2);
     assert!(run.stderr.contains(".ralph.toml"), "{}", run.stderr);
+}
+
+#[test]
+fn a_detached_run_that_cannot_work_is_told_with_its_own_message_and_exit_code() {
+    // Its agent says a word, then is refused: the run ends with 1.
+    let refused = "echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}'\n\
+        echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":401,\"result\":\"Please run /login\"}'; exit 1";
+    let project = project(refused);
+    project.configure("output = \"claude\"");
+    project.add(&["A", "--key", "a"]);
+    let alone = project.ralph(&["run"]).expect_code(1);
+    let detached = project.ralph(&["run", "--detach"]).expect_code(1);
+    assert_eq!(detached.stdout, "");
+    let message = |text: &str| {
+        let mut lines = text.lines();
+        let line = lines
+            .find(|line| line.starts_with("error: "))
+            .map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{text}"))
+    };
+    assert_eq!(message(&detached.stderr), message(&alone.stderr));
+    assert!(
+        detached
+            .stderr
+            .contains("the run's output is in .ralph/logs/run-"),
+        "{}",
+        detached.stderr
+    );
+    let json = project
+        .ralph(&["run", "--detach", "--json"])
+        .expect_code(1)
+        .json();
+    assert_eq!(json["ended"], true);
+    assert_eq!(json["exit_code"], 1);
+
+    // Nothing is left to run: the run ends with 5 before any attempt.
+    project.ok(&["task", "fail", "a", "--reason", "x"]);
+    project.add(&["B", "--key", "b", "--after", "a"]);
+    let nothing = project.ralph(&["run", "--detach"]).expect_code(5);
+    assert!(nothing.stderr.starts_with("error: "), "{}", nothing.stderr);
+}
+
+#[test]
+fn a_detached_run_is_checked_before_it_is_started() {
+    let project = Project::with_git();
+    project.agent(DONE);
+    project.add(&["A", "--key", "a"]);
+    let toml = project.read(".ralph.toml");
+    project.write(
+        ".ralph.toml",
+        &toml.replace("\"sh\", \"agent.sh\"", "\"no-such-agent\""),
+    );
+    let missing = project.ralph(&["run", "--detach"]).expect_code(1);
+    assert!(
+        missing.stderr.contains("no-such-agent"),
+        "{}",
+        missing.stderr
+    );
+    project.write(".ralph.toml", &toml);
+    project.configure("[git]\ncommit = \"on-success\"\non_dirty = \"refuse\"");
+    project.git(&["config", "user.email", "a@example.org"]);
+    project.git(&["config", "user.name", "a"]);
+    let dirty = project.ralph(&["run", "--detach"]).expect_code(1);
+    assert!(dirty.stderr.contains("not clean"), "{}", dirty.stderr);
+    // Neither left a run behind.
+    assert_eq!(
+        project.json(&["status", "--json"])["run"],
+        serde_json::Value::Null
+    );
+}
+
+#[test]
+fn a_detached_run_that_is_done_at_once_says_so() {
+    let project = project(DONE);
+    project.add(&["A", "--key", "a"]);
+    let run = project.ok(&["run", "--detach"]).stdout;
+    // On a slow machine it may still be running when the first second is over.
+    assert!(
+        run.contains("has already ended: ") || run.contains("is running in the background"),
+        "{run}"
+    );
+    eventually("it ends", || !active(&project));
+    assert_eq!(project.status_of("a"), "done");
+    project.add(&["B", "--key", "b"]);
+    project.add(&["C", "--key", "c"]);
+    // An attempt was made: the limit is no failure to start.
+    project.ok(&["run", "--detach", "--once"]);
+    eventually("it ends", || !active(&project));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::thread;
 
 use ralph_core::agent::{Facts, Interrupt};
 
-use super::finding::{Check, Finding};
+use super::finding::{Check, Finding, Level};
 use super::mend::make_executable;
 use super::program::{Answer, PATIENCE, Question, ask, find, not_executable, search_path};
 use super::version::{Distance, Version};
@@ -130,6 +130,23 @@ fn absent(agent: &AgentSettings, root: &Path) -> Option<Program> {
 /// Whether an agent's program is there.
 pub fn is_installed(agent: &AgentSettings, root: &Path) -> bool {
     absent(agent, root).is_none()
+}
+
+/// What would stop a run for lack of a program, told without starting any. `team` are the agents that runs use, in order.
+pub fn missing(settings: &Settings, team: &[&str], root: &Path) -> Option<Finding> {
+    let known: Vec<Known<'_>> = settings
+        .agents
+        .iter()
+        .filter(|(name, _)| team.contains(&name.as_str()))
+        .map(|(name, settings)| Known {
+            name,
+            settings,
+            program: absent(settings, root)
+                .unwrap_or_else(|| Program::Answered(Answer::Said(String::new()))),
+        })
+        .collect();
+    let mut findings = findings(&known, settings, team).into_iter();
+    findings.find(|finding| finding.level == Level::Error)
 }
 
 /// What an agent's program answers. A plain command is not asked: it might begin to work.
@@ -295,7 +312,6 @@ fn described(agent: &Known<'_>, answer: &Answer) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
     use super::*;
 
     fn settings(toml: &str) -> Settings {

@@ -111,7 +111,7 @@ fn problem(git: &Git) -> Option<String> {
         .iter()
         .filter(|obstacle| obstacle.weight() == Weight::Stops);
     let obstacle = stopping.next()?;
-    Some(format!("{obstacle}; {}", obstacle.mended_by()))
+    Some(format!("{obstacle}; to fix it: {}", obstacle.mended_by()))
 }
 
 /// The program of a command line, where it is not there.

@@ -2,56 +2,178 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ralph_core::event::EventKind;
+use ralph_core::exit::RunExit;
 use ralph_core::files::unguessable;
 use ralph_core::logs::LogDir;
-use ralph_core::store::{RunRow, RunStore};
+use ralph_core::store::{LogStore, PlanStore, RunRow, RunStore};
 use serde_json::json;
 
 use super::Args;
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{self, CommandError, CommandResult};
+use crate::commands::doctor::finding::Level;
+use crate::commands::doctor::{agents, credentials, git_ready};
 use crate::output;
+use crate::settings::Settings;
 use crate::workspace::{Workspace, now};
 
 /// The variable by which a run in the background knows where it prints.
 const OUTPUT: &str = "RALPH_DETACHED_OUTPUT";
 /// How long a run may take to be on record.
 const START: Duration = Duration::from_secs(20);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How long the agent's first event is waited for.
+const FIRST_EVENT: Duration = Duration::from_secs(10);
+/// How long a run is watched after it.
+const SETTLE: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How much of what a run that did not start printed is shown.
 const SHOWN: u64 = 16 * 1024;
 
-/// Starts the run as a process of its own and waits until it is on record.
-pub(super) fn detach(workspace: &Workspace, args: &Args) -> CommandResult {
+/// Starts the run as a process of its own and waits until its agent works, so that a run that cannot work is told at once.
+pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) -> CommandResult {
+    check_first(workspace, settings)?;
     let logs = workspace.project.logs();
     let name = output_name();
     let dir = LogDir::make(&logs).map_err(|error| unwritable(&logs, &error))?;
     let mut child = spawn(workspace, &dir, &name)?;
     let shown = shown_path(workspace, &dir.path_of(&name));
-    let Some(run) = wait_for_start(workspace, &mut child, &shown)? else {
-        return ended_at_once(&mut child, &dir, &name);
-    };
+    match wait_for_work(workspace, &mut child, &shown)? {
+        Start::NeverBegan => {
+            let code = show_output(&mut child, &dir, &name);
+            let _ = dir.remove(&name);
+            Ok(code)
+        }
+        Start::Killed => Ok(show_output(&mut child, &dir, &name)),
+        Start::Works(run) => {
+            report(args, &child, &run, &shown, None);
+            if !args.json && !args.quiet {
+                output::line(HOW_TO_LOOK);
+                if let Some(reason) = waits_for(workspace, &run)? {
+                    output::line(format_args!("It is waiting: {reason}"));
+                }
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Start::Ended(run) => {
+            let end = End::of(workspace, &run)?;
+            report(args, &child, &run, &shown, Some(&end));
+            if !end.is_failure {
+                return Ok(ExitCode::SUCCESS);
+            }
+            let mut hints: Vec<String> = end.hint.into_iter().collect();
+            hints.push(format!("the run's output is in {shown}"));
+            command_error::print(&end.reason, &hints);
+            Ok(ExitCode::from(u8::try_from(end.exit_code).unwrap_or(1)))
+        }
+    }
+}
+
+const HOW_TO_LOOK: &str = "  ralph status --watch   see how far it is\n  ralph logs -f          follow what happens\n  \
+     ralph pause            pause after the current attempt\n  ralph stop             stop it";
+
+/// What can be seen without starting anything: a plan, the agent's program, and whether git allows what the settings ask for.
+/// The run itself checks the same, and more.
+fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), CommandError> {
+    if workspace.store.counts()?.total == 0 {
+        return Err(CommandError::no_plan("there is no plan")
+            .hint("add a task with `ralph task add TITLE`"));
+    }
+    let project = &workspace.project;
+    let team = settings.team();
+    let git = git_ready::findings(project, settings, Some(&workspace.store)).into_iter();
+    let mut stops = agents::missing(settings, &team, project.root())
+        .into_iter()
+        .chain(git.filter(|finding| finding.level == Level::Error));
+    if let Some(finding) = stops.next() {
+        let error = CommandError::environment(&finding.message);
+        return Err(match finding.fix {
+            Some(fix) => error.hint(fix),
+            None => error,
+        });
+    }
+    if let Some(name) = team.first()
+        && let Some(agent) = settings.agents.get(*name)
+        && credentials::seen(agent).is_some_and(|seen| seen.is_empty())
+    {
+        let login = agent.kind.facts().map_or("", |facts| facts.login);
+        output::note(format_args!(
+            "note: no login found for {name}; if it has none: {login}"
+        ));
+    }
+    Ok(())
+}
+
+/// Says that the run was started, or that it has ended.
+fn report(args: &Args, child: &Child, run: &RunRow, output: &str, end: Option<&End>) {
     if args.json {
-        output::json(&json!({ "run_id": run.id, "pid": child.id(), "output": shown }));
-    } else if args.quiet {
-        output::line(&run.id);
-    } else {
-        output::line(format_args!(
-            "run {} works in the background (process {}); it prints to {shown}",
+        return output::json(&json!({
+            "run_id": run.id, "pid": child.id(), "output": output, "ended": end.is_some(),
+            "exit_code": end.map(|end| end.exit_code), "reason": end.map(|end| &end.reason),
+            "hint": end.and_then(|end| end.hint.as_ref()),
+        }));
+    }
+    match end {
+        Some(end) if end.is_failure => {}
+        _ if args.quiet => output::line(&run.id),
+        Some(end) => output::line(format_args!(
+            "Run {} has already ended: {}. Its output is in {output}",
+            run.id, end.reason
+        )),
+        None => output::line(format_args!(
+            "Run {} is running in the background (process {}). Its output goes to {output}",
             run.id,
             child.id()
-        ));
-        output::line(
-            "  ralph status --watch   where it stands\n  ralph logs -f          what it does\n  \
-             ralph pause, resume    after the attempt under way\n  ralph stop             end it",
-        );
+        )),
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// How a run ended.
+struct End {
+    exit_code: i32,
+    reason: String,
+    hint: Option<String>,
+    /// It could not work at all, or not go on.
+    is_failure: bool,
+}
+
+impl End {
+    fn of(workspace: &Workspace, run: &RunRow) -> Result<Self, CommandError> {
+        let store = &workspace.store;
+        let last = store.last_event(&run.id, Some("run_finished"))?;
+        let (reason, hint) = match last.and_then(|event| event.read()).map(|event| event.kind) {
+            Some(EventKind::RunFinished { reason, hint, .. }) => (reason, hint),
+            _ => ("the run has ended".to_owned(), None),
+        };
+        let exit_code = run.exit_code.unwrap_or(1);
+        let attempted = !store.events_of_kind(&run.id, "attempt_started")?.is_empty();
+        let broke = [RunExit::Error, RunExit::Usage, RunExit::NoPlan]
+            .iter()
+            .any(|exit| i32::from(exit.code()) == exit_code);
+        Ok(Self {
+            exit_code,
+            reason,
+            hint,
+            is_failure: exit_code != 0 && (broke || !attempted),
+        })
+    }
+}
+
+/// What the run waits for, if that is the last it told.
+fn waits_for(workspace: &Workspace, run: &RunRow) -> Result<Option<String>, CommandError> {
+    let last = workspace.store.last_event(&run.id, None)?;
+    Ok(
+        match last.and_then(|event| event.read()).map(|event| event.kind) {
+            Some(EventKind::Waiting { reason, .. }) => Some(reason),
+            _ => None,
+        },
+    )
 }
 
 /// Where a run that was started by [`detach`] prints. It leaves its terminal.
@@ -114,44 +236,86 @@ fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     .collect()
 }
 
-/// The run as the database knows it; `None` when its process ended without one.
-fn wait_for_start(
+/// How a run in the background begins.
+enum Start {
+    /// Its agent is at work, or it is still busy after [`FIRST_EVENT`].
+    Works(RunRow),
+    /// It has ended.
+    Ended(RunRow),
+    /// Its process ended before the run was on record.
+    NeverBegan,
+    /// Its process ended and could record nothing of it.
+    Killed,
+}
+
+/// Waits for the agent's first event, the end of the run, or [`FIRST_EVENT`].
+fn wait_for_work(
     workspace: &Workspace,
     child: &mut Child,
     output: &str,
-) -> Result<Option<RunRow>, CommandError> {
-    let asked = Instant::now();
+) -> Result<Start, CommandError> {
+    let started = Instant::now();
+    let mut first_event = None;
     loop {
-        let ended = child.try_wait().ok().flatten().is_some();
+        let exited = child.try_wait().ok().flatten().is_some();
         let runs = workspace.store.open_runs()?.into_iter();
         let mut runs = runs.chain(workspace.store.last_run()?);
-        if let Some(run) = runs.find(|run| run.output.as_deref() == Some(output)) {
-            return Ok(Some(run));
-        }
-        if ended {
-            return Ok(None);
-        }
-        if asked.elapsed() > START {
-            return Err(CommandError::environment(
-                "the run in the background is not on record yet",
-            )
-            .hint(format_args!("look at {output}, and at `ralph status`")));
+        match runs.find(|run| run.output.as_deref() == Some(output)) {
+            Some(run) if run.ended_at.is_some() => return Ok(Start::Ended(run)),
+            Some(_) if exited => return Ok(Start::Killed),
+            None if exited => return Ok(Start::NeverBegan),
+            Some(run) => {
+                if first_event.is_none() && agent_spoke(workspace, &run)? {
+                    first_event = Some(Instant::now());
+                }
+                // An agent that is not logged in may say a word before it fails.
+                let settled = first_event.is_some_and(|at| at.elapsed() >= SETTLE);
+                if settled || started.elapsed() >= FIRST_EVENT {
+                    return Ok(Start::Works(run));
+                }
+            }
+            None if started.elapsed() > START => {
+                return Err(CommandError::environment(
+                    "the run in the background is not on record yet",
+                )
+                .hint(format_args!("look at {output}, and at `ralph status`")));
+            }
+            None => {}
         }
         thread::sleep(LOOK_AGAIN);
     }
 }
 
-/// It ended before it began: what it said is what the user wants to read.
-fn ended_at_once(child: &mut Child, dir: &LogDir, name: &str) -> CommandResult {
+/// Whether an agent of the run has printed anything, or an attempt has ended.
+fn agent_spoke(workspace: &Workspace, run: &RunRow) -> Result<bool, CommandError> {
+    let store = &workspace.store;
+    if !store
+        .events_of_kind(&run.id, "attempt_finished")?
+        .is_empty()
+    {
+        return Ok(true);
+    }
+    let logs = store.events_of_kind(&run.id, "attempt_started")?;
+    let logs = logs.iter().filter_map(|event| match event.read()?.kind {
+        EventKind::AttemptStarted { log_path, .. } => log_path,
+        _ => None,
+    });
+    let root = workspace.project.root();
+    Ok(logs
+        .map(|log| fs::symlink_metadata(root.join(log)))
+        .any(|log| log.is_ok_and(|log| log.len() > 0)))
+}
+
+/// What the process printed is what the user wants to read. Gives its exit code.
+fn show_output(child: &mut Child, dir: &LogDir, name: &str) -> ExitCode {
     let mut said = String::new();
     if let Ok(file) = dir.read(name) {
         let _ = file.take(SHOWN).read_to_string(&mut said);
     }
     output::note(said.trim_end());
-    let _ = dir.remove(name);
     let code = child.wait().ok().and_then(|status| status.code());
     let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Ok(ExitCode::from(code))
+    ExitCode::from(code)
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return dry::dry_run(&workspace, &run_settings, crew.agent(), args);
     }
     if args.detach {
-        return detach::detach(&workspace, args);
+        return detach::detach(&workspace, &settings, args);
     }
     let output = detach::output();
     scope::give_go_ahead(&mut workspace, args)?;
