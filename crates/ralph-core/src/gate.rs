@@ -7,14 +7,14 @@ use crate::agent::{
     self, Access, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop,
     Stream, Watch,
 };
+use crate::diagnose::Reader;
 use crate::model::{GateOutcome, GateRecord};
 use crate::text;
 
 /// How much of the end of the gate's output is stored.
 const TAIL: usize = 8 * 1024;
-/// How much of its beginning and of its end is looked at for what failed.
-const SEEN_HEAD: usize = 256 * 1024;
-const SEEN_TAIL: usize = 1024 * 1024;
+/// How much of it is kept until secrets are masked, so that none is cut in two.
+const KEPT: usize = 64 * 1024;
 
 /// A gate to be run.
 #[derive(Clone, Debug)]
@@ -99,7 +99,8 @@ fn once(
         grace: gate.grace,
     };
     let mut output = Output {
-        seen: BoundedText::new(SEEN_HEAD, SEEN_TAIL),
+        reader: Reader::default(),
+        end: BoundedText::new(0, KEPT),
         look_on,
     };
     let ended = agent::run_below(guard, &launch, &limits, interrupt, &mut output)?;
@@ -122,16 +123,15 @@ fn once(
             (GateOutcome::Failed, format!("was ended by signal {signal}"))
         }
     };
-    let output = text::mask_secrets(&output.seen.into_text())
-        .trim()
-        .to_owned();
+    let end = output.end.into_text();
+    let end = text::mask_secrets(&end);
     Ok(Some(GateRecord {
         command: text::code_line(gate.command, 80),
         outcome,
         ended: how,
         flaky: false,
-        output_tail: end_of(&output, TAIL).to_owned(),
-        output,
+        diagnosis: Box::new(output.reader.finish().of_gate(gate.command)),
+        output_tail: end_of(end.trim(), TAIL).to_owned(),
         touched: Vec::new(),
     }))
 }
@@ -146,13 +146,15 @@ fn end_of(text: &str, bytes: usize) -> &str {
 }
 
 struct Output<'a> {
-    seen: BoundedText,
+    reader: Reader,
+    end: BoundedText,
     look_on: &'a mut dyn FnMut(GateProgress),
 }
 
 impl Watch for Output<'_> {
     fn output(&mut self, _stream: Stream, chunk: &[u8]) {
-        self.seen.push(chunk);
+        self.reader.push(chunk);
+        self.end.push(chunk);
     }
 
     fn tick(&mut self) {

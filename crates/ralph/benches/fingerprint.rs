@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use ralph_core::fingerprint::{Fingerprint, Kind, fingerprint};
+use ralph_core::diagnose::{Fingerprint, Kind, fingerprint};
 
 struct Row {
     task: String,

@@ -1,7 +1,7 @@
 //! A failure made ready for reading: its lines clean and bounded, and what makes it the same as another.
 
 use super::input::Fact;
-use crate::fingerprint::reports_error;
+use crate::diagnose::reports_error;
 use crate::text::{clean, one_line};
 
 /// How many lines of a message are read, and how much of each.

@@ -1,28 +1,29 @@
 //! What a failure is recognised by: from the gate's output, else the report's trace, else what the agent said.
 
+use crate::diagnose::{Fingerprint, fingerprint};
 use crate::evidence::{Evidence, GateView, Verdict};
-use crate::fingerprint::fingerprint;
-use crate::model::{ErrorType, FailureMark, MarkSource, Outcome, ReportRow};
+use crate::model::{ErrorType, FailureMark, GateOutcome, MarkSource, Outcome, ReportRow};
 use crate::text::without_signals;
 
 /// The mark of a counted failure. One that said nothing at all is recognised by how it ended; but not a timeout, which
 /// shows nothing of the cause.
 pub fn mark(evidence: &Evidence<'_>, verdict: &Verdict, report: &ReportRow) -> Option<FailureMark> {
-    let gate = match evidence.gate {
-        GateView::Ran(gate) => Some(gate.output.as_str()),
-        _ => None,
-    };
+    if let GateView::Ran(gate) = evidence.gate
+        && gate.outcome != GateOutcome::Passed
+        && let Some(found) = &gate.diagnosis.fingerprint
+    {
+        return Some(mark_of(found.clone(), MarkSource::Gate));
+    }
     let said = without_signals(&evidence.report.result_text);
     let reason = Some(report.why_it_failed.as_str()).filter(|_| !report.auto);
     let trace = report.stack_trace_snippet.as_deref();
     [
-        (gate, MarkSource::Gate),
         (trace, MarkSource::Trace),
         (Some(said.as_ref()), MarkSource::Text),
         (reason, MarkSource::Text),
     ]
     .into_iter()
-    .find_map(|(text, source)| mark_of(text?, source))
+    .find_map(|(text, source)| Some(mark_of(fingerprint(text?)?, source)))
     .or_else(|| silent(verdict))
 }
 
@@ -32,16 +33,15 @@ fn silent(verdict: &Verdict) -> Option<FailureMark> {
         (Outcome::Error, Some(ErrorType::Crash)) => "error: the agent crashed without a word",
         _ => return None,
     };
-    mark_of(how, MarkSource::Text)
+    Some(mark_of(fingerprint(how)?, MarkSource::Text))
 }
 
-/// The mark of an output.
-pub fn mark_of(output: &str, source: MarkSource) -> Option<FailureMark> {
-    let found = fingerprint(output)?;
-    Some(FailureMark {
+/// The mark that a fingerprint makes.
+pub fn mark_of(found: Fingerprint, source: MarkSource) -> FailureMark {
+    FailureMark {
         source,
         coarse: found.coarse,
         fine: found.fine,
         failing: found.failing,
-    })
+    }
 }

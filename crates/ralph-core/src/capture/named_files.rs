@@ -1,6 +1,6 @@
 //! The files that an output names where it tells of errors: `src/lib.rs:3:5`, `--> src/a.rs:1`, `File "a.py", line 3`.
 
-use crate::fingerprint::reports_error;
+use crate::diagnose::reports_error;
 
 /// No report needs more.
 const MOST: usize = 5;

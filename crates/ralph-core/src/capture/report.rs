@@ -1,9 +1,9 @@
 //! The report of a failed attempt: the agent's own, else one from the best evidence there is.
 
 use super::actions::last_actions;
-use super::error_line;
 use super::named_files::named_files;
 use crate::agent::Ending;
+use crate::diagnose::error_line;
 use crate::evidence::{Evidence, GateView, Verdict};
 use crate::model::{ErrorType, GateRecord, NewLearning, ReportRow};
 use crate::signals::{LearningSignal, Signals};
@@ -73,7 +73,7 @@ pub fn parent_gate_report(gate: &GateRecord, verdict: &Verdict) -> ReportRow {
         what_was_tried: "The children of this task were done one by one.".into(),
         why_it_failed: gate_error(gate, verdict),
         error_category: Some("test_failure".into()),
-        stack_trace_snippet: Some(telling_end(&gate.output_tail)).filter(|text| !text.is_empty()),
+        stack_trace_snippet: shown_output(gate),
         auto: true,
         ..empty()
     })
@@ -142,14 +142,14 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
             row.error_category = Some("timeout".into());
         }
     } else if let GateView::Ran(gate) = evidence.gate {
-        row.relevant_files = named_files(&gate.output_tail);
+        let own = gate.diagnosis.excerpt(usize::MAX).unwrap_or_default();
+        row.relevant_files = named_files(&format!("{own}\n{}", gate.output_tail));
         row.why_it_failed = gate_error(gate, verdict);
         row.error_category = Some("test_failure".into());
-        row.stack_trace_snippet =
-            Some(telling_end(&gate.output_tail)).filter(|text| !text.is_empty());
+        row.stack_trace_snippet = shown_output(gate);
     } else if let Some(line) = error_line(&without_signals(&report.result_text)) {
         row.relevant_files = named_files(&report.result_text);
-        row.why_it_failed = cut(line);
+        row.why_it_failed = cut(&line);
     } else {
         row.why_it_failed = NOTHING_KNOWN.into();
     }
@@ -168,14 +168,21 @@ fn structured_error(evidence: &Evidence<'_>, verdict: &Verdict) -> Option<String
 
 fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
     let said = verdict.message.as_deref().unwrap_or("the gate failed");
-    match error_line(&gate.output_tail).or_else(|| last_line(&gate.output_tail)) {
-        Some(line) => cut(&format!("{} ({said})", line.trim())),
+    match gate.headline() {
+        Some(line) => {
+            let said = format!(" ({said})");
+            let room = ERROR_CHARS.saturating_sub(said.chars().count());
+            cut_words(&mask_secrets(&line), room).into_owned() + &said
+        }
         None => format!("{said} and printed nothing"),
     }
 }
 
-fn last_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+/// The failing tests' own lines, else the end of the output.
+fn shown_output(gate: &GateRecord) -> Option<String> {
+    let own = gate.diagnosis.excerpt(ERROR_CHARS);
+    own.or_else(|| Some(telling_end(&gate.output_tail)))
+        .filter(|text| !text.is_empty())
 }
 
 /// The end of an output, from a line's beginning.

@@ -1,7 +1,7 @@
 //! What a row of failures says: whether a task moves or turns in circles, and how far up the ladder it has got.
 
 use super::Policy;
-use crate::fingerprint::{Relation, relation};
+use crate::diagnose::{Relation, relation};
 use crate::model::ChosenBy;
 
 /// A counted failure since the task last succeeded.

@@ -232,7 +232,7 @@ mod tests {
             outcome,
             ended: "exited with code 1".into(),
             flaky: false,
-            output: String::new(),
+            diagnosis: Box::default(),
             output_tail: String::new(),
             touched: Vec::new(),
         }

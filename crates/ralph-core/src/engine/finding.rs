@@ -7,6 +7,7 @@ use crate::agent::AgentReport;
 use crate::alike::Profile;
 use crate::capture;
 use crate::decide::{FailedTry, Said, after_attempt, course};
+use crate::diagnose::error_line;
 use crate::event::{AttemptFinished, EventKind, TaskRef, WORKER};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
@@ -55,7 +56,8 @@ impl Finding {
             .map(|gate| capture::parent_gate_report(gate, &verdict));
         let mark = gate
             .as_ref()
-            .and_then(|gate| capture::mark_of(&gate.output, MarkSource::Gate));
+            .and_then(|gate| gate.diagnosis.fingerprint.clone())
+            .map(|found| capture::mark_of(found, MarkSource::Gate));
         let verdict = told(verdict, gate.as_ref(), report.as_ref());
         Self {
             start: UnfinishedAttempt {
@@ -318,9 +320,10 @@ fn alternatives(
 }
 
 /// What an answer comes to: the line that says what is wrong, else its last line.
-fn conclusion(said: &str) -> Option<&str> {
+fn conclusion(said: &str) -> Option<String> {
     let plain = |line: &&str| !line.is_empty() && !line.starts_with(['#', '`', '-', '*', '|']);
-    capture::error_line(said).or_else(|| said.lines().map(str::trim).rfind(plain))
+    let last = || said.lines().map(str::trim).rfind(plain);
+    error_line(said).or_else(|| last().map(str::to_owned))
 }
 
 /// Why the agent cannot go on, in its own words where there are any.
@@ -331,12 +334,13 @@ fn why_blocked(finding: &Finding) -> Option<String> {
         .as_ref()
         .map(|agent| text::without_signals(&agent.result_text));
     let said = said.as_deref().and_then(conclusion);
+    let said = said.as_ref();
     let signals = finding.signals.as_ref();
     let reason = signals.and_then(|signals| signals.failure_reason.as_deref());
     let why = match (report.auto, reason, said) {
         (false, _, _) => report.why_it_failed.as_str(),
         (true, Some(reason), _) => reason,
-        (true, None, Some(said)) => said,
+        (true, None, Some(said)) => said.as_str(),
         (true, None, None) => finding.verdict.message.as_deref()?,
     };
     Some(text::one_line(why, 300))
@@ -369,19 +373,17 @@ pub(super) fn told(
 ) -> Verdict {
     let said = gate
         .filter(|gate| gate.outcome != GateOutcome::Passed)
-        .and_then(|gate| {
-            capture::error_line(&gate.output_tail).or(gate.output_tail.lines().last())
-        });
+        .and_then(GateRecord::headline);
     // The agent's own reason says more than that it gave up.
     let gave_up = matches!(verdict.outcome, Outcome::Failed | Outcome::NoSigil);
     let reason = report
         .filter(|report| gave_up && report.why_it_failed != capture::NOTHING_KNOWN)
-        .map(|report| report.why_it_failed.as_str());
+        .map(|report| report.why_it_failed.clone());
     let said = said.or(reason);
     let message = verdict.message.map(|message| {
         let whole = match said {
             Some(said) if !said.contains(&message) => format!("{said} ({message})"),
-            Some(said) => said.to_owned(),
+            Some(said) => said,
             None => message,
         };
         text::one_line(&whole, 300)

@@ -4,12 +4,11 @@ use std::ffi::OsString;
 
 use super::run::{EngineError, Run, millis};
 use super::session::Session;
-use crate::capture;
 use crate::decide::claims_done;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::GateView;
 use crate::gate::{self, Gate, GateProgress, GateResult};
-use crate::model::{GateOutcome, GateRecord, GitRecord, MarkSource};
+use crate::model::{GateOutcome, GateRecord, GitRecord};
 use crate::signals::Signals;
 use crate::store::Claimed;
 
@@ -51,10 +50,15 @@ impl Run<'_, '_> {
         let Some(link) = self.engine.store.fix_link(&claimed.task.id)? else {
             return Ok(record);
         };
-        let mark = capture::mark_of(&record.output, MarkSource::Gate);
-        let same = link.coarse == mark.map(|mark| mark.coarse);
-        let said =
-            |error: &String| !error.trim().is_empty() && record.output.contains(error.trim());
+        let coarse = record.diagnosis.fingerprint.as_ref().map(|it| &it.coarse);
+        let same = link.coarse.as_ref() == coarse;
+        let headline = record.headline();
+        let said = |error: &String| {
+            let error = error.trim();
+            let is_said = |text: &str| text.contains(error);
+            !error.is_empty()
+                && (is_said(&record.output_tail) || headline.as_deref().is_some_and(is_said))
+        };
         if same || link.error.as_ref().is_some_and(said) {
             return Ok(record);
         }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::RecoverySettings;
 use super::finding::Finding;
 use super::run::{EngineError, Run};
-use crate::capture;
 use crate::decide::{AfterAttempt, Policy};
+use crate::diagnose::fingerprint;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
 use crate::files::{Limit, Links, RealPaths, read_text};
@@ -505,8 +505,8 @@ fn seen_in(finding: &Finding, failure: &Failure) -> Option<String> {
         return of_gate.map(|mark| mark.coarse.clone());
     }
     let error = failure.known_error()?;
-    let mark = capture::mark_of(error, MarkSource::Text);
-    Some(mark.map_or_else(|| format!("said: {error}"), |mark| mark.coarse))
+    let found = fingerprint(error);
+    Some(found.map_or_else(|| format!("said: {error}"), |found| found.coarse))
 }
 
 /// The failure object: the agent's own block, else the report.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::judge::Judged;
 use super::run::{EngineError, Run, StopRun};
+use crate::diagnose::diagnose;
 use crate::event::{EventKind, TaskRef};
 use crate::exit::RunExit;
 use crate::git::{
@@ -405,13 +406,14 @@ pub(super) enum Committed {
 
 /// A commit that was not made, as a gate that failed.
 pub(super) fn refused(output: String) -> Judged {
+    let command = "git commit";
     Judged::Ran(GateRecord {
-        command: "git commit".into(),
+        command: command.into(),
         outcome: GateOutcome::Failed,
         ended: "failed".into(),
         flaky: false,
-        output_tail: output.clone(),
-        output,
+        diagnosis: Box::new(diagnose(&output).of_gate(command)),
+        output_tail: output,
         touched: Vec::new(),
     })
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnose::Diagnosis;
+
 use super::{Difficulty, ErrorType, Key, Outcome, RunId, TaskId, Timestamp};
 
 /// One try on one task, as `ralph history --json` prints it.
@@ -138,12 +140,23 @@ pub struct GateRecord {
     pub ended: String,
     /// It failed at first and passed when run again.
     pub flaky: bool,
-    /// Its output within bounds, masked: what the failure is recognised by. Not stored.
-    pub output: String,
-    /// The end of that, which is stored.
+    /// What its output says of the failure. Not stored.
+    pub diagnosis: Box<Diagnosis>,
+    /// The end of its output, which is stored.
     pub output_tail: String,
     /// Files its command names that the attempt changed.
     pub touched: Vec<String>,
+}
+
+impl GateRecord {
+    /// What its output says went wrong, in one line; its last line where nothing in it looks like an error.
+    pub fn headline(&self) -> Option<String> {
+        let last = || {
+            let mut lines = self.output_tail.lines().map(str::trim);
+            lines.rfind(|line| !line.is_empty()).map(str::to_owned)
+        };
+        self.diagnosis.headline().or_else(last)
+    }
 }
 
 /// What git says an attempt did.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ralph_core::fingerprint::{Fingerprint, Tool, fingerprint};
+use ralph_core::diagnose::{Fingerprint, Tool, fingerprint};
 use ralph_core::text::{clean_bytes, one_line};
 use serde_json::json;
 

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ralph_core::capture::error_line;
+use ralph_core::diagnose::error_line;
 
 use super::git;
 use super::project::{self, FAST};
@@ -151,5 +151,5 @@ fn check(test: &str) -> Result<(), String> {
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     output::text(&said);
-    Err(error_line(&said).unwrap_or("it fails").to_owned())
+    Err(error_line(&said).unwrap_or_else(|| "it fails".to_owned()))
 }

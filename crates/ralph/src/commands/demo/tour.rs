@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use ralph_core::capture::error_line;
+use ralph_core::diagnose::error_line;
 use ralph_core::model::{Attempt, GateOutcome, Outcome};
 use ralph_core::store::{HistoryStore, LearningFilter, LearningStore};
 
@@ -131,7 +131,7 @@ fn seen(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> String
         .unwrap_or_default();
     let output = failed.detail.gate_output.as_deref().unwrap_or_default();
     let said = error_line(output)
-        .or(failed.detail.message.as_deref())
+        .or_else(|| failed.detail.message.clone())
         .unwrap_or_default();
     let learnt = passed_on(workspace, failed, attempts).unwrap_or_default();
     format!(
@@ -140,7 +140,7 @@ fn seen(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> String
          The next attempt found that in its prompt and mended it.\n\
          {learnt}  A task is done when its gate passes, not when an agent says so.\n",
         paint(BOLD, "What you just saw"),
-        paint(RED, said)
+        paint(RED, &said)
     )
 }
 

@@ -49,7 +49,7 @@ fn everything_of_an_attempt_reads_back() {
         ended: "exited with code 1".into(),
         outcome: GateOutcome::Failed,
         flaky: false,
-        output: String::new(),
+        diagnosis: Box::default(),
         output_tail: "boom".into(),
         touched: vec!["x".into()],
     });

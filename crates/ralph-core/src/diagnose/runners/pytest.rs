@@ -77,7 +77,7 @@ impl Pytest {
 }
 
 /// The title of a line such as `==== FAILURES ====`.
-fn banner(line: &str, fill: char) -> Option<&str> {
+pub(in super::super) fn banner(line: &str, fill: char) -> Option<&str> {
     let inner = line
         .strip_prefix(fill)?
         .strip_suffix(fill)?

@@ -42,7 +42,7 @@ impl Unittest {
 
 /// `test_a (mod.Case)` and, since 3.11, `test_a (mod.Case.test_a)`: the same name; a sub-test's
 /// parameters follow.
-fn name(text: &str) -> Option<String> {
+pub(in super::super) fn name(text: &str) -> Option<String> {
     let (test, rest) = text.trim_end().split_once(" (")?;
     let (case, parameters) = rest.split_once(')')?;
     let valid = |part: &str, more: &str| {

@@ -11,12 +11,14 @@ mod noise;
 mod python;
 mod stated;
 
-use crate::fingerprint::reports_error;
+use super::reports_error;
 use blocks::Blocks;
 use noise::Noise;
 use python::Python;
 
-/// A line of prose or data longer than this is no message.
+pub(super) use stated::is_stated;
+
+/// Longer lines are cut: what an error says, it says at its beginning.
 const LONGEST: usize = 2000;
 
 /// How much a line tells of the cause, least first.
@@ -71,14 +73,14 @@ impl Rank {
 
 /// The best line of each rank so far.
 #[derive(Default)]
-struct Best<'a>([Option<&'a str>; Rank::COUNT]);
+struct Best([Option<String>; Rank::COUNT]);
 
-impl<'a> Best<'a> {
-    fn offer(&mut self, rank: Rank, line: &'a str) {
+impl Best {
+    fn offer(&mut self, rank: Rank, line: &str) {
         if let Some(slot) = self.0.get_mut(rank as usize)
             && !(slot.is_some() && rank.first_counts())
         {
-            *slot = Some(line);
+            *slot = Some(line.to_owned());
         }
     }
 
@@ -89,42 +91,59 @@ impl<'a> Best<'a> {
         }
     }
 
-    fn take(self) -> Option<&'a str> {
+    fn take(self) -> Option<String> {
         self.0.into_iter().rev().flatten().next()
     }
 }
 
-/// The line that tells best what went wrong, trimmed, if any does.
-#[must_use]
-pub fn error_line(text: &str) -> Option<&str> {
-    let mut best = Best::default();
-    let mut python = Python::default();
-    let mut blocks = Blocks::default();
-    let mut noise = Noise::default();
-    for line in text.lines().filter(|line| line.len() <= LONGEST) {
+/// Looks for the line while an output is read.
+#[derive(Default)]
+pub(super) struct ErrorLine {
+    best: Best,
+    python: Python,
+    blocks: Blocks,
+    noise: Noise,
+}
+
+impl ErrorLine {
+    pub(super) fn line(&mut self, line: &str) {
+        let line = line
+            .get(..line.floor_char_boundary(LONGEST))
+            .unwrap_or(line);
         let trimmed = line.trim();
-        if python.line(line, trimmed) {
-            continue;
+        if self.python.line(line, trimmed) {
+            return;
         }
-        if let Some((rank, line)) = blocks.line(trimmed) {
-            best.offer(rank, line);
+        if let Some((rank, line)) = self.blocks.line(trimmed) {
+            self.best.offer(rank, &line);
         } else if noise::declares_success(trimmed) {
-            best.forget_weak();
-        } else if !blocks.in_console()
-            && !noise.skips(trimmed)
+            self.best.forget_weak();
+        } else if !self.blocks.in_console()
+            && !self.noise.skips(trimmed)
             && let Some(rank) = rank(trimmed)
         {
-            best.offer(rank, trimmed);
+            self.best.offer(rank, trimmed);
         }
     }
-    let (pytest, traceback) = python.finish();
-    pytest
-        .into_iter()
-        .for_each(|line| best.offer(Rank::Pytest, line));
-    traceback
-        .into_iter()
-        .for_each(|line| best.offer(Rank::Traceback, line));
-    best.take()
+
+    /// The line that tells best what went wrong, trimmed, if any does.
+    pub(super) fn finish(mut self) -> Option<String> {
+        let (pytest, traceback) = self.python.finish();
+        for (rank, line) in [(Rank::Pytest, pytest), (Rank::Traceback, traceback)] {
+            if let Some(line) = line {
+                self.best.offer(rank, &line);
+            }
+        }
+        self.best.take()
+    }
+}
+
+/// The line of a text that tells best what went wrong, trimmed, if any does.
+#[must_use]
+pub fn error_line(text: &str) -> Option<String> {
+    let mut reader = ErrorLine::default();
+    text.lines().for_each(|line| reader.line(line));
+    reader.finish()
 }
 
 /// What a line is by itself.

@@ -1,5 +1,6 @@
 //! The last lines that report an error, for outputs that name neither tests nor compiler errors.
 
+use super::error_line::is_stated;
 use super::normal::{Quotes, normal};
 use super::shape;
 
@@ -61,6 +62,47 @@ const HARMLESS: [&str; 16] = [
     "no error",
 ];
 
+/// What is said of errors that are overcome.
+const OVERCOME: [&str; 17] = [
+    " is gone",
+    " are gone",
+    " is fixed",
+    " are fixed",
+    " was fixed",
+    " were fixed",
+    " is resolved",
+    " are resolved",
+    " was resolved",
+    " were resolved",
+    "been fixed",
+    "been resolved",
+    " went away",
+    " goes away",
+    " disappeared",
+    "no longer",
+    "none of ",
+];
+
+/// Words that deny what follows them: `none failed`, `no tests failed`, `without any errors`.
+const DENYING: [&str; 11] = [
+    "no", "none", "nothing", "nobody", "zero", "never", "without", "not", "didn't", "doesn't",
+    "don't",
+];
+
+/// What can be denied of a run: of `cannot`, `missing` and the like the opposite is said in other words.
+const DENIED: [&str; 10] = [
+    "error",
+    "errors",
+    "failed",
+    "failing",
+    "failure",
+    "failures",
+    "fail",
+    "fails",
+    "exception",
+    "exceptions",
+];
+
 /// The last error lines of an output.
 ///
 /// pytest marks its own with `E`; where it does, the program's other chatter does not count.
@@ -72,6 +114,16 @@ pub(super) struct ErrorLines {
     /// The message of the failure that is being read.
     message: Option<String>,
     in_marks: bool,
+}
+
+/// What the last lines come to.
+pub(super) struct LastLines {
+    /// Without what changes from run to run.
+    pub(super) lines: Vec<String>,
+    /// The last one with its quoted text.
+    pub(super) end: Option<String>,
+    /// Whether they tell of an error, or are just the last that was printed.
+    pub(super) report_errors: bool,
 }
 
 /// The last few of many lines.
@@ -136,11 +188,11 @@ impl ErrorLines {
         }
     }
 
-    /// The normalised lines, and the last one with its quoted text.
-    pub(super) fn finish(mut self) -> (Vec<String>, Option<String>) {
+    pub(super) fn finish(mut self) -> LastLines {
         if let Some(message) = self.message.take() {
             self.marked.push(&message);
         }
+        let report_errors = !(self.marked.0.is_empty() && self.reported.0.is_empty());
         let chosen = [self.marked, self.reported, self.any]
             .into_iter()
             .find(|last| !last.0.is_empty())
@@ -154,7 +206,11 @@ impl ErrorLines {
             .0
             .last()
             .map(|l| normal(without_level(l), Quotes::Keep));
-        (lines, end)
+        LastLines {
+            lines,
+            end,
+            report_errors,
+        }
     }
 }
 
@@ -187,7 +243,24 @@ pub fn reports_error(line: &str) -> bool {
     let last = lower.split_whitespace().next_back().unwrap_or_default();
     let passing = lower.starts_with(['✓', '✔'])
         || (matches!(last, "ok" | "passed" | "✓" | "success") && !lower.ends_with("not ok"));
-    !passing && !lower.starts_with("traceback (") && !is_harmless(&lower)
+    let denied = || {
+        let overcome = OVERCOME.iter().any(|words| lower.contains(words));
+        !is_stated(line) && (overcome || is_denied(&lower))
+    };
+    !passing && !lower.starts_with("traceback (") && !is_harmless(&lower) && !denied()
+}
+
+/// Whether it says that nothing failed: at most one word stands between the denial and what is denied.
+fn is_denied(lower: &str) -> bool {
+    let around = |c: char| !(c.is_alphanumeric() || c == '\'');
+    let words: Vec<&str> = lower
+        .split_whitespace()
+        .map(|word| word.trim_matches(around))
+        .collect();
+    words.iter().enumerate().any(|(at, word)| {
+        let mut next = words.iter().skip(at + 1).take(2);
+        DENYING.contains(word) && next.any(|word| DENIED.contains(word))
+    })
 }
 
 /// Whether it says that there were none: `0 errors`, but not `10 errors`.
@@ -241,7 +314,7 @@ mod tests {
     fn last(text: &str, expected: &[&str]) {
         let mut lines = ErrorLines::default();
         text.lines().for_each(|line| lines.line(line));
-        assert_eq!(lines.finish().0, expected);
+        assert_eq!(lines.finish().lines, expected);
     }
 
     #[test]

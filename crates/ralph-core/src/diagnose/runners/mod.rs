@@ -10,7 +10,9 @@ mod rust;
 mod tap;
 mod unittest;
 
-pub(super) use pytest::summary;
+pub(super) use junit::method as junit_method;
+pub(super) use pytest::{banner, summary};
+pub(super) use unittest::name as unittest_name;
 
 use super::Tool;
 use super::go_event::Event;

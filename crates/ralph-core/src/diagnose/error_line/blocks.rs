@@ -1,5 +1,7 @@
 //! Failures whose message stands on a line after the one that announces it.
 
+use std::borrow::Cow;
+
 use super::Rank;
 
 /// What the next line with text will be.
@@ -24,17 +26,17 @@ enum Expected {
 
 /// Reads lines that belong together.
 #[derive(Default)]
-pub(super) struct Blocks<'a> {
+pub(super) struct Blocks {
     expected: Expected,
     /// The line that announced it.
-    head: &'a str,
+    head: String,
     /// Whether jest shows what the tests printed.
     in_console: bool,
 }
 
-impl<'a> Blocks<'a> {
+impl Blocks {
     /// Reads a trimmed line; gives one that is known by the lines around it.
-    pub(super) fn line(&mut self, line: &'a str) -> Option<(Rank, &'a str)> {
+    pub(super) fn line<'l>(&mut self, line: &'l str) -> Option<(Rank, Cow<'l, str>)> {
         if line.is_empty() {
             return None;
         }
@@ -52,15 +54,15 @@ impl<'a> Blocks<'a> {
             self.in_console = test == "Console";
             if !self.in_console {
                 self.expect(Expected::Jest, line);
-                return Some((Rank::Named, line));
+                return Some((Rank::Named, line.into()));
             }
         } else if line.starts_with("thread ") && line.contains(" panicked at ") {
             if line.contains(" panicked at '") {
-                return Some((Rank::Message, line));
+                return Some((Rank::Message, line.into()));
             }
             self.expect(Expected::Panic, line);
         } else if line.contains("test did not panic as expected") {
-            return Some((Rank::Message, line));
+            return Some((Rank::Message, line.into()));
         } else if line.starts_with("--- FAIL: ") {
             self.expect(Expected::Go, line);
         } else if line.ends_with(") Failure:") || line.ends_with(") Error:") {
@@ -80,23 +82,24 @@ impl<'a> Blocks<'a> {
         self.in_console
     }
 
-    fn expect(&mut self, expected: Expected, head: &'a str) {
+    fn expect(&mut self, expected: Expected, head: &str) {
         self.expected = expected;
-        self.head = head;
+        head.clone_into(&mut self.head);
     }
 
-    fn announced(&self, expected: Expected, line: &'a str) -> Option<(Rank, &'a str)> {
+    fn announced<'l>(&self, expected: Expected, line: &'l str) -> Option<(Rank, Cow<'l, str>)> {
+        let head = || Cow::Owned(self.head.clone());
         let line = match expected {
-            Expected::Panic if is_bare_assertion(line) => self.head,
+            Expected::Panic if is_bare_assertion(line) => head(),
             // `expect(received).toBe(expected)` says nothing; the test's name does.
-            Expected::Jest if line.starts_with("expect(") => self.head,
+            Expected::Jest if line.starts_with("expect(") => head(),
             Expected::Jest if line.starts_with("Jest encountered") => return None,
             Expected::Go if !line.contains(".go:") => return None,
             Expected::Place if line.starts_with("--> ") => {
-                return Some((Rank::Diagnostic, self.head));
+                return Some((Rank::Diagnostic, head()));
             }
             Expected::Nothing | Expected::Place => return None,
-            _ => line,
+            _ => line.into(),
         };
         Some((Rank::Message, line))
     }

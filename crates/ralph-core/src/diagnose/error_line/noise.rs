@@ -1,6 +1,6 @@
 //! Lines that speak of errors and report none, and lines that only say that there was one.
 
-use crate::fingerprint::reports_error;
+use super::super::reports_error;
 
 /// How a line begins that never reports an error.
 const QUIET: [&str; 32] = [

@@ -150,15 +150,20 @@ fn placed(text: &str) -> Option<&str> {
     .then_some(name)
 }
 
-/// The exception that a line reports.
-fn thrown(text: &str) -> Option<(&str, &str)> {
-    let mut text = text;
+/// A line without what stands before an exception.
+pub(super) fn without_leads(mut text: &str) -> &str {
     while let Some(rest) = LEADS.iter().find_map(|lead| text.strip_prefix(lead)) {
         text = rest.trim_start();
     }
-    if let Some(rest) = text.strip_prefix("Exception in thread \"") {
-        text = rest.split_once("\" ")?.1;
-    }
+    let thread = text.strip_prefix("Exception in thread \"");
+    thread
+        .and_then(|rest| rest.split_once("\" "))
+        .map_or(text, |(_, exception)| exception)
+}
+
+/// The exception that a line reports.
+fn thrown(text: &str) -> Option<(&str, &str)> {
+    let text = without_leads(text);
     if text.starts_with("expect(") && text.contains(").") {
         return Some(("expect", text));
     }

@@ -1,5 +1,7 @@
 //! Lines in which compilers and linters report an error and its place.
 
+use super::super::shape;
+
 /// Whether a line is a compiler's or a linter's error.
 pub(super) fn is_diagnostic(line: &str) -> bool {
     line.starts_with("error[") && line.contains("]: ")
@@ -11,15 +13,18 @@ pub(super) fn is_diagnostic(line: &str) -> bool {
 
 /// `path:3:5: error: …`, `path(3,5): error TS2322: …`, `path:3:5 - error …`, `3:5  error  …`.
 fn is_placed(line: &str) -> bool {
-    let Some((path, numbers, rest)) = place(line) else {
+    // eslint names the file on a line of its own.
+    if let Some((place, rest)) = line.split_once("  ")
+        && let Some((row, column)) = place.split_once(':')
+        && [row, column].iter().all(|n| n.parse::<u32>().is_ok())
+    {
+        return rest.trim_start().starts_with("error ");
+    }
+    let Some((path, numbers, rest)) = shape::place(line) else {
         return false;
     };
     let rest = rest.trim_start_matches([':', ')', ' ', '-']);
     let word = rest.split([' ', ':']).next().unwrap_or_default();
-    // eslint names the file on a line of its own.
-    if path.is_empty() {
-        return numbers == 2 && word == "error";
-    }
     let file = path.contains(['.', '/']) && !path.contains(' ');
     file && (matches!(word, "error" | "fatal") && rest.contains("error")
         || numbers == 2 && (is_code(word) || path.ends_with(".go")))
@@ -42,44 +47,14 @@ pub(super) fn has_place(line: &str) -> bool {
                 .all(|b| b.is_ascii_digit())
     });
     at_line
-        || place(line).is_some_and(|(path, _, rest)| {
+        || shape::place(line).is_some_and(|(path, _, rest)| {
             let quiet = [" note", " info", " warning", " debug", " in "];
             path.contains('.')
-                && !path.contains([' ', '"', '<', '('])
+                && !path.contains([' ', '('])
                 && !path.starts_with("http")
-                && rest.starts_with(": ")
-                && !quiet
-                    .iter()
-                    .any(|word| rest.get(1..).is_some_and(|r| r.starts_with(word)))
+                && rest.starts_with(' ')
+                && !quiet.iter().any(|word| rest.starts_with(word))
         })
-}
-
-/// What a line begins with: a path, one or two numbers, the rest.
-fn place(line: &str) -> Option<(&str, usize, &str)> {
-    if line.starts_with(|c: char| c.is_ascii_digit()) {
-        let (numbers, rest) = numbers(line);
-        return Some(("", numbers, rest));
-    }
-    let at = line
-        .as_bytes()
-        .windows(2)
-        .position(|pair| matches!(pair, [b':' | b'(', digit] if digit.is_ascii_digit()))?;
-    let (path, rest) = line.split_at_checked(at)?;
-    let (numbers, rest) = numbers(rest.get(1..)?);
-    Some((path, numbers, rest))
-}
-
-/// The numbers at the beginning, two at most, and what follows.
-fn numbers(text: &str) -> (usize, &str) {
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let (_, rest) = text.split_at_checked(digits(text)).unwrap_or_default();
-    let second = rest
-        .strip_prefix([':', ','])
-        .filter(|next| digits(next) > 0);
-    match second {
-        Some(next) => (2, next.get(digits(next)..).unwrap_or_default()),
-        None => (1, rest),
-    }
 }
 
 /// A linter's code: one to four capital letters and three or four digits.

@@ -76,7 +76,7 @@ fn field<'a>(source: &'a str, key: &str) -> &'a str {
 
 /// `className = 'com.foo.BarTest', methodName = 'testX', methodParameterTypes = 'int'`; which of its
 /// invocations it was stands in the header only.
-fn method(source: &str, header: &str) -> String {
+pub(in super::super) fn method(source: &str, header: &str) -> String {
     let name = field(source, "methodName");
     let types: Vec<&str> = field(source, "methodParameterTypes")
         .split(", ")

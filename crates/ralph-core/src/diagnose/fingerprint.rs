@@ -1,40 +1,13 @@
-//! Telling from a command's output whether the same thing failed again.
+//! Telling whether the same thing failed again.
 //!
 //! The coarse fingerprint is made from the names of the failing tests; where none are named, from the
 //! compiler's code, file and symbol of each error; else from the last three error lines, without what
 //! changes from run to run. The fine one adds exception types and how their messages begin.
-//!
-//! The whole output is read, once and line by line: names may stand anywhere in it, and what is kept
-//! of it is bounded.
 
-mod compiler;
-mod diagnostic;
-mod error_lines;
-mod exception;
-mod go_event;
-mod hash;
-mod lines;
-mod names;
-mod normal;
-mod quotes;
-mod relation;
-mod runners;
-mod shape;
-mod summary;
-mod xml;
-
-pub use error_lines::reports_error;
-pub use relation::{Relation, relation};
-
-use compiler::Compiler;
-use error_lines::ErrorLines;
-use exception::Exceptions;
-use go_event::Event;
-use hash::Hash;
-use runners::Runners;
+use super::hash::Hash;
 
 /// How many failing names a fingerprint lists; all of them go into its digest.
-const LISTED_NAMES: usize = 500;
+pub(super) const LISTED_NAMES: usize = 500;
 
 /// How many lines of evidence a person is shown, for each of the two.
 const SHOWN_LINES: usize = 100;
@@ -168,79 +141,25 @@ impl Tool {
     }
 }
 
-/// The fingerprint of a failing command's output; `None` where the output is blank, because two
-/// commands that said nothing need not have failed alike.
-#[must_use]
-pub fn fingerprint(output: &str) -> Option<Fingerprint> {
-    let mut runners = Runners::default();
-    let mut compiler = Compiler::default();
-    let mut exceptions = Exceptions::default();
-    let mut error_lines = ErrorLines::default();
-    for line in lines::lines(output) {
-        let event = Event::read(&line);
-        match &event {
-            Some(event) => runners.event(event),
-            None => runners.line(&line),
-        }
-        let mut read = |line: &str| {
-            compiler.line(line);
-            exceptions.line(line);
-            error_lines.line(line);
-        };
-        let Some(event) = event else {
-            read(&line);
-            continue;
-        };
-        if lines::lines(event.output()).all(|line| line.trim().is_empty()) {
-            error_lines.aside(&line);
-        } else {
-            lines::lines(event.output()).for_each(|line| read(&line));
+impl Fingerprint {
+    pub(super) fn new(kind: Kind, tool: Option<Tool>, coarse: &[String], fine: &[String]) -> Self {
+        let mut digest = Hash::new();
+        digest.part(kind.as_str());
+        coarse.iter().for_each(|part| digest.part(part));
+        let coarse_digest = digest.hex();
+        digest.part("");
+        fine.iter().for_each(|part| digest.part(part));
+        let listed = if kind == Kind::Tests { LISTED_NAMES } else { 0 };
+        let shown = |parts: &[String]| parts.iter().take(SHOWN_LINES).cloned().collect::<Vec<_>>();
+        let mut evidence = shown(coarse);
+        evidence.extend(shown(fine).iter().map(|line| format!("message: {line}")));
+        Self {
+            coarse: coarse_digest,
+            fine: digest.hex(),
+            kind,
+            tool,
+            failing: coarse.iter().take(listed).cloned().collect(),
+            evidence,
         }
     }
-    let (names, runner) = runners.finish();
-    let (errors, messages, builder) = compiler.finish();
-    let (kind, tool, coarse, fine) = if !names.is_empty() {
-        let names: Vec<String> = names.into_sorted().collect();
-        (Kind::Tests, runner, names, exceptions.all())
-    } else if !errors.is_empty() {
-        (Kind::Compiler, builder, errors, messages)
-    } else {
-        let (last, end) = error_lines.finish();
-        if last.is_empty() {
-            return None;
-        }
-        (
-            Kind::Lines,
-            None,
-            last,
-            exceptions.last().or(end).into_iter().collect(),
-        )
-    };
-    Some(build(kind, tool, &coarse, &fine))
 }
-
-fn build(kind: Kind, tool: Option<Tool>, coarse: &[String], fine: &[String]) -> Fingerprint {
-    let mut digest = Hash::new();
-    digest.part(kind.as_str());
-    coarse.iter().for_each(|part| digest.part(part));
-    let coarse_digest = digest.hex();
-    digest.part("");
-    fine.iter().for_each(|part| digest.part(part));
-    let listed = if kind == Kind::Tests { LISTED_NAMES } else { 0 };
-    let shown = |parts: &[String]| parts.iter().take(SHOWN_LINES).cloned().collect::<Vec<_>>();
-    let mut evidence = shown(coarse);
-    evidence.extend(shown(fine).iter().map(|line| format!("message: {line}")));
-    Fingerprint {
-        coarse: coarse_digest,
-        fine: digest.hex(),
-        kind,
-        tool,
-        failing: coarse.iter().take(listed).cloned().collect(),
-        evidence,
-    }
-}
-
-#[cfg(test)]
-mod samples;
-#[cfg(test)]
-mod tests;

@@ -1,14 +1,15 @@
 //! pytest's report, unittest's, and Python's tracebacks: they take several lines to say one thing.
 
+use super::super::shape;
 use super::stated;
 
 /// What has been read of Python's failures.
 #[derive(Default)]
-pub(super) struct Python<'a> {
+pub(super) struct Python {
     /// The first line of pytest's summary.
-    summary: Option<&'a str>,
+    summary: Option<String>,
     /// What pytest marked with `E` for the first failing test.
-    mark: Option<&'a str>,
+    mark: Option<String>,
     /// Whether the marked lines that are being read are the first failure's.
     marking: bool,
     /// Whether the next marked lines belong to the same failure: an exception led to another.
@@ -16,17 +17,17 @@ pub(super) struct Python<'a> {
     /// The indent of the traceback that is being read.
     traceback: Option<usize>,
     /// How the last traceback ended.
-    ended: Option<&'a str>,
+    ended: Option<String>,
     /// Whether the line before was the one above unittest's headings.
     after_ruler: bool,
     /// How many failures unittest has headed; the first one counts.
     headed: usize,
 }
 
-impl<'a> Python<'a> {
+impl Python {
     /// Reads a line; `true` where it needs no other reader.
-    pub(super) fn line(&mut self, line: &'a str, trimmed: &'a str) -> bool {
-        if let Some(text) = marked(line) {
+    pub(super) fn line(&mut self, line: &str, trimmed: &str) -> bool {
+        if let Some(text) = shape::marked(line).filter(|text| !text.is_empty()) {
             self.mark(text, trimmed);
             return true;
         }
@@ -36,7 +37,7 @@ impl<'a> Python<'a> {
             return true;
         }
         if is_summary(trimmed) {
-            self.summary.get_or_insert(trimmed);
+            self.summary.get_or_insert_with(|| trimmed.to_owned());
             return true;
         }
         let heads = trimmed.starts_with("FAIL: ") || trimmed.starts_with("ERROR: ");
@@ -46,22 +47,22 @@ impl<'a> Python<'a> {
     }
 
     /// A line of pytest's explanation: the exception or the assertion speaks for all.
-    fn mark(&mut self, text: &str, trimmed: &'a str) {
+    fn mark(&mut self, text: &str, trimmed: &str) {
         let starts = !self.marking;
         self.marking = true;
         if starts && (self.mark.is_none() || self.chained) {
-            self.mark = Some(trimmed);
-        } else if self.mark.is_some_and(speaks) || self.summary.is_some() {
+            self.mark = Some(trimmed.to_owned());
+        } else if self.mark.as_deref().is_some_and(speaks) || self.summary.is_some() {
             return;
         }
         self.chained = false;
         if speaks_text(text) {
-            self.mark = Some(trimmed);
+            self.mark = Some(trimmed.to_owned());
         }
     }
 
     /// Whether the line is part of a traceback; its last one, at the indent of the first, is kept.
-    fn in_traceback(&mut self, line: &'a str, trimmed: &'a str) -> bool {
+    fn in_traceback(&mut self, line: &str, trimmed: &str) -> bool {
         let indent = indent(line);
         let body = line.get(indent..).unwrap_or_default();
         if body.contains("Traceback (most recent call last)") {
@@ -76,24 +77,20 @@ impl<'a> Python<'a> {
         }
         self.traceback = None;
         if self.headed < 2 || self.ended.is_none() {
-            self.ended = Some(trimmed);
+            self.ended = Some(trimmed.to_owned());
         }
         true
     }
 
     /// The line that pytest has for the first failure, and the end of the last traceback.
-    pub(super) fn finish(self) -> (Option<&'a str>, Option<&'a str>) {
-        let whole = self
-            .summary
-            .filter(|line| line.contains(" - ") && !line.ends_with("..."));
-        (whole.or(self.mark).or(self.summary), self.ended)
+    pub(super) fn finish(self) -> (Option<String>, Option<String>) {
+        let is_whole = |line: &String| line.contains(" - ") && !line.ends_with("...");
+        let best = match self.summary {
+            Some(line) if is_whole(&line) => Some(line),
+            summary => self.mark.or(summary),
+        };
+        (best, self.ended)
     }
-}
-
-/// The text of a line that pytest marked.
-fn marked(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix('E')?;
-    rest.starts_with("  ").then(|| rest.trim())
 }
 
 fn speaks(marked: &str) -> bool {

@@ -1,24 +1,7 @@
 //! Single lines in which programs say that they failed.
 
-/// How the name of an exception ends.
-const EXCEPTION_ENDS: [&str; 8] = [
-    "Error",
-    "Exception",
-    "Failure",
-    "Interrupt",
-    "Exit",
-    "Timeout",
-    "Panic",
-    "_error",
-];
-
-/// What may stand before an exception.
-const LEADS: [&str; 4] = [
-    "Uncaught ",
-    "Unhandled exception: ",
-    "uncaught exception: ",
-    "Unhandled rejection ",
-];
+use super::super::exception::without_leads;
+use super::super::shape;
 
 /// How far into a line a program may name itself before it says `error:`.
 const NAME_BYTES: usize = 40;
@@ -76,34 +59,10 @@ pub(super) fn is_exception(line: &str) -> bool {
     if line.starts_with("panic: ") || line.starts_with("what():") {
         return true;
     }
-    let text = LEADS
-        .iter()
-        .find_map(|lead| line.strip_prefix(lead))
-        .or_else(|| {
-            Some(
-                line.strip_prefix("Exception in thread \"")?
-                    .split_once("\" ")?
-                    .1,
-            )
-        })
-        .unwrap_or(line);
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | ':' | '\\');
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    let (name, rest) = text.split_at_checked(end).unwrap_or_default();
-    let named = |name: &str| {
-        name.starts_with(|c: char| c.is_alphabetic())
-            && EXCEPTION_ENDS.iter().any(|ending| name.ends_with(ending))
-    };
-    match name.strip_suffix(':') {
-        Some(name) => named(name) && rest.starts_with(' '),
-        // Node's code: `AssertionError [ERR_ASSERTION]: …`; and an exception without a message.
-        None => named(name) && (rest.starts_with(" [") && rest.contains("]: ") || bare(name, rest)),
-    }
-}
-
-/// An exception alone on its line, whose name is more than a word.
-fn bare(name: &str, rest: &str) -> bool {
-    rest.is_empty() && name.chars().filter(char::is_ascii_uppercase).count() > 1
+    // A word such as `Failed` or `Error` alone on its line is a heading; an exception's name has more parts.
+    let is_name = |name: &str| name.chars().filter(char::is_ascii_uppercase).count() > 1;
+    let text = without_leads(line);
+    shape::exception(text).is_some_and(|(name, message)| !message.is_empty() || is_name(name))
 }
 
 /// Whether a line names a failing test.
@@ -148,7 +107,7 @@ fn is_shells(line: &str) -> bool {
 }
 
 /// Whether a program states that it failed: `error: …`, `tool: error: …`, `fatal: …`.
-pub(super) fn is_stated(line: &str) -> bool {
+pub(in super::super) fn is_stated(line: &str) -> bool {
     let begin = line
         .get(..line.floor_char_boundary(NAME_BYTES))
         .unwrap_or(line);

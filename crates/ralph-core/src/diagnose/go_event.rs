@@ -34,6 +34,11 @@ impl Event {
         Some((self.package.as_deref().unwrap_or_default(), test))
     }
 
+    /// The test that it is about.
+    pub(super) fn test(&self) -> Option<&str> {
+        self.test.as_deref()
+    }
+
     /// What was printed.
     pub(super) fn output(&self) -> &str {
         self.output.as_deref().unwrap_or_default()

@@ -55,7 +55,7 @@ fn ext_02_the_error_that_matters_is_found_in_real_outputs() {
         for case in cases.iter().filter(|c| is_tuned_on(&c.name) == tuned) {
             let answer = error_line(&case.text);
             all += 1;
-            if is_right(case, answer) {
+            if is_right(case, answer.as_deref()) {
                 hits += 1;
             } else {
                 println!("MISS {}: {answer:?}, not {:?}", case.name, case.right);
