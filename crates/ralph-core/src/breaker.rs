@@ -21,7 +21,7 @@ const TASKS_OF_ONE_CAUSE: usize = 2;
 /// A counted failure in the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// The task; for a fix task, the task it mends.
+    /// The task; for a fix task the task it fixes, for a part of a split the task that was split.
     pub root: String,
     /// What kind of failure it was; equal means the same cause.
     pub coarse: Option<String>,

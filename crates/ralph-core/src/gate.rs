@@ -106,9 +106,9 @@ fn once(
     let ended = agent::run_below(guard, &launch, &limits, interrupt, &mut output)?;
     let (outcome, how) = match (ended.stop, ended.exit) {
         (Stop::Interrupted, _) => return Ok(None),
-        (Stop::WallTimeout | Stop::IdleTimeout, _) => (
+        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => (
             GateOutcome::TimedOut,
-            format!("took longer than {:?}", gate.timeout),
+            format!("timed out after {}", text::duration(gate.timeout)),
         ),
         (Stop::GuardLost, _) => (
             GateOutcome::Failed,

@@ -185,7 +185,7 @@ pub fn run(
         (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
             format!("was ended by signal {signal}")
         }
-        (Stop::WallTimeout | Stop::IdleTimeout, _) => {
+        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
             format!("took longer than {:?}", limits.wall)
         }
         (Stop::Interrupted, _) => "was interrupted".to_owned(),

@@ -1,10 +1,12 @@
 //! Any command as an agent: prompt on standard input, result text on standard output.
 
+use super::brief::MESSAGE;
 use super::claude::ClaudeStream;
 use super::{
     Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, Price,
     Setup, StreamParser, Told, Usage,
 };
+use crate::diagnose::error_line;
 use crate::text;
 
 /// How much of the beginning and of the end of the output is looked at for signals.
@@ -68,7 +70,10 @@ impl Agent for CommandAgent {
             OutputFormat::Gemini => Box::new(super::gemini::GeminiStream::of(name)),
             OutputFormat::Opencode => Box::new(super::opencode::OpencodeStream::of(name)),
         };
-        Box::new(EventStream { events })
+        Box::new(EventStream {
+            events,
+            complaint: None,
+        })
     }
 }
 
@@ -78,6 +83,7 @@ const OWN_CODES: std::ops::Range<i32> = 1..128;
 /// Events of a program that is only known by them: where they say that all went well, its exit code has a word too.
 struct EventStream {
     events: Box<dyn StreamParser>,
+    complaint: Option<String>,
 }
 
 impl StreamParser for EventStream {
@@ -101,13 +107,18 @@ impl StreamParser for EventStream {
         self.events.cost_so_far(price)
     }
 
+    fn complaint(&mut self, line: &str) {
+        self.events.complaint(line);
+        self.complaint = Some(line.to_owned());
+    }
+
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport {
         let mut report = self.events.finish(exit);
         if let Exit::Code(code) = exit
             && OWN_CODES.contains(&code)
             && report.ending == Ending::Completed
         {
-            report.ending = crashed(format!("the agent exited with code {code}"));
+            report.ending = crashed(exit, self.complaint.as_deref());
         }
         report
     }
@@ -117,12 +128,14 @@ impl StreamParser for EventStream {
 #[derive(Debug)]
 struct TextStream {
     text: BoundedText,
+    complaint: Option<String>,
 }
 
 impl Default for TextStream {
     fn default() -> Self {
         Self {
             text: BoundedText::new(HEAD, TAIL),
+            complaint: None,
         }
     }
 }
@@ -152,15 +165,22 @@ impl StreamParser for TextStream {
         vec![Told::Line { text, complete }]
     }
 
+    fn complaint(&mut self, line: &str) {
+        self.complaint = Some(line.to_owned());
+    }
+
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport {
+        let result_text = self.text.into_text();
         let ending = match exit {
             Exit::Code(0) => Ending::Completed,
-            Exit::Code(code) => crashed(format!("the agent exited with code {code}")),
-            Exit::Signal(signal) => crashed(format!("the agent was ended by signal {signal}")),
+            _ => {
+                let said = || error_line(&text::without_signals(&result_text));
+                crashed(exit, self.complaint.or_else(said).as_deref())
+            }
         };
         AgentReport {
             ending,
-            result_text: self.text.into_text(),
+            result_text,
             session_id: None,
             model: None,
             cost_usd: None,
@@ -173,7 +193,16 @@ impl StreamParser for TextStream {
     }
 }
 
-fn crashed(message: String) -> Ending {
+/// The error that the program printed, and how it ended.
+fn crashed(exit: Exit, said: Option<&str>) -> Ending {
+    let how = match exit {
+        Exit::Code(code) => format!("the agent exited with code {code}"),
+        Exit::Signal(signal) => format!("the agent was ended by signal {signal}"),
+    };
+    let message = match said {
+        Some(said) => format!("{} ({how})", text::one_line(said, MESSAGE)),
+        None => how,
+    };
     Ending::Faulted {
         fault: Fault::Crash,
         message,

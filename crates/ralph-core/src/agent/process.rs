@@ -39,10 +39,10 @@ pub struct ProcessLimits {
 pub enum Stop {
     /// By itself.
     Exited,
-    /// It took too long.
-    WallTimeout,
-    /// It was silent for too long.
-    IdleTimeout,
+    /// It took longer than this, which is all it may.
+    WallTimeout(Duration),
+    /// It was silent for longer than this.
+    IdleTimeout(Duration),
     /// Ralph was told to stop.
     Interrupted,
     /// It spent what it may spend.
@@ -343,14 +343,10 @@ fn due(
     if interrupt.first().is_some() {
         Some(Stop::Interrupted)
     } else if started.elapsed() >= limits.wall {
-        Some(Stop::WallTimeout)
-    } else if limits
-        .idle
-        .is_some_and(|idle| last_output.elapsed() >= idle)
-    {
-        Some(Stop::IdleTimeout)
+        Some(Stop::WallTimeout(limits.wall))
     } else {
-        None
+        let idle = limits.idle.filter(|idle| last_output.elapsed() >= *idle);
+        idle.map(Stop::IdleTimeout)
     }
 }
 

@@ -228,6 +228,10 @@ pub trait StreamParser: Send {
         let _ = price;
         None
     }
+    /// Takes what standard error says went wrong, before the end: it explains a crash.
+    fn complaint(&mut self, line: &str) {
+        let _ = line;
+    }
     /// The stream is over and the process has ended.
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport;
 }

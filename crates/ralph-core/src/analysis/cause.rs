@@ -93,7 +93,15 @@ const PERMISSION: [&str; 5] = [
     "read-only file system",
 ];
 
-const UNREACHABLE: [&str; 10] = [
+const UNREACHABLE: [&str; 17] = [
+    "cannot connect",
+    "can't connect",
+    "could not connect",
+    "couldn't connect",
+    "unable to connect",
+    "failed to connect",
+    "connection timed out",
+    "connection error",
     "connection refused",
     "econnrefused",
     "econnreset",
@@ -102,7 +110,6 @@ const UNREACHABLE: [&str; 10] = [
     "no route to host",
     "name or service not known",
     "failure in name resolution",
-    "could not connect to server",
     "getaddrinfo",
 ];
 

@@ -22,7 +22,7 @@ const MAX_TESTS: usize = 200;
 type Rule = fn(&Picture<'_>) -> Option<String>;
 
 /// Causes outside the code come first: no attempt can mend them.
-const RULES: [Rule; 16] = [
+const RULES: [Rule; 17] = [
     timeouts,
     missing_program,
     disk_full,
@@ -38,6 +38,7 @@ const RULES: [Rule; 16] = [
     crashes,
     service,
     one_task,
+    same_error,
     next_model,
 ];
 
@@ -247,6 +248,20 @@ fn one_task(picture: &Picture<'_>) -> Option<String> {
     Some(format!(
         "only {name} fails: look at `ralph history {task}`{fixes}"
     ))
+}
+
+/// Different tasks fail with one error: a larger model would fail with it too.
+fn same_error(picture: &Picture<'_>) -> Option<String> {
+    let alike = picture.alike();
+    let tasks = task_names(&alike);
+    let log = log_of(alike.first()?);
+    let systemic = is_most(alike.len(), picture.failures()) && tasks.len() > 1;
+    systemic.then(|| {
+        format!(
+            "{} fail with the same error: fix its cause first, see {log}",
+            listed(&tasks)
+        )
+    })
 }
 
 fn next_model(picture: &Picture<'_>) -> Option<String> {

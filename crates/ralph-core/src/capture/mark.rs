@@ -1,6 +1,7 @@
 //! What a failure is recognised by: from the gate's output, else the report's trace, else what the agent said.
 
-use crate::diagnose::{Fingerprint, fingerprint};
+use crate::agent::Ending;
+use crate::diagnose::{Fingerprint, fingerprint, reports_error};
 use crate::evidence::{Evidence, GateView, Verdict};
 use crate::model::{ErrorType, FailureMark, GateOutcome, MarkSource, Outcome, ReportRow};
 use crate::text::without_signals;
@@ -14,11 +15,19 @@ pub fn mark(evidence: &Evidence<'_>, verdict: &Verdict, report: &ReportRow) -> O
     {
         return Some(mark_of(found.clone(), MarkSource::Gate));
     }
+    // A crash that is explained is recognized by that, not by what the agent said before.
+    let fault = match &evidence.report.ending {
+        Ending::Faulted { message, .. } if verdict.error_type == Some(ErrorType::Crash) => {
+            Some(message.as_str()).filter(|message| reports_error(message))
+        }
+        Ending::Faulted { .. } | Ending::Completed => None,
+    };
     let said = without_signals(&evidence.report.result_text);
     let reason = Some(report.why_it_failed.as_str()).filter(|_| !report.auto);
     let trace = report.stack_trace_snippet.as_deref();
     [
         (trace, MarkSource::Trace),
+        (fault, MarkSource::Text),
         (Some(said.as_ref()), MarkSource::Text),
         (reason, MarkSource::Text),
     ]

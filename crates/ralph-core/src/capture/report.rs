@@ -157,12 +157,13 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
 }
 
 fn structured_error(evidence: &Evidence<'_>, verdict: &Verdict) -> Option<String> {
+    // How an agent that took too long was ended says nothing.
+    if let Some(ErrorType::Timeout | ErrorType::IdleTimeout) = verdict.error_type {
+        return verdict.message.clone();
+    }
     match &evidence.report.ending {
         Ending::Faulted { message, .. } => Some(message.clone()),
-        Ending::Completed => match verdict.error_type {
-            Some(ErrorType::Timeout | ErrorType::IdleTimeout) => verdict.message.clone(),
-            _ => None,
-        },
+        Ending::Completed => None,
     }
 }
 

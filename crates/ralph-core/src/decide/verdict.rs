@@ -4,6 +4,7 @@ use crate::agent::{AgentReport, Ending, Fault, Stop};
 use crate::evidence::{Evidence, GateView, Verdict};
 use crate::model::{ErrorType, GateOutcome, Outcome};
 use crate::signals::{Completion, Promise, Signals};
+use crate::text::duration;
 
 /// Whether the gate has something to judge: the agent ended normally and says the task is done.
 pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
@@ -17,13 +18,13 @@ pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool 
 pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
     let verdict = match evidence.stop {
         Stop::Interrupted => error(ErrorType::Interrupted, "interrupted"),
-        Stop::WallTimeout => service_trouble(evidence)
-            .unwrap_or_else(|| error(ErrorType::Timeout, "the attempt took longer than it may")),
-        Stop::IdleTimeout => service_trouble(evidence).unwrap_or_else(|| {
-            error(
-                ErrorType::IdleTimeout,
-                "the agent was silent for longer than it may be",
-            )
+        Stop::WallTimeout(limit) => service_trouble(evidence).unwrap_or_else(|| {
+            let message = format!("timed out after {}", duration(limit));
+            error(ErrorType::Timeout, &message)
+        }),
+        Stop::IdleTimeout(limit) => service_trouble(evidence).unwrap_or_else(|| {
+            let message = format!("timed out after {} without output", duration(limit));
+            error(ErrorType::IdleTimeout, &message)
         }),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the budget is used up"),
         Stop::GuardLost => error(
@@ -174,6 +175,8 @@ fn error_type(fault: Fault) -> ErrorType {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::agent::Usage;
     use crate::model::GateRecord;
@@ -270,8 +273,8 @@ mod tests {
     fn out_04_limits_of_time_count() {
         let signalled = report(Ending::Completed, DONE);
         for (stop, name) in [
-            (Stop::WallTimeout, "timeout"),
-            (Stop::IdleTimeout, "idle_timeout"),
+            (Stop::WallTimeout(Duration::from_secs(60)), "timeout"),
+            (Stop::IdleTimeout(Duration::from_secs(60)), "idle_timeout"),
         ] {
             let expected = (Outcome::Error, Some(name.to_owned()), true);
             assert_eq!(judge(&signalled, stop, GateView::NotRun), expected);

@@ -294,7 +294,7 @@ impl World {
         Played {
             exit: Exit::Code(code),
             stop: match session {
-                Session::TimedOut => Stop::WallTimeout,
+                Session::TimedOut => Stop::WallTimeout(Duration::from_secs(60)),
                 _ => Stop::Exited,
             },
             output,

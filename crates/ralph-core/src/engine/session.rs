@@ -4,15 +4,20 @@ use std::time::{Duration, Instant};
 
 use super::run::{EngineError, Run};
 use crate::agent::{
-    self, Activity, AgentReport, AttemptLog, EndSignal, Ending, Exit, Fault, Launch, LineSplitter,
-    Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
+    self, Activity, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Launch,
+    LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
 };
+use crate::diagnose::error_line;
 use crate::event::EventKind;
 use crate::model::Task;
 use crate::signals::{self, Completion};
+use crate::text::mask_secrets;
 
 /// A killed run is known to have lived until its last beat; a lost attempt took that long.
 const BETWEEN_BEATS: Duration = Duration::from_secs(2);
+/// How much of the beginning and of the end of standard error is searched for the error of a crash.
+const ERRORS_HEAD: usize = 16 * 1024;
+const ERRORS_TAIL: usize = 64 * 1024;
 /// Displays get no more than this many activities.
 const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
 
@@ -49,6 +54,7 @@ impl Run<'_, '_> {
             log,
             lines: LineSplitter::new(agent::LINE_LIMIT),
             parser,
+            errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
             shown: None,
             concluded: false,
             budget_usd,
@@ -59,6 +65,7 @@ impl Run<'_, '_> {
             log,
             mut lines,
             mut parser,
+            errors,
             ..
         } = live;
         self.put_back(guard)?;
@@ -80,6 +87,9 @@ impl Run<'_, '_> {
         lines.finish(|line, complete| {
             parser.line(line, complete);
         });
+        if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
+            parser.complaint(&line);
+        }
         let report = parser.finish(ended.exit);
         if let Some(error) = log.error() {
             let path = log.path().display();
@@ -135,6 +145,8 @@ struct Live<'r, 'e, 'a, 't> {
     log: AttemptLog,
     lines: LineSplitter,
     parser: Box<dyn StreamParser>,
+    /// Standard error, which explains a crash.
+    errors: BoundedText,
     shown: Option<Instant>,
     /// The agent has given its result, with a completion signal in it.
     concluded: bool,
@@ -148,6 +160,7 @@ impl Watch for Live<'_, '_, '_, '_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
         self.log.write(stream, chunk);
         if stream == Stream::Err {
+            self.errors.push(chunk);
             return;
         }
         let mut latest: Option<Activity> = None;

@@ -2,6 +2,7 @@
 
 mod clean;
 mod cut;
+mod duration;
 mod elements;
 mod few;
 mod in_a_row;
@@ -13,6 +14,7 @@ mod shell;
 
 pub use clean::{clean, clean_bytes, invisible_escaped, is_invisible, without_invisible};
 pub use cut::{code_line, cut_words, head, one_line, plain_line};
+pub use duration::duration;
 pub use elements::{Element, elements};
 pub use few::few;
 pub use in_a_row::in_a_row;

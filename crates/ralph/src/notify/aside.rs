@@ -72,7 +72,7 @@ pub fn call(
         ) => {
             format!("was ended by signal {signal}")
         }
-        (agent::Stop::WallTimeout | agent::Stop::IdleTimeout, _) => {
+        (agent::Stop::WallTimeout(_) | agent::Stop::IdleTimeout(_), _) => {
             format!("took longer than {limit:?}")
         }
         (agent::Stop::Interrupted, _) => "was ended with the run".to_owned(),

@@ -18,6 +18,7 @@ mod config;
 mod course;
 mod crash;
 mod demo;
+mod diagnose;
 mod display;
 mod doctor;
 mod failures;

@@ -358,6 +358,10 @@ fn activity(told: Told) -> Option<Activity> {
 }
 
 impl StreamParser for ClaudeStream {
+    fn complaint(&mut self, line: &str) {
+        self.strays.keep(line.as_bytes());
+    }
+
     fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity> {
         let told = self.tell(line, complete);
         told.into_iter().rev().find_map(activity)

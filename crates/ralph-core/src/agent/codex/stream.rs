@@ -168,6 +168,10 @@ impl CodexStream {
 }
 
 impl StreamParser for CodexStream {
+    fn complaint(&mut self, line: &str) {
+        self.strays.keep(line.as_bytes());
+    }
+
     fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity> {
         if !complete {
             self.outcome.cut_lines += 1;

@@ -209,6 +209,10 @@ impl GeminiStream {
 }
 
 impl StreamParser for GeminiStream {
+    fn complaint(&mut self, line: &str) {
+        self.strays.keep(line.as_bytes());
+    }
+
     fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity> {
         if !complete {
             self.cut_lines += 1;

@@ -51,19 +51,19 @@ fn ana_03_four_of_five_timed_out() {
         with_error_type(kind, "error", failed(task, "opus", message))
     };
     let facts = [
-        late("1.3", "timeout", "the attempt took longer than it may"),
+        late("1.3", "timeout", "timed out after 30 min"),
         late(
             "1.3",
             "idle_timeout",
-            "the agent was silent for longer than it may be",
+            "timed out after 10 min without output",
         ),
         failed("1.2", "opus", "assertion failed: a == b"),
-        late("1.2", "timeout", "the attempt took longer than it may"),
+        late("1.2", "timeout", "timed out after 30 min"),
         late("1.1", "timeout", ""),
     ];
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
-      Pattern: 4 of 5: timed out: the attempt took longer than it may
+      Pattern: 4 of 5: timed out after …
       Shared: key prefix 1
       Models: opus only
       Suggestion: 4 of 5 timed out: raise `attempt_timeout` (now 30 min) or split 1.3, 1.2 and 1.1
@@ -103,7 +103,7 @@ fn ana_03_no_signal() {
     ];
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
-      Pattern: 3 of 3: no signal: the agent gave no completion signal
+      Pattern: 3 of 3: no signal
       Shared: key prefix t
       Models: haiku only
       Suggestion: the agent may not be told how to signal the end, or not be able to finish: see `ralph logs t-1a2b3c`
@@ -176,7 +176,16 @@ fn ana_02_the_commonest_error_goes_by_fingerprint_before_message() {
     for fact in facts.iter_mut().skip(2) {
         fact.coarse = Some("a".into());
     }
-    assert!(text(&facts).contains("Pattern: 3 of 5: error: one"));
+    assert!(
+        text(&facts).contains(
+            "Pattern: 3 of 5: test_failure, each told another way; the newest: error: one"
+        )
+    );
+    for (fact, file) in facts.iter_mut().skip(2).zip(["a", "b", "c"]) {
+        fact.message =
+            format!("error: {file} is not there (the gate `test -f {file}` exited with code 1)");
+    }
+    assert!(text(&facts).contains("Pattern: 3 of 5: error: … is not there\n"));
 }
 
 #[test]
@@ -252,11 +261,17 @@ fn ana_03_different_tasks_that_fail_alike_in_one_gate() {
         suggestion(&facts),
         "run `make check …` yourself: it may fail without any change (1.1 and 1.2 fail alike)"
     );
-    // Another gate: no command to run that fails them all.
+    // Another gate: no command to run that fails them all, but no reason for a larger model either.
     facts[0].gate = Some("make".into());
     assert_eq!(
         suggestion(&facts),
-        "only haiku was tried: try sonnet, the next model"
+        "1.1 and 1.2 fail with the same error: fix its cause first, see `ralph logs 1.1`"
+    );
+    let facts =
+        ["1.1", "1.2"].map(|task| failed(task, "haiku", "error: cannot connect to the broker"));
+    assert_eq!(
+        suggestion(&facts),
+        "start the service or check the network: the connection fails"
     );
 }
 

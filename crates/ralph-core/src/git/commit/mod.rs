@@ -238,7 +238,7 @@ impl Git {
                 message: summary(&output, exit),
                 output,
             }),
-            (Stop::WallTimeout | Stop::IdleTimeout, _) => Err(GitError::CommitTimedOut {
+            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => Err(GitError::CommitTimedOut {
                 limit: order.timeout,
                 output,
             }),

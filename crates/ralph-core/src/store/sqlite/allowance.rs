@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::fixes;
+use super::{breaker, fixes};
 use crate::model::TaskId;
 
 /// Counted attempts since the last go-ahead on the chain a task belongs to. Attempts that other runs have under way on
@@ -29,7 +29,7 @@ pub(super) fn spend(tx: &Connection, task: &TaskId) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// A person's go-ahead: the count starts anew, and the breaker may forgive the task once more.
+/// A person's go-ahead: the count starts anew, the task leaves the breaker's streak and may be forgiven once more.
 pub(super) fn renew(tx: &Connection, task: &TaskId) -> rusqlite::Result<()> {
     let root = fixes::root_of(tx, task)?;
     tx.prepare_cached(
@@ -38,5 +38,5 @@ pub(super) fn renew(tx: &Connection, task: &TaskId) -> rusqlite::Result<()> {
          WHERE task_id IN (?1, ?2)",
     )?
     .execute(params![root.as_str(), task.as_str()])?;
-    Ok(())
+    breaker::leave(tx, task)
 }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{rows, status};
+use super::{fixes, rows, status};
 use crate::breaker::{Link, MOST_LINKS, is_systemic, shared_causes};
 use crate::model::{Outcome, Status, TaskId, Timestamp};
 use crate::store::{Breaker, BreakerState, Capture};
+
+/// Splits of splits that are followed to their root.
+const MOST_SPLITS: usize = 50;
 
 /// What is stored.
 pub(super) fn read(conn: &Connection) -> rusqlite::Result<Breaker> {
@@ -44,10 +47,11 @@ pub(super) fn after(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> 
     tx.prepare_cached("UPDATE breaker SET failures = failures + 1")?
         .execute([])?;
     tx.prepare_cached(
-        "INSERT INTO breaker_streak (task_id, root_id, coarse, gave_up) VALUES (?1, coalesce((SELECT root_id FROM fixes WHERE task_id = ?1), ?1), ?2, ?3)",
+        "INSERT INTO breaker_streak (task_id, root_id, coarse, gave_up) VALUES (?1, ?2, ?3, ?4)",
     )?
     .execute(params![
         capture.task_id.as_str(),
+        root_of(tx, &capture.task_id)?.as_str(),
         capture.mark.as_ref().map(|mark| mark.coarse.as_str()),
         capture.gave_up,
     ])?;
@@ -67,6 +71,44 @@ pub(super) fn after(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> 
     if opens {
         tx.prepare_cached("UPDATE breaker SET state = 'open', opened_at = ?1")?
             .execute([capture.ended_at.to_string()])?;
+    }
+    Ok(())
+}
+
+/// The task that a failure counts for: a fix task counts as the task it fixes, a part of a split as the task that was
+/// split.
+fn root_of(conn: &Connection, task: &TaskId) -> rusqlite::Result<TaskId> {
+    let mut root = fixes::root_of(conn, task)?;
+    // Splits are a few levels deep at most; the bound is for a database that somebody edited.
+    for _ in 0..MOST_SPLITS {
+        let whole: Option<String> = conn
+            .prepare_cached(
+                "SELECT c.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
+                 WHERE i.task_id = ?1 AND c.kind = 'SPLIT_TASK'",
+            )?
+            .query_row([root.as_str()], |row| row.get(0))
+            .optional()?;
+        let Some(whole) = whole else { break };
+        root = fixes::root_of(conn, &TaskId::from_stored(whole))?;
+    }
+    Ok(root)
+}
+
+/// A person has seen to a task: its failures leave the streak. Where the rest would not have opened the breaker, it
+/// closes.
+pub(super) fn leave(tx: &Connection, task: &TaskId) -> rusqlite::Result<()> {
+    let left = tx
+        .prepare_cached("DELETE FROM breaker_streak WHERE task_id = ?1 OR root_id = ?1")?
+        .execute([task.as_str()])?;
+    if left == 0 {
+        return Ok(());
+    }
+    tx.prepare_cached("UPDATE breaker SET failures = max(failures - ?1, 0)")?
+        .execute([left])?;
+    let breaker = read(tx)?;
+    let systemic = is_systemic(&links(tx)?, breaker.failures, 1);
+    if breaker.state != BreakerState::Closed && !systemic {
+        shut(tx)?;
     }
     Ok(())
 }
@@ -171,9 +213,14 @@ pub(super) fn close(tx: &Connection, closing: Closing, now: Timestamp) -> rusqli
 
 /// Closes it without forgiving anybody.
 pub(super) fn reset(tx: &Connection) -> rusqlite::Result<()> {
+    shut(tx)?;
+    forget(tx)
+}
+
+fn shut(tx: &Connection) -> rusqlite::Result<()> {
     tx.prepare_cached("UPDATE breaker SET state = 'closed', opened_at = NULL")?
         .execute([])?;
-    forget(tx)
+    Ok(())
 }
 
 fn forget(tx: &Connection) -> rusqlite::Result<()> {

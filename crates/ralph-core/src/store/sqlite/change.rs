@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::plan::find;
-use super::{Refusal, allowance, fixes, graph, rows, status};
+use super::{Refusal, allowance, breaker, fixes, graph, rows, status};
 use crate::model::{Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::{Random, StoreError};
 
@@ -205,6 +205,7 @@ pub(super) fn finish(
 ) -> std::result::Result<(), Refusal> {
     skip(tx, id, Some("its parent was marked done"), now)?;
     status::set(tx, id, Status::Done, None, now)?;
+    breaker::leave(tx, id)?;
     fixes::skip_needless(tx, id, now)?;
     Ok(())
 }

@@ -70,6 +70,8 @@ impl HistoryStore for SqliteStore {
                  LEFT JOIN failure_reports r
                      ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number
                  WHERE o.counted = 1 AND o.outcome <> 'done'
+                     AND (o.task_id IN (SELECT task_id FROM breaker_streak)
+                          OR (SELECT state FROM breaker) = 'closed')
                  ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?1",
             )?
             .query_map([most], fact)?

@@ -202,6 +202,7 @@ impl PlanStore for SqliteStore {
             for id in &doomed {
                 refuse_claimed(tx, id)?;
                 super::fixes::skip_needless(tx, id, now)?;
+                super::breaker::leave(tx, id)?;
                 freed.extend(remove(tx, id)?);
             }
             let gone: HashSet<&TaskId> = doomed.iter().collect();

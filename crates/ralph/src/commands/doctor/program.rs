@@ -95,7 +95,7 @@ pub fn ask(question: &Question<'_>, interrupt: &Interrupt) -> Answer {
             (Stop::Exited, Exit::Signal(signal)) => {
                 Answer::Nothing(format!("it was ended by signal {signal}"))
             }
-            (Stop::WallTimeout | Stop::IdleTimeout, _) => {
+            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
                 let patience = question.patience.as_secs_f32();
                 Answer::Nothing(format!("there was no answer within {patience} s"))
             }
