@@ -24,7 +24,7 @@ pub const MOST_NEIGHBOURS: usize = 8;
 pub const MOST_CANDIDATES: usize = 12;
 /// Words and files of a task that are looked up at most; of long descriptions, those that come first.
 const MOST_TERMS: usize = 40;
-/// Of these, the rarest that are searched for.
+/// Of these, the words of the title that are searched for, and as many of the others, the rarest.
 const LOOKUP_TERMS: usize = 6;
 /// How much of a description is read.
 const MOST_BYTES: usize = 4_000;
@@ -174,14 +174,27 @@ fn as_f64(count: u64) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// The terms to search for, with what each is worth: the rarest that some task has.
+/// The terms to search for that some task has, with what each is worth. Words of the title are worth as much as a word that
+/// nobody else has: of many tasks of one kind all must be found, although their descriptions share rarer words with others.
 #[must_use]
 pub fn lookup(profile: &Profile, frequencies: &Frequencies) -> Vec<(String, f64)> {
-    let mut terms: Vec<(String, f64)> = profile
+    let known = |term: &&String| frequencies.with.get(*term).is_some_and(|with| *with > 0);
+    let rarest = (as_f64(frequencies.tasks) + BACKGROUND).ln();
+    let (title, others): (Vec<&String>, Vec<&String>) = profile
         .terms()
         .iter()
-        .filter(|term| frequencies.with.get(*term).is_some_and(|with| *with > 0))
-        .map(|term| (term.clone(), frequencies.rarity(term)))
+        .filter(known)
+        .partition(|term| profile.title.contains(*term));
+    let mut terms = best(title, |term| title_weight(term) * rarest);
+    terms.extend(best(others, |term| frequencies.rarity(term)));
+    terms
+}
+
+/// A few terms, those of most worth first.
+fn best(terms: Vec<&String>, worth: impl Fn(&str) -> f64) -> Vec<(String, f64)> {
+    let mut terms: Vec<(String, f64)> = terms
+        .into_iter()
+        .map(|term| (term.clone(), worth(term)))
         .collect();
     terms.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     terms.truncate(LOOKUP_TERMS);

@@ -121,7 +121,29 @@ fn rare_terms_that_somebody_has_are_searched_for() {
         .into_iter()
         .map(|(term, _)| term)
         .collect();
-    assert_eq!(terms, ["f_src_leap_rs", "leap", "pars"]);
+    assert_eq!(terms, ["leap", "pars", "f_src_leap_rs"]);
+}
+
+#[test]
+fn the_words_of_a_title_are_searched_for_however_common_they_are() {
+    let described = |n: usize| {
+        let words: Vec<String> = (0..9).map(|word| format!("rare{}", n * 8 + word)).collect();
+        profile("Fix the typo in chapter", &words.join(" "), &[])
+    };
+    let profiles: Vec<Profile> = (0..40).map(described).collect();
+    let all = frequencies(&profiles.iter().collect::<Vec<_>>());
+    let terms = lookup(&described(40), &all);
+    let worth = |word: &str| {
+        terms
+            .iter()
+            .find(|(term, _)| term == word)
+            .map(|(_, worth)| *worth)
+    };
+    assert!(worth("typo") > worth("rare320"), "{terms:?}");
+    assert!(
+        worth("chapter").is_some() && worth("rare320").is_some(),
+        "{terms:?}"
+    );
 }
 
 #[test]
