@@ -272,7 +272,7 @@ fn attempts_agree(project: &Project, plan: &BTreeMap<String, Known>) {
         *recorded.entry(format!("{run} {key}")).or_default() += 1;
         if attempt["outcome"] == "done" {
             *done.entry(key).or_default() += 1;
-        } else if attempt["counted"] == json!(true) && attempt["error_type"] != "lost" {
+        } else if attempt["counted"] == json!(true) {
             *failed.entry(key).or_default() += 1;
         }
     }
