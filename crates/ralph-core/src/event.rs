@@ -92,6 +92,9 @@ pub enum EventKind {
         limit: Option<u32>,
         /// The plan as it stands.
         tasks: PlanCounts,
+        /// Tasks in scope that are still to be done and have no gate.
+        #[serde(default)]
+        without_gate: u64,
     },
     /// A try whose process died was found and recorded.
     LostFound {
@@ -104,6 +107,9 @@ pub enum EventKind {
         counted: bool,
         /// Where the task stands now.
         status: Status,
+        /// Whether it is done and its gate had passed.
+        #[serde(default)]
+        verified: bool,
     },
     /// A session began.
     AttemptStarted {
@@ -454,6 +460,9 @@ pub struct AttemptFinished {
     pub learnt: usize,
     /// Where the task stands now.
     pub status: Status,
+    /// Whether it is done and its gate passed.
+    #[serde(default)]
+    pub verified: bool,
     /// Why, if it is blocked.
     pub reason: Option<String>,
 }

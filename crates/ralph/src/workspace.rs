@@ -209,6 +209,12 @@ impl Workspace {
         }
     }
 
+    /// Whether the project has a gate for tasks that have none of their own. Settings that cannot be read have none.
+    pub fn has_project_gate(&self) -> bool {
+        let settings = self.settings();
+        settings.is_ok_and(|settings| settings.text("gate", "verify").is_some())
+    }
+
     /// Whether any run is under way.
     pub fn has_active_run(&self) -> Result<bool, CommandError> {
         Ok(self.store.open_runs()?.iter().any(is_active))

@@ -36,6 +36,8 @@ pub struct Outlook {
     pub total: usize,
     /// Of those, done or skipped.
     pub finished: usize,
+    /// Of those, skipped.
+    pub skipped: usize,
     /// Work under way that something in scope waits for, or is.
     pub under_way: Vec<TaskId>,
     /// What is blocked or failed in scope, or holds something in scope up.
@@ -62,6 +64,7 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
         outlook.total += 1;
         if node.status.satisfies() {
             outlook.finished += 1;
+            outlook.skipped += usize::from(node.status == Status::Skipped);
             continue;
         }
         queue.push(node);
@@ -91,6 +94,35 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
         }
     }
     outlook
+}
+
+/// How many unfinished tasks cannot go on before each blocked or failed one does, near or far. A task's own ancestors do
+/// not count: they are where it belongs, not what comes after it.
+pub fn dependents(plan: &[PlanNode]) -> HashMap<TaskId, u64> {
+    let index = Index::of(plan);
+    let mut held_up: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
+    for node in plan.iter().filter(|node| !node.status.satisfies()) {
+        for holds in index.direct(node) {
+            held_up.entry(&holds.id).or_default().push(node);
+        }
+    }
+    let stuck = |node: &&PlanNode| matches!(node.status, Status::Blocked | Status::Failed);
+    plan.iter()
+        .filter(stuck)
+        .map(|stuck| {
+            let mut seen: HashSet<&TaskId> = HashSet::from([&stuck.id]);
+            let mut queue = vec![&stuck.id];
+            while let Some(id) = queue.pop() {
+                let next = held_up.get(id).into_iter().flatten().map(|node| &node.id);
+                queue.extend(next.filter(|id| seen.insert(*id)));
+            }
+            let mut above = Some(&stuck.id);
+            while let Some(id) = above.filter(|id| seen.remove(*id)) {
+                above = index.by_id.get(id).and_then(|node| node.parent.as_ref());
+            }
+            (stuck.id.clone(), seen.len() as u64)
+        })
+        .collect()
 }
 
 /// Unfinished dependencies of tasks in scope that are not in scope themselves.
@@ -250,6 +282,25 @@ mod tests {
         assert_eq!(outlook.waiting.len(), 2);
         assert_eq!(names(&outlook.waiting[1].waits_for), ["b"]);
         assert!(outlook.under_way.is_empty());
+    }
+
+    #[test]
+    fn dependents_are_counted_near_and_far_but_ancestors_are_not() {
+        let plan = [
+            node("p", Status::Pending, None, &[]),
+            node("a", Status::Blocked, Some("p"), &[]),
+            node("b", Status::Pending, None, &["a"]),
+            node("c", Status::Pending, None, &["b", "f"]),
+            // It waits for the blocked one's parent.
+            node("d", Status::Pending, None, &["p"]),
+            node("e", Status::Skipped, None, &["a"]),
+            node("f", Status::Failed, None, &[]),
+            node("g", Status::Blocked, None, &[]),
+        ];
+        let dependents = dependents(&plan);
+        let of = |id: &str| dependents.get(&TaskId::from_stored(id)).copied();
+        assert_eq!((of("a"), of("f"), of("g")), (Some(3), Some(1), Some(0)));
+        assert_eq!(of("b"), None);
     }
 
     #[test]

@@ -177,6 +177,7 @@ impl Run<'_, '_> {
                 .unwrap_or_default(),
             learnt: finding.learnings.len(),
             status,
+            verified: status == Status::Done && passed(finding.gate.as_ref()),
             reason,
         })));
         let result_text = agent
@@ -290,6 +291,10 @@ impl Run<'_, '_> {
         self.show(EventKind::Progress { tasks, cost });
         Ok(())
     }
+}
+
+fn passed(gate: Option<&GateRecord>) -> bool {
+    gate.is_some_and(|gate| gate.outcome == GateOutcome::Passed)
 }
 
 /// What was tried before a task is given up: every model in order, another stance, fix tasks, changes of the plan.

@@ -5,7 +5,9 @@ use super::run::{EngineError, Run};
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
 use crate::gate::GateResult;
-use crate::model::{ErrorType, GateOutcome, GitRecord, ModelChoice, NO_MODEL, Outcome, Token};
+use crate::model::{
+    DoneBy, ErrorType, GateOutcome, GitRecord, ModelChoice, NO_MODEL, Outcome, Token,
+};
 use crate::store::{Claimed, Purpose};
 
 impl Run<'_, '_> {
@@ -56,9 +58,11 @@ impl Run<'_, '_> {
         if passed {
             let event = self.event(EventKind::ParentGate { task, passed: true });
             let now = self.engine.clock.now();
+            // Gates may be switched off for this run.
+            let by = gate.map_or(DoneBy::Children, |_| DoneBy::Gate);
             self.engine
                 .store
-                .complete_parent(&claimed.task.id, token, &event, now)?;
+                .complete_parent(&claimed.task.id, token, by, &event, now)?;
             self.engine.observer.event(&event);
             return self.show_progress();
         }

@@ -15,7 +15,10 @@ use crate::evidence::Verdict;
 use crate::git::{Git, GitError, GitLimits};
 use crate::host::{Host, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{AttemptCost, ErrorType, GitRecord, Outcome, RunId, Status, Task, Timestamp};
+use crate::model::{
+    AttemptCost, ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Status, Task,
+    Timestamp,
+};
 use crate::signals;
 use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError, TaskNext};
 
@@ -157,11 +160,16 @@ impl Recovery<'_> {
             TaskNext::Pending => Status::Pending,
             TaskNext::Blocked { .. } => Status::Blocked,
         };
+        let gate = match done {
+            true => self.passed_gate(claim, &task)?,
+            false => None,
+        };
         let found = EventKind::LostFound {
             task: TaskRef::from(&task),
             lost_run_id: claim.run_id.clone(),
             counted,
             status,
+            verified: gate.is_some(),
         };
         let events: Vec<RunEvent> = [found]
             .into_iter()
@@ -187,7 +195,7 @@ impl Recovery<'_> {
             service_retries: said.as_ref().map_or(0, |said| said.retries),
             limit: None,
             git,
-            gate: None,
+            gate,
             gate_green_before: None,
             summary: match &said {
                 Some(said) if done => summary(&said.result_text),
@@ -256,6 +264,34 @@ impl Recovery<'_> {
             counted: true,
             git,
         }))
+    }
+
+    /// The gate of a lost attempt, where the run had told that it passed.
+    fn passed_gate(&self, claim: &Claim, task: &Task) -> Result<Option<GateRecord>, StoreError> {
+        let told = self
+            .store
+            .last_event(&claim.run_id, Some("gate_finished"))?;
+        let since = claim.attempt.started_at.unwrap_or(claim.claimed_at);
+        let told = told.filter(|told| told.at >= since);
+        Ok(
+            match told.and_then(|told| told.read()).map(|told| told.kind) {
+                Some(EventKind::GateFinished {
+                    task: of,
+                    outcome: GateOutcome::Passed,
+                    flaky,
+                    ..
+                }) if of.task_id == task.id => Some(GateRecord {
+                    command: crate::text::one_line(task.verify.as_deref().unwrap_or_default(), 200),
+                    outcome: GateOutcome::Passed,
+                    ended: "exited with code 0".into(),
+                    flaky,
+                    output: String::new(),
+                    output_tail: String::new(),
+                    touched: Vec::new(),
+                }),
+                _ => None,
+            },
+        )
     }
 
     /// The commit that an attempt was about to make when its process died, if it was made.

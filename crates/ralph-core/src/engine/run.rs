@@ -301,11 +301,15 @@ impl<'e, 'a> Run<'e, 'a> {
             gate_change_told: 0,
         };
         run.gate_change_told = run.engine.store.last_gate_change()?;
+        let settings = run.engine.settings;
+        let without_gate = settings.gate.ungated(run.engine.store, &settings.scope)?;
+        let without_gate = without_gate.len() as u64;
         let event = run.event(EventKind::RunStarted {
             agent: run.engine.agent.name().to_owned(),
             strategy: run.engine.settings.strategy.to_string(),
             limit: run.engine.settings.limit,
             tasks,
+            without_gate,
         });
         let new = NewRun {
             id: run.id.clone(),
@@ -467,19 +471,21 @@ impl<'e, 'a> Run<'e, 'a> {
     }
 
     /// The end of a run that has nothing left to do.
-    pub(super) fn all_done(&self) -> StopRun {
-        let reason = match self.engine.settings.scope {
-            Scope::All => "every task is done",
-            Scope::Below(_) => "every task that was asked for is done",
+    pub(super) fn all_done(&self) -> Result<StopRun, EngineError> {
+        let (what, skipped) = match self.engine.settings.scope {
+            Scope::All => ("every task", self.engine.store.counts()?.skipped > 0),
+            Scope::Below(_) => ("every task that was asked for", self.outlook()?.skipped > 0),
         };
-        StopRun::new(RunExit::Finished, reason)
+        let or_skipped = if skipped { " or skipped" } else { "" };
+        let reason = format!("{what} is done{or_skipped}");
+        Ok(StopRun::new(RunExit::Finished, reason))
     }
 
     /// Whether nothing in scope is left to do. For the whole plan the kept counts say so.
     pub(super) fn is_finished(&self) -> Result<bool, EngineError> {
         if self.engine.settings.scope == Scope::All {
             let tasks = self.engine.store.counts()?;
-            return Ok(tasks.finished() == tasks.total);
+            return Ok(tasks.is_settled());
         }
         Ok(self.outlook()?.is_finished())
     }
@@ -495,7 +501,7 @@ impl<'e, 'a> Run<'e, 'a> {
     fn finish(mut self, stop: StopRun) -> Result<Summary, EngineError> {
         let mut stop = stop;
         if stop.exit == RunExit::Limit && self.is_finished()? {
-            stop = self.all_done();
+            stop = self.all_done()?;
         }
         // Whoever interrupts a run wants it to end.
         let interrupted = matches!(stop.exit, RunExit::Interrupted(_));

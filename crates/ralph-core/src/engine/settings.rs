@@ -9,10 +9,11 @@ use super::work_tree::GitSettings;
 use crate::adaptive::DEFAULT_VALUE_USD;
 use crate::context::Limits;
 use crate::decide::{Budgets, Policy};
+use crate::event::TaskRef;
 use crate::hooks::Hooks;
 use crate::logs;
 use crate::model::Strategy;
-use crate::store::Scope;
+use crate::store::{PlanStore, Scope, StoreError};
 
 /// Everything a run depends on besides the plan and the agent.
 #[derive(Clone, Debug)]
@@ -141,6 +142,20 @@ pub struct GateSettings {
     pub retries: u32,
     /// Whether it is run before a task's first attempt.
     pub precheck: bool,
+}
+
+impl GateSettings {
+    /// Open tasks in scope that a run with these settings would finish without a gate.
+    pub fn ungated(
+        &self,
+        store: &(impl PlanStore + ?Sized),
+        scope: &Scope,
+    ) -> Result<Vec<TaskRef>, StoreError> {
+        match (self.enabled, &self.verify) {
+            (true, Some(_)) => Ok(Vec::new()),
+            (gates_on, _) => store.ungated(scope, gates_on),
+        }
+    }
 }
 
 impl Default for RunSettings {

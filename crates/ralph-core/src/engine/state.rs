@@ -10,7 +10,7 @@ use crate::event::EventKind;
 use crate::files::{Links, Lock, RealPaths, open, recover, write_whole};
 use crate::model::{Cost, Outcome, Timestamp};
 use crate::project::Project;
-use crate::state_md::{AttemptView, Counts, HistoryRow, RunView, StateView, TaskView, render};
+use crate::state_md::{AttemptView, HistoryRow, RunView, StateView, TaskView, render};
 use crate::store::{BreakerState, Purpose, RunRow, Scope, Store, StoreError};
 
 /// The page, in Ralph's own directory.
@@ -190,7 +190,9 @@ fn view(
         HistoryRow {
             iteration: attempt.iteration.unwrap_or(0),
             time: second(attempt.started_at),
-            outcome: if attempt.counted {
+            outcome: if attempt.outcome == Outcome::Done && !attempt.verified {
+                "SUCCESS, unverified".to_owned()
+            } else if attempt.counted {
                 attempt.outcome.to_string()
             } else {
                 attempt
@@ -211,15 +213,7 @@ fn view(
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
         run,
-        counts: Counts {
-            total: counts.total,
-            done: counts.done,
-            skipped: counts.skipped,
-            blocked: counts.blocked,
-            failed: counts.failed,
-            pending: counts.pending,
-            in_progress: counts.in_progress,
-        },
+        counts,
         next,
         breaker: match breaker.state {
             BreakerState::Closed => "closed",

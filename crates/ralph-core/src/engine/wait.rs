@@ -33,7 +33,7 @@ impl Run<'_, '_> {
             self.recover_lost()?;
             let outlook = self.outlook()?;
             if outlook.is_finished() {
-                return Ok(Some(self.all_done()));
+                return Ok(Some(self.all_done()?));
             }
             let breaker = self.engine.store.breaker()?;
             if breaker.state == BreakerState::Open {
@@ -175,7 +175,7 @@ impl Run<'_, '_> {
                 let whole = self.engine.settings.scope == Scope::All;
                 let limited = waiting_for == WaitingFor::Limit;
                 if limited && whole && self.is_finished()? {
-                    return Ok(Some(self.all_done()));
+                    return Ok(Some(self.all_done()?));
                 }
                 // A person may have made an end of the limit.
                 if limited && self.somebody_can_work()? {

@@ -17,6 +17,7 @@ fn counts() -> PlanCounts {
         total: 3,
         pending: 1,
         done: 2,
+        verified: 1,
         ..PlanCounts::default()
     }
 }
@@ -41,6 +42,7 @@ fn finished() -> AttemptFinished {
         gate_files_changed: Vec::new(),
         learnt: 1,
         status: Status::Blocked,
+        verified: false,
         reason: Some("too often".into()),
     }
 }
@@ -65,6 +67,7 @@ fn of_attempts() -> Vec<EventKind> {
             lost_run_id: RunId::from_stored("r-2"),
             counted: false,
             status: Status::Pending,
+            verified: false,
         },
         EventKind::AttemptStarted {
             task: TaskRef {
@@ -179,6 +182,7 @@ fn of_runs() -> Vec<EventKind> {
             strategy: "fixed".into(),
             limit: Some(3),
             tasks: counts(),
+            without_gate: 1,
         },
         EventKind::Progress {
             tasks: counts(),

@@ -23,6 +23,8 @@ pub struct Attempt {
     pub model: String,
     /// How it ended.
     pub outcome: Outcome,
+    /// Whether it is done and the gate passed.
+    pub verified: bool,
     /// What went wrong.
     pub error_type: Option<ErrorType>,
     /// When it began.

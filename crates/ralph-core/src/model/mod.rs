@@ -26,5 +26,5 @@ pub use outcome::{ErrorType, FailureClass, Outcome};
 pub use spent::{AttemptCost, Cost, SpentOnTask, dollars};
 pub use stats::{CategorySums, ModelSums, Recent, RetrySums, Stats, Sums, TaskSums};
 pub use strategy::{ChosenBy, ModelChoice, NO_MODEL, Strategy, UnknownStrategy};
-pub use task::{NewTask, Status, TITLE_CHARS, Task, TaskEdit, UnknownStatus};
+pub use task::{DoneBy, NewTask, Status, TITLE_CHARS, Task, TaskEdit, UnknownStatus};
 pub use time::Timestamp;

@@ -75,6 +75,39 @@ impl fmt::Display for Status {
     }
 }
 
+/// What a done task rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoneBy {
+    /// A gate that passed.
+    Gate,
+    /// The agent's word alone: the task had no gate, or gates were off.
+    Agent,
+    /// A person's word: `ralph task done`, or a box ticked in a plan's file.
+    Person,
+    /// Its children, all done or skipped.
+    Children,
+}
+
+impl DoneBy {
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Agent => "agent",
+            Self::Person => "person",
+            Self::Children => "children",
+        }
+    }
+
+    /// Reads the stored name.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Gate, Self::Agent, Self::Person, Self::Children]
+            .into_iter()
+            .find(|by| by.as_str() == text)
+    }
+}
+
 /// A task as stored. Serialises to the object of `ralph task list --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Task {
@@ -88,6 +121,10 @@ pub struct Task {
     pub description: String,
     /// Where it stands.
     pub status: Status,
+    /// Whether it is done and a gate that passed stands behind it.
+    pub verified: bool,
+    /// What it rests on, where it is done and that was recorded.
+    pub done_by: Option<DoneBy>,
     /// The part of the plan it belongs to.
     pub phase: Option<Phase>,
     /// The task it is a part of.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use jiff::tz::TimeZone;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -43,6 +44,25 @@ impl Timestamp {
         ]
         .iter()
         .find_map(|text| Self::parse(text))
+    }
+
+    /// The same moment on the clock of this machine: `2026-11-17 23:58:03`.
+    pub fn local(self) -> String {
+        self.in_zone(TimeZone::system())
+    }
+
+    fn in_zone(self, zone: TimeZone) -> String {
+        let Ok(time) = jiff::Timestamp::from_millisecond(self.0) else {
+            return self.to_string();
+        };
+        let time = time.to_zoned(zone).datetime();
+        let (date, clock) = (time.date(), time.time());
+        format!(
+            "{date} {:02}:{:02}:{:02}",
+            clock.hour(),
+            clock.minute(),
+            clock.second()
+        )
     }
 
     /// The time a duration later.
@@ -108,6 +128,16 @@ mod tests {
             Timestamp::from_millis(0).to_string(),
             "1970-01-01T00:00:00.000Z"
         );
+    }
+
+    #[test]
+    fn people_see_the_time_of_their_own_clock() {
+        let time = Timestamp::from_millis(1_700_000_000_123);
+        let hours = |hours| TimeZone::fixed(jiff::tz::offset(hours));
+        assert_eq!(time.in_zone(hours(0)), "2023-11-14 22:13:20");
+        assert_eq!(time.in_zone(hours(3)), "2023-11-15 01:13:20");
+        let never = Timestamp::from_millis(i64::MAX);
+        assert_eq!(never.in_zone(hours(3)), "9999-12-30T22:00:00.000Z");
     }
 
     #[test]

@@ -9,4 +9,4 @@ mod tests;
 mod view;
 
 pub use page::render;
-pub use view::{AttemptView, Counts, HistoryRow, RunView, StateView, TaskView};
+pub use view::{AttemptView, HistoryRow, RunView, StateView, TaskView};

@@ -3,7 +3,8 @@
 use super::bar::bar;
 use super::history::table;
 use super::inline::{at_start, inline};
-use super::view::{AttemptView, Counts, RunView, StateView, TaskView};
+use super::view::{AttemptView, RunView, StateView, TaskView};
+use crate::store::PlanCounts;
 
 /// How long names and texts may get.
 const NAME_CHARS: usize = 80;
@@ -90,30 +91,17 @@ fn next(view: &StateView) -> String {
     match &view.next {
         Some(next) => task(next),
         None if view.counts.total == 0 => "none: there are no tasks yet".to_owned(),
-        None if view.counts.finished() >= view.counts.total => "none: all are finished".to_owned(),
+        None if view.counts.is_settled() => "none: nothing is left to do".to_owned(),
         None => "none is ready".to_owned(),
     }
 }
 
-fn progress(counts: &Counts) -> Vec<String> {
-    let by_status = [
-        (counts.done, "done"),
-        (counts.skipped, "skipped"),
-        (counts.in_progress, "in progress"),
-        (counts.pending, "pending"),
-        (counts.blocked, "blocked"),
-        (counts.failed, "failed"),
-    ];
-    let parts: Vec<String> = by_status
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, status)| format!("{count} {status}"))
-        .collect();
+fn progress(counts: &PlanCounts) -> Vec<String> {
     let mut lines: Vec<String> = ["", "## Progress", ""].map(String::from).into();
-    lines.push(bar(counts.finished(), counts.total));
-    if !parts.is_empty() {
+    lines.push(bar(counts.done, counts.total));
+    if counts.total > 0 {
         lines.push(String::new());
-        lines.push(parts.join(", "));
+        lines.push(counts.summary());
     }
     lines
 }

@@ -2,7 +2,8 @@
 
 mod any;
 
-use super::{AttemptView, Counts, HistoryRow, RunView, StateView, TaskView, render};
+use super::{AttemptView, HistoryRow, RunView, StateView, TaskView, render};
+use crate::store::PlanCounts;
 
 fn row(iteration: u32, outcome: &str, task: &str, details: &str) -> HistoryRow {
     HistoryRow {
@@ -27,9 +28,10 @@ fn typical() -> StateView {
             cost_estimated: false,
             cost_usd: Some(1.234),
         }),
-        counts: Counts {
+        counts: PlanCounts {
             total: 10,
             done: 3,
+            verified: 2,
             skipped: 1,
             blocked: 1,
             failed: 0,
@@ -86,9 +88,9 @@ fn ana_05_a_typical_page() {
 
     ## Progress
 
-    [████████░░░░░░░░░░░░] 40% (4 of 10 tasks)
+    [██████░░░░░░░░░░░░░░] 30% (3 of 10 tasks)
 
-    3 done, 1 skipped, 1 in progress, 4 pending, 1 blocked
+    3 of 10 done (2 verified, 1 unverified) · 1 skipped · 1 blocked · 1 running · 4 waiting
 
     ## Waiting for a human
 
@@ -155,7 +157,7 @@ fn ana_05_no_next_task_is_explained() {
         line.unwrap().to_owned()
     };
     assert_eq!(next(3), "- **Next task:** none is ready");
-    assert_eq!(next(9), "- **Next task:** none: all are finished");
+    assert_eq!(next(9), "- **Next task:** none: nothing is left to do");
 }
 
 #[test]

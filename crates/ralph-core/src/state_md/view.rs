@@ -1,5 +1,7 @@
 //! What the page shows.
 
+use crate::store::PlanCounts;
+
 /// Where everything stands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StateView {
@@ -10,7 +12,7 @@ pub struct StateView {
     /// The newest run.
     pub run: Option<RunView>,
     /// The tasks by status.
-    pub counts: Counts,
+    pub counts: PlanCounts,
     /// The attempts under way.
     pub under_way: Vec<AttemptView>,
     /// The task that is next.
@@ -42,25 +44,6 @@ pub struct RunView {
     pub cost_usd: Option<f64>,
     /// Whether an estimate is part of that.
     pub cost_estimated: bool,
-}
-
-/// How many tasks there are, by status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// All of them.
-    pub total: u64,
-    /// Done.
-    pub done: u64,
-    /// Skipped on purpose.
-    pub skipped: u64,
-    /// Waiting for a human.
-    pub blocked: u64,
-    /// Given up by a human.
-    pub failed: u64,
-    /// Yet to be done.
-    pub pending: u64,
-    /// Being worked on.
-    pub in_progress: u64,
 }
 
 /// A task.
@@ -98,11 +81,4 @@ pub struct HistoryRow {
     pub task: String,
     /// What was done or why it failed.
     pub details: String,
-}
-
-impl Counts {
-    /// Tasks with which nothing more is to be done: a skipped one satisfies like a done one.
-    pub(super) fn finished(&self) -> u64 {
-        self.done.saturating_add(self.skipped)
-    }
 }

@@ -35,10 +35,10 @@ pub use sqlite::{
 };
 
 use crate::analysis::Fact;
-use crate::event::RunEvent;
+use crate::event::{RunEvent, TaskRef};
 use crate::model::{
-    Attempt, LearningId, LearningState, NewTask, RunId, Stats, Status, Task, TaskEdit, TaskId,
-    TaskMetrics, Timestamp, Token,
+    Attempt, DoneBy, LearningId, LearningState, NewTask, RunId, Stats, Status, Task, TaskEdit,
+    TaskId, TaskMetrics, Timestamp, Token,
 };
 
 /// Why the store refused or failed.
@@ -181,6 +181,9 @@ pub trait PlanStore {
     fn ready_count(&self) -> Result<u64>;
     /// Tasks that are blocked or failed, in plan order.
     fn held(&self, limit: usize) -> Result<Vec<Held>>;
+    /// Tasks in scope that an agent may still be asked to do and that have no gate of their own; every such task where
+    /// gates are off. Parents are done by their children.
+    fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>>;
     /// The plan's skeleton, for questions about the whole of it.
     fn skeleton(&self) -> Result<Vec<PlanNode>>;
     /// Adds a task.
@@ -237,11 +240,12 @@ pub trait RunStore {
     fn release_unbegun(&mut self, run: &RunId) -> Result<()>;
     /// Outcome, report, learnings, metrics, task status and events of an attempt: all of it or nothing.
     fn capture(&mut self, capture: &Capture, random: Random<'_>) -> Result<()>;
-    /// A parent's own gate passed after its children: it is done.
+    /// A parent's children are done and nothing speaks against it: it is done, by its own gate or without one.
     fn complete_parent(
         &mut self,
         task: &TaskId,
         token: &Token,
+        by: DoneBy,
         event: &RunEvent,
         now: Timestamp,
     ) -> Result<()>;
@@ -280,6 +284,8 @@ pub trait HistoryStore {
     fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>>;
     /// The last attempts, newest first.
     fn newest_attempts(&self, most: u32) -> Result<Vec<Attempt>>;
+    /// The last try on each task that is not done.
+    fn last_tries(&self) -> Result<Vec<Attempt>>;
     /// The last counted failures, newest first, as an analysis sees them.
     fn newest_failures(&self, most: u64) -> Result<Vec<Fact>>;
     /// Tries of the last run that do not count, by kind.

@@ -20,17 +20,53 @@ pub enum Scope {
     Below(Vec<TaskId>),
 }
 
-/// How many tasks have each status.
+/// How many tasks have each status, and how many of the done ones are verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "PlanCountsJson")]
 #[expect(missing_docs, reason = "the names are the statuses")]
 pub struct PlanCounts {
     pub total: u64,
     pub pending: u64,
     pub in_progress: u64,
     pub done: u64,
+    /// Done, with a gate that passed. Events of older versions do not say.
+    #[serde(default)]
+    pub verified: u64,
     pub failed: u64,
     pub blocked: u64,
     pub skipped: u64,
+}
+
+/// The counts as programs read them, with those that follow from others.
+#[derive(Serialize)]
+struct PlanCountsJson {
+    total: u64,
+    pending: u64,
+    in_progress: u64,
+    done: u64,
+    verified: u64,
+    unverified: u64,
+    failed: u64,
+    blocked: u64,
+    skipped: u64,
+    waiting: u64,
+}
+
+impl From<PlanCounts> for PlanCountsJson {
+    fn from(counts: PlanCounts) -> Self {
+        Self {
+            total: counts.total,
+            pending: counts.pending,
+            in_progress: counts.in_progress,
+            done: counts.done,
+            verified: counts.verified,
+            unverified: counts.unverified(),
+            failed: counts.failed,
+            blocked: counts.blocked,
+            skipped: counts.skipped,
+            waiting: counts.pending,
+        }
+    }
 }
 
 impl PlanCounts {
@@ -52,9 +88,40 @@ impl PlanCounts {
         }
     }
 
-    /// Tasks that need no more work.
-    pub fn finished(&self) -> u64 {
-        self.done + self.skipped
+    /// Done without a gate that passed.
+    pub fn unverified(&self) -> u64 {
+        self.done.saturating_sub(self.verified)
+    }
+
+    /// Whether no task needs more work. Skipped tasks need none, but they are not done.
+    pub fn is_settled(&self) -> bool {
+        self.done.saturating_add(self.skipped) >= self.total
+    }
+
+    /// How far the plan is, in the one form that every display uses:
+    /// `14 of 18 done (12 verified, 2 unverified) · 1 skipped · 2 blocked · 1 waiting`. Zeros are left out.
+    pub fn summary(&self) -> String {
+        let present = |parts: &[(u64, &str)]| -> Vec<String> {
+            let parts = parts.iter().filter(|(n, _)| *n > 0);
+            parts.map(|(n, word)| format!("{n} {word}")).collect()
+        };
+        let rests_on = present(&[
+            (self.verified, "verified"),
+            (self.unverified(), "unverified"),
+        ]);
+        let rests_on = match rests_on.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", rests_on.join(", ")),
+        };
+        let mut parts = vec![format!("{} of {} done{rests_on}", self.done, self.total)];
+        parts.extend(present(&[
+            (self.skipped, "skipped"),
+            (self.blocked, "blocked"),
+            (self.failed, "failed"),
+            (self.in_progress, "running"),
+            (self.pending, "waiting"),
+        ]));
+        parts.join(" · ")
     }
 }
 
@@ -102,6 +169,8 @@ pub struct Held {
 pub enum Mark {
     /// It is done.
     Done,
+    /// It is done, and its gate passed.
+    Verified,
     /// It is given up.
     Failed {
         /// Why.
@@ -578,5 +647,56 @@ impl BreakerState {
             "half_open" => Self::HalfOpen,
             _ => Self::Closed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(done: u64, verified: u64, rest: [u64; 5]) -> PlanCounts {
+        let [skipped, blocked, failed, in_progress, pending] = rest;
+        PlanCounts {
+            total: done + rest.iter().sum::<u64>(),
+            done,
+            verified,
+            skipped,
+            blocked,
+            failed,
+            in_progress,
+            pending,
+        }
+    }
+
+    #[test]
+    fn exit_01_the_summary_counts_each_kind_apart() {
+        for (counts, text) in [
+            (
+                counts(14, 12, [1, 2, 0, 0, 1]),
+                "14 of 18 done (12 verified, 2 unverified) · 1 skipped · 2 blocked · 1 waiting",
+            ),
+            (counts(18, 18, [0; 5]), "18 of 18 done (18 verified)"),
+            (counts(2, 0, [0; 5]), "2 of 2 done (2 unverified)"),
+            (counts(0, 0, [0, 0, 0, 0, 3]), "0 of 3 done · 3 waiting"),
+            (
+                counts(1, 1, [1, 1, 1, 1, 1]),
+                "1 of 6 done (1 verified) · 1 skipped · 1 blocked · 1 failed · 1 running · 1 waiting",
+            ),
+            (counts(0, 0, [0; 5]), "0 of 0 done"),
+        ] {
+            assert_eq!(counts.summary(), text);
+        }
+    }
+
+    #[test]
+    fn counts_as_json_have_the_kinds_that_follow_and_are_read_back() {
+        let counts = counts(3, 2, [1, 1, 0, 0, 4]);
+        let json = serde_json::to_value(counts).unwrap();
+        let expected = serde_json::json!({
+            "total": 9, "pending": 4, "in_progress": 0, "done": 3, "verified": 2, "unverified": 1,
+            "failed": 0, "blocked": 1, "skipped": 1, "waiting": 4,
+        });
+        assert_eq!(json, expected);
+        assert_eq!(serde_json::from_value::<PlanCounts>(json).unwrap(), counts);
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Random, Result};
-use crate::model::{Status, TaskId, Timestamp};
+use crate::model::{DoneBy, Status, TaskId, Timestamp};
 use crate::plan_files::Draft;
 
 /// A file that tasks came from.
@@ -104,6 +104,10 @@ pub struct ImportedTask {
     pub title: String,
     /// Where it stands now.
     pub status: Status,
+    /// Whether it is done and a gate that passed stands behind it.
+    pub verified: bool,
+    /// What it rests on, where it is done and that was recorded.
+    pub done_by: Option<DoneBy>,
 }
 
 /// What an import did, or would do.
@@ -122,6 +126,8 @@ pub struct ImportReport {
     pub gates_waiting: Vec<ImportedTask>,
     /// Tasks that are no longer in the file; they stay in the plan.
     pub removed: Vec<ImportedTask>,
+    /// Open tasks of the file that have no gate of their own.
+    pub without_gate: u64,
     /// Tasks that are as they were.
     pub unchanged: usize,
 }

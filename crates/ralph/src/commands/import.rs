@@ -11,7 +11,9 @@ use serde_json::json;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::ui::format::counted;
+use crate::ui::lines;
 use crate::ui::progress::waiting;
+use crate::ui::style::Standing;
 use crate::workspace::{Workspace, now, random, start_dir};
 
 /// How many tasks of a kind are listed.
@@ -76,6 +78,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut workspace = Workspace::open_or_create(dir)?;
     let path = start_dir(dir)?.join(&args.path);
     let (found, report) = take_in(&mut workspace, &path, args.format.format(), args.dry_run)?;
+    let without_gate = match workspace.has_project_gate() {
+        true => 0,
+        false => report.without_gate,
+    };
     if args.json {
         output::json(&json!({
             "path": found.path,
@@ -87,6 +93,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             "unproven": report.unproven,
             "removed": report.removed,
             "unchanged": report.unchanged,
+            "without_gate": without_gate,
             "notes": found.draft.notes.iter().map(|note| json!({"line": note.line, "text": note.text})).collect::<Vec<_>>(),
         }));
         return Ok(ExitCode::SUCCESS);
@@ -95,6 +102,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         output::note(format_args!("{}:{}: {}", found.path, note.line, note.text));
     }
     show(args, &found.path, &report);
+    if let Some(ungated) = lines::ungated(without_gate, "ID") {
+        output::line(ungated);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -163,11 +173,16 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
 
 fn list(mark: char, tasks: &[ImportedTask]) {
     for task in tasks.iter().take(LISTED) {
+        let standing = Standing {
+            status: task.status,
+            verified: task.verified,
+            done_by: task.done_by,
+        };
         output::line(format_args!(
             "{mark} {}  {}  ({})",
             task.name,
             ralph_core::text::one_line(&task.title, 80),
-            task.status
+            standing.plain()
         ));
     }
     if tasks.len() > LISTED {

@@ -91,12 +91,12 @@ pub fn standing(
     Ok(workspace.store.agent_limits(now)?)
 }
 
-/// `claude is limited until 2026-01-02 03:04:05 UTC, 3h from now`.
+/// `claude is limited until 16:44, in 3 h`.
 pub fn words(limit: &RememberedLimit, now: Timestamp) -> String {
     format!(
-        "{} is limited until {} UTC, {} from now",
+        "{} is limited until {}, in {}",
         limit.agent,
-        format::time(limit.until),
+        format::moment(limit.until, now),
         format::age(limit.until.since(now))
     )
 }

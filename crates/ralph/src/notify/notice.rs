@@ -170,7 +170,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             reason,
             until,
         } => {
-            let until = until.map(|until| format!(" until {until}"));
+            let until = until.map(|until| format!(" until {}", format::time(until)));
             let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
             Some(Says {
                 occasion: Occasion::Limit,
@@ -189,7 +189,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             occasion: Occasion::Limit,
             what: "a usage limit was met".to_owned(),
             lines: vec![
-                format!("{instead_of} is limited until {until}"),
+                format!("{instead_of} is limited until {}", format::time(*until)),
                 format!("{agent} goes on in its place"),
             ],
             task: None,
@@ -257,6 +257,16 @@ fn typed(task: &TaskRef) -> &str {
     key.filter(plain).unwrap_or(task.task_id.as_str())
 }
 
+/// What a plan that needs no more work is called; what is skipped or unverified is not hidden behind "done".
+fn all_done(tasks: &PlanCounts) -> &'static str {
+    match (tasks.skipped > 0, tasks.unverified() > 0) {
+        (false, false) => "every task is done",
+        (false, true) => "every task is done, some unverified",
+        (true, false) => "every task is done or skipped",
+        (true, true) => "every task is done or skipped, some unverified",
+    }
+}
+
 /// The run ended. Of one that somebody interrupted nobody is told.
 fn finished(kind: &EventKind) -> Option<Says<'_>> {
     let EventKind::RunFinished {
@@ -265,16 +275,16 @@ fn finished(kind: &EventKind) -> Option<Says<'_>> {
         hint,
         budget,
         attempts,
-        done,
         cost,
         duration_ms,
+        tasks,
         ..
     } = kind
     else {
         return None;
     };
     let (occasion, what, next) = match exit_code {
-        0 => (Occasion::Done, "every task is done", "ralph status"),
+        0 => (Occasion::Done, all_done(tasks), "ralph status"),
         4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
         4 => (Occasion::Limit, "a limit ended the run", "ralph run"),
         5 => (
@@ -297,12 +307,12 @@ fn finished(kind: &EventKind) -> Option<Says<'_>> {
     };
     let mut facts = vec![
         format::counted(u64::from(*attempts), "attempt"),
-        format!("{} done", format::counted(u64::from(*done), "task")),
         format::duration(Duration::from_millis(*duration_ms)),
     ];
     facts.extend(format::total(cost));
     let mut lines = vec![reason.clone()];
     lines.extend(hint.iter().cloned());
+    lines.push(tasks.summary());
     lines.push(facts.join(", "));
     Some(Says {
         occasion,

@@ -75,6 +75,7 @@ fn finished(exit: RunExit, reason: &str) -> EventKind {
         tasks: PlanCounts {
             total: 3,
             done,
+            verified: done,
             pending: 3 - done,
             ..PlanCounts::default()
         },

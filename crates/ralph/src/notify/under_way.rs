@@ -84,6 +84,7 @@ mod tests {
             strategy: "fixed".into(),
             limit: None,
             tasks: PlanCounts::default(),
+            without_gate: 0,
         };
         event(1, kind)
     }

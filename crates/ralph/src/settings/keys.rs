@@ -324,6 +324,13 @@ pub const KEYS: &[Key] = &[
         "Whether gates are run before a task's first attempt.",
     ),
     key(
+        "gate",
+        "require",
+        Kind::Flag,
+        "false",
+        "Whether a run refuses to start while tasks in its scope have no gate.",
+    ),
+    key(
         "git",
         "commit",
         Kind::Choice(&["off", "on-success"]),
@@ -527,7 +534,7 @@ mod tests {
                 "recovery",
                 "enabled max_fix_tasks_per_original max_fix_task_depth",
             ),
-            ("gate", "verify timeout retries"),
+            ("gate", "verify timeout retries require"),
             ("git", "commit rollback branch"),
         ] {
             for name in names.split_whitespace() {

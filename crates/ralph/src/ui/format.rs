@@ -2,53 +2,63 @@
 
 use std::time::Duration;
 
-use ralph_core::model::{Attempt, Cost, Timestamp};
+use ralph_core::model::{Attempt, Cost, Outcome, Timestamp};
 use ralph_core::text::one_line;
 
-use super::style;
+use super::style::{self, UNVERIFIED};
 use super::table::Table;
 
-/// A duration: `0.4s`, `12s`, `3:05`, `1:02:03`.
+/// A duration as people say it: `0.4 s`, `12 s`, `3 min 5 s`, `12 min`, `6 h 40 min`, `2 d 3 h`.
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
+    let parts = |whole: u64, unit: &str, rest: u64, small: &str| match rest {
+        0 => format!("{whole} {unit}"),
+        _ => format!("{whole} {unit} {rest} {small}"),
+    };
     match seconds {
-        0..10 => format!("{:.1}s", duration.as_secs_f64()),
-        10..60 => format!("{seconds}s"),
-        60..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
-        _ => format!(
-            "{}:{:02}:{:02}",
-            seconds / 3600,
-            seconds % 3600 / 60,
-            seconds % 60
-        ),
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        10..60 => format!("{seconds} s"),
+        60..600 => parts(seconds / 60, "min", seconds % 60, "s"),
+        600..3600 => format!("{} min", seconds / 60),
+        3600..172_800 => parts(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        _ => parts(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
     }
 }
 
-/// How long ago, in the unit that says enough: `12s`, `5m`, `3h`, `90d`.
+/// How long ago, in the unit that says enough: `12 s`, `5 min`, `3 h`, `90 d`.
 pub fn age(age: Duration) -> String {
     let seconds = age.as_secs();
     match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..172_800 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
     }
 }
 
-/// A point in time, to the second.
+/// A point in time on this machine's clock, to the second.
 pub fn time(time: Timestamp) -> String {
-    let text = time.to_string();
-    text.get(..19).unwrap_or(&text).replace('T', " ")
+    time.local()
 }
 
-/// The day of a point in time.
+/// The day of a point in time, on this machine's calendar.
 pub fn day(time: Timestamp) -> String {
-    time.to_string().chars().take(10).collect()
+    time.local().chars().take(10).collect()
 }
 
 /// The time of day, to the second.
 pub fn clock(time: Timestamp) -> String {
-    time.to_string().chars().skip(11).take(8).collect()
+    time.local().chars().skip(11).take(8).collect()
+}
+
+/// A point in time as people say it: `16:44` on the day of `near`, else `2026-11-17 16:44`.
+pub fn moment(time: Timestamp, near: Timestamp) -> String {
+    let text = time.local();
+    let from = match day(time) == day(near) {
+        true => 11,
+        false => 0,
+    };
+    text.get(from..16).unwrap_or(&text).to_owned()
 }
 
 /// A cost; unknown is not zero, and an estimate is shown as one: `~$0.42`.
@@ -118,7 +128,10 @@ pub fn outcome(attempt: &Attempt) -> String {
         .as_ref()
         .map(|error| format!(" ({error})"))
         .unwrap_or_default();
-    format!("{}{error}", attempt.outcome.as_str().replace('_', " "))
+    match (attempt.outcome, attempt.verified) {
+        (Outcome::Done, false) => UNVERIFIED.to_owned(),
+        (outcome, _) => format!("{}{error}", outcome.as_str().replace('_', " ")),
+    }
 }
 
 /// Attempts as a table.
@@ -144,7 +157,7 @@ pub fn history(attempts: &[Attempt]) -> String {
             None => outcome(attempt),
         };
         table.row([
-            style::outcome_mark(attempt.outcome, attempt.counted),
+            style::outcome_mark(attempt.outcome, attempt.counted, attempt.verified),
             name.to_owned(),
             if attempt.counted {
                 attempt.attempt.to_string()
@@ -170,21 +183,25 @@ mod tests {
     #[test]
     fn durations_and_costs_are_short() {
         for (millis, text) in [
-            (400, "0.4s"),
-            (12_300, "12s"),
-            (185_000, "3:05"),
-            (3_723_000, "1:02:03"),
-            (0, "0.0s"),
+            (400, "0.4 s"),
+            (12_300, "12 s"),
+            (185_000, "3 min 5 s"),
+            (180_000, "3 min"),
+            (725_000, "12 min"),
+            (3_723_000, "1 h 2 min"),
+            (24_000_000, "6 h 40 min"),
+            (180_000_000, "2 d 2 h"),
+            (0, "0.0 s"),
         ] {
             assert_eq!(duration(Duration::from_millis(millis)), text);
         }
         for (seconds, text) in [
-            (0, "0s"),
-            (59, "59s"),
-            (3599, "59m"),
-            (7200, "2h"),
-            (172_799, "47h"),
-            (172_800, "2d"),
+            (0, "0 s"),
+            (59, "59 s"),
+            (3599, "59 min"),
+            (7200, "2 h"),
+            (172_799, "47 h"),
+            (172_800, "2 d"),
         ] {
             assert_eq!(age(Duration::from_secs(seconds)), text);
         }
@@ -197,11 +214,11 @@ mod tests {
         ] {
             assert_eq!(bytes(n), text);
         }
-        let moment = Timestamp::from_millis(1_700_000_000_123);
-        assert_eq!(
-            (day(moment), clock(moment)),
-            ("2023-11-14".into(), "22:13:20".into())
-        );
+        let then = Timestamp::from_millis(1_700_000_000_123);
+        assert_eq!(format!("{} {}", day(then), clock(then)), time(then));
+        assert_eq!(moment(then, then), clock(then)[..5]);
+        let later = then.plus(Duration::from_secs(86_400));
+        assert_eq!(moment(then, later), time(then)[..16]);
         assert_eq!(cost(None, true), "-");
         assert_eq!(cost(Some(0.0), false), "$0.00");
         assert_eq!(cost(Some(0.0021), false), "$0.002");

@@ -8,7 +8,7 @@ use ralph_core::model::{GateOutcome, LearningId, Outcome, Status};
 use ralph_core::store::Merged;
 
 use super::format;
-use super::style::{self, BOLD, DIM, GREEN, RED, YELLOW, paint};
+use super::style::{self, BOLD, DIM, GREEN, RED, UNVERIFIED, YELLOW, paint};
 
 /// The line of an event that stays on the screen; events that only move the display have none.
 pub fn line(event: &RunEvent) -> Option<String> {
@@ -17,11 +17,13 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::LostFound {
             task,
             status: Status::Done,
+            verified,
             ..
         } => Some(format!(
-            "{} {} Ralph died after it had committed the work; the task is done",
-            paint(GREEN, "✓"),
-            task.name()
+            "{} {} Ralph died after it had committed the work; the task is {}",
+            style::outcome_mark(Outcome::Done, true, *verified),
+            task.name(),
+            if *verified { "done" } else { UNVERIFIED },
         )),
         EventKind::LostFound { task, counted, .. } => {
             let counts = if *counted {
@@ -56,7 +58,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             "~ the circuit breaker is open: one attempt, to see",
         )),
         EventKind::Paused | EventKind::Resumed => None,
-        EventKind::Skipped { task } => Some(format!("- {} {} skipped", task.name(), task.title)),
+        EventKind::Skipped { task } => Some(format!("– {} {} skipped", task.name(), task.title)),
         EventKind::HandedOver { task, reason } => Some(paint(
             YELLOW,
             format_args!("! {} waits for a human: {reason}", task.name()),
@@ -114,7 +116,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             limited_until,
         } => {
             let why = reason.as_ref().map(|why| format!(": {why}"));
-            let until = limited_until.map(|until| format!(" until {until}"));
+            let until = limited_until.map(|until| format!(" until {}", format::time(until)));
             let more = format!("{}{}", why.unwrap_or_default(), until.unwrap_or_default());
             let line = format_args!("~ {agent} goes on in place of {instead_of}{more}");
             Some(paint(YELLOW, line))
@@ -122,7 +124,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::BudgetNear { message, .. } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::Waiting { reason, until, .. } => {
             let until = until
-                .map(|until| format!(" until {until}"))
+                .map(|until| format!(" until {}", format::moment(until, event.at)))
                 .unwrap_or_default();
             Some(paint(YELLOW, format_args!("… waiting for {reason}{until}")))
         }
@@ -215,8 +217,8 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 format_args!("! {signal}: stopping the agent{again}"),
             ))
         }
-        EventKind::RunStarted { .. }
-        | EventKind::AttemptStarted { .. }
+        EventKind::RunStarted { without_gate, .. } => ungated(*without_gate, "ID"),
+        EventKind::AttemptStarted { .. }
         | EventKind::Activity { .. }
         | EventKind::GateStarted { .. }
         | EventKind::GateFinished { .. }
@@ -224,6 +226,22 @@ pub fn line(event: &RunEvent) -> Option<String> {
         | EventKind::WaitOver
         | EventKind::RunFinished { .. } => None,
     }
+}
+
+/// What there is to say of tasks without a gate, if there are any, and how one of them gets a gate.
+pub fn ungated(tasks: u64, name: &str) -> Option<String> {
+    let have = match tasks {
+        0 => return None,
+        1 => "has",
+        _ => "have",
+    };
+    Some(paint(
+        YELLOW,
+        format_args!(
+            "! {} {have} no gate and can only be {UNVERIFIED}; to add one: ralph task edit {name} --verify CMD",
+            format::counted(tasks, "task")
+        ),
+    ))
 }
 
 /// From where a change of a gate came, in a few words.
@@ -306,7 +324,7 @@ fn tidied(merged: &[Merged], pruned: &[LearningId], undo: Option<&str>) -> Strin
 }
 
 fn attempt(finished: &AttemptFinished) -> String {
-    let mark = style::outcome_mark(finished.outcome, finished.counted);
+    let mark = style::outcome_mark(finished.outcome, finished.counted, finished.verified);
     let name = paint(BOLD, finished.task.name());
     let time = format::duration(Duration::from_millis(finished.duration_ms));
     let cost = finished
@@ -326,6 +344,12 @@ fn attempt(finished: &AttemptFinished) -> String {
         finished.task.title,
         paint(DIM, facts)
     );
+    if finished.outcome == Outcome::Done && !finished.verified {
+        line.push_str(&format!(
+            "\n    {}",
+            paint(YELLOW, "done, unverified: no gate was run")
+        ));
+    }
     if finished.outcome != Outcome::Done {
         let error = finished
             .error_type

@@ -2,7 +2,7 @@
 
 use ralph_core::event::{EventKind, Observer, RunEvent};
 
-use super::lines;
+use super::{format, lines};
 use crate::output;
 
 /// Prints a line per event worth one.
@@ -25,12 +25,17 @@ pub fn line(event: &RunEvent) -> Option<String> {
             strategy,
             tasks,
             ..
-        } => Some(format!(
-            "run {}: {} task(s), {} done; agent {agent}, strategy {strategy}",
-            event.run_id,
-            tasks.total,
-            tasks.finished()
-        )),
+        } => {
+            let total = format::counted(tasks.total, "task");
+            let mut text = format!(
+                "run {}: {total}, {} done; agent {agent}, strategy {strategy}",
+                event.run_id, tasks.done
+            );
+            if let Some(ungated) = lines::line(event) {
+                text.push_str(&format!("\n{ungated}"));
+            }
+            Some(text)
+        }
         EventKind::AttemptStarted {
             task,
             attempt,

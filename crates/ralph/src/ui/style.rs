@@ -1,7 +1,8 @@
 //! Colours and marks. `anstream` takes them away where they are not wanted.
 
 use anstyle::{AnsiColor, Style};
-use ralph_core::model::{Outcome, Status};
+use ralph_core::model::{DoneBy, Outcome, Status, Task};
+use ralph_core::store::PlanCounts;
 
 const fn colour(colour: AnsiColor) -> Style {
     Style::new().fg_color(Some(anstyle::Color::Ansi(colour)))
@@ -19,6 +20,9 @@ pub const CYAN: Style = colour(AnsiColor::Cyan);
 pub const DIM: Style = Style::new().dimmed();
 /// More important.
 pub const BOLD: Style = Style::new().bold();
+
+/// What a done task is called that no gate verified.
+pub const UNVERIFIED: &str = "done, unverified";
 
 fn of(status: Status) -> Style {
     match status {
@@ -41,32 +45,141 @@ pub fn status(status: Status) -> String {
     paint(of(status), status.as_str().replace('_', " "))
 }
 
-/// A status as one character.
-pub fn mark(status: Status) -> String {
-    let mark = match status {
-        Status::Done => "✓",
-        Status::Failed => "✗",
-        Status::Blocked => "!",
-        Status::InProgress => "▶",
-        Status::Pending => "○",
-        Status::Skipped => "-",
-    };
-    paint(of(status), mark)
+/// Where a task stands, as people see it: its status, and what a done one rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its status.
+    pub status: Status,
+    /// Whether a gate that passed stands behind it.
+    pub verified: bool,
+    /// What it rests on.
+    pub done_by: Option<DoneBy>,
+}
+
+impl From<&Task> for Standing {
+    fn from(task: &Task) -> Self {
+        Self {
+            status: task.status,
+            verified: task.verified,
+            done_by: task.done_by,
+        }
+    }
+}
+
+impl Standing {
+    fn is_unverified(self) -> bool {
+        self.status == Status::Done && !self.verified
+    }
+
+    /// In a few words: `done`, `done, unverified`, `done (by you)`, `blocked`.
+    pub fn plain(self) -> String {
+        match self.done_by {
+            Some(DoneBy::Person) if self.is_unverified() => "done (by you)".to_owned(),
+            _ if self.is_unverified() => UNVERIFIED.to_owned(),
+            _ => self.status.as_str().replace('_', " "),
+        }
+    }
+
+    /// The same in its color.
+    pub fn word(self) -> String {
+        paint(self.style(), self.plain())
+    }
+
+    /// As one character in its color.
+    pub fn mark(self) -> String {
+        let mark = match self.status {
+            Status::Done if self.verified => "✓",
+            Status::Done => "◐",
+            Status::Failed | Status::Blocked => "✗",
+            Status::InProgress => "▶",
+            Status::Pending => "·",
+            Status::Skipped => "–",
+        };
+        paint(self.style(), mark)
+    }
+
+    fn style(self) -> Style {
+        match self.is_unverified() {
+            true => YELLOW,
+            false => of(self.status),
+        }
+    }
 }
 
 /// An outcome as one character.
-pub fn outcome_mark(outcome: Outcome, counted: bool) -> String {
+pub fn outcome_mark(outcome: Outcome, counted: bool, verified: bool) -> String {
     match (outcome, counted) {
-        (Outcome::Done, _) => paint(GREEN, "✓"),
+        (Outcome::Done, _) if verified => paint(GREEN, "✓"),
+        (Outcome::Done, _) => paint(YELLOW, "◐"),
         (_, true) => paint(RED, "✗"),
         (_, false) => paint(YELLOW, "~"),
     }
 }
 
-/// A progress bar.
-pub fn bar(done: u64, total: u64, width: u64) -> String {
-    let filled = (done * width).checked_div(total).unwrap_or(0);
-    let full = "█".repeat(usize::try_from(filled).unwrap_or(0));
-    let empty = "░".repeat(usize::try_from(width.saturating_sub(filled)).unwrap_or(0));
-    format!("{}{}", paint(GREEN, full), paint(DIM, empty))
+/// A progress bar: what is verified, what is done without a gate, what is not done.
+pub fn bar(tasks: &PlanCounts, width: u64) -> String {
+    let cells = |n: u64| (n * width).checked_div(tasks.total).unwrap_or(0);
+    // Rounded down together, so that only a plan that is done fills the bar.
+    let (verified, done) = (cells(tasks.verified), cells(tasks.done));
+    let run = |n: u64, cell: &str| cell.repeat(usize::try_from(n).unwrap_or(0));
+    format!(
+        "{}{}{}",
+        paint(GREEN, run(verified, "█")),
+        paint(YELLOW, run(done.saturating_sub(verified), "▒")),
+        paint(DIM, run(width.saturating_sub(done), "░"))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipped_and_open_tasks_leave_the_bar_empty() {
+        let tasks = PlanCounts {
+            total: 10,
+            done: 5,
+            verified: 3,
+            skipped: 5,
+            ..PlanCounts::default()
+        };
+        let shown = anstream::adapter::strip_str(&bar(&tasks, 20)).to_string();
+        assert_eq!(shown, "██████▒▒▒▒░░░░░░░░░░");
+        let empty = anstream::adapter::strip_str(&bar(&PlanCounts::default(), 4)).to_string();
+        assert_eq!(empty, "░░░░");
+    }
+
+    #[test]
+    fn every_kind_of_done_has_its_own_words() {
+        let of = |status, verified, done_by| Standing {
+            status,
+            verified,
+            done_by,
+        };
+        for (standing, word, mark) in [
+            (of(Status::Done, true, Some(DoneBy::Gate)), "done", "✓"),
+            (of(Status::Done, true, Some(DoneBy::Children)), "done", "✓"),
+            (
+                of(Status::Done, false, Some(DoneBy::Agent)),
+                "done, unverified",
+                "◐",
+            ),
+            (
+                of(Status::Done, false, Some(DoneBy::Children)),
+                "done, unverified",
+                "◐",
+            ),
+            (of(Status::Done, false, None), "done, unverified", "◐"),
+            (
+                of(Status::Done, false, Some(DoneBy::Person)),
+                "done (by you)",
+                "◐",
+            ),
+            (of(Status::Skipped, false, None), "skipped", "–"),
+            (of(Status::InProgress, false, None), "in progress", "▶"),
+        ] {
+            let shown = anstream::adapter::strip_str(&standing.mark()).to_string();
+            assert_eq!((standing.plain().as_str(), shown.as_str()), (word, mark));
+        }
+    }
 }

@@ -8,14 +8,17 @@ use anstream::ColorChoice;
 use indicatif::style::ProgressTracker;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ralph_core::event::{EventKind, Observer, RunEvent};
-use ralph_core::model::{Cost, Timestamp};
+use ralph_core::model::{Cost, Status, Timestamp};
 use ralph_core::store::PlanCounts;
 use ralph_core::text::one_line;
 
 use super::keys::TerminalMode;
 use super::style::{BOLD, CYAN, DIM, paint};
-use super::{format, lines, table};
+use super::{format, lines, style, table};
 use crate::threads;
+
+/// Columns of the plan's bar.
+const BAR: u64 = 24;
 
 /// Draws on standard output.
 pub struct Terminal {
@@ -28,6 +31,8 @@ pub struct Terminal {
     until: Arc<Mutex<Option<Timestamp>>>,
     /// The plan.
     plan: ProgressBar,
+    /// What the plan's line shows.
+    shown: (PlanCounts, Cost),
     /// Whether the terminal wants colours.
     colours: bool,
     /// Keeps typed keys from being echoed into the live lines.
@@ -42,7 +47,7 @@ impl Terminal {
             let bar = ProgressBar::new(0);
             // The templates are constants; one that does not parse falls back to indicatif's own.
             if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.progress_chars("█░"));
+                bar.set_style(style);
             }
             screen.add(bar)
         };
@@ -50,7 +55,8 @@ impl Terminal {
         let until: Arc<Mutex<Option<Timestamp>>> = Arc::default();
         let doing = add("  {msg}{left}");
         doing.set_style(doing.style().with_key("left", countdown(&until)));
-        let plan = add("  {bar:24.green/dim} {msg} · {elapsed}");
+        // The counts have a line of their own: with every kind of them it is as wide as a terminal.
+        let plan = add("  {msg}\n  {prefix} · {elapsed}");
         let colours = anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
         Self {
             screen,
@@ -58,24 +64,21 @@ impl Terminal {
             doing,
             until,
             plan,
+            shown: Default::default(),
             colours,
             mode: Some(TerminalMode::no_echo()),
         }
     }
 
-    fn show_plan(&self, tasks: &PlanCounts, cost: &Cost) {
-        self.plan.set_length(tasks.total);
-        self.plan.set_position(tasks.finished());
-        let mut text = format!("{}/{}", tasks.finished(), tasks.total);
-        for (n, word) in [(tasks.blocked, "blocked"), (tasks.failed, "failed")] {
-            if n > 0 {
-                text.push_str(&format!(" · {n} {word}"));
-            }
-        }
+    fn show_plan(&mut self, tasks: &PlanCounts, cost: &Cost) {
+        self.shown = (*tasks, *cost);
+        let room = super::width().saturating_sub(4).max(10);
+        self.plan.set_message(table::cut(&tasks.summary(), room));
+        let mut text = style::bar(tasks, BAR);
         if let Some(cost) = format::total(cost) {
-            text.push_str(&format!(" · {cost}"));
+            text.push_str(&format!(" {cost}"));
         }
-        self.plan.set_message(text);
+        self.plan.set_prefix(self.coloured(text));
     }
 
     fn print(&self, text: &str) {
@@ -182,6 +185,10 @@ impl Observer for Terminal {
                 self.current.set_message(self.coloured(line));
                 tick(&self.current, Duration::from_millis(120));
                 self.set_doing("starting");
+                // The counts come after each attempt; meanwhile this task is not waiting.
+                let (mut tasks, cost) = self.shown;
+                tasks.moved(Status::Pending, Status::InProgress);
+                self.show_plan(&tasks, &cost);
             }
             EventKind::Activity { activity, .. } => self.set_doing(&lines::activity(activity)),
             EventKind::GateStarted { command, .. } => self.set_doing(&format!("gate: {command}")),

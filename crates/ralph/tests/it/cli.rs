@@ -98,11 +98,14 @@ fn status_json_has_the_fields_of_the_contract() {
     assert_eq!(empty["run"], json!(null));
     assert_eq!(
         empty["tasks"],
-        json!({ "total": 0, "pending": 0, "in_progress": 0, "done": 0, "failed": 0, "blocked": 0, "skipped": 0 })
+        json!({
+            "total": 0, "pending": 0, "in_progress": 0, "done": 0, "verified": 0, "unverified": 0,
+            "failed": 0, "blocked": 0, "skipped": 0, "waiting": 0,
+        })
     );
     assert_eq!(
         empty["breaker"],
-        json!({ "state": "closed", "failures": 0, "threshold": 5, "opened_at": null })
+        json!({ "state": "closed", "failures": 0, "tasks": 0, "threshold": 5, "opened_at": null })
     );
     project.agent("echo nothing");
     project.add(&["A"]);

@@ -90,7 +90,7 @@ fn demo_01_five_tasks_are_done_and_one_of_them_at_the_second_try() {
     }
     for told in [
         "Scratch project: ",
-        "5 of 5 done",
+        "5 of 5 done (5 verified)",
         "What you just saw",
         "FAIL: count of an empty list: expected '0', got '1'",
         "put into the prompt of 2.2:\n    `printf '%s\\n' \"$x\" | wc -l` gives 1 for an empty list",

@@ -45,10 +45,10 @@ fn a_terminal_shows_what_is_done_now_and_how_far_the_plan_is() {
     for seen in [
         "attempt 1",
         "Reading the parser",
-        "0/2",
-        "1/2",
-        "█",
-        "TRIES",
+        "0 of 2 done · ",
+        "1 of 2 done (1 ",
+        "░",
+        "ATTEMPTS",
         "waits for you",
         "ended:",
     ] {

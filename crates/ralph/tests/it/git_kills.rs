@@ -49,7 +49,7 @@ fn files_of(project: &Project, commit: &str) -> Vec<String> {
 fn a_kill_between_the_commit_and_its_record_leads_to_no_second_commit() {
     let project = project(&format!("echo x >> work.txt; {DONE}"));
     hook_that_kills(&project, "post-commit", "");
-    project.add(&["A", "--key", "a"]);
+    project.add(&["A", "--key", "a", "--verify", "test -f work.txt"]);
     project.add(&["B", "--key", "b", "--after", "a"]);
     let mut run = project.start(&["run", "--quiet"]);
     assert_eq!(run.wait().unwrap().code(), None, "the hook killed nobody");
@@ -64,6 +64,10 @@ fn a_kill_between_the_commit_and_its_record_leads_to_no_second_commit() {
     let history = project.history();
     assert_eq!(history.len(), 2);
     assert_eq!(history[0]["outcome"], json!("done"));
+    // Its gate had passed, and the dead run had told so.
+    assert_eq!(history[0]["verified"], json!(true));
+    assert_eq!(project.task("a")["done_by"], json!("gate"));
+    assert_eq!(project.task("b")["verified"], json!(false));
     assert_eq!(history[0]["commit_after"], json!(commit.trim()));
     assert_eq!(history[0]["files_changed"], json!(["work.txt"]));
     assert_eq!(

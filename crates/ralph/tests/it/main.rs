@@ -60,3 +60,4 @@ mod strategy;
 mod streams;
 mod team;
 mod vanished;
+mod verified;

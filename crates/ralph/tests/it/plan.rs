@@ -51,7 +51,7 @@ fn task_list_json_has_the_fields_of_the_contract() {
     let mut expected = json!({
         "id": id, "key": "2.1", "title": "Second", "description": "Do it\nwell", "status": "pending",
         "phase": 5, "parent_id": parent, "depends_on": [first], "priority": 3, "verify": "true",
-        "files": ["a.rs", "b.rs"], "attempts": 0, "consecutive_failures": 0, "needs_human": false,
+        "files": ["a.rs", "b.rs"], "attempts": 0, "verified": false, "done_by": null, "consecutive_failures": 0, "needs_human": false,
     });
     for time in ["created_at", "updated_at"] {
         let text = task[time].as_str().unwrap();
@@ -137,7 +137,7 @@ fn a_persons_word_moves_tasks_and_their_family() {
     assert_eq!(project.status_of("a"), "failed");
     let status = project.ok(&["status"]).stdout;
     assert!(
-        status.contains("too hard") && status.contains("p waits for a (failed)"),
+        status.contains("too hard") && status.contains(" · waits for a (failed)"),
         "{status}"
     );
 }

@@ -2,7 +2,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::state_md::{AttemptView, Counts, HistoryRow, RunView, StateView, TaskView, render};
+use crate::state_md::{AttemptView, HistoryRow, RunView, StateView, TaskView, render};
+use crate::store::PlanCounts;
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -42,7 +43,7 @@ prop_compose! {
         history in vec(row(), 0..20),
         analysis in option::of(vec(text(), 0..8)),
     ) -> StateView {
-        let counts = Counts { total, done, skipped, ..Counts::default() };
+        let counts = PlanCounts { total, done, skipped, ..PlanCounts::default() };
         let next = next.map(|(name, title)| TaskView { name, title });
         let under_way = next.iter().map(|task: &TaskView| AttemptView {
             task: task.clone(), attempt: 2, model: breaker.clone(), since: updated_at.clone(),

@@ -6,7 +6,7 @@ use super::{
     Refusal, agents_md, allowance, breaker, claims, control, experience, fixes, learnings,
     plan_changes, rows, runs, status,
 };
-use crate::model::{ErrorType, Outcome, ReportRow, Status, TaskId, Timestamp};
+use crate::model::{DoneBy, ErrorType, GateOutcome, Outcome, ReportRow, Status, TaskId, Timestamp};
 use crate::store::{Capture, Random, TaskNext};
 
 /// Writes a capture inside a transaction.
@@ -271,8 +271,13 @@ fn task_status(tx: &Connection, capture: &Capture) -> rusqlite::Result<()> {
         TaskNext::Done => {
             // Somebody may have given the task children meanwhile; then it is done when they are.
             let open = has_open_children(tx, id)?;
-            let after = if open { Status::Pending } else { Status::Done };
-            status::set(tx, id, after, None, now)
+            match (open, &capture.gate) {
+                (true, _) => status::set(tx, id, Status::Pending, None, now),
+                (false, Some(gate)) if gate.outcome == GateOutcome::Passed => {
+                    status::set_done(tx, id, DoneBy::Gate, now)
+                }
+                (false, _) => status::set_done(tx, id, DoneBy::Agent, now),
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::plan::find;
 use super::{Refusal, allowance, breaker, fixes, graph, rows, status};
-use crate::model::{Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
+use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::{Random, StoreError};
 
 pub(super) fn known(conn: &Connection, id: &TaskId) -> std::result::Result<Task, Refusal> {
@@ -174,15 +174,17 @@ pub(super) fn set_parent(
     id: &TaskId,
     parent: Option<&TaskId>,
 ) -> std::result::Result<(), Refusal> {
-    let before: i64 = tx
-        .prepare_cached("SELECT failed_ancestors FROM tasks WHERE id = ?1")?
-        .query_row([id.as_str()], |row| row.get(0))?;
+    let (before, left): (i64, Option<String>) = tx
+        .prepare_cached("SELECT failed_ancestors, parent_id FROM tasks WHERE id = ?1")?
+        .query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let after = match parent {
         Some(parent) => failed_at_or_above(tx, parent)?,
         None => 0,
     };
     tx.prepare_cached("UPDATE tasks SET parent_id = ?2, failed_ancestors = ?3 WHERE id = ?1")?
         .execute(params![id.as_str(), parent.map(TaskId::as_str), after])?;
+    status::verify_above(tx, id)?;
+    status::verify_from(tx, left)?;
     if after != before {
         status::shift_failed_below(tx, id, after - before)?;
     }
@@ -197,14 +199,20 @@ fn failed_at_or_above(conn: &Connection, id: &TaskId) -> std::result::Result<i64
         .ok_or_else(|| StoreError::UnknownTask(id.to_string()).into())
 }
 
-/// A person's word that a task is done. What is still open below it is then no longer needed.
+/// A person finishes a task, by word or with its gate. What is still open below it is then no longer needed.
 pub(super) fn finish(
     tx: &Connection,
-    id: &TaskId,
+    task: &Task,
+    by: DoneBy,
     now: Timestamp,
 ) -> std::result::Result<(), Refusal> {
+    // A gate's word is worth more than a person's: what is verified stays verified.
+    if task.verified && by == DoneBy::Person {
+        return Ok(());
+    }
+    let id = &task.id;
     skip(tx, id, Some("its parent was marked done"), now)?;
-    status::set(tx, id, Status::Done, None, now)?;
+    status::set_done(tx, id, by, now)?;
     breaker::leave(tx, id)?;
     fixes::skip_needless(tx, id, now)?;
     Ok(())
@@ -277,8 +285,10 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> rusqlite::Result<Vec<TaskI
          SELECT source_id, name FROM task_sources WHERE task_id = ?1",
     )?
     .execute([id.as_str()])?;
+    let parent = status::parent_of(tx, id.as_str())?;
     tx.prepare_cached("DELETE FROM tasks WHERE id = ?1")?
         .execute([id.as_str()])?;
+    status::verify_from(tx, parent)?;
     Ok(freed)
 }
 

@@ -61,6 +61,17 @@ impl HistoryStore for SqliteStore {
         })
     }
 
+    fn last_tries(&self) -> Result<Vec<Attempt>> {
+        self.read(|conn| {
+            conn.prepare_cached(&format!(
+                "{ATTEMPT} WHERE t.status <> 'done' AND o.attempt_number = (
+                     SELECT max(attempt_number) FROM iteration_outcomes WHERE task_id = t.id)"
+            ))?
+            .query_map([], attempt)?
+            .collect()
+        })
+    }
+
     fn newest_failures(&self, most: u64) -> Result<Vec<Fact>> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -208,6 +219,8 @@ fn outcome(row: &Row<'_>, column: usize) -> rusqlite::Result<Outcome> {
 fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
     let outcome = outcome(row, 6)?;
     let files_changed = list(row, 15)?;
+    let gate: Option<String> = row.get(25)?;
+    let gate = gate.as_deref().and_then(GateOutcome::parse);
     Ok(Attempt {
         task_id: TaskId::from_stored(row.get::<_, String>(0)?),
         key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
@@ -216,6 +229,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         iteration: row.get(4)?,
         model: row.get(5)?,
         outcome,
+        verified: outcome == Outcome::Done && gate == Some(GateOutcome::Passed),
         error_type: row
             .get::<_, Option<String>>(7)?
             .map(|text| ErrorType::from_stored(outcome, &text)),
@@ -238,10 +252,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
             tokens_cache_read: row.get(22)?,
             tokens_cache_write: row.get(23)?,
             message: row.get(24)?,
-            gate: row
-                .get::<_, Option<String>>(25)?
-                .as_deref()
-                .and_then(GateOutcome::parse),
+            gate,
             gate_flaky: row.get(26)?,
             gate_green_before: row.get(27)?,
             gate_files_changed: rows::json_list(&row.get::<_, String>(28)?),

@@ -9,7 +9,8 @@ use super::change::{
     remove, reset, skip, touch,
 };
 use super::{Durability, SqliteStore, rows, status};
-use crate::model::{Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
+use crate::event::TaskRef;
+use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::{
     Children, Deleted, Held, Mark, PlanCounts, PlanNode, PlanStore, Random, Result, Scope,
     StoreError,
@@ -73,11 +74,12 @@ impl PlanStore for SqliteStore {
     fn counts(&self) -> Result<PlanCounts> {
         self.read(|conn| {
             let mut counts = PlanCounts::default();
-            let mut query = conn.prepare_cached("SELECT status, n FROM task_counts")?;
+            let mut query = conn.prepare_cached("SELECT status, n, verified FROM task_counts")?;
             let mut found = query.query([])?;
             while let Some(row) = found.next()? {
                 let n: u64 = row.get(1)?;
                 counts.total += n;
+                counts.verified += row.get::<_, u64>(2)?;
                 match rows::status(row, 0)? {
                     Status::Pending => counts.pending = n,
                     Status::InProgress => counts.in_progress = n,
@@ -115,6 +117,33 @@ impl PlanStore for SqliteStore {
                 })
             })?
             .collect()
+        })
+    }
+
+    fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>> {
+        let (prefix, within, roots) = match scope {
+            Scope::All => ("", "", "[]".to_owned()),
+            Scope::Below(roots) => (
+                super::claims::SCOPE,
+                " AND id IN scope",
+                rows::to_json(roots),
+            ),
+        };
+        self.read(|conn| {
+            let sql = format!(
+                "{prefix} SELECT id, key, title FROM tasks
+                 WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
+                     AND (verify IS NULL OR NOT ?2){within} AND ?1 IS ?1 ORDER BY position"
+            );
+            conn.prepare_cached(&sql)?
+                .query_map(params![roots, gates_on], |row| {
+                    Ok(TaskRef {
+                        task_id: TaskId::from_stored(row.get::<_, String>(0)?),
+                        key: row.get::<_, Option<String>>(1)?.map(Key::from_stored),
+                        title: crate::text::plain_line(&row.get::<_, String>(2)?, usize::MAX),
+                    })
+                })?
+                .collect()
         })
     }
 
@@ -168,7 +197,8 @@ impl PlanStore for SqliteStore {
             let task = known(tx, id)?;
             refuse_claimed(tx, id)?;
             match mark {
-                Mark::Done => finish(tx, id, now)?,
+                Mark::Done => finish(tx, &task, DoneBy::Person, now)?,
+                Mark::Verified => finish(tx, &task, DoneBy::Gate, now)?,
                 Mark::Failed { reason } => {
                     status::set(tx, id, Status::Failed, reason.as_deref(), now)?;
                 }

@@ -3,7 +3,7 @@
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Row, named_params};
 
-use crate::model::{Difficulty, Key, Phase, Status, Task, TaskId, TaskMetrics, Timestamp};
+use crate::model::{Difficulty, DoneBy, Key, Phase, Status, Task, TaskId, TaskMetrics, Timestamp};
 use crate::text as cleaning;
 
 /// The columns [`task`] reads, from `tasks t LEFT JOIN strategy_metrics m`.
@@ -13,7 +13,7 @@ pub(super) const TASK: &str = "t.id, t.key, t.title, t.description, t.status, t.
     (SELECT json_group_array(blocker_id) FROM (SELECT d.blocker_id FROM dependencies d \
         LEFT JOIN tasks b ON b.id = d.blocker_id \
         WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)), \
-    t.done_when, t.commit_message, t.markers";
+    t.done_when, t.commit_message, t.markers, t.verified, t.done_by";
 
 /// Where [`TASK`]'s columns come from.
 pub(super) const FROM_TASKS: &str = "tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
@@ -26,6 +26,11 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         title: cleaning::plain_line(&row.get::<_, String>(2)?, usize::MAX),
         description: row.get(3)?,
         status: status(row, 4)?,
+        verified: row.get(21)?,
+        done_by: row
+            .get::<_, Option<String>>(22)?
+            .as_deref()
+            .and_then(DoneBy::parse),
         phase: row.get::<_, Option<f64>>(5)?.map(Phase::from_stored),
         parent_id: row.get::<_, Option<String>>(6)?.map(TaskId::from_stored),
         priority: row.get(7)?,

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Durability, SqliteStore, breaker, claims, rows, status};
 use crate::event::RunEvent;
-use crate::model::{Cost, RunId, Status, TaskId, Timestamp, Token};
+use crate::model::{Cost, DoneBy, RunId, Status, TaskId, Timestamp, Token};
 use crate::store::{
     AttemptStart, Capture, Claim, ClaimRequest, Claimed, NewRun, Owner, Random, RecoveryEnd,
     Result, RunEnd, RunRates, RunRequest, RunRow, RunStore, StoreError,
@@ -175,6 +175,7 @@ impl RunStore for SqliteStore {
         &mut self,
         task: &TaskId,
         token: &Token,
+        by: DoneBy,
         event: &RunEvent,
         now: Timestamp,
     ) -> Result<()> {
@@ -182,9 +183,10 @@ impl RunStore for SqliteStore {
             claims::refuse_moved(tx, task, token)?;
             // A child that was added or reset meanwhile keeps it open.
             let open = super::capture::has_open_children(tx, task)?;
-            let after = if open { Status::Pending } else { Status::Done };
-            status::set(tx, task, after, None, now)?;
-            if after == Status::Done {
+            if open {
+                status::set(tx, task, Status::Pending, None, now)?;
+            } else {
+                status::set_done(tx, task, by, now)?;
                 super::fixes::skip_needless(tx, task, now)?;
             }
             claims::give_up(tx, task, token)?;

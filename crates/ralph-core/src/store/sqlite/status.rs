@@ -1,8 +1,8 @@
 //! Changing where a task stands, with all that follows from it in the tree.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::model::{Status, TaskId, Timestamp};
+use crate::model::{DoneBy, Status, TaskId, Timestamp};
 
 /// Sets a status and keeps the count of failed ancestors below it. Dependents, parents and totals are kept by
 /// triggers.
@@ -26,12 +26,69 @@ pub(super) fn set(
         status == Status::Blocked,
         now.to_string()
     ])?;
+    if before == Status::Done.as_str() {
+        verify_above(conn, id)?;
+    }
     let failed = Status::Failed.as_str();
     match (before == failed, status == Status::Failed) {
         (false, true) => shift_failed_below(conn, id, 1),
         (true, false) => shift_failed_below(conn, id, -1),
         _ => Ok(()),
     }
+}
+
+/// Makes a task done and records what it rests on.
+pub(super) fn set_done(
+    conn: &Connection,
+    id: &TaskId,
+    by: DoneBy,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    set(conn, id, Status::Done, None, now)?;
+    conn.prepare_cached("UPDATE tasks SET done_by = ?2, verified = ?3 WHERE id = ?1")?
+        .execute(params![id.as_str(), by.as_str(), by == DoneBy::Gate])?;
+    if by == DoneBy::Children {
+        verify_parent(conn, id.as_str())?;
+    }
+    verify_above(conn, id)
+}
+
+/// Decides anew whether a task that is done by its children is verified. Whether that changed.
+fn verify_parent(conn: &Connection, id: &str) -> rusqlite::Result<bool> {
+    let changed = conn
+        .prepare_cached(
+            "UPDATE tasks SET verified = 1 - verified
+             WHERE id = ?1 AND done_by = 'children' AND verified <> (
+                 SELECT count(*) > 0 AND coalesce(min(c.verified), 0) = 1
+                 FROM tasks c WHERE c.parent_id = ?1 AND c.status = 'done')",
+        )?
+        .execute([id])?;
+    Ok(changed > 0)
+}
+
+/// Decides anew whether the ancestors of a task are verified.
+pub(super) fn verify_above(conn: &Connection, id: &TaskId) -> rusqlite::Result<()> {
+    verify_from(conn, parent_of(conn, id.as_str())?)
+}
+
+/// Decides anew whether a parent and its ancestors are verified, as far up as that changes anything.
+pub(super) fn verify_from(conn: &Connection, parent: Option<String>) -> rusqlite::Result<()> {
+    let mut at = parent;
+    while let Some(id) = at {
+        if !verify_parent(conn, &id)? {
+            break;
+        }
+        at = parent_of(conn, &id)?;
+    }
+    Ok(())
+}
+
+pub(super) fn parent_of(conn: &Connection, id: &str) -> rusqlite::Result<Option<String>> {
+    let found: Option<Option<String>> = conn
+        .prepare_cached("SELECT parent_id FROM tasks WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    Ok(found.flatten())
 }
 
 /// Adds to the count of failed ancestors of everything below a task.
@@ -110,6 +167,6 @@ pub(super) fn settle(conn: &Connection, now: Timestamp) -> rusqlite::Result<()> 
             return Ok(());
         };
         drop(rows);
-        set(conn, &TaskId::from_stored(id), Status::Done, None, now)?;
+        set_done(conn, &TaskId::from_stored(id), DoneBy::Children, now)?;
     }
 }

@@ -41,6 +41,6 @@ mod tests {
         assert_eq!(level(Some(1_000_060)), Level::Ok);
         assert_eq!(level(Some(1_007_200)), Level::Warning);
         let message = judge(now, Some(Timestamp::from_secs(1_007_200))).message;
-        assert!(message.ends_with("2h later"), "{message}");
+        assert!(message.ends_with("2 h later"), "{message}");
     }
 }

@@ -3,7 +3,6 @@
 use ralph_core::store::{BreakerState, HistoryStore, PlanStore, SqliteStore, StoreError};
 
 use super::finding::{Check, Finding};
-use crate::ui::format::counted;
 
 const ADD: &str = "ralph task add TITLE --verify COMMAND";
 
@@ -14,9 +13,8 @@ pub fn findings(store: &SqliteStore) -> Result<Vec<Finding>, StoreError> {
         return Ok(vec![empty()]);
     }
     let message = format!(
-        "{}: {} done, {} can be run now",
-        counted(counts.total, "task"),
-        counts.done,
+        "{}; {} can be run now",
+        counts.summary(),
         store.ready_count()?
     );
     let mut findings = vec![Finding::ok(Check::Plan, message)];

@@ -71,7 +71,7 @@ impl Page {
             parts.push(who.trim().to_owned());
         }
         if let Some(at) = target.started_at {
-            parts.push(format!("{} UTC", format::time(at)));
+            parts.push(format::time(at));
         }
         match &target.standing {
             Standing::UnderWay => parts.push(paint(CYAN, "under way")),
@@ -177,7 +177,7 @@ impl Page {
             "" => String::new(),
             message => format!(": {}", shown(message)),
         };
-        let mark = style::outcome_mark(attempt.outcome, attempt.counted);
+        let mark = style::outcome_mark(attempt.outcome, attempt.counted, attempt.verified);
         let line = format!("{}{message}", facts.join(", "));
         let mut text = self.block(&line, &format!("{mark} "), "  ");
         if !attempt.detail.denials.is_empty() {
@@ -217,10 +217,14 @@ impl Page {
         if at < start {
             return String::new();
         }
-        let since = Duration::from_secs(at.since(start).as_secs());
-        let since = match since.as_secs() {
+        // As a stopwatch shows it: these stand below each other.
+        let since = match at.since(start).as_secs() {
             seconds @ 0..60 => format!("+{seconds}s"),
-            _ => format!("+{}", format::duration(since)),
+            seconds @ 60..3600 => format!("+{}:{:02}", seconds / 60, seconds % 60),
+            seconds => {
+                let (minutes, seconds) = (seconds / 60, seconds % 60);
+                format!("+{}:{:02}:{seconds:02}", minutes / 60, minutes % 60)
+            }
         };
         paint(DIM, format_args!("{since:<TIME$}"))
     }

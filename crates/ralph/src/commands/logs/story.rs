@@ -176,7 +176,7 @@ impl Story {
         let Some(line) = told(event) else { return text };
         let day = format::day(event.at);
         if day != self.day {
-            text.push_str(&paint(DIM, format_args!("{day} UTC")));
+            text.push_str(&paint(DIM, &day));
             text.push('\n');
             self.day = day;
         }
@@ -219,6 +219,7 @@ fn told(event: &StoredEvent) -> Option<String> {
             done,
             cost,
             duration_ms,
+            tasks,
             ..
         } => {
             let attempts = format::counted(u64::from(*attempts), "attempt");
@@ -235,6 +236,10 @@ fn told(event: &StoredEvent) -> Option<String> {
                     )
                 )
             );
+            // Runs of older versions did not tell what was verified.
+            if event.json.contains("\"verified\"") {
+                text.push_str(&format!("\n{}", tasks.summary()));
+            }
             if let Some(hint) = hint {
                 text.push_str(&format!("\nhint: {hint}"));
             }

@@ -22,6 +22,7 @@ use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownStrategy};
+use ralph_core::text::few;
 pub use settings::{agents_md, gate_limits, log_limits, policy, recovery_of, run_settings};
 
 use crate::command_error::{self, CommandError, CommandResult};
@@ -29,8 +30,12 @@ use crate::notify::{Notifications, Warnings};
 use crate::settings::{Settings, duration, keys::nearest};
 use crate::ui;
 use crate::ui::attendant::AtTerminal;
+use crate::ui::format::counted;
 use crate::workspace::{Workspace, random};
 use crate::{interrupts, output};
+
+/// How many tasks a refusal names.
+const NAMED: usize = 20;
 
 /// Run agents over the plan, one fresh session per attempt, until every task is done.
 ///
@@ -106,6 +111,9 @@ pub struct Args {
     /// Run no gates: the agent's word is enough.
     #[arg(long)]
     no_gate: bool,
+    /// Refuse to start while tasks in scope have no gate.
+    #[arg(long, conflicts_with = "no_gate")]
+    require_gates: bool,
     /// Work in the background: `ralph status --watch` and `ralph logs -f` show it, `ralph stop` ends it.
     #[arg(long, conflicts_with = "dry_run")]
     detach: bool,
@@ -166,6 +174,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut run_settings = run_settings(&settings, scope, args)?;
     (run_settings.recovery, run_settings.recovery_by_spec) =
         settings::recovery_of(&settings, &workspace)?;
+    refuse_ungated(&workspace, &settings, &run_settings)?;
     if args.dry_run {
         return dry::dry_run(&workspace, &run_settings, crew.agent(), args);
     }
@@ -198,6 +207,41 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     notifications.finish();
     result
+}
+
+/// Where gates are required, a task without one would end as done on nothing but its agent's word.
+fn refuse_ungated(
+    workspace: &Workspace,
+    settings: &Settings,
+    run: &RunSettings,
+) -> Result<(), CommandError> {
+    if !settings.flag("gate", "require") {
+        return Ok(());
+    }
+    if !run.gate.enabled {
+        return Err(
+            CommandError::usage("--no-gate contradicts [gate] require = true")
+                .hint("leave one of them out"),
+        );
+    }
+    let ungated = run.gate.ungated(&workspace.store, &run.scope)?;
+    let Some(first) = ungated.first() else {
+        return Ok(());
+    };
+    let names: Vec<String> = ungated.iter().map(|task| task.name().to_owned()).collect();
+    let (n, have) = (
+        ungated.len() as u64,
+        if ungated.len() == 1 { "has" } else { "have" },
+    );
+    Err(CommandError::usage(format_args!(
+        "gates are required, and {} {have} none: {}",
+        counted(n, "task"),
+        few(&names, NAMED)
+    ))
+    .hint(format_args!(
+        "give it one: ralph task edit {} --verify CMD; or set [gate] verify for all tasks",
+        first.name()
+    )))
 }
 
 /// A model that is no rung of the ladder may be meant, but may be a slip too.

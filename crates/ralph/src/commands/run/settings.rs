@@ -57,6 +57,8 @@ pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
         "attempt_timeout",
         args.attempt_timeout.map(Value::Duration),
     );
+    let require = args.require_gates.then_some(Value::Flag(true));
+    settings.set_flag("gate", "require", require);
     let recovery = match (args.recovery, args.no_recovery) {
         (true, _) => Some(Value::Flag(true)),
         (_, true) => Some(Value::Flag(false)),

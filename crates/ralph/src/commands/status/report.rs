@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::active::{ActiveRun, active_runs};
 use crate::command_error::CommandError;
 use crate::settings::Settings;
-use crate::ui::summary::RunFacts;
+use crate::ui::summary::{OpenTask, RunFacts, UnverifiedTask, open_tasks, unverified_tasks};
 use crate::workspace::{Workspace, is_active, now};
 
 /// Where everything stands.
@@ -27,6 +27,10 @@ pub struct Report {
     pub waiting: Vec<Waiter>,
     /// What waits for a person.
     pub held: Vec<Held>,
+    /// Every task that is not done: what happened, why, what to type.
+    pub open: Vec<OpenTask>,
+    /// Done tasks that no gate verified.
+    pub unverified: Vec<UnverifiedTask>,
     /// Usage limits of agents that are not over.
     pub limits: Vec<RememberedLimit>,
     /// Runs under way, and what they do.
@@ -48,6 +52,8 @@ pub struct RunReport {
 pub struct BreakerReport {
     pub state: BreakerState,
     pub failures: u64,
+    /// Of how many tasks.
+    pub tasks: u64,
     pub threshold: u32,
     pub opened_at: Option<Timestamp>,
 }
@@ -75,11 +81,14 @@ impl Report {
             breaker: BreakerReport {
                 state: breaker.state,
                 failures: breaker.failures,
+                tasks: breaker.tasks,
                 threshold: settings.count("breaker", "threshold").unwrap_or(5),
                 opened_at: breaker.opened_at,
             },
             waiting: outlook(&store.skeleton()?, &Scope::All).waiting,
             held: store.held(usize::MAX)?,
+            open: open_tasks(workspace)?,
+            unverified: unverified_tasks(workspace)?,
             limits: store.agent_limits(now())?,
             active: active_runs(workspace)?,
             last_run,

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use ralph_core::event::WaitingFor;
 use ralph_core::model::{Status, Timestamp};
-use ralph_core::store::{Purpose, RunRequest};
+use ralph_core::store::{BreakerState, Purpose, RunRequest};
 
 use super::active::{ActiveRun, Waiting, Work};
-use super::report::Report;
+use super::report::{BreakerReport, Report};
 use crate::commands::limits;
 use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
-use crate::ui::summary::{self, RunFacts, next_command};
+use crate::ui::summary::{self, OpenTask, RunFacts};
 use crate::ui::{format, table};
 use crate::workspace::now;
 
@@ -19,24 +19,26 @@ const SHOWN: usize = 15;
 
 /// The whole report, in lines of so many columns.
 pub fn text(report: &Report, width: usize) -> String {
-    let tasks = &report.tasks;
-    if tasks.total == 0 {
-        return "no tasks yet; `ralph task add TITLE` adds one\n".to_owned();
-    }
     let mut page = Lines {
         text: String::new(),
         width,
     };
-    plan(report, &mut page);
+    match report.tasks.total {
+        0 => page.add("no tasks yet; `ralph task add TITLE` adds one"),
+        _ => plan(report, &mut page),
+    }
+    breaker(&report.breaker, &mut page);
     for run in &report.active {
         active(run, &mut page);
     }
-    if let Some(facts) = &report.last_run {
+    let held: Vec<&OpenTask> = report.open.iter().filter(|task| task.needs_you()).collect();
+    page.section(&summary::needs_you(&held, SHOWN, width));
+    if let Some(facts) = report.last_run.as_ref().filter(|_| report.tasks.total > 0) {
         last_run(facts, &mut page);
     }
     limited(report, &mut page);
-    needs_you(report, &mut page);
     waiting(report, &mut page);
+    page.section(&summary::unverified(&report.unverified, SHOWN, width));
     page.text
 }
 
@@ -53,6 +55,14 @@ impl Lines {
         self.text.push('\n');
     }
 
+    /// Adds a text after an empty line.
+    fn section(&mut self, text: &str) {
+        let text = text.trim_end();
+        if !text.is_empty() {
+            self.text.push_str(&format!("\n{text}\n"));
+        }
+    }
+
     fn more(&mut self, total: usize) {
         if total > SHOWN {
             self.add(format_args!("  … and {} more", total - SHOWN));
@@ -62,31 +72,51 @@ impl Lines {
 
 fn plan(report: &Report, page: &mut Lines) {
     let tasks = &report.tasks;
-    let bar = page.width.saturating_sub(24).min(30) as u64;
-    page.add(format_args!(
-        "{}  {} of {} done",
-        style::bar(tasks.finished(), tasks.total, bar),
-        tasks.finished(),
-        tasks.total
-    ));
-    let counts = [
-        (tasks.in_progress, Status::InProgress),
-        (tasks.pending, Status::Pending),
-        (tasks.blocked, Status::Blocked),
-        (tasks.failed, Status::Failed),
-        (tasks.skipped, Status::Skipped),
-    ];
-    let parts = counts
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, status)| format!("{n} {}", style::status(*status)));
-    let ready = format!("{} ready", report.ready);
-    let parts: Vec<String> = parts.chain([ready]).collect();
-    page.add(parts.join(" · "));
+    let bar = style::bar(tasks, page.width.saturating_sub(24).min(30) as u64);
+    let summary = tasks.summary();
+    // On one line where that fits, else below the bar.
+    match table::shown(&bar) + 2 + table::shown(&summary) <= page.width {
+        true => page.add(format_args!("{bar}  {summary}")),
+        false => {
+            page.add(bar);
+            page.add(summary);
+        }
+    }
     let attempts = format::counted(report.attempts, "attempt");
     page.add(format_args!(
-        "{attempts}{}",
+        "{} ready · {attempts}{}",
+        report.ready,
         cost(", ", format::total(&report.cost))
+    ));
+}
+
+/// The circuit breaker, unless it is closed.
+fn breaker(breaker: &BreakerReport, page: &mut Lines) {
+    let state = match breaker.state {
+        BreakerState::Closed => return,
+        BreakerState::Open => "open",
+        BreakerState::HalfOpen => "half open",
+    };
+    let since = breaker.opened_at.map(|at| {
+        let (at, ago) = (format::moment(at, now()), format::age(now().since(at)));
+        format!(" since {at} ({ago} ago)")
+    });
+    page.add("");
+    page.add(format_args!(
+        "{}: {} in a row on {}",
+        paint(
+            YELLOW,
+            format_args!("Circuit breaker {state}{}", since.unwrap_or_default())
+        ),
+        format::counted(breaker.failures, "failure"),
+        format::counted(breaker.tasks, "task"),
+    ));
+    page.add("  the next `ralph run` makes one trial attempt");
+    page.add(format_args!(
+        "  next: {} (what the failures have in common), then {} or {}",
+        paint(CYAN, "ralph analyze"),
+        paint(CYAN, "ralph run"),
+        paint(CYAN, "ralph breaker reset")
     ));
 }
 
@@ -175,9 +205,9 @@ fn doing(work: &Work) -> String {
 fn wait(waiting: &Waiting) -> String {
     let until = match waiting.until {
         Some(until) => format!(
-            " until {} UTC, {} from now",
-            format::time(until),
-            format::duration(until.since(now()))
+            " until {}, in {}",
+            format::moment(until, now()),
+            format::age(until.since(now()))
         ),
         None => format!(", for {}", ago(waiting.since)),
     };
@@ -190,14 +220,14 @@ fn wait(waiting: &Waiting) -> String {
 fn last_run(facts: &RunFacts, page: &mut Lines) {
     page.add("");
     let ended = match facts.ended_at.filter(|_| facts.reason.is_some()) {
-        Some(ended) => format!(" to {}", until(facts.started_at, ended)),
+        Some(ended) => format!(" to {}", format::moment(ended, facts.started_at)),
         None => String::new(),
     };
     page.add(format_args!(
-        "{}, started {} ago: {}{ended} UTC",
+        "{}, started {} ago: {}{ended}",
         paint(BOLD, format_args!("last run {}", facts.run_id)),
         format::age(now().since(facts.started_at)),
-        format::time(facts.started_at),
+        format::moment(facts.started_at, now()),
     ));
     let reason = facts.reason.clone().unwrap_or_else(|| {
         match facts.outcome.as_str() {
@@ -210,7 +240,11 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
     if let Some(hint) = &facts.hint {
         page.add(format_args!("  hint: {hint}"));
     }
-    let mut parts = vec![format!("{} done", facts.done.len())];
+    let unverified = facts.done.iter().filter(|task| !task.verified).count();
+    let mut parts = vec![match unverified {
+        0 => format!("{} done", facts.done.len()),
+        n => format!("{} done ({n} unverified)", facts.done.len()),
+    }];
     if !facts.blocked.is_empty() {
         let blocked = style::status(Status::Blocked);
         parts.push(format!("{} {blocked}", facts.blocked.len()));
@@ -227,14 +261,6 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
     let done: Vec<&summary::TaskFacts> = facts.done.iter().collect();
     for line in summary::tasks(&done, SHOWN, page.width.saturating_sub(2)).lines() {
         page.text.push_str(&format!("  {line}\n"));
-    }
-}
-
-/// The end of a run that began at another time: the day only where it is another.
-fn until(from: Timestamp, to: Timestamp) -> String {
-    match format::day(from) == format::day(to) {
-        true => format::clock(to),
-        false => format::time(to),
     }
 }
 
@@ -264,49 +290,38 @@ fn limited(report: &Report, page: &mut Lines) {
     page.add("  runs wait for that or use another agent; `ralph limits clear` forgets it");
 }
 
-fn needs_you(report: &Report, page: &mut Lines) {
-    let held = &report.held;
-    if held.is_empty() {
+/// Tasks that are neither done nor a person's to move on: running, ready, waiting for others, skipped.
+fn waiting(report: &Report, page: &mut Lines) {
+    let rest: Vec<&OpenTask> = report
+        .open
+        .iter()
+        .filter(|task| !task.needs_you())
+        .collect();
+    if rest.is_empty() {
         return;
     }
     page.add("");
-    page.add("needs you:");
-    for held in held.iter().take(SHOWN) {
-        let reason = held.reason.as_deref().unwrap_or("no reason given");
-        let status = style::status(held.status);
-        page.add(format_args!("  {} {status}: {reason}", held.name));
-        if let Some(next) = next_command(&held.name, held.status, held.reason.as_deref()) {
-            page.add(format_args!("    next: {}", paint(CYAN, next)));
+    page.add(paint(BOLD, "Not done yet"));
+    for task in rest.iter().take(SHOWN) {
+        page.add(task.headline());
+        if let Some(why) = &task.why {
+            page.add(format_args!("      {why}"));
         }
     }
-    page.more(held.len());
-    if held.iter().any(|held| held.status == Status::Blocked) {
-        page.add(
-            "  `ralph run NAME` tries a blocked one again; by hand: `ralph task done|skip NAME`",
-        );
+    page.more(rest.len());
+    let mut commands: Vec<&str> = Vec::new();
+    for next in rest
+        .iter()
+        .take(SHOWN)
+        .filter_map(|task| task.next.as_deref())
+    {
+        if !commands.contains(&next) {
+            commands.push(next);
+        }
     }
-    if held.iter().any(|held| held.status == Status::Failed) {
-        page.add("  `ralph task reset NAME` opens a failed one again");
+    if !commands.is_empty() {
+        let commands = commands.iter().map(|next| paint(CYAN, next));
+        let commands: Vec<String> = commands.collect();
+        page.add(format_args!("  next: {}", commands.join(" · ")));
     }
-}
-
-fn waiting(report: &Report, page: &mut Lines) {
-    if report.waiting.is_empty() {
-        return;
-    }
-    page.add("");
-    page.add("waiting:");
-    for waiter in report.waiting.iter().take(SHOWN) {
-        let names: Vec<String> = waiter
-            .waits_for
-            .iter()
-            .map(|blocker| format!("{} ({})", blocker.name, blocker.status))
-            .collect();
-        page.add(format_args!(
-            "  {} waits for {}",
-            waiter.name,
-            names.join(", ")
-        ));
-    }
-    page.more(report.waiting.len());
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::model::{Key, NewTask, Phase};
-use ralph_core::store::PlanStore;
+use ralph_core::store::{PlanStore, Scope};
 
 use crate::command_error::CommandResult;
 use crate::output;
+use crate::ui::lines;
 use crate::workspace::{Workspace, now, random};
 
 /// Add a task; prints its id and nothing else, with --json the task.
@@ -94,7 +95,14 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
     if args.json {
         output::json(&workspace.task(id.as_str())?);
     } else {
-        output::line(id);
+        output::line(&id);
+    }
+    if new.verify.is_none() && !workspace.has_project_gate() {
+        let ungated = workspace.store.ungated(&Scope::All, true)?.len() as u64;
+        let name = new.key.as_ref().map_or(id.as_str(), Key::as_str);
+        if let Some(ungated) = lines::ungated(ungated, name) {
+            output::note(ungated);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

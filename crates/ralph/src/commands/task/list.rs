@@ -63,7 +63,7 @@ fn table(tasks: &[Task]) -> Table {
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
-            style::status(task.status),
+            style::Standing::from(task).word(),
             task.attempts.to_string(),
             task.title.clone(),
         ]);

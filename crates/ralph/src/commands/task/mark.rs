@@ -50,7 +50,11 @@ pub fn done(dir: Option<&Path>, args: &DoneArgs) -> CommandResult {
             verify(&workspace, task)?;
         }
     }
-    mark_all(&mut workspace, &tasks, &Mark::Done)
+    let mark = match args.verify {
+        true => Mark::Verified,
+        false => Mark::Done,
+    };
+    mark_all(&mut workspace, &tasks, &mark)
 }
 
 pub fn fail(dir: Option<&Path>, args: &ReasonArgs) -> CommandResult {

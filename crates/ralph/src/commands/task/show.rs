@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ralph_core::model::Task;
 use ralph_core::store::{HistoryStore, PlanStore};
 use ralph_core::text::{clean, code_line, mask_secrets, one_line};
 
 use crate::command_error::CommandResult;
 use crate::output;
-use crate::ui::{format, style};
+use crate::ui::format;
+use crate::ui::style::Standing;
 use crate::workspace::Workspace;
 
 /// Show one task with all that is known of it.
@@ -29,8 +31,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     }
     let store = &workspace.store;
+    let relative = |task: &Task| {
+        let standing = Standing::from(task).plain();
+        format!("{} ({}, {standing})", task.name(), task.title)
+    };
     let name = |id: &str| match store.task(id) {
-        Ok(task) => format!("{} ({}, {})", task.name(), task.title, task.status),
+        Ok(task) => relative(&task),
         Err(_) => format!("{id} (no longer there)"),
     };
     let field = |label: &str, value: String| output::line(format_args!("{label:<10} {value}"));
@@ -44,7 +50,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         .as_deref()
         .map(|reason| format!(" ({reason})"))
         .unwrap_or_default();
-    field("status", format!("{}{reason}", style::status(task.status)));
+    let standing = Standing::from(&task);
+    field("status", format!("{}{reason}", standing.word()));
     if let Some(phase) = task.phase {
         field("phase", phase.to_string());
     }
@@ -52,18 +59,17 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         field("parent", name(parent.as_str()));
     }
     for child in store.children(&task.id)? {
-        field(
-            "child",
-            format!("{} ({}, {})", child.name(), child.title, child.status),
-        );
+        field("child", relative(&child));
     }
     for dependency in &task.depends_on {
         field("after", name(dependency.as_str()));
     }
     field("priority", task.priority.to_string());
-    if let Some(verify) = &task.verify {
-        field("verify", code_line(verify, 500));
-    }
+    let verify = task.verify.as_deref();
+    field(
+        "verify",
+        verify.map_or("none".to_owned(), |verify| code_line(verify, 500)),
+    );
     if !task.files.is_empty() {
         field("files", code_line(&task.files.join(", "), 500));
     }

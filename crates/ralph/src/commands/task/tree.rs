@@ -108,7 +108,7 @@ fn draw(lines: &[Line<'_>]) -> String {
         }
         text.push_str(&format!(
             "{} {} {}\n",
-            style::mark(task.status),
+            style::Standing::from(*task).mark(),
             task.name(),
             task.title
         ));

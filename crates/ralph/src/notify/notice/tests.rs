@@ -1,5 +1,7 @@
 //! Which events are told, and the exact JSON.
 
+use std::time::Duration;
+
 use ralph_core::decide::Budget;
 use ralph_core::event::AttemptFinished;
 use ralph_core::model::{Cost, Key, Outcome, RunId, TaskId};
@@ -49,6 +51,7 @@ fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
         gate_files_changed: Vec::new(),
         learnt: 0,
         status,
+        verified: false,
         reason: (status == Status::Blocked).then(|| "5 failures in a row: no luck".into()),
     }))
 }
@@ -67,6 +70,7 @@ fn ended(exit_code: i32, budget: Option<Budget>) -> EventKind {
         tasks: PlanCounts {
             total: 4,
             done: 3,
+            verified: 2,
             blocked: 1,
             ..PlanCounts::default()
         },
@@ -111,10 +115,26 @@ fn the_end_of_a_run_is_told_by_its_exit_code() {
     let told = notice(&event(ended(5, None)), &place()).unwrap();
     assert_eq!(
         told.message,
-        "the reason\nthe hint\n1 attempt, 0 tasks done, 1:01, $1.25"
+        "the reason\nthe hint\n3 of 4 done (2 verified, 1 unverified) · 1 blocked\n1 attempt, 1 min 1 s, $1.25"
     );
     assert_eq!((told.exit_code, told.cost_usd), (Some(5), Some(1.25)));
     assert_eq!(told.tasks.map(|tasks| tasks.blocked), Some(1));
+}
+
+#[test]
+fn skipped_and_unverified_tasks_are_not_told_of_as_done() {
+    for (skipped, verified, title) in [
+        (0, 4, "shop: every task is done"),
+        (0, 3, "shop: every task is done, some unverified"),
+        (1, 4, "shop: every task is done or skipped"),
+        (1, 3, "shop: every task is done or skipped, some unverified"),
+    ] {
+        let mut kind = ended(0, None);
+        if let EventKind::RunFinished { tasks, .. } = &mut kind {
+            (tasks.done, tasks.verified, tasks.skipped, tasks.blocked) = (4, verified, skipped, 0);
+        }
+        assert_eq!(notice(&event(kind), &place()).unwrap().title, title);
+    }
 }
 
 #[test]
@@ -132,6 +152,7 @@ fn a_task_is_told_of_where_it_waits_for_a_person() {
         lost_run_id: RunId::from_stored("r-1"),
         counted: true,
         status,
+        verified: false,
     };
     assert_eq!(occasion(lost(Status::Blocked)), Some(Occasion::Blocked));
     assert_eq!(occasion(lost(Status::Pending)), None);
@@ -164,7 +185,10 @@ fn the_breaker_is_told_with_its_analysis_and_the_limit_with_its_end() {
     assert_eq!(breaker.next.as_deref(), Some("ralph analyze"));
     let limit = notice(&sample(Occasion::Limit, at), &place()).unwrap();
     assert!(
-        limit.message.contains("until 2027-01-15T09:00:00.000Z"),
+        limit.message.contains(&format!(
+            "until {}",
+            format::time(at.plus(Duration::from_secs(3600)))
+        )),
         "{}",
         limit.message
     );

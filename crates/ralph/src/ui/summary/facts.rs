@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 
 use ralph_core::event::{EventKind, GateAuthor};
-use ralph_core::model::{Attempt, Cost, ErrorType, Key, RunId, Status, TaskId, Timestamp};
+use ralph_core::model::{Attempt, Cost, DoneBy, ErrorType, Key, RunId, Status, TaskId, Timestamp};
 use ralph_core::store::{
     ControlStore, HistoryStore, LogStore, PlanStore, RunRow, RunStore, StoreError,
 };
 use serde::Serialize;
 
+use crate::ui::style::Standing;
 use crate::workspace::{Workspace, is_active, now};
 
 /// A run, looked back at. As JSON this is `last_run` of `ralph status --json`, so the names of its fields stay.
@@ -89,6 +90,10 @@ pub struct TaskFacts {
     pub title: String,
     /// Where it stands now.
     pub status: Status,
+    /// Whether it is done and a gate that passed stands behind it.
+    pub verified: bool,
+    /// What it rests on, where it is done and that was recorded.
+    pub done_by: Option<DoneBy>,
     /// Why, where that is known.
     pub reason: Option<String>,
     /// The run's counted attempts on it.
@@ -119,6 +124,8 @@ impl TaskFacts {
             key: task.key,
             title: task.title,
             status: task.status,
+            verified: task.verified,
+            done_by: task.done_by,
             reason: task.reason,
             attempts: 0,
             duration_ms: 0,
@@ -130,6 +137,15 @@ impl TaskFacts {
     /// The name people use.
     pub fn name(&self) -> &str {
         self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
+    }
+
+    /// Where it stands, as people see it.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            status: self.status,
+            verified: self.verified,
+            done_by: self.done_by,
+        }
     }
 }
 

@@ -1,49 +1,59 @@
 //! The end of a run: what was done, what was not and why, what it cost, what to type next.
 
 mod facts;
+mod open;
 
 use std::time::Duration;
 
 pub use facts::{GateFacts, RunFacts, TaskFacts, next_command};
+pub use open::{OpenTask, UnverifiedTask, open_tasks, unverified_tasks};
 use ralph_core::engine::Summary;
 use ralph_core::exit::RunExit;
-use ralph_core::model::Status;
 use ralph_core::store::{PlanStore, RunStore};
 
-use super::style::{self, BOLD, paint};
-use super::{format, lines, table::Table};
+use super::style::{BOLD, CYAN, paint};
+use super::table::{Table, wrap};
+use super::{format, lines};
 use crate::workspace::Workspace;
 
 /// Tasks listed at the end; `ralph status` and `ralph task list` have all.
 const LISTED: usize = 20;
 
-/// The summary as text. What cannot be read any more is left out: the run is over, and its exit code stands.
+/// The summary as text; its last line says how far the plan is. What cannot be read any more is left out: the run is over,
+/// and its exit code stands.
 pub fn render(workspace: &Workspace, summary: &Summary) -> String {
     let Some(run_id) = &summary.run_id else {
         return String::new();
     };
+    let width = super::width();
     let mut text = String::from("\n");
-    if let Ok(Some(run)) = workspace.store.run(run_id)
-        && let Ok(facts) = RunFacts::of(workspace, &run)
-    {
-        let tasks = tasks(&facts.worked_on(), LISTED, super::width());
+    let run = workspace.store.run(run_id).ok().flatten();
+    let facts = run.and_then(|run| RunFacts::of(workspace, &run).ok());
+    if let Some(facts) = &facts {
+        let tasks = tasks(&facts.worked_on(), LISTED, width);
         text.push_str(&tasks);
         text.push_str(if tasks.is_empty() { "" } else { "\n" });
-        text.push_str(&totals(workspace, &facts));
-        text.push_str(&gates(&facts));
+        text.push_str(&gates(facts));
+    }
+    let open = open_tasks(workspace).unwrap_or_default();
+    let held: Vec<&OpenTask> = open.iter().filter(|task| task.needs_you()).collect();
+    text.push_str(&needs_you(&held, LISTED, width));
+    if let Some(facts) = &facts {
+        let tasks = unverified_tasks(workspace).unwrap_or_default();
+        let own =
+            |task: &UnverifiedTask| facts.done.iter().any(|done| done.task_id == task.task_id);
+        let tasks: Vec<UnverifiedTask> = tasks.into_iter().filter(own).collect();
+        text.push_str(&unverified(&tasks, LISTED, width));
     }
     if summary.exit != RunExit::Finished && !is_error(summary.exit) {
         let ended = format!("ended: {}", summary.reason);
-        text.push_str(&format!("{}\n", super::table::wrap(&ended, super::width())));
+        text.push_str(&format!("{}\n", super::table::wrap(&ended, width)));
     }
-    for held in workspace.store.held(LISTED).unwrap_or_default() {
-        let next = next_command(&held.name, held.status, held.reason.as_deref());
-        let next = next.unwrap_or_default();
-        let status = style::status(held.status);
-        text.push_str(&format!(
-            "  {} is {status}: `{next}` tries it again\n",
-            held.name
-        ));
+    if let Some(facts) = &facts {
+        text.push_str(&format!("{}\n", spent(facts)));
+    }
+    if let Ok(counts) = workspace.store.counts() {
+        text.push_str(&format!("{}\n", paint(BOLD, counts.summary())));
     }
     text
 }
@@ -53,12 +63,50 @@ pub fn is_error(exit: RunExit) -> bool {
     matches!(exit, RunExit::Error | RunExit::NoPlan | RunExit::Aborted)
 }
 
+/// The tasks that only a person can move on, each with why and what to type.
+pub fn needs_you(held: &[&OpenTask], most: usize, width: usize) -> String {
+    if held.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{}\n", paint(BOLD, "Needs you"));
+    for task in held.iter().take(most) {
+        text.push_str(&task.paragraph(width));
+    }
+    text.push_str(&more(held.len(), most));
+    text.push('\n');
+    text
+}
+
+/// The done tasks that no gate verified, and how to verify one.
+pub fn unverified(tasks: &[UnverifiedTask], most: usize, width: usize) -> String {
+    let Some(first) = tasks.first() else {
+        return String::new();
+    };
+    let mut text = format!("{}\n", paint(BOLD, "Unverified (no gate passed)"));
+    for task in tasks.iter().take(most) {
+        text.push_str(&format!("{}\n", wrap(&task.headline(), width)));
+    }
+    text.push_str(&more(tasks.len(), most));
+    let name = first.name();
+    let next = format!("ralph task edit {name} --verify CMD && ralph task done {name} --verify");
+    let next = format!("  next: {}", paint(CYAN, next));
+    text.push_str(&format!("{}\n\n", wrap(&next, width)));
+    text
+}
+
+fn more(total: usize, shown: usize) -> String {
+    match total.saturating_sub(shown) {
+        0 => String::new(),
+        more => format!("  … and {more} more; `ralph task list` shows all\n"),
+    }
+}
+
 /// A row per task that a run worked on, in so many columns.
 pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
     if tasks.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["", "TASK", "TRIES", "TIME", "COST", "RESULT"]);
+    let mut table = Table::new(["", "TASK", "ATTEMPTS", "TIME", "COST", "RESULT"]);
     for task in tasks.iter().take(most) {
         let why = task
             .reason
@@ -66,20 +114,15 @@ pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
             .map(|reason| format!(": {reason}"))
             .unwrap_or_default();
         table.row([
-            style::mark(task.status),
+            task.standing().mark(),
             format!("{} {}", task.name(), task.title),
             task.attempts.to_string(),
             format::duration(Duration::from_millis(task.duration_ms)),
             format::short_total(&task.cost),
-            format!("{}{why}", style::status(task.status)),
+            format!("{}{why}", task.standing().word()),
         ]);
     }
-    let mut text = table.render_to(width);
-    if tasks.len() > most {
-        let more = tasks.len() - most;
-        text.push_str(&format!("… and {more} more; `ralph task list` shows all\n"));
-    }
-    text
+    table.render_to(width) + &more(tasks.len(), most)
 }
 
 /// A line per gate that was changed while the run was at work.
@@ -96,25 +139,7 @@ pub fn gates(facts: &RunFacts) -> String {
     facts.gate_changes.iter().map(line).collect()
 }
 
-fn totals(workspace: &Workspace, facts: &RunFacts) -> String {
-    let Ok(counts) = workspace.store.counts() else {
-        return String::new();
-    };
-    let mut parts = vec![format!("{} of {} done", counts.done, counts.total)];
-    for (n, status) in [
-        (counts.skipped, Status::Skipped),
-        (counts.blocked, Status::Blocked),
-        (counts.failed, Status::Failed),
-    ] {
-        if n > 0 {
-            parts.push(format!("{n} {}", style::status(status)));
-        }
-    }
-    let parts = paint(BOLD, parts.join(", "));
-    format!("{parts} · {}\n", spent(facts))
-}
-
-/// `31 attempts, 6:12:03, $4.12`: what a run took.
+/// `31 attempts, 6 h 12 min, $4.12`: what a run took.
 pub fn spent(facts: &RunFacts) -> String {
     let attempts = format::counted(facts.attempts, "attempt");
     let time = format::duration(Duration::from_millis(facts.duration_ms));

@@ -49,7 +49,8 @@ fn a_task_and_its_fix_fail_and_the_fix_of_the_fix_mends_both() {
         "Ralph demo, recovery.",
         "Scratch project: ",
         "+ 2.1.1 Fix: words/en.txt: no such file  (first, then 2.1 again)\n",
-        "6 of 6 done · 8 attempts",
+        "8 attempts, ",
+        "6 of 6 done (6 verified)\n",
         "What you just saw\n\
          \x20 2.1      ✗ words/en.txt: no such file\n\
          \x20 2.1.1    ✗ syntax error in greeter: a quote has no end\n\

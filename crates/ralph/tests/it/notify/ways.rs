@@ -24,7 +24,7 @@ fn a_command_gets_the_notice_on_its_standard_input() {
     let env = project.read("env.txt");
     for expected in [
         "RALPH_NOTIFY_OCCASION=done\n".to_owned(),
-        "RALPH_NOTIFY_TITLE=work: every task is done\n".to_owned(),
+        "RALPH_NOTIFY_TITLE=work: every task is done, some unverified\n".to_owned(),
         "RALPH_NOTIFY_MESSAGE=every task is done\n".to_owned(),
         format!("RALPH_RUN_ID={}\n", notice["run_id"].as_str().unwrap()),
     ] {
@@ -196,7 +196,10 @@ fn the_desktop_shows_it_where_there_is_one() {
     project.set_env("WAYLAND_DISPLAY", "wayland-0");
     project.ok(&["run"]);
     let shown = project.read("shown.txt");
-    assert!(shown.contains("--\nwork: every task is done\n"), "{shown}");
+    assert!(
+        shown.contains("--\nwork: every task is done, some unverified\n"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -75,5 +75,7 @@ pub(super) fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
         name,
         title: task.title.clone(),
         status: Status::Pending,
+        verified: false,
+        done_by: None,
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::fields::{edit_of, look_of, named, new_of};
 use super::link::{has_other_tasks, link, put_in_order};
 use super::ticks::{Word, is_unproven, take_parents_word, take_word, tick_of};
-use crate::model::{Status, Task, TaskEdit, TaskId, Timestamp};
+use crate::model::{DoneBy, Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::sqlite::{Refusal, change, fixes, rows, status};
 use crate::store::{Hand, ImportReport, ImportRequest, ImportedTask, Random, Tick};
 
@@ -129,7 +129,7 @@ pub(super) fn import(
                 report.unproven.push(named(id, task));
             }
         } else {
-            match take_word(tx, id, task, known, now)? {
+            match take_word(tx, id, task, known, &request.hand, now)? {
                 Word::Taken if known.is_some() => report.finished.push(named(id, task)),
                 // In a file that is new the open boxes below say as much as the ticked one above them.
                 Word::OpenChildren if known.is_some() => parents.push((id, task)),
@@ -149,12 +149,15 @@ pub(super) fn import(
         }
     }
     status::settle(tx, now)?;
-    let now_at = statuses(tx, source)?;
+    let now_at = standings(tx, source)?;
     for list in [&mut report.added, &mut report.updated, &mut report.finished] {
         for task in list {
-            task.status = now_at.get(&task.id).copied().unwrap_or(task.status);
+            if let Some(standing) = now_at.get(&task.id) {
+                (task.status, task.verified, task.done_by) = *standing;
+            }
         }
     }
+    report.without_gate = without_gate(tx, source)?;
     report.removed = removed(tx, &before, &ids)?;
     Ok(report)
 }
@@ -242,16 +245,30 @@ fn adopted(tx: &Connection, name: &str) -> rusqlite::Result<Option<TaskId>> {
     .map(|id| id.map(TaskId::from_stored))
 }
 
-fn statuses(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<TaskId, Status>> {
+type Standing = (Status, bool, Option<DoneBy>);
+
+fn standings(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<TaskId, Standing>> {
     tx.prepare_cached(
-        "SELECT t.id, t.status FROM task_sources s JOIN tasks t ON t.id = s.task_id
+        "SELECT t.id, t.status, t.verified, t.done_by FROM task_sources s JOIN tasks t ON t.id = s.task_id
          WHERE s.source_id = ?1",
     )?
     .query_map([source], |row| {
         let id = TaskId::from_stored(row.get::<_, String>(0)?);
-        Ok((id, rows::status(row, 1)?))
+        let by: Option<String> = row.get(3)?;
+        let by = by.as_deref().and_then(DoneBy::parse);
+        Ok((id, (rows::status(row, 1)?, row.get(2)?, by)))
     })?
     .collect()
+}
+
+/// How many open tasks of the file have no gate of their own. Parents are done by their children.
+fn without_gate(tx: &Connection, source: i64) -> rusqlite::Result<u64> {
+    tx.prepare_cached(
+        "SELECT count(*) FROM task_sources s JOIN tasks t ON t.id = s.task_id
+         WHERE s.source_id = ?1 AND t.verify IS NULL AND t.child_count = 0
+             AND t.status IN ('pending', 'in_progress', 'blocked')",
+    )?
+    .query_row([source], |row| row.get(0))
 }
 
 /// Tasks that the file had and has no more.
@@ -269,6 +286,8 @@ fn removed(
                 id: task.id,
                 title: task.title,
                 status: task.status,
+                verified: task.verified,
+                done_by: task.done_by,
             });
         }
     }

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::import::Before;
-use crate::model::{Status, TaskId, Timestamp};
+use crate::model::{DoneBy, Status, TaskId, Timestamp};
 use crate::plan_files::DraftTask;
 use crate::store::sqlite::{Refusal, capture, change, claims, fixes, status};
 use crate::store::{Hand, Tick};
@@ -55,8 +55,13 @@ pub(super) fn take_word(
     id: &TaskId,
     task: &DraftTask,
     known: Option<&Before>,
+    hand: &Hand,
     now: Timestamp,
 ) -> rusqlite::Result<Word> {
+    let by = match hand {
+        Hand::Person => DoneBy::Person,
+        Hand::Agent(_) => DoneBy::Agent,
+    };
     let Some(word) = word_of(task) else {
         return Ok(Word::Nothing);
     };
@@ -74,7 +79,10 @@ pub(super) fn take_word(
     if capture::has_open_children(tx, id)? {
         return Ok(Word::OpenChildren);
     }
-    status::set(tx, id, word, None, now)?;
+    match word {
+        Status::Done => status::set_done(tx, id, by, now)?,
+        _ => status::set(tx, id, word, None, now)?,
+    }
     fixes::skip_needless(tx, id, now)?;
     Ok(Word::Taken)
 }
@@ -102,7 +110,9 @@ pub(super) fn take_parents_word(
         },
     )?;
     match word_of(task).filter(|_| !under_way) {
-        Some(Status::Done) => change::finish(tx, id, now)?,
+        Some(Status::Done) => {
+            change::finish(tx, &change::known(tx, id)?, DoneBy::Person, now)?;
+        }
         Some(_) => change::skip(tx, id, Some("its parent was marked skipped"), now)?,
         None => return Ok(false),
     }

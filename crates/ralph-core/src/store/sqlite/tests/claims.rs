@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::{Fixture, NONE, NOW, event, outcome, request};
-use crate::model::{NewTask, Outcome, RunId, Status, Token};
+use crate::model::{DoneBy, NewTask, Outcome, RunId, Status, Token};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AttemptStart, ClaimRequest, Mark, PlanStore, Purpose, RunStore, Scope, StoreError, TaskNext,
@@ -201,7 +201,7 @@ fn a_child_added_while_its_parents_gate_runs_keeps_the_parent_open() {
     let (_, token) = f.claim_as(Purpose::ParentGate, "r-1").unwrap();
     let late = f.child("late", &parent);
     f.store
-        .complete_parent(&parent, &token, &event("r-1", 9), NOW)
+        .complete_parent(&parent, &token, DoneBy::Gate, &event("r-1", 9), NOW)
         .unwrap();
     assert_eq!(f.status(&parent), Status::Pending);
     assert_eq!(f.claim().unwrap().0.task.id, late);

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::engine::recall;
-use crate::model::{Cost, RunId, Status, Timestamp};
+use crate::model::{Cost, DoneBy, RunId, Status, Timestamp};
 use crate::recall::{RecallPolicy, RecallQuery};
 use crate::store::sqlite::{SqliteStore, migrate};
 use crate::store::{HistoryStore, LearningStore, PlanStore, RunStore, Scope, StoreError};
@@ -361,6 +361,9 @@ fn an_older_file_knows_which_costs_nobody_told() {
          ALTER TABLE iteration_outcomes DROP COLUMN cost_estimated;
          ALTER TABLE runs DROP COLUMN cost_estimated; ALTER TABLE spending DROP COLUMN cost_estimated;
          ALTER TABLE totals DROP COLUMN cost_estimated; ALTER TABLE runs DROP COLUMN defaults_revision;
+         DROP TRIGGER tasks_verified; DROP TRIGGER tasks_verified_removed; DROP TRIGGER tasks_reopened;
+         ALTER TABLE tasks DROP COLUMN done_by; ALTER TABLE tasks DROP COLUMN verified;
+         ALTER TABLE task_counts DROP COLUMN verified;
          CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
              UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
          END;
@@ -407,4 +410,107 @@ fn sch_11_what_a_killed_migration_left_is_deleted_by_the_next() {
     SqliteStore::open(&path).unwrap();
     let there: Vec<bool> = [left, in_use, other].map(|path| path.exists()).to_vec();
     assert_eq!(there, [false, true, true]);
+}
+
+#[test]
+fn an_older_file_shows_what_its_recorded_gates_verified() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(SqliteStore::create(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    // As version 17 left it.
+    conn.execute_batch(
+        "DROP TRIGGER tasks_verified; DROP TRIGGER tasks_verified_removed; DROP TRIGGER tasks_reopened;
+         ALTER TABLE tasks DROP COLUMN done_by; ALTER TABLE tasks DROP COLUMN verified;
+         ALTER TABLE task_counts DROP COLUMN verified;
+         INSERT INTO sources (id, path, format, imported_at) VALUES (1, 'tasks.md', 'tasks_md', '2026-01-01T00:00:00Z');",
+    )
+    .unwrap();
+    let mut place = 0;
+    let mut add = |key: &str,
+                   status: &str,
+                   parent: Option<&str>,
+                   verify: Option<&str>,
+                   reason: Option<&str>| {
+        place += 1;
+        let parent = parent.map(|parent| format!("t-{parent}"));
+        conn.execute(
+            "INSERT INTO tasks (id, key, title, status, parent_id, verify, reason, created_at, updated_at, position)
+             VALUES ('t-' || ?1, ?1, 'x', ?2, ?3, ?4, ?5, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', ?6)",
+            rusqlite::params![key, status, parent, verify, reason, place],
+        )
+        .unwrap();
+    };
+    add("gated", "done", None, Some("true"), None);
+    add("word", "done", None, None, None);
+    add("person", "done", None, Some("true"), None);
+    add("ticked", "done", None, None, None);
+    add("unknown", "done", None, None, None);
+    add("open", "pending", None, Some("true"), None);
+    add("both", "done", None, None, None);
+    add("both.1", "done", Some("both"), None, None);
+    add("both.2", "skipped", Some("both"), None, None);
+    add("mixed", "done", None, None, None);
+    add("mixed.1", "done", Some("mixed"), None, None);
+    add("mixed.2", "done", Some("mixed"), None, None);
+    add("own", "done", None, Some("true"), None);
+    add("own.1", "done", Some("own"), None, None);
+    add("ended", "done", None, None, None);
+    add(
+        "ended.1",
+        "skipped",
+        Some("ended"),
+        None,
+        Some("its parent was marked done"),
+    );
+    for (key, number, outcome, gate) in [
+        ("gated", 1, "failed", Some("failed")),
+        ("gated", 2, "done", Some("passed")),
+        ("word", 1, "done", None),
+        ("person", 1, "failed", Some("failed")),
+        ("open", 1, "done", Some("passed")),
+        ("both.1", 1, "done", Some("passed")),
+        ("mixed.1", 1, "done", Some("passed")),
+        ("mixed.2", 1, "done", None),
+        ("own.1", 1, "done", None),
+    ] {
+        conn.execute(
+            "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms, outcome,
+                 ordinal, counted, gate_outcome)
+             VALUES ('t-' || ?1, ?2, 'm', '2026-01-01T00:00:00Z', 1, ?3, ?2, 1, ?4)",
+            rusqlite::params![key, number, outcome, gate],
+        )
+        .unwrap();
+    }
+    conn.execute_batch(
+        "INSERT INTO task_sources (task_id, source_id, name, ticked) VALUES ('t-ticked', 1, 'ticked', 1);
+         INSERT INTO run_events (run_id, seq, at, type, json) VALUES
+             ('r-1', 1, '2026-01-01T00:00:00Z', 'parent_gate', 'no json'),
+             ('r-1', 2, '2026-01-01T00:00:00Z', 'parent_gate', '{\"task_id\":\"t-own\",\"passed\":true}');",
+    )
+    .unwrap();
+    conn.pragma_update(None, "user_version", 17).unwrap();
+    drop(conn);
+    let store = SqliteStore::open(&path).unwrap();
+    for (key, verified, by) in [
+        ("gated", true, Some(DoneBy::Gate)),
+        ("word", false, Some(DoneBy::Agent)),
+        ("person", false, Some(DoneBy::Person)),
+        ("ticked", false, Some(DoneBy::Person)),
+        ("unknown", false, None),
+        ("open", false, None),
+        ("both", true, Some(DoneBy::Children)),
+        ("both.1", true, Some(DoneBy::Gate)),
+        ("both.2", false, None),
+        ("mixed", false, Some(DoneBy::Children)),
+        ("own", true, Some(DoneBy::Gate)),
+        ("own.1", false, Some(DoneBy::Agent)),
+        ("ended", false, Some(DoneBy::Person)),
+    ] {
+        let task = store.task(key).unwrap();
+        assert_eq!((task.verified, task.done_by), (verified, by), "{key}");
+    }
+    let counts = store.counts().unwrap();
+    // gated, both, both.1, mixed.1 and own.
+    assert_eq!((counts.done, counts.verified), (13, 5));
 }

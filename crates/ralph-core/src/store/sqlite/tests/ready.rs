@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{Fixture, NOW, outcome};
-use crate::model::{NewTask, Outcome, Status, TaskEdit, TaskId};
+use crate::model::{
+    DoneBy, GateOutcome, GateRecord, NewTask, Outcome, Status, Task, TaskEdit, TaskId,
+};
 use crate::store::{Children, Mark, PlanStore, Purpose, RunStore, Scope, TaskNext};
 
 #[derive(Clone, Debug)]
@@ -20,11 +22,15 @@ enum Step {
     Undepend(usize, usize),
     Move(usize, Option<usize>),
     Done(usize),
+    Verify(usize),
     Fail(usize),
     Skip(usize),
     Reset(usize),
     Delete(usize),
-    ClaimAndFinish(bool),
+    ClaimAndFinish {
+        done: bool,
+        gate: bool,
+    },
     ParentGate {
         passes: bool,
     },
@@ -39,11 +45,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (n(), n()).prop_map(|(a, b)| Step::Undepend(a, b)),
         1 => (n(), proptest::option::of(n())).prop_map(|(a, b)| Step::Move(a, b)),
         2 => n().prop_map(Step::Done),
+        1 => n().prop_map(Step::Verify),
         1 => n().prop_map(Step::Fail),
         1 => n().prop_map(Step::Skip),
         2 => n().prop_map(Step::Reset),
         1 => n().prop_map(Step::Delete),
-        4 => any::<bool>().prop_map(Step::ClaimAndFinish),
+        4 => (any::<bool>(), any::<bool>()).prop_map(|(done, gate)| Step::ClaimAndFinish { done, gate }),
         2 => any::<bool>().prop_map(|passes| Step::ParentGate { passes }),
     ];
     proptest::collection::vec(step, 1..40)
@@ -121,9 +128,10 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
                 let _ = fixture.store.edit_task(&a, &edit, NOW);
             }
         }
-        Step::Done(n) | Step::Fail(n) | Step::Skip(n) | Step::Reset(n) => {
+        Step::Done(n) | Step::Verify(n) | Step::Fail(n) | Step::Skip(n) | Step::Reset(n) => {
             let mark = match step {
                 Step::Done(_) => Mark::Done,
+                Step::Verify(_) => Mark::Verified,
                 Step::Fail(_) => Mark::Failed { reason: None },
                 Step::Skip(_) => Mark::Skipped { reason: None },
                 _ => Mark::Pending,
@@ -139,15 +147,15 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
                 ids.retain(|id| !deleted.tasks.contains(id));
             }
         }
-        Step::ClaimAndFinish(done) => {
+        Step::ClaimAndFinish { done, gate } => {
             if let Some((claimed, token)) = fixture.claim() {
                 let (how, next) = match done {
                     true => (Outcome::Done, TaskNext::Done),
                     false => (Outcome::Failed, TaskNext::Pending),
                 };
-                fixture
-                    .capture(&outcome(&claimed, &token, how, next))
-                    .unwrap();
+                let mut capture = outcome(&claimed, &token, how, next);
+                capture.gate = gate.then(|| passed_gate(*done));
+                fixture.capture(&capture).unwrap();
             }
         }
         Step::ParentGate { passes } => {
@@ -159,7 +167,7 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
                 let event = super::event("r-1", fixture.counter);
                 fixture
                     .store
-                    .complete_parent(&claimed.task.id, &token, &event, NOW)
+                    .complete_parent(&claimed.task.id, &token, DoneBy::Gate, &event, NOW)
                     .unwrap();
             } else {
                 let mut capture = outcome(&claimed, &token, Outcome::Failed, TaskNext::Pending);
@@ -167,6 +175,37 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
                 fixture.capture(&capture).unwrap();
             }
         }
+    }
+}
+
+fn passed_gate(passed: bool) -> GateRecord {
+    GateRecord {
+        command: "true".into(),
+        outcome: match passed {
+            true => GateOutcome::Passed,
+            false => GateOutcome::Failed,
+        },
+        ended: String::new(),
+        flaky: false,
+        output: String::new(),
+        output_tail: String::new(),
+        touched: Vec::new(),
+    }
+}
+
+/// Whether a gate that passed stands behind a task, from what it and the tasks below it rest on.
+fn naive_verified(task: &Task, tasks: &[Task]) -> bool {
+    let done = |task: &&Task| task.status == Status::Done;
+    match task.done_by {
+        Some(DoneBy::Gate) => true,
+        Some(DoneBy::Children) => {
+            let children = tasks
+                .iter()
+                .filter(|c| c.parent_id.as_ref() == Some(&task.id));
+            let done: Vec<&Task> = children.filter(done).collect();
+            !done.is_empty() && done.iter().all(|child| naive_verified(child, tasks))
+        }
+        Some(DoneBy::Agent | DoneBy::Person) | None => false,
     }
 }
 
@@ -202,6 +241,11 @@ proptest! {
         prop_assert_eq!(counts.pending, n(Status::Pending));
         prop_assert_eq!(counts.skipped, n(Status::Skipped));
         prop_assert_eq!(counts.failed, n(Status::Failed));
+        prop_assert_eq!(counts.verified, tasks.iter().filter(|task| task.verified).count() as u64);
+        for task in &tasks {
+            prop_assert_eq!(task.status == Status::Done, task.done_by.is_some());
+            prop_assert_eq!(task.verified, naive_verified(task, &tasks), "{} in {:?}", task.id, story);
+        }
         // A parent whose children and dependencies are all finished is never left pending without a gate to wait for.
         for task in &tasks {
             let children = fixture.store.children(&task.id).unwrap();

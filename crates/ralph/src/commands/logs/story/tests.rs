@@ -25,7 +25,9 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
         ..PlanCounts::default()
     };
     let day = 86_400;
-    let mut unknown = stored(day + 60, EventKind::BreakerProbes);
+    // A whole day later: another day on every clock.
+    let next = 2 * day;
+    let mut unknown = stored(next + 60, EventKind::BreakerProbes);
     unknown.kind = "stars_aligned".into();
     unknown.json = r#"{"type":"stars_aligned"}"#.into();
     let events = [
@@ -36,6 +38,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 strategy: "fixed".into(),
                 limit: None,
                 tasks,
+                without_gate: 0,
             },
         ),
         stored(
@@ -50,7 +53,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
             },
         ),
         stored(
-            day + 5,
+            next + 5,
             EventKind::Progress {
                 tasks,
                 cost: Cost::new(1.0, 0),
@@ -58,7 +61,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
         ),
         unknown,
         stored(
-            day + 3661,
+            next + 3661,
             EventKind::RunFinished {
                 exit_code: 5,
                 outcome: "nothing_to_run".into(),
@@ -76,16 +79,24 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
     let tell = |width| {
         let mut story = Story::new(width);
         let text: String = events.iter().map(|event| story.line(event)).collect();
-        anstream::adapter::strip_str(&text).to_string()
+        // Times are those of this machine's clock; here they are shown as those of UTC.
+        let mut text = anstream::adapter::strip_str(&text).to_string();
+        for event in &events {
+            let utc = event.at.to_string();
+            text = text.replace(&format::day(event.at), &utc[..10]);
+            text = text.replace(&format::clock(event.at), &utc[11..19]);
+        }
+        text
     };
     insta::assert_snapshot!(tell(200), @"
-    1970-01-01 UTC
-    23:59:59  run r-00000001: 3 task(s), 1 done; agent claude, strategy fixed
+    1970-01-01
+    23:59:59  run r-00000001: 3 tasks, 1 done; agent claude, strategy fixed
     23:59:59  given up
                 after three fixes
-    1970-01-02 UTC
+    1970-01-03
     00:01:00  · stars aligned
-    01:01:01  ended: what is left waits for a human  3 attempts, 1 done, 1:01:02, $0.50
+    01:01:01  ended: what is left waits for a human  3 attempts, 1 done, 1 h 1 min, $0.50
+              1 of 3 done (1 unverified)
               hint: `ralph status` says for what
     ");
     for line in tell(30).lines() {
