@@ -25,5 +25,5 @@ pub use planning::is_planning;
 pub use stance::stance;
 pub use turn::{Out, Standing, Turn, whose_turn};
 pub use verdict::{claims_done, verdict};
-pub use waits::{Blocker, Outlook, Waiter, dependents, outlook, unmet_outside};
+pub use waits::{Blocker, HeldUp, Outlook, Waiter, held_up, outlook, unmet_outside};
 pub use worth::{Worth, task_view};

@@ -96,33 +96,46 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
     outlook
 }
 
-/// How many unfinished tasks cannot go on before each blocked or failed one does, near or far. A task's own ancestors do
-/// not count: they are where it belongs, not what comes after it.
-pub fn dependents(plan: &[PlanNode]) -> HashMap<TaskId, u64> {
+/// What blocked and failed tasks hold up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldUp {
+    /// For each blocked or failed task, how many unfinished ones cannot go on before it, near or far. Its own ancestors do
+    /// not count: they are where it belongs, not what comes after it.
+    pub dependents: HashMap<TaskId, u64>,
+    /// For each task that is held up, the first of those that hold it up.
+    pub by: HashMap<TaskId, TaskId>,
+}
+
+/// Looks for what blocked and failed tasks hold up.
+pub fn held_up(plan: &[PlanNode]) -> HeldUp {
     let index = Index::of(plan);
-    let mut held_up: HashMap<&TaskId, Vec<&PlanNode>> = HashMap::new();
+    let mut next: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
     for node in plan.iter().filter(|node| !node.status.satisfies()) {
         for holds in index.direct(node) {
-            held_up.entry(&holds.id).or_default().push(node);
+            next.entry(&holds.id).or_default().push(&node.id);
         }
     }
+    let mut held_up = HeldUp::default();
     let stuck = |node: &&PlanNode| matches!(node.status, Status::Blocked | Status::Failed);
-    plan.iter()
-        .filter(stuck)
-        .map(|stuck| {
-            let mut seen: HashSet<&TaskId> = HashSet::from([&stuck.id]);
-            let mut queue = vec![&stuck.id];
-            while let Some(id) = queue.pop() {
-                let next = held_up.get(id).into_iter().flatten().map(|node| &node.id);
-                queue.extend(next.filter(|id| seen.insert(*id)));
-            }
-            let mut above = Some(&stuck.id);
-            while let Some(id) = above.filter(|id| seen.remove(*id)) {
-                above = index.by_id.get(id).and_then(|node| node.parent.as_ref());
-            }
-            (stuck.id.clone(), seen.len() as u64)
-        })
-        .collect()
+    for stuck in plan.iter().filter(stuck) {
+        let mut seen: HashSet<&TaskId> = HashSet::from([&stuck.id]);
+        let mut queue = vec![&stuck.id];
+        while let Some(id) = queue.pop() {
+            let next = next.get(id).into_iter().flatten().copied();
+            queue.extend(next.filter(|id| seen.insert(*id)));
+        }
+        for id in seen.iter().filter(|id| **id != &stuck.id) {
+            let first = held_up.by.entry((*id).clone());
+            first.or_insert_with(|| stuck.id.clone());
+        }
+        let mut above = Some(&stuck.id);
+        while let Some(id) = above.filter(|id| seen.remove(*id)) {
+            above = index.by_id.get(id).and_then(|node| node.parent.as_ref());
+        }
+        let dependents = seen.len() as u64;
+        held_up.dependents.insert(stuck.id.clone(), dependents);
+    }
+    held_up
 }
 
 /// Unfinished dependencies of tasks in scope that are not in scope themselves.
@@ -297,10 +310,16 @@ mod tests {
             node("f", Status::Failed, None, &[]),
             node("g", Status::Blocked, None, &[]),
         ];
-        let dependents = dependents(&plan);
-        let of = |id: &str| dependents.get(&TaskId::from_stored(id)).copied();
+        let held_up = held_up(&plan);
+        let of = |id: &str| held_up.dependents.get(&TaskId::from_stored(id)).copied();
         assert_eq!((of("a"), of("f"), of("g")), (Some(3), Some(1), Some(0)));
         assert_eq!(of("b"), None);
+        let by = |id: &str| held_up.by.get(&TaskId::from_stored(id)).map(TaskId::as_str);
+        assert_eq!(
+            (by("p"), by("c"), by("d")),
+            (Some("a"), Some("a"), Some("a"))
+        );
+        assert_eq!((by("a"), by("e")), (None, None));
     }
 
     #[test]

@@ -127,22 +127,13 @@ impl Run<'_, '_> {
         let result = result.unwrap_or_else(|error| GateResult::Broken(error.to_string()));
         if let GateResult::Ran(record) = &result {
             let duration_ms = millis(self.engine.clock.now().since(started));
-            let (outcome, flaky) = (record.outcome, record.flaky);
-            if flaky {
-                self.tell(EventKind::GateFinished {
-                    task,
-                    outcome,
-                    flaky,
-                    duration_ms,
-                })?;
-            } else {
-                self.show(EventKind::GateFinished {
-                    task,
-                    outcome,
-                    flaky,
-                    duration_ms,
-                });
-            }
+            // Stored at once: should this process die before the attempt is recorded, the gate's word is known.
+            self.tell(EventKind::GateFinished {
+                task,
+                outcome: record.outcome,
+                flaky: record.flaky,
+                duration_ms,
+            })?;
         }
         Ok(result)
     }

@@ -66,7 +66,7 @@ impl Table {
 /// Columns between two columns.
 const GAP: usize = 2;
 /// No column is cut below this.
-const NARROWEST: usize = 8;
+const NARROWEST: usize = 6;
 
 /// Takes from the widest column until all fit.
 fn shrink(widths: &mut [usize], width: usize) {

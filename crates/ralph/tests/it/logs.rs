@@ -92,7 +92,7 @@ fn what_claude_code_said_is_there_in_full_with_every_tool() {
         "· started claude-sonnet-5-5\n● First.\n  word word",
         "\n  last line of it\n",
         // A time long before the attempt is not one of it.
-        "\n→ Bash cargo test\n→ Write src/a.rs\n● All parsed.\n  <task-done>a</task-done>\n\n✓ done after ",
+        "\n→ Bash cargo test\n→ Write src/a.rs\n● All parsed.\n  <task-done>a</task-done>\n\n◐ done, unverified after ",
         ", $0.25, 10 tokens in, 5 out\n",
     ] {
         assert!(text.contains(told), "{told:?} in\n{text}");

@@ -199,7 +199,7 @@ fn deps_and_tree_show_the_plan() {
     );
     assert_eq!(
         project.ok(&["task", "tree"]).text(),
-        "○ p Parent\n├─ ○ a Alpha\n└─ ○ b Beta"
+        "· p Parent\n├─ · a Alpha\n└─ · b Beta"
     );
     let tree = project.json(&["task", "tree", "--json"]);
     assert_eq!(tree[0]["children"][1]["id"], json!(b));

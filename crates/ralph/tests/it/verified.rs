@@ -238,7 +238,7 @@ fn required_gates_refuse_to_start_and_name_what_has_none() {
     assert!(refused(&["run", "p"]).contains("1 task has none: naked"));
     assert!(refused(&["run", "--no-gate"]).contains("contradicts"));
     project.ok(&["run", "gated"]);
-    project.set("gate", "require = true\nverify = \"true\"");
+    project.set("gate", "verify = \"true\"");
     project.ok(&["run"]);
     let status = project.json(&["status", "--json"])["tasks"].clone();
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ralph_core::decide::{Blocker, Waiter, dependents, outlook};
+use ralph_core::decide::{Blocker, held_up, outlook};
 use ralph_core::model::{Attempt, DoneBy, Key, Outcome, Status, Task, TaskId, Timestamp};
 use ralph_core::store::{HistoryStore, PlanStore, Scope, StoreError};
 use serde::Serialize;
@@ -88,11 +88,11 @@ pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> 
     let store = &workspace.store;
     let plan = store.skeleton()?;
     let waiting = outlook(&plan, &Scope::All).waiting;
-    let waiting: HashMap<TaskId, Waiter> = waiting
+    let mut waiting: HashMap<TaskId, Vec<Blocker>> = waiting
         .into_iter()
-        .map(|waiter| (waiter.task_id.clone(), waiter))
+        .map(|waiter| (waiter.task_id, waiter.waits_for))
         .collect();
-    let dependents = dependents(&plan);
+    let held_up = held_up(&plan);
     let tries = store.last_tries()?;
     let tries: HashMap<TaskId, Attempt> = tries
         .into_iter()
@@ -104,25 +104,26 @@ pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> 
     let open = tasks.into_iter().filter(|task| task.status != Status::Done);
     Ok(open
         .map(|task| {
-            let waits_for = waiting.get(&task.id).map_or(&[][..], |w| &w.waits_for);
+            let waits_for = waiting.remove(&task.id).unwrap_or_default();
             let last = tries.get(&task.id);
             let next = match task.status {
                 Status::Blocked | Status::Failed => stuck.get(&task.id).cloned(),
                 Status::Skipped => Some(format!("ralph task reset {}", task.name())),
                 Status::InProgress => Some(format!("ralph logs -f {}", task.name())),
                 Status::Pending | Status::Done => {
-                    let first = first_stuck(&task.id, &waiting, &stuck);
-                    first.or((!is_running).then(|| "ralph run".to_owned()))
+                    let first = held_up.by.get(&task.id).and_then(|by| stuck.get(by));
+                    let run = || (!is_running).then(|| "ralph run".to_owned());
+                    first.cloned().or_else(run)
                 }
             };
             OpenTask {
-                happened: happened(&task, waits_for),
+                happened: happened(&task, &waits_for),
                 why: task.reason.clone().or_else(|| error_of(last?)),
                 next,
                 attempts: task.attempts,
                 last_attempt_at: last.map(ended_at),
-                dependents: dependents.get(&task.id).copied().unwrap_or(0),
-                waits_for: waits_for.to_vec(),
+                dependents: held_up.dependents.get(&task.id).copied().unwrap_or(0),
+                waits_for,
                 task_id: task.id,
                 key: task.key,
                 title: task.title,
@@ -183,28 +184,6 @@ pub fn unverified_tasks(workspace: &Workspace) -> Result<Vec<UnverifiedTask>, St
 fn go_ahead(task: &Task) -> Option<(TaskId, String)> {
     let next = next_command(task.name(), task.status, task.reason.as_deref())?;
     Some((task.id.clone(), next))
-}
-
-/// What moves on the first task, near or far, that holds a waiting one up and needs a person.
-fn first_stuck(
-    id: &TaskId,
-    waiting: &HashMap<TaskId, Waiter>,
-    stuck: &HashMap<TaskId, String>,
-) -> Option<String> {
-    let mut seen = vec![id.clone()];
-    let mut at = 0;
-    while let Some(id) = seen.get(at).cloned() {
-        at += 1;
-        for blocker in waiting.get(&id).iter().flat_map(|waiter| &waiter.waits_for) {
-            if let Some(next) = stuck.get(&blocker.task_id) {
-                return Some(next.clone());
-            }
-            if !seen.contains(&blocker.task_id) {
-                seen.push(blocker.task_id.clone());
-            }
-        }
-    }
-    None
 }
 
 fn happened(task: &Task, waits_for: &[Blocker]) -> String {

@@ -40,7 +40,7 @@ fn it_goes_on_with_the_log_and_the_next_attempt_until_the_run_ends() {
         follow.wait_for(if attempt < 3 {
             "✗ failed"
         } else {
-            "✓ done"
+            "◐ done, unverified"
         });
     }
     run.expect_success();

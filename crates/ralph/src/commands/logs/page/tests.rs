@@ -161,8 +161,8 @@ fn a_result_that_was_not_said_is_shown() {
     let target = target(Standing::Lost);
     let text = page(Box::new(ClaudeStream::new()), log, &target, (80, &[]));
     insta::assert_snapshot!(text, @"
-    1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 · lost when
-      Ralph died
+    1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 ·
+      lost when Ralph died
 
     ● Working.
     result:
