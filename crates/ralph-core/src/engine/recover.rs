@@ -285,7 +285,7 @@ impl Recovery<'_> {
                     outcome: GateOutcome::Passed,
                     ended: "exited with code 0".into(),
                     flaky,
-                    output: String::new(),
+                    diagnosis: Box::default(),
                     output_tail: String::new(),
                     touched: Vec::new(),
                 }),

@@ -187,7 +187,7 @@ fn passed_gate(passed: bool) -> GateRecord {
         },
         ended: String::new(),
         flaky: false,
-        output: String::new(),
+        diagnosis: Box::default(),
         output_tail: String::new(),
         touched: Vec::new(),
     }
