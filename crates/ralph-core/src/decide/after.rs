@@ -77,6 +77,8 @@ pub struct Said<'a> {
     pub stuck: bool,
     /// What was tried without a person, for the record of a task that is given up.
     pub tried: Option<&'a str>,
+    /// What only a person can do before another attempt makes sense.
+    pub needs_person: Option<&'a str>,
 }
 
 /// Follows from a verdict.
@@ -110,7 +112,10 @@ pub fn after_attempt(
         Outcome::Done => TaskNext::Done,
         Outcome::Failed | Outcome::NoSigil | Outcome::Error => {
             let why = verdict.message.as_deref().unwrap_or("no reason known");
-            if difficulty == Some(Difficulty::Blocked) {
+            if let Some(fix) = said.needs_person {
+                let reason = format!("{why}; {fix}");
+                TaskNext::Blocked { reason }
+            } else if difficulty == Some(Difficulty::Blocked) {
                 let why = said.why.unwrap_or(why);
                 TaskNext::Blocked {
                     reason: format!("the agent says it is blocked: {why}"),

@@ -189,6 +189,7 @@ fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
             next_model: happens.hint.as_deref(),
             why: None,
             tried: None,
+            needs_person: None,
             stuck: course(&failed, &world.policy).stuck,
         };
         let after = after_attempt(&metrics, &verdict, &said, &world.policy);

@@ -151,7 +151,7 @@ impl Run<'_, '_> {
             (None, Returned::Astray(why)) => format!("{why}; go back to {branch}"),
             (None, Returned::Stayed | Returned::Back) => return None,
         };
-        Some(refused(why))
+        Some(Judged::Ran(refused(why)))
     }
 
     /// After an attempt: a merge or the like that it began and did not finish is ended. `name` is that of what is saved.

@@ -40,6 +40,8 @@ pub(super) struct Finding {
     /// Those of the tasks that it is to fix.
     pub inherited: Vec<FailedTry>,
     pub own_work: bool,
+    /// What only a person can do before another attempt makes sense.
+    pub needs_person: Option<String>,
 }
 
 impl Finding {
@@ -79,6 +81,7 @@ impl Finding {
             tries: Vec::new(),
             inherited: Vec::new(),
             own_work: true,
+            needs_person: None,
         }
     }
 
@@ -141,6 +144,7 @@ impl Run<'_, '_> {
             why: why.as_deref(),
             stuck: course(&tries, policy).stuck,
             tried: tried.as_deref(),
+            needs_person: finding.needs_person.as_deref(),
         };
         let mut after = after_attempt(&claimed.metrics, &verdict, &said, policy);
         let mending = self.mending(claimed, &finding, tried.as_deref(), &mut after)?;

@@ -184,6 +184,11 @@ pub(super) enum Judged {
     Ran(GateRecord),
     Interrupted,
     Broken(String),
+    /// The commit was held up by programs that appeared during the run, and no further attempt would do better.
+    HeldUp {
+        record: GateRecord,
+        fix: String,
+    },
     /// The work could not be committed, and neither the agent nor a hook is to blame.
     NotCommitted {
         why: String,
@@ -196,7 +201,7 @@ impl Judged {
         match self {
             Self::Absent => GateView::Absent,
             Self::NotRun => GateView::NotRun,
-            Self::Ran(record) => GateView::Ran(record),
+            Self::Ran(record) | Self::HeldUp { record, .. } => GateView::Ran(record),
             Self::Interrupted => GateView::Interrupted,
             Self::Broken(why) => GateView::Broken(why),
             Self::NotCommitted { why, .. } => GateView::NotCommitted(why),
@@ -205,7 +210,7 @@ impl Judged {
 
     pub(super) fn into_record(self) -> Option<GateRecord> {
         match self {
-            Self::Ran(record) => Some(record),
+            Self::Ran(record) | Self::HeldUp { record, .. } => Some(record),
             Self::Absent
             | Self::NotRun
             | Self::Interrupted

@@ -233,9 +233,17 @@ impl Run<'_, '_> {
                     let why = error.to_string();
                     return Ok(Committed::Failed(Judged::NotCommitted { why, remedy }));
                 }
-                let output = error.output().unwrap_or_default();
-                let output = format!("{output}\n{error}").trim().to_owned();
-                Ok(Committed::Failed(refused(output)))
+                let (programs, fix) = git.new_programs(&error);
+                let mut output = format!("{}\n{error}", error.output().unwrap_or_default());
+                if !programs.is_empty() {
+                    output.push_str("; appeared during this run: ");
+                    output.push_str(&named(&programs));
+                }
+                let record = refused(output.trim().to_owned());
+                Ok(Committed::Failed(match fix {
+                    Some(fix) => Judged::HeldUp { record, fix },
+                    None => Judged::Ran(record),
+                }))
             }
         }
     }
@@ -405,9 +413,9 @@ pub(super) enum Committed {
 }
 
 /// A commit that was not made, as a gate that failed.
-pub(super) fn refused(output: String) -> Judged {
+pub(super) fn refused(output: String) -> GateRecord {
     let command = "git commit";
-    Judged::Ran(GateRecord {
+    GateRecord {
         command: command.into(),
         outcome: GateOutcome::Failed,
         ended: "failed".into(),
@@ -415,7 +423,7 @@ pub(super) fn refused(output: String) -> Judged {
         diagnosis: Box::new(diagnose(&output).of_gate(command)),
         output_tail: output,
         touched: Vec::new(),
-    })
+    }
 }
 
 pub(super) fn cannot(error: &GitError) -> StopRun {
@@ -423,7 +431,7 @@ pub(super) fn cannot(error: &GitError) -> StopRun {
     stop.hint = Some(match error {
         GitError::Unfinished(_) => "finish or abort it, then `ralph run` again".into(),
         GitError::BranchInTheWay { .. } => "commit or stash them, then `ralph run` again".into(),
-        _ => "mend [git] branch in .ralph.toml, or what git says".into(),
+        _ => "fix [git] branch in .ralph.toml, or what git complains about".into(),
     });
     stop
 }

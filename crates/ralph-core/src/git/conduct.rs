@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::GitError;
-use super::programs::{Overrides, Programs};
+use super::programs::{NewProgram, Overrides, Programs};
 use super::regular::{self, Repository};
 use crate::agent::Interrupt;
 
@@ -63,6 +63,8 @@ pub(super) enum GitFault {
     NotRegular(PathBuf),
     /// The index was deleted.
     NoIndex(PathBuf),
+    /// Git cannot read its configuration, and says why.
+    Config(String),
 }
 
 impl GitFault {
@@ -79,6 +81,7 @@ impl GitFault {
             },
             Self::NotRegular(path) => GitError::NotRegular(path),
             Self::NoIndex(path) => GitError::NoIndex(path),
+            Self::Config(message) => GitError::Config(message),
         }
     }
 }
@@ -152,6 +155,14 @@ impl Conduct {
         match self.programs().as_mut() {
             None => Ok(Overrides::default()),
             Some(programs) => programs.overrides(self),
+        }
+    }
+
+    /// The programs that appeared or changed since the run began and that a commit runs.
+    pub(super) fn new_in_commits(&self) -> Result<Vec<NewProgram>, GitError> {
+        match self.programs().as_mut() {
+            None => Ok(Vec::new()),
+            Some(programs) => programs.new_in_commits(self),
         }
     }
 

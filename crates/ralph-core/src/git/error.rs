@@ -71,6 +71,9 @@ pub enum GitError {
     /// Without its index git takes every file for deleted.
     #[error("git's index {} is gone: git takes every file for deleted", crate::text::code_line(&.0.display().to_string(), 300))]
     NoIndex(PathBuf),
+    /// Git fails on every call until somebody repairs the file.
+    #[error("git cannot read its configuration: {0}")]
+    Config(String),
     /// Git does not know who commits.
     #[error("git does not know who commits: {0}")]
     NoIdentity(String),
@@ -140,6 +143,7 @@ impl GitError {
             | Self::TimedOut { .. }
             | Self::NotRegular(_)
             | Self::NoIndex(_)
+            | Self::Config(_)
             | Self::NoIdentity(_)
             | Self::BranchName(_)
             | Self::BranchInTheWay { .. }
@@ -179,6 +183,9 @@ impl GitError {
                 }
             }
             Self::NoIndex(_) => "make it anew: git reset".to_owned(),
+            Self::Config(_) => {
+                "fix the line that git names, or restore the file; `git config --list` must succeed".to_owned()
+            }
             Self::NoIdentity(_) => {
                 "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'".to_owned()
             }

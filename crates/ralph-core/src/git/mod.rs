@@ -100,6 +100,9 @@ impl Git {
                 Err(error @ (GitError::TimedOut { .. } | GitError::Interrupted)) => Err(error),
                 // There is a repository, and git cannot be asked.
                 Err(error @ GitError::Spawn(_)) if around.is_some() => Err(error),
+                Err(GitError::Refused { .. }) if around.is_some() => {
+                    programs::check_config(&conduct, dir).map(|()| None)
+                }
                 // There is no repository.
                 Err(_) => Ok(None),
             }

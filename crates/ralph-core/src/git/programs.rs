@@ -1,6 +1,6 @@
 //! Programs that git runs by itself: filters, hooks, and what fetches objects. Those that were there when the run began
 //! are a person's and stay on. Those that appeared since may be an agent's: they are off in every call but the one real
-//! commit, so that a filter that sleeps cannot hold up a run.
+//! commit, which gets less time where it runs one, so that a filter that sleeps cannot hold up a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::GitError;
 use super::call::Call;
-use super::conduct::Conduct;
+use super::conduct::{Conduct, GitFault};
 use super::paths::{on_disk, shown};
 use super::regular::{FileStamp, Repository, stamp};
 
@@ -118,6 +118,15 @@ impl Programs {
         let changes = changes(&self.told, &self.now, &self.repository);
         self.told = self.now.clone();
         Ok(changes)
+    }
+
+    /// The programs that a commit runs and that appeared or changed since the run began.
+    pub(super) fn new_in_commits(
+        &mut self,
+        conduct: &Conduct,
+    ) -> Result<Vec<NewProgram>, GitError> {
+        self.overrides(conduct)?;
+        Ok(new_in_commits(&self.start, &self.now, &self.repository))
     }
 
     /// Looks at everything anew.
@@ -249,10 +258,21 @@ fn modules(repository: &Repository) -> Vec<PathBuf> {
     found
 }
 
+/// Fails where git cannot read its configuration.
+pub(super) fn check_config(conduct: &Conduct, dir: &Path) -> Result<(), GitError> {
+    list(conduct, dir).map(drop)
+}
+
 /// All settings as git reads them.
 fn list(conduct: &Conduct, top: &Path) -> Result<Settings, GitError> {
     let words = ["config", "--list", "-z", "--show-origin"];
-    let out = Call::new(top, &words).run_unguarded(conduct)?;
+    let out = match Call::new(top, &words).run_unguarded(conduct) {
+        // Every other call of git would fail as well.
+        Err(GitError::Refused { message, .. }) => {
+            return Err(conduct.fail(GitFault::Config(message)));
+        }
+        out => out?,
+    };
     let mut pieces = out.split(|b| *b == 0);
     let mut settings = Settings::new();
     while let (Some(origin), Some(setting)) = (pieces.next(), pieces.next()) {
@@ -315,23 +335,30 @@ fn is_about_fetching(key: &[u8]) -> bool {
     prefixes.iter().any(|prefix| key.starts_with(prefix)) || keys.contains(&key)
 }
 
-/// What a call has to turn off that was not there when the run began, or was something else.
-fn overrides(start: &Known, now: &Known) -> Overrides {
-    let differs = |key: &&Vec<u8>| values(start, key) != values(now, key);
-    let changed: Vec<&Vec<u8>> = now.settings.keys().filter(differs).collect();
+/// The names of filters that appeared or changed, those of submodules included.
+fn new_filters(start: &Known, now: &Known) -> BTreeSet<Vec<u8>> {
     let mut filters = now.module_filters.clone();
     filters.retain(|name| {
         let is_of = |key: &Vec<u8>| filter_name(key) == Some(name.as_slice());
         !start.settings.keys().any(is_of)
     });
-    filters.extend(
-        changed
-            .iter()
-            .filter_map(|key| filter_name(key))
-            .map(<[u8]>::to_vec),
-    );
+    let changed = changed_keys(start, now);
+    let names = changed.into_iter().filter_map(filter_name);
+    filters.extend(names.map(<[u8]>::to_vec));
+    filters
+}
+
+/// Settings that are not as they were when the run began. Those that were removed run nothing.
+fn changed_keys<'k>(start: &Known, now: &'k Known) -> Vec<&'k [u8]> {
+    let differs = |key: &&Vec<u8>| values(start, key) != values(now, key);
+    let changed = now.settings.keys().filter(differs);
+    changed.map(Vec::as_slice).collect()
+}
+
+/// What a call has to turn off that was not there when the run began, or was something else.
+fn overrides(start: &Known, now: &Known) -> Overrides {
     let mut settings = Vec::new();
-    for name in filters {
+    for name in new_filters(start, now) {
         for (variable, value) in [
             ("clean", ""),
             ("smudge", ""),
@@ -347,8 +374,114 @@ fn overrides(start: &Known, now: &Known) -> Overrides {
     }
     Overrides {
         settings,
-        no_fetch: changed.iter().any(|key| is_about_fetching(key)),
+        no_fetch: changed_keys(start, now).into_iter().any(is_about_fetching),
     }
+}
+
+/// What kind of program git runs in a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgramKind {
+    /// It changes what is committed.
+    Filter,
+    /// It checks the commit, or acts on it.
+    Hook,
+    /// It signs the commit.
+    Signing,
+}
+
+/// A program that a commit runs and that was not there when the run began, or was another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewProgram {
+    pub(super) kind: ProgramKind,
+    /// Its name and the file that defines it.
+    pub(super) name: String,
+    /// What a person does to be rid of it.
+    pub(super) fix: String,
+}
+
+fn new_in_commits(start: &Known, now: &Known, repository: &Repository) -> Vec<NewProgram> {
+    let defined_in = |key: &[u8]| {
+        let files = now.settings.get(key).into_iter().flatten();
+        let file = files.rev().map(|(file, _)| file.as_path()).next();
+        place(repository, file.unwrap_or(Path::new("")))
+    };
+    let mut programs = Vec::new();
+    for filter in new_filters(start, now) {
+        let name = crate::text::one_line(&shown(&filter), 100);
+        let is_of = |key: &&Vec<u8>| filter_name(key) == Some(filter.as_slice());
+        let file = match now.settings.keys().find(is_of) {
+            Some(key) => defined_in(key),
+            None => "the configuration of a submodule".to_owned(),
+        };
+        let fix = match start.settings.keys().any(|key| is_of(&key)) {
+            true => format!("restore filter {name} in {file}"),
+            false => format!("remove filter {name} from {file}"),
+        };
+        programs.push(NewProgram {
+            kind: ProgramKind::Filter,
+            name: format!("filter {name} in {file}"),
+            fix,
+        });
+    }
+    if start.hooks_dir != now.hooks_dir {
+        let file = defined_in(b"core.hookspath");
+        programs.push(NewProgram {
+            kind: ProgramKind::Hook,
+            name: format!("core.hooksPath in {file}"),
+            fix: format!("remove core.hooksPath from {file}"),
+        });
+    } else {
+        for (hook, stamp) in &now.hooks {
+            let known = start.hooks.get(hook);
+            if known == Some(stamp) {
+                continue;
+            }
+            let file = place(repository, &now.hooks_dir.join(hook));
+            programs.push(NewProgram {
+                kind: ProgramKind::Hook,
+                name: format!("hook {file}"),
+                fix: match known {
+                    Some(_) => format!("restore {file}"),
+                    None => format!("remove {file}"),
+                },
+            });
+        }
+    }
+    for key in changed_keys(start, now) {
+        if !is_about_signing(key) {
+            continue;
+        }
+        let name = crate::text::one_line(&shown(key), 100);
+        let file = defined_in(key);
+        let fix = match start.settings.contains_key(key) {
+            true => format!("restore {name} in {file}"),
+            false => format!("remove {name} from {file}"),
+        };
+        programs.push(NewProgram {
+            kind: ProgramKind::Signing,
+            name: format!("{name} in {file}"),
+            fix,
+        });
+    }
+    programs
+}
+
+fn is_about_signing(key: &[u8]) -> bool {
+    key.starts_with(b"gpg.") || key == b"commit.gpgsign" || key == b"user.signingkey"
+}
+
+/// What to do about a commit that failed or did not end because of programs that appeared during the run; none where
+/// they are not to blame, or where the next attempt can do something about it: a hook that refuses a commit is a check.
+pub(super) fn held_up_commit(error: &GitError, programs: &[NewProgram]) -> Option<String> {
+    let has = |kind| programs.iter().any(|program| program.kind == kind);
+    let blocks = match error {
+        GitError::CommitTimedOut { .. } => !programs.is_empty(),
+        GitError::Refused { .. } => has(ProgramKind::Filter),
+        GitError::CommitFailed { .. } => has(ProgramKind::Signing),
+        _ => false,
+    };
+    let fixes: Vec<String> = programs.iter().map(|program| program.fix.clone()).collect();
+    blocks.then(|| crate::text::few(&fixes, MOST_NAMED))
 }
 
 /// The values of a setting, wherever they are set.

@@ -71,22 +71,134 @@ fn a_filter_that_an_attempt_makes_and_that_sleeps_holds_no_night_up() {
 }
 
 #[test]
-fn a_filter_that_sleeps_in_the_commit_is_that_attempts_failure_and_the_night_goes_on() {
+fn a_program_that_an_attempt_makes_and_that_holds_the_commit_up_blocks_its_task_at_once() {
+    let attributes = "echo '*.txt filter=slow' > .gitattributes";
+    let hook = |name: &str| {
+        format!(
+            "printf '#!/bin/sh\\nsleep 1000\\n' > .git/hooks/{name}; chmod +x .git/hooks/{name}"
+        )
+    };
+    let attacks = [
+        (
+            format!("git config filter.slow.clean 'sleep 1000'; {attributes}"),
+            "remove filter slow from .git/config, then `ralph run a`",
+        ),
+        (
+            format!("git config --global filter.slow.process 'sleep 1000'; {attributes}"),
+            "home/.gitconfig, then `ralph run a`",
+        ),
+        (
+            format!(
+                "git config filter.slow.clean false; git config filter.slow.required true; {attributes}"
+            ),
+            "remove filter slow from .git/config, then `ralph run a`",
+        ),
+        (
+            hook("pre-commit"),
+            "remove .git/hooks/pre-commit, then `ralph run a`",
+        ),
+        (
+            "mkdir .h; printf '#!/bin/sh\\nsleep 1000\\n' > .h/commit-msg; chmod +x .h/commit-msg; git config core.hooksPath .h".to_owned(),
+            "remove core.hooksPath from .git/config, then `ralph run a`",
+        ),
+        (
+            "git config commit.gpgsign true; git config gpg.program false".to_owned(),
+            "remove commit.gpgsign from .git/config, remove gpg.program from .git/config, then `ralph run a`",
+        ),
+    ];
+    for (attack, fix) in attacks {
+        let agent =
+            format!("if [ $RALPH_TASK_KEY = a ]; then {attack}; fi; echo x > a.txt; {DONE}");
+        let project = project(&agent, COMMIT);
+        project.set("gate", "timeout = \"6s\"");
+        project.add(&["A", "--key", "a"]);
+        let run = project.ralph(&["run"]).expect_code(5);
+        assert!(run.stdout.contains("new in this run: "), "{}", run.stdout);
+        let history = project.history();
+        assert_eq!(history.len(), 1, "{attack}");
+        assert_eq!(history[0]["counted"], true, "{attack}");
+        let task = project.task("a");
+        let reason = task["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains(fix), "{attack}: {task}");
+        assert_eq!(subjects(&project), ["start"], "{attack}");
+    }
+}
+
+#[test]
+fn the_night_goes_on_after_a_filter_that_sleeps_and_the_fix_it_names_is_enough() {
     let attack = "git config filter.slow.clean 'sleep 1000'; echo '*.slow filter=slow' > .gitattributes; echo x > a.slow";
-    let agent =
-        format!("if [ $RALPH_TASK_KEY = a ]; then {attack}; else echo x > b.txt; fi; {DONE}");
+    let agent = format!(
+        "if [ $RALPH_TASK_KEY = a ] && [ ! -e ../once ]; then touch ../once; {attack}; else echo x > $RALPH_TASK_KEY.txt; fi; {DONE}"
+    );
     let project = project(&agent, &format!("{COMMIT}\nrollback = \"reset\""));
     project.set("gate", "timeout = \"8s\"");
-    project.set("run", "max_attempts = 1");
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b"]);
     let run = project.ralph(&["run"]).expect_code(5);
     assert!(run.stdout.contains("; .gitattributes"), "{}", run.stdout);
-    assert_eq!(project.history()[0]["counted"], true);
     assert_eq!(project.status_of("a"), "blocked");
     assert_eq!(project.status_of("b"), "done");
     assert_eq!(subjects(&project), ["b: B", "start"]);
     assert_eq!(files_of(&project, "HEAD"), ["b.txt"]);
+    project.git(&["config", "--remove-section", "filter.slow"]);
+    project.ok(&["run", "a"]);
+    assert_eq!(subjects(&project), ["a: A", "b: B", "start"]);
+}
+
+#[test]
+fn a_hook_that_an_attempt_makes_and_that_refuses_is_named_to_the_next_attempt() {
+    let hook = "printf '#!/bin/sh\\n[ -e clean.txt ]\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+    let agent = format!(
+        "if [ $RALPH_ATTEMPT = 1 ]; then {hook}; echo x > a.txt; else touch clean.txt; fi; {DONE}"
+    );
+    let project = project(&agent, COMMIT);
+    project.add(&["A", "--key", "a"]);
+    project.ok(&["run"]);
+    let prompt = project.read(".ralph/last-prompt");
+    let named = "appeared during this run: hook .git/hooks/pre-commit";
+    assert!(prompt.contains(named), "{prompt}");
+    assert_eq!(subjects(&project), ["a: A", "start"]);
+}
+
+#[test]
+fn a_configuration_that_git_cannot_read_is_nobodys_failure() {
+    for (git, garbage) in [
+        (COMMIT, "[garbage"),
+        ("rollback = \"reset\"", "[core\\n]]]"),
+        ("commit = \"on-success\"\nrollback = \"reset\"", "\\0\\0"),
+        ("", "= 3"),
+    ] {
+        let attack = format!("cp .git/config ../good; printf '{garbage}' > .git/config");
+        let project = project(&twice(&attack), git);
+        project.add(&["A", "--key", "a"]);
+        project.add(&["B", "--key", "b"]);
+        let run = project.ralph(&["run"]).expect_code(1);
+        for part in ["git cannot read its configuration", "git config --list"] {
+            assert!(run.stderr.contains(part), "{garbage}: {}", run.stderr);
+        }
+        let history = project.history();
+        assert_eq!(history.len(), 1, "{garbage}");
+        assert_eq!(
+            history[0]["counted"],
+            git != COMMIT && !git.contains("commit"),
+            "{garbage}: {}",
+            history[0]
+        );
+        // The next run sees it before it does anything.
+        let run = project.ralph(&["run"]).expect_code(1);
+        assert!(
+            run.stderr.contains("git cannot read its configuration"),
+            "{garbage}: {}",
+            run.stderr
+        );
+        assert_eq!(project.history().len(), 1, "{garbage}");
+        fs::rename(project.path("../good"), project.path(".git/config")).unwrap();
+        project.ok(&["run"]);
+        if git.contains("commit") {
+            let log = project.git(&["log", "--name-only", "--format="]);
+            assert!(log.contains("first.txt"), "{garbage}: {log}");
+        }
+    }
 }
 
 #[test]

@@ -44,6 +44,13 @@ impl Run<'_, '_> {
             Judged::NotCommitted { remedy, .. } => Culprit::Git(remedy.clone()),
             _ => Culprit::Agent,
         };
+        let needs_person = match &worked.gate {
+            Judged::HeldUp { fix, .. } => {
+                let name = claimed.task.name();
+                Some(format!("new in this run: {fix}, then `ralph run {name}`"))
+            }
+            _ => None,
+        };
         let gate = worked.gate.into_record();
         let verdict = told(verdict, gate.as_ref(), report.as_ref());
         let learnings = capture::learnings(&worked.signals.learnings);
@@ -73,6 +80,7 @@ impl Run<'_, '_> {
             tries: ready.prompt.tries,
             inherited: ready.prompt.inherited,
             own_work: false,
+            needs_person,
         };
         let untold = completed && self.cost(&finding).is_none();
         let metrics = self.store_finding(claimed, task.token, finding)?;

@@ -18,6 +18,7 @@ use super::call::{FOREIGN, INDEX_FILE};
 use super::index::Index;
 use super::paths::RepoPath;
 use super::places::Places;
+use super::programs::{ProgramKind, held_up_commit};
 use super::save::commit_at;
 use super::{Git, GitError, Left, Snapshot};
 use crate::agent::{
@@ -32,6 +33,9 @@ use follow::{Made, follow};
 
 /// How often a commit is tried that others get in the way of.
 const TRIES: u32 = 3;
+/// A commit that runs a program which appeared during the run has no more time than this. From the next run on the program
+/// counts as a person's and has all the time that the settings give.
+const NEW_PROGRAM_LIMIT: Duration = Duration::from_secs(60);
 /// How much of what git and the hooks say is kept, of its beginning and of its end.
 const OUTPUT: usize = 8 * 1024;
 
@@ -138,7 +142,8 @@ impl Git {
             return Ok(nothing);
         }
         let head = now.head();
-        let index = Index::like_head(places, head)?.for_commit(order.timeout);
+        let filters = self.commit_limit(order, |kind| kind == ProgramKind::Filter)?;
+        let index = Index::like_head(places, head)?.for_commit(filters);
         index.forget(&dropped)?;
         index.take(&paths)?;
         let tree = index.tree()?;
@@ -176,7 +181,7 @@ impl Git {
             // Somebody moved HEAD while the hooks ran: the tree is of another time, and would take their work out.
             other => {
                 let index = Index::like_head(places, other.as_deref())?;
-                let index = index.for_commit(order.timeout);
+                let index = index.for_commit(filters);
                 index.forget(&dropped)?;
                 index.take(&taken)?;
                 let words = ["commit", "--amend", "--no-edit", "--no-verify", "--quiet"];
@@ -209,6 +214,27 @@ impl Git {
         })
     }
 
+    /// How long a part of a commit may take: less where it runs a program that appeared during the run.
+    fn commit_limit(
+        &self,
+        order: &CommitOrder<'_>,
+        runs: impl Fn(ProgramKind) -> bool,
+    ) -> Result<Duration, GitError> {
+        let programs = self.conduct.new_in_commits()?;
+        Ok(match programs.iter().any(|program| runs(program.kind)) {
+            true => order.timeout.min(NEW_PROGRAM_LIMIT),
+            false => order.timeout,
+        })
+    }
+
+    /// What a person has to do before a commit that failed like this can be made, because of programs that appeared during
+    /// the run; and the names of all such programs.
+    pub fn new_programs(&self, error: &GitError) -> (Vec<String>, Option<String>) {
+        let programs = self.conduct.new_in_commits().unwrap_or_default();
+        let fix = held_up_commit(error, &programs);
+        (programs.into_iter().map(|one| one.name).collect(), fix)
+    }
+
     /// Runs `git commit` with an index.
     fn run_commit(
         &self,
@@ -217,8 +243,10 @@ impl Git {
         interrupt: &Interrupt,
         watch: &mut dyn CommitWatch,
     ) -> Result<(), GitError> {
+        // The filters have done their work; a person's own slow hooks have all their time beside a new filter.
+        let limit = self.commit_limit(order, |kind| kind != ProgramKind::Filter)?;
         let limits = ProcessLimits {
-            wall: order.timeout,
+            wall: limit,
             idle: None,
             grace: order.grace,
         };
@@ -238,10 +266,9 @@ impl Git {
                 message: summary(&output, exit),
                 output,
             }),
-            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => Err(GitError::CommitTimedOut {
-                limit: order.timeout,
-                output,
-            }),
+            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
+                Err(GitError::CommitTimedOut { limit, output })
+            }
             (Stop::Interrupted, _) => Err(GitError::Interrupted),
         }
     }

@@ -209,3 +209,48 @@ fn an_included_file_that_changes_is_seen() {
         "{changes}"
     );
 }
+
+#[test]
+fn a_commit_has_less_time_only_where_it_runs_something_new() {
+    let repo = Repo::with_first_commit();
+    let git = watched(&repo);
+    repo.git(&["config", "alias.st", "status"]);
+    assert!(git.conduct.new_in_commits().unwrap().is_empty());
+    repo.git(&["config", "filter.slow.clean", SLEEP]);
+    repo.write(".git/hooks/pre-commit", "#!/bin/sh\n");
+    repo.git(&["config", "gpg.program", "false"]);
+    let programs = git.conduct.new_in_commits().unwrap();
+    let kinds: Vec<ProgramKind> = programs.iter().map(|one| one.kind).collect();
+    assert_eq!(
+        kinds,
+        [ProgramKind::Filter, ProgramKind::Hook, ProgramKind::Signing]
+    );
+    let timed_out = GitError::CommitTimedOut {
+        limit: SHORT,
+        output: String::new(),
+    };
+    let failed = GitError::CommitFailed {
+        message: String::new(),
+        output: String::new(),
+    };
+    let refused = GitError::Refused {
+        command: String::new(),
+        message: String::new(),
+    };
+    let [filter, hook, signing] = [0, 1, 2].map(|at| vec![programs[at].clone()]);
+    for (error, programs, blocks) in [
+        (&timed_out, &vec![], false),
+        (&timed_out, &filter, true),
+        (&timed_out, &hook, true),
+        (&timed_out, &signing, true),
+        (&refused, &filter, true),
+        (&refused, &hook, false),
+        (&failed, &filter, false),
+        (&failed, &hook, false),
+        (&failed, &signing, true),
+        (&GitError::Interrupted, &filter, false),
+    ] {
+        let fix = held_up_commit(error, programs);
+        assert_eq!(fix.is_some(), blocks, "{error}: {programs:?}");
+    }
+}
