@@ -179,6 +179,19 @@ pub enum EventKind {
         /// From where.
         by: GateAuthor,
     },
+    /// A task's gate was changed in its plan's file while an agent was at work: the plan keeps its gate until a person
+    /// imports the file.
+    GateWaiting {
+        /// The task.
+        #[serde(flatten)]
+        task: TaskRef,
+        /// The plan's file.
+        path: String,
+        /// The command that stays.
+        before: Option<String>,
+        /// The command in the file.
+        after: Option<String>,
+    },
     /// An attempt was captured.
     AttemptFinished(Box<AttemptFinished>),
     /// The plan as it stands now; not in the log.
@@ -479,6 +492,7 @@ impl EventKind {
             Self::GateFinished { .. } => "gate_finished",
             Self::GateGreenBefore { .. } => "gate_green_before",
             Self::GateChanged { .. } => "gate_changed",
+            Self::GateWaiting { .. } => "gate_waiting",
             Self::AttemptFinished(_) => "attempt_finished",
             Self::Progress { .. } => "progress",
             Self::ParentGate { .. } => "parent_gate",

@@ -1,7 +1,9 @@
-//! Names every change of a gate during the run in the events, whether a person, a plan file or another process made it.
+//! Names every change of a gate during the run in the events, whether a person, a plan file or another process made it,
+//! and every change that waits for a person.
 
 use super::run::{EngineError, Run};
-use crate::event::{EventKind, GateAuthor};
+use crate::event::{EventKind, GateAuthor, TaskRef};
+use crate::store::GateEdit;
 use crate::text::code_line;
 
 /// How much of a command is shown.
@@ -21,6 +23,21 @@ impl Run<'_, '_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Tells of a gate that waits for a person to import the plan's file.
+    pub(super) fn tell_waiting_gate(
+        &mut self,
+        path: &str,
+        gate: &GateEdit,
+    ) -> Result<(), EngineError> {
+        let task = self.engine.store.task(gate.id.as_str())?;
+        self.tell(EventKind::GateWaiting {
+            task: TaskRef::from(&task),
+            path: path.to_owned(),
+            before: gate.before.as_deref().map(shown),
+            after: gate.after.as_deref().map(shown),
+        })
     }
 }
 

@@ -115,6 +115,12 @@ fn of_attempts() -> Vec<EventKind> {
             after: None,
             by: GateAuthor::Elsewhere,
         },
+        EventKind::GateWaiting {
+            task: task(),
+            path: "specs/a/tasks.md".into(),
+            before: Some("make test".into()),
+            after: Some("true".into()),
+        },
         EventKind::AttemptFinished(Box::new(finished())),
         EventKind::AttemptFinished(Box::new(AttemptFinished {
             error_type: Some(ErrorType::RateLimit),

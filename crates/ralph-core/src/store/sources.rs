@@ -110,6 +110,29 @@ pub struct ImportedTask {
     pub done_by: Option<DoneBy>,
 }
 
+/// Another gate for a task than the one it had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GateEdit {
+    /// The task's id.
+    pub id: TaskId,
+    /// What people call it.
+    pub name: String,
+    /// The command of the plan so far.
+    pub before: Option<String>,
+    /// The command in the file.
+    pub after: Option<String>,
+}
+
+/// A gate that was changed in a plan's file while an agent was at work, and that a person has not imported since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitingGate {
+    /// The two gates.
+    #[serde(flatten)]
+    pub gate: GateEdit,
+    /// The plan's file.
+    pub path: String,
+}
+
 /// What an import did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
@@ -123,7 +146,9 @@ pub struct ImportReport {
     pub unproven: Vec<ImportedTask>,
     /// Tasks whose gate was changed in the file while an agent was at work: the plan's gate stays until a person imports the
     /// file.
-    pub gates_waiting: Vec<ImportedTask>,
+    pub gates_waiting: Vec<GateEdit>,
+    /// Gates of known tasks that the import changed.
+    pub gates_changed: Vec<GateEdit>,
     /// Tasks that are no longer in the file; they stay in the plan.
     pub removed: Vec<ImportedTask>,
     /// Open tasks of the file that have no gate of their own.
@@ -210,6 +235,8 @@ pub trait SourceStore {
         now: Timestamp,
         random: Random<'_>,
     ) -> Result<ImportReport>;
+    /// Gates that wait for a person to import their file, in plan order.
+    fn waiting_gates(&self) -> Result<Vec<WaitingGate>>;
     /// A file's tasks in plan order.
     fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>>;
     /// One task as its file is to show it; none where it has no file.

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use ralph_core::import::{self, FoundPlan, ImportError};
 use ralph_core::plan_files::Format;
-use ralph_core::store::{Hand, ImportReport, ImportRequest, ImportedTask, SourceStore, StoreError};
+use ralph_core::store::{
+    GateEdit, Hand, ImportReport, ImportRequest, ImportedTask, SourceStore, StoreError,
+};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
@@ -92,6 +94,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             "finished": report.finished,
             "unproven": report.unproven,
             "removed": report.removed,
+            "gates_changed": report.gates_changed,
             "unchanged": report.unchanged,
             "without_gate": without_gate,
             "notes": found.draft.notes.iter().map(|note| json!({"line": note.line, "text": note.text})).collect::<Vec<_>>(),
@@ -139,6 +142,7 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
     let would = if args.dry_run { "would be " } else { "" };
     list('+', &report.added);
     list('~', &report.updated);
+    list_gates(&report.gates_changed);
     list('✓', &report.finished);
     list('-', &report.removed);
     let mut parts = vec![format!(
@@ -190,12 +194,26 @@ fn list(mark: char, tasks: &[ImportedTask]) {
     }
 }
 
+fn list_gates(gates: &[GateEdit]) {
+    for gate in gates.iter().take(LISTED) {
+        output::line(format_args!(
+            "  the gate of {}: {} → {}",
+            gate.name,
+            lines::gate(gate.before.as_deref()),
+            lines::gate(gate.after.as_deref())
+        ));
+    }
+    if gates.len() > LISTED {
+        output::line(format_args!("  … and {} more gates", gates.len() - LISTED));
+    }
+}
+
 fn refused(error: &ImportError) -> CommandError {
     let hint = match error {
         ImportError::File { .. } => {
             "give a file, a spec folder with tasks.md, or a folder with .planning"
         }
-        ImportError::Content(_) => "nothing was imported; mend these lines and import again",
+        ImportError::Content(_) => "nothing was imported; fix these lines and import again",
     };
     CommandError::usage(error).hint(hint)
 }

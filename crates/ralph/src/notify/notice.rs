@@ -213,6 +213,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
         | EventKind::GateFinished { .. }
         | EventKind::GateGreenBefore { .. }
         | EventKind::GateChanged { .. }
+        | EventKind::GateWaiting { .. }
         | EventKind::Progress { .. }
         | EventKind::ParentGate { .. }
         | EventKind::BreakerProbes

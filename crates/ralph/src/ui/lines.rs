@@ -10,6 +10,9 @@ use ralph_core::store::Merged;
 use super::format;
 use super::style::{self, BOLD, DIM, GREEN, RED, UNVERIFIED, YELLOW, paint};
 
+/// Characters of a gate's command in a line.
+const COMMAND_CHARS: usize = 200;
+
 /// The line of an event that stays on the screen; events that only move the display have none.
 pub fn line(event: &RunEvent) -> Option<String> {
     match &event.kind {
@@ -98,6 +101,18 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 gate_author(*by),
                 gate(before.as_deref()),
                 gate(after.as_deref())
+            ),
+        )),
+        EventKind::GateWaiting {
+            task,
+            path,
+            before,
+            after,
+        } => Some(paint(
+            YELLOW,
+            format_args!(
+                "! {}",
+                waiting_gate(task.name(), path, before.as_deref(), after.as_deref())
             ),
         )),
         EventKind::GateFinished {
@@ -254,7 +269,21 @@ pub fn gate_author(by: GateAuthor) -> &'static str {
 
 /// A gate as text.
 pub fn gate(command: Option<&str>) -> String {
-    command.map_or_else(|| "none".to_owned(), |command| format!("`{command}`"))
+    match command {
+        Some(command) => format!("`{}`", ralph_core::text::code_line(command, COMMAND_CHARS)),
+        None => "none".to_owned(),
+    }
+}
+
+/// What is said of a gate that an agent may have changed in a plan's file.
+pub fn waiting_gate(name: &str, path: &str, before: Option<&str>, after: Option<&str>) -> String {
+    format!(
+        "the Verify of {name} was changed in {path} while an agent was at work: {} → {}; its gate stays as it was until \
+         you run `ralph import {}`",
+        gate(before),
+        gate(after),
+        ralph_core::text::shell_word(path)
+    )
 }
 
 fn plan_change(

@@ -109,6 +109,28 @@ fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
     let warned = "the Verify of 1.1 was changed in tasks.md while an agent was at work";
     assert!(output.stdout.contains(warned), "{}", output.stdout);
     assert!(output.stdout.contains("ralph import tasks.md"));
+    // As an event while it ran and again in the summary, with both gates.
+    let both = "`false && x` → `true`";
+    assert_eq!(output.stdout.matches(both).count(), 2, "{}", output.stdout);
+    let told = events(&project);
+    let told = of_kind(&told, "gate_waiting");
+    assert_eq!(told.len(), 2);
+    assert_eq!(
+        (&told[0]["before"], &told[0]["after"], &told[0]["path"]),
+        (&json!("false && x"), &json!("true"), &json!("tasks.md"))
+    );
+    let status = project.ok(&["status"]);
+    assert!(
+        status.stdout.contains("the Verify of 1.1 was changed"),
+        "{}",
+        status.stdout
+    );
+    assert!(status.stdout.contains("ralph import tasks.md"));
+    let status = project.json(&["status", "--json"]);
+    let waiting = json!({"id": project.task("1.1")["id"], "name": "1.1", "path": "tasks.md",
+        "before": "false && x", "after": "true"});
+    assert_eq!(status["gates_waiting"][0], waiting);
+    assert_eq!(status["last_run"]["gates_waiting"][0], waiting);
     assert_eq!(project.task("1.1")["verify"], json!("false && x"));
     // A person's edit of something else does not bring it in, in this run or a later one.
     let text = project
@@ -119,8 +141,23 @@ fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
     assert_eq!(project.task("1.1")["title"], json!("Another title"));
     assert_eq!(project.task("1.1")["verify"], json!("false && x"));
     assert!(project.history().iter().all(|a| a["outcome"] == "failed"));
-    // A person's import does.
-    project.ok(&["import", "tasks.md"]);
+    // A person's import does, and shows both gates before and as it does.
+    let shown = "the gate of 1.1: `false && x` → `true`";
+    for args in [
+        &["import", "tasks.md", "--dry-run"][..],
+        &["import", "tasks.md"],
+    ] {
+        let dry = project.json(&["import", "tasks.md", "--dry-run", "--json"]);
+        let gate = json!({"id": project.task("1.1")["id"], "name": "1.1",
+            "before": "false && x", "after": "true"});
+        assert_eq!(dry["gates_changed"][0], gate);
+        assert_eq!(project.task("1.1")["verify"], json!("false && x"));
+        let import = project.ok(args);
+        assert!(import.stdout.contains(shown), "{}", import.stdout);
+    }
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["gates_waiting"], json!([]));
+    assert_eq!(status["last_run"]["gates_waiting"], json!([]));
     assert_eq!(project.task("1.1")["verify"], json!("true"));
     assert_eq!(project.task("1.2")["verify"], json!("true"));
     project.ok(&["run"]);

@@ -320,13 +320,8 @@ impl Run<'_, '_> {
                     );
                     self.tell(EventKind::Warning { message })?;
                 }
-                for task in report.gates_waiting {
-                    let (name, path) = (task.name, &source.path);
-                    let message = format!(
-                        "the Verify of {name} was changed in {path} while an agent was at work; its gate stays as it was \
-                         until you run `ralph import {path}`"
-                    );
-                    self.tell(EventKind::Warning { message })?;
+                for gate in report.gates_waiting {
+                    self.tell_waiting_gate(&source.path, &gate)?;
                 }
                 self.tell_gate_changes(GateAuthor::PlanFile)?;
                 Ok(true)

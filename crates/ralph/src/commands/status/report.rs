@@ -4,7 +4,7 @@ use ralph_core::decide::{Waiter, outlook};
 use ralph_core::model::{Cost, Timestamp};
 use ralph_core::store::{
     BreakerState, ControlStore, Held, HistoryStore, PlanCounts, PlanStore, RememberedLimit, RunRow,
-    RunStore, Scope,
+    RunStore, Scope, SourceStore, WaitingGate,
 };
 use serde::Serialize;
 
@@ -31,6 +31,8 @@ pub struct Report {
     pub open: Vec<OpenTask>,
     /// Done tasks that no gate verified.
     pub unverified: Vec<UnverifiedTask>,
+    /// Gates that were changed in a plan's file while an agent was at work, and that wait for a person to import the file.
+    pub gates_waiting: Vec<WaitingGate>,
     /// Usage limits of agents that are not over.
     pub limits: Vec<RememberedLimit>,
     /// Runs under way, and what they do.
@@ -89,6 +91,7 @@ impl Report {
             held: store.held(usize::MAX)?,
             open: open_tasks(workspace)?,
             unverified: unverified_tasks(workspace)?,
+            gates_waiting: store.waiting_gates()?,
             limits: store.agent_limits(now())?,
             active: active_runs(workspace)?,
             last_run,

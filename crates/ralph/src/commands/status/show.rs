@@ -37,6 +37,7 @@ pub fn text(report: &Report, width: usize) -> String {
         last_run(facts, &mut page);
     }
     limited(report, &mut page);
+    gates_waiting(report, &mut page);
     waiting(report, &mut page);
     page.section(&summary::unverified(&report.unverified, SHOWN, width));
     page.text
@@ -324,4 +325,15 @@ fn waiting(report: &Report, page: &mut Lines) {
         let commands: Vec<String> = commands.collect();
         page.add(format_args!("  next: {}", commands.join(" · ")));
     }
+}
+
+fn gates_waiting(report: &Report, page: &mut Lines) {
+    if report.gates_waiting.is_empty() {
+        return;
+    }
+    page.add("");
+    for waiting in report.gates_waiting.iter().take(SHOWN) {
+        page.add(paint(YELLOW, summary::waiting_gate(waiting)));
+    }
+    page.more(report.gates_waiting.len());
 }

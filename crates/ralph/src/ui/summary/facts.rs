@@ -1,12 +1,13 @@
 //! What is to be said of a run that has ended: gathered once, for the end of `ralph run`, for `ralph status` and for its
 //! JSON alike.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ralph_core::event::{EventKind, GateAuthor};
 use ralph_core::model::{Attempt, Cost, DoneBy, ErrorType, Key, RunId, Status, TaskId, Timestamp};
 use ralph_core::store::{
-    ControlStore, HistoryStore, LogStore, PlanStore, RunRow, RunStore, StoreError,
+    ControlStore, HistoryStore, LogStore, PlanStore, RunRow, RunStore, SourceStore, StoreError,
+    WaitingGate,
 };
 use serde::Serialize;
 
@@ -55,6 +56,8 @@ pub struct RunFacts {
     pub others: Vec<TaskFacts>,
     /// Gates that were changed while it was at work.
     pub gate_changes: Vec<GateFacts>,
+    /// Gates that were changed in a plan's file while an agent was at work, and that wait for a person to import the file.
+    pub gates_waiting: Vec<WaitingGate>,
 }
 
 /// A gate that was changed while a run was at work.
@@ -205,6 +208,7 @@ impl RunFacts {
             blocked: Vec::new(),
             others: Vec::new(),
             gate_changes: gate_changes(store, run)?,
+            gates_waiting: gates_waiting(workspace, run)?,
         };
         facts.read_events(store, run)?;
         if !is_active(run) {
@@ -279,6 +283,23 @@ fn gate_changes(store: &impl LogStore, run: &RunRow) -> Result<Vec<GateFacts>, S
             _ => None,
         });
     Ok(facts.collect())
+}
+
+/// The gates that this run found changed and that nobody has imported since.
+fn gates_waiting(workspace: &Workspace, run: &RunRow) -> Result<Vec<WaitingGate>, StoreError> {
+    let events = workspace.store.events_of_kind(&run.id, "gate_waiting")?;
+    let kinds = events
+        .into_iter()
+        .filter_map(|event| Some(event.read()?.kind));
+    let told: HashSet<TaskId> = kinds
+        .filter_map(|kind| match kind {
+            EventKind::GateWaiting { task, .. } => Some(task.task_id),
+            _ => None,
+        })
+        .collect();
+    let mut waiting = workspace.store.waiting_gates()?;
+    waiting.retain(|one| told.contains(&one.gate.id));
+    Ok(waiting)
 }
 
 fn lost(attempts: &[Attempt]) -> u64 {

@@ -9,7 +9,7 @@ pub use facts::{GateFacts, RunFacts, TaskFacts, next_command};
 pub use open::{OpenTask, UnverifiedTask, open_tasks, unverified_tasks};
 use ralph_core::engine::Summary;
 use ralph_core::exit::RunExit;
-use ralph_core::store::{PlanStore, RunStore};
+use ralph_core::store::{PlanStore, RunStore, WaitingGate};
 
 use super::style::{BOLD, CYAN, paint};
 use super::table::{Table, wrap};
@@ -125,6 +125,13 @@ pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
     table.render_to(width) + &more(tasks.len(), most)
 }
 
+/// What is said of a gate that waits for a person to import its file.
+pub fn waiting_gate(waiting: &WaitingGate) -> String {
+    let gate = &waiting.gate;
+    let (before, after) = (gate.before.as_deref(), gate.after.as_deref());
+    lines::waiting_gate(&gate.name, &waiting.path, before, after)
+}
+
 /// A line per gate that was changed while the run was at work.
 pub fn gates(facts: &RunFacts) -> String {
     let line = |change: &GateFacts| {
@@ -136,7 +143,12 @@ pub fn gates(facts: &RunFacts) -> String {
             lines::gate(change.after.as_deref())
         )
     };
-    facts.gate_changes.iter().map(line).collect()
+    let changed = facts.gate_changes.iter().map(line);
+    let waiting = facts
+        .gates_waiting
+        .iter()
+        .map(|one| format!("  {}\n", waiting_gate(one)));
+    changed.chain(waiting).collect()
 }
 
 /// `31 attempts, 6 h 12 min, $4.12`: what a run took.

@@ -8,8 +8,9 @@ use super::fields::{edit_of, look_of, named, new_of};
 use super::link::{has_other_tasks, link, put_in_order};
 use super::ticks::{Word, is_unproven, take_parents_word, take_word, tick_of};
 use crate::model::{DoneBy, Status, Task, TaskEdit, TaskId, Timestamp};
+use crate::plan_files::DraftTask;
 use crate::store::sqlite::{Refusal, change, fixes, rows, status};
-use crate::store::{Hand, ImportReport, ImportRequest, ImportedTask, Random, Tick};
+use crate::store::{GateEdit, Hand, ImportReport, ImportRequest, ImportedTask, Random, Tick};
 
 /// A task of the file as it was known before.
 pub(super) struct Before {
@@ -18,8 +19,11 @@ pub(super) struct Before {
     pub(super) digest: String,
     pub(super) after: Vec<String>,
     /// The file has another gate for it, which waits for a person's import.
-    pub(super) gate_waits: bool,
+    pub(super) waiting: Option<Waiting>,
 }
+
+/// A gate that an agent may have written, or none where it may have removed it.
+type Waiting = Option<String>;
 
 pub(super) fn import(
     tx: &Connection,
@@ -44,21 +48,24 @@ pub(super) fn import(
             continue;
         }
         let look = look_of(task);
-        let mut gate_waits = false;
+        let mut waiting: Option<Waiting> = None;
         let id = match before.get(name) {
             Some(known) => {
-                let imported = known.gate_waits && request.asked_for;
-                gate_waits = known.gate_waits && !imported;
+                let imported = known.waiting.is_some() && request.asked_for;
+                waiting = known.waiting.clone().filter(|_| !imported);
                 // What Ralph itself put into the file is remembered without a look, and is what it is.
                 if known.digest != look && !known.digest.is_empty() || imported {
                     let mut edit = edit_of(task);
-                    // A gate is not changed by whom it judges.
-                    let by_person = request.hand == Hand::Person && !gate_waits;
+                    let changed = gate_edit(tx, &known.id, task, &edit)?;
+                    // An agent must not change the gate that judges it.
+                    let by_person = request.hand == Hand::Person && waiting.is_none();
                     if !by_person {
-                        gate_waits = keep_gate(tx, &known.id, &mut edit)?;
-                        if gate_waits && !known.gate_waits {
-                            report.gates_waiting.push(named(&known.id, task));
-                        }
+                        edit.verify = None;
+                        waiting = changed.as_ref().map(|gate| gate.after.clone());
+                        let is_new = waiting.is_some() && waiting != known.waiting;
+                        report.gates_waiting.extend(changed.filter(|_| is_new));
+                    } else {
+                        report.gates_changed.extend(changed);
                     }
                     change::change(tx, &known.id, &edit, now)?;
                     touched.insert(name);
@@ -76,10 +83,14 @@ pub(super) fn import(
             None => match adopted(tx, name)? {
                 Some(id) => {
                     let mut edit = edit_of(task);
+                    let changed = gate_edit(tx, &id, task, &edit)?;
                     // An agent may have written the line in an earlier attempt.
-                    if !request.asked_for && keep_gate(tx, &id, &mut edit)? {
-                        gate_waits = true;
-                        report.gates_waiting.push(named(&id, task));
+                    if request.asked_for {
+                        report.gates_changed.extend(changed);
+                    } else {
+                        edit.verify = None;
+                        waiting = changed.as_ref().map(|gate| gate.after.clone());
+                        report.gates_waiting.extend(changed);
                     }
                     change::change(tx, &id, &edit, now)?;
                     report.updated.push(named(&id, task));
@@ -93,10 +104,10 @@ pub(super) fn import(
             },
         };
         tx.prepare_cached(
-            "INSERT INTO task_sources (task_id, source_id, name, ticked, digest, after, gate_waits)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            "INSERT INTO task_sources (task_id, source_id, name, ticked, digest, after, gate_waits, waiting_gate)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT (task_id) DO UPDATE SET digest = excluded.digest, after = excluded.after,
-                 gate_waits = excluded.gate_waits,
+                 gate_waits = excluded.gate_waits, waiting_gate = excluded.waiting_gate,
                  -- Of a task under way the file's word is not taken yet.
                  ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
                      THEN ticked ELSE excluded.ticked END",
@@ -108,7 +119,8 @@ pub(super) fn import(
             tick_of(tx, task, before.get(name), &id, &request.hand)?.code(),
             look,
             rows::to_json(&task.after),
-            gate_waits
+            waiting.is_some(),
+            waiting.flatten()
         ])?;
         ids.insert(name, id);
     }
@@ -162,14 +174,22 @@ pub(super) fn import(
     Ok(report)
 }
 
-/// Leaves the gate out of a change; whether the file has another one than the plan.
-fn keep_gate(
+/// The gates of a task before and after a change; none where they are the same.
+fn gate_edit(
     tx: &Connection,
     id: &TaskId,
-    edit: &mut TaskEdit,
-) -> std::result::Result<bool, Refusal> {
-    let wanted = edit.verify.take().flatten();
-    Ok(wanted != change::known(tx, id)?.verify)
+    task: &DraftTask,
+    edit: &TaskEdit,
+) -> std::result::Result<Option<GateEdit>, Refusal> {
+    let before = change::known(tx, id)?.verify;
+    let after = edit.verify.clone().flatten();
+    let ImportedTask { id, name, .. } = named(id, task);
+    Ok((before != after).then_some(GateEdit {
+        id,
+        name,
+        before,
+        after,
+    }))
 }
 
 fn source_of(
@@ -202,7 +222,7 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> rusqlite::Result<HashS
 
 fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Before>> {
     tx.prepare_cached(
-        "SELECT name, task_id, ticked, digest, after, gate_waits FROM task_sources WHERE source_id = ?1",
+        "SELECT name, task_id, ticked, digest, after, gate_waits, waiting_gate FROM task_sources WHERE source_id = ?1",
     )?
     .query_map([source], |row| {
         Ok((
@@ -212,7 +232,10 @@ fn known_of(tx: &Connection, source: i64) -> rusqlite::Result<HashMap<String, Be
                 tick: Tick::from_code(row.get(2)?),
                 digest: row.get(3)?,
                 after: rows::json_list(&row.get::<_, String>(4)?),
-                gate_waits: row.get(5)?,
+                waiting: match row.get(5)? {
+                    true => Some(row.get(6)?),
+                    false => None,
+                },
             },
         ))
     })?

@@ -11,8 +11,8 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::{Durability, SqliteStore, rows};
 use crate::model::{TaskId, Timestamp};
 use crate::store::{
-    FiledTask, ImportReport, ImportRequest, Random, Result, SourceFile, SourceStore, Tick,
-    UnfiledTask,
+    FiledTask, GateEdit, ImportReport, ImportRequest, Random, Result, SourceFile, SourceStore,
+    Tick, UnfiledTask, WaitingGate,
 };
 
 /// Memory for pages, negative as SQLite wants it for KiB: while a plan is taken in, and else.
@@ -65,6 +65,28 @@ impl SourceStore for SqliteStore {
         });
         self.conn_pragma("cache_size", USUAL_CACHE_KIB)?;
         report
+    }
+
+    fn waiting_gates(&self) -> Result<Vec<WaitingGate>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT t.id, coalesce(t.key, t.id), t.verify, s.waiting_gate, f.path
+                 FROM task_sources s JOIN tasks t ON t.id = s.task_id JOIN sources f ON f.id = s.source_id
+                 WHERE s.gate_waits ORDER BY t.position",
+            )?
+            .query_map([], |row| {
+                Ok(WaitingGate {
+                    gate: GateEdit {
+                        id: TaskId::from_stored(row.get::<_, String>(0)?),
+                        name: row.get(1)?,
+                        before: row.get(2)?,
+                        after: row.get(3)?,
+                    },
+                    path: row.get(4)?,
+                })
+            })?
+            .collect()
+        })
     }
 
     fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {

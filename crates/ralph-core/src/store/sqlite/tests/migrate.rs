@@ -355,6 +355,7 @@ fn an_older_file_knows_which_costs_nobody_told() {
          DROP TABLE learning_batches;
          DROP TABLE hook_processes; DROP TRIGGER tasks_gate_changed; DROP TABLE gate_changes;
          ALTER TABLE task_sources DROP COLUMN gate_waits;
+         ALTER TABLE task_sources DROP COLUMN waiting_gate;
          ALTER TABLE strategy_metrics DROP COLUMN attempts_used;
          ALTER TABLE strategy_metrics DROP COLUMN breaker_forgave;
          DROP TRIGGER estimates_added; DROP TRIGGER estimates_removed;
