@@ -5,6 +5,10 @@ use std::fs;
 use crate::model::Timestamp;
 use crate::store::{AtWork, Claim, Owner, RunRow};
 
+/// The inode that Linux gives the first pid namespace (`PROC_PID_INIT_INO`).
+#[cfg(target_os = "linux")]
+const MACHINE_NAMESPACE: &str = "4026531836";
+
 /// Whether the holder of a claim can still be at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
@@ -12,7 +16,7 @@ pub enum Liveness {
     Alive,
     /// The process is gone.
     Dead,
-    /// It is on another host, where only its lease speaks for it.
+    /// It is on another host or in another pid namespace: only its lease tells whether it is at work.
     Elsewhere,
 }
 
@@ -65,7 +69,7 @@ impl Host for ThisHost {
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {
-        if owner.host != self.name {
+        if owner.host != self.name || is_of_other_namespace(&owner.pid_started) {
             return Liveness::Elsewhere;
         }
         match process_start(owner.pid) {
@@ -110,7 +114,6 @@ pub fn is_inside(ancestors: impl IntoIterator<Item = Owner>, at_work: &AtWork) -
 /// among its ancestors, however it was started.
 #[cfg(target_os = "linux")]
 pub fn ancestors(host: &ThisHost) -> impl Iterator<Item = Owner> {
-    let boot = boot_id();
     let name = host.name.clone();
     let own = ProcessStat::read(std::process::id());
     let parent = |stat: &ProcessStat| ProcessStat::read(stat.parent);
@@ -122,7 +125,7 @@ pub fn ancestors(host: &ThisHost) -> impl Iterator<Item = Owner> {
         .map(move |stat| Owner {
             host: name.clone(),
             pid: stat.pid,
-            pid_started: format!("{boot}:{}", stat.start),
+            pid_started: start_mark(&stat.start),
         })
 }
 
@@ -200,7 +203,40 @@ fn process_start(pid: u32) -> Option<String> {
     if matches!(stat.state.as_str(), "Z" | "X") {
         return None;
     }
-    Some(format!("{}:{}", boot_id(), stat.start))
+    Some(start_mark(&stat.start))
+}
+
+/// What tells a process from every other one that has or had its id: the boot, its start, and the pid namespace where that
+/// is not the machine's own.
+#[cfg(target_os = "linux")]
+fn start_mark(start: &str) -> String {
+    let namespace = pid_namespace().map(|namespace| format!("@{namespace}"));
+    format!("{}:{start}{}", boot_id(), namespace.unwrap_or_default())
+}
+
+/// This process's pid namespace, if it is another than the machine's own: in containers and sandboxes.
+#[cfg(target_os = "linux")]
+fn pid_namespace() -> Option<String> {
+    let link = fs::read_link("/proc/self/ns/pid").ok()?;
+    let link = link.to_str()?.to_owned();
+    let number = link.strip_prefix("pid:[")?.strip_suffix(']')?;
+    (number != MACHINE_NAMESPACE).then(|| number.to_owned())
+}
+
+/// Whether a process was started since the last boot in another pid namespace, where the same id means another process.
+#[cfg(target_os = "linux")]
+fn is_of_other_namespace(pid_started: &str) -> bool {
+    let (start, namespace) = match pid_started.split_once('@') {
+        Some((start, namespace)) => (start, Some(namespace)),
+        None => (pid_started, None),
+    };
+    let boot = start.split_once(':').map(|(boot, _)| boot);
+    boot == Some(boot_id().as_str()) && namespace != pid_namespace().as_deref()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_other_namespace(_pid_started: &str) -> bool {
+    false
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -267,6 +303,24 @@ mod tests {
             ..own
         };
         assert_eq!(host.liveness(&elsewhere), Liveness::Elsewhere);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_same_process_id_in_another_pid_namespace_is_another_process() {
+        let host = ThisHost::new();
+        let own = host.owner();
+        let plain = own.pid_started.split('@').next().unwrap().to_owned();
+        let of = |pid_started: String| {
+            host.liveness(&Owner {
+                pid_started,
+                ..own.clone()
+            })
+        };
+        assert_eq!(of(own.pid_started.clone()), Liveness::Alive);
+        assert_eq!(of(format!("{plain}@1")), Liveness::Elsewhere);
+        // After a boot no process of before is left, in any namespace.
+        assert_eq!(of("another-boot:1@1".into()), Liveness::Dead);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tries whose process died: found, recorded once, and their tasks freed.
+//! Attempts whose process died: found, recorded once, and their tasks freed.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use super::finding::{Finding, summary};
 use super::recovery::{Mending, Repairs};
-use super::run::{EngineError, Run};
+use super::run::{EngineError, Run, StopRun};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
 use crate::capture;
 use crate::decide::{AfterAttempt, Said, after_attempt, after_lost};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::Verdict;
+use crate::exit::RunExit;
 use crate::git::{Git, GitError, GitLimits};
-use crate::host::{Host, is_over, is_stale};
+use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
 use crate::model::{
     AttemptCost, ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Status, Task,
@@ -50,12 +51,14 @@ pub struct Recovery<'a> {
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// Tries that were recorded as lost.
+    /// Attempts that were recorded as lost.
     pub events: Vec<RunEvent>,
     /// When the last of them last gave a sign of life.
     pub last_sign: Option<Timestamp>,
     /// Processes of dead runs that were still there and were ended.
     pub processes_ended: usize,
+    /// Attempts that stay claimed because git does not say whether their work was committed, and why.
+    pub undecided: Vec<(String, GitError)>,
 }
 
 /// What became of an attempt whose process died.
@@ -65,15 +68,16 @@ struct End {
     git: GitRecord,
 }
 
-/// A try that was found lost.
+/// An attempt that was found lost.
 #[derive(Default)]
 struct Lost {
     events: Vec<RunEvent>,
     last_sign: Option<Timestamp>,
+    undecided: Option<(String, GitError)>,
 }
 
 impl Recovery<'_> {
-    /// Closes dead runs, ends what they left running, and records their unfinished tries. `event` makes the event
+    /// Closes dead runs, ends what they left running, and records their unfinished attempts. `event` makes the event
     /// of each, where a run is there to tell of it.
     pub fn run(
         mut self,
@@ -90,6 +94,7 @@ impl Recovery<'_> {
             processes_ended: self.close_dead_runs()?,
             ..Recovered::default()
         };
+        self.forget_dead_hooks()?;
         for claim in stale {
             let recorded = match claim.purpose {
                 // Nothing was tried; the gate is simply due again.
@@ -103,6 +108,7 @@ impl Recovery<'_> {
                 Ok(lost) => {
                     recovered.last_sign = recovered.last_sign.max(lost.last_sign);
                     recovered.events.extend(lost.events);
+                    recovered.undecided.extend(lost.undecided);
                 }
                 // Another process was quicker.
                 Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
@@ -129,6 +135,16 @@ impl Recovery<'_> {
         Ok(ended)
     }
 
+    /// A run that was killed could not remove the record of a hook that was running.
+    fn forget_dead_hooks(&mut self) -> Result<(), StoreError> {
+        for hook in self.store.at_work()?.hooks {
+            if self.host.liveness(&hook) == Liveness::Dead {
+                self.store.forget_hook(&hook)?;
+            }
+        }
+        Ok(())
+    }
+
     fn capture_lost(
         &mut self,
         claim: &Claim,
@@ -141,9 +157,14 @@ impl Recovery<'_> {
             counted,
             git,
         } = match self.end_of(claim, said.as_ref(), &task)? {
-            Some(end) => end,
-            // Git does not answer: whether the work was committed is decided when it does.
-            None => return Ok(Lost::default()),
+            Ok(end) => end,
+            // Recorded as lost, its work might be committed a second time.
+            Err(error) => {
+                return Ok(Lost {
+                    undecided: Some((task.name().to_owned(), error)),
+                    ..Lost::default()
+                });
+            }
         };
         let done = matches!(after.next, TaskNext::Done);
         let last_sign = written.max(Some(claim.heartbeat_at));
@@ -203,7 +224,7 @@ impl Recovery<'_> {
             },
             mark: None,
             report: (counted && !done).then(capture::lost_report),
-            learnings: said.map(|said| learnt(&said, &task)).unwrap_or_default(),
+            learnings: said.map(|said| learned(&said, &task)).unwrap_or_default(),
             lesson: None,
             metrics: after.metrics,
             next: after.next,
@@ -220,20 +241,22 @@ impl Recovery<'_> {
         Ok(Lost {
             events,
             last_sign: Some(capture.ended_at),
+            undecided: None,
         })
     }
 
     /// What became of the attempt: it is done where its work was committed, for that comes last, after its signal and its
-    /// gate; else it is lost. None where git cannot tell at present.
+    /// gate; else it is lost. An error where git cannot tell at present.
     fn end_of(
         &self,
         claim: &Claim,
         said: Option<&AgentReport>,
         task: &Task,
-    ) -> Result<Option<End>, StoreError> {
+    ) -> Result<Result<End, GitError>, StoreError> {
         let metrics = self.store.metrics(&claim.task_id)?;
-        let Ok(committed) = self.committed(claim)? else {
-            return Ok(None);
+        let committed = match self.committed(claim)? {
+            Ok(committed) => committed,
+            Err(error) => return Ok(Err(error)),
         };
         let Some(git) = committed else {
             let (after, counted) = after_lost(&metrics, self.repairs.policy);
@@ -241,7 +264,7 @@ impl Recovery<'_> {
                 commit_before: claim.attempt.commit_before.clone(),
                 ..GitRecord::default()
             };
-            return Ok(Some(End {
+            return Ok(Ok(End {
                 after,
                 counted,
                 git,
@@ -259,7 +282,7 @@ impl Recovery<'_> {
             message: None,
             abort: false,
         };
-        Ok(Some(End {
+        Ok(Ok(End {
             after: after_attempt(&metrics, &verdict, &said, self.repairs.policy),
             counted: true,
             git,
@@ -329,7 +352,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// What a lost try cost, as far as its log tells.
+    /// What a lost attempt cost, as far as its log tells.
     fn cost(&self, claim: &Claim, said: &AgentReport) -> Option<AttemptCost> {
         let agent = self.agent_of(claim)?;
         let price = agent.price(claim.attempt.model.as_deref(), said.model.as_deref());
@@ -342,7 +365,7 @@ impl Recovery<'_> {
         self.agents.iter().find(own).copied()
     }
 
-    /// What the log of a lost try says, and when it was last written to.
+    /// What the log of a lost attempt says, and when it was last written to.
     fn read_lost_log(&self, claim: &Claim) -> (Option<AgentReport>, Option<Timestamp>) {
         let Some(path) = &claim.attempt.log_path else {
             return (None, None);
@@ -369,13 +392,14 @@ fn scope(task: &Task) -> signals::Scope<'_> {
     }
 }
 
-fn learnt(said: &AgentReport, task: &Task) -> Vec<crate::model::NewLearning> {
+fn learned(said: &AgentReport, task: &Task) -> Vec<crate::model::NewLearning> {
     capture::learnings(&signals::parse(&said.result_text, &scope(task)).learnings)
 }
 
 impl Run<'_, '_> {
-    /// Recovers what other runs lost, and tells of it.
-    pub(super) fn recover_lost(&mut self) -> Result<(), EngineError> {
+    /// Recovers what other runs lost, and tells of it. Where git does not say whether lost work was committed, the run ends:
+    /// it would wait for that claim for as long as git does not answer.
+    pub(super) fn recover_lost(&mut self) -> Result<Option<StopRun>, EngineError> {
         let id = self.id.clone();
         let now = self.engine.clock.now();
         let settings = self.engine.settings;
@@ -413,6 +437,18 @@ impl Run<'_, '_> {
             let message = format!("ended {n} process(es) of a run that had died");
             self.tell(EventKind::Warning { message })?;
         }
-        Ok(())
+        let undecided = recovered.undecided.into_iter();
+        // The loop sees the signal itself.
+        let mut faults = undecided.filter(|(_, error)| !matches!(error, GitError::Interrupted));
+        Ok(faults.next().map(|(name, error)| {
+            let reason = format!(
+                "Ralph died while it committed the work of {name}, and git cannot tell whether it did: {error}"
+            );
+            let mut stop = StopRun::new(RunExit::Error, reason);
+            let remedy = error.remedy();
+            let remedy = remedy.unwrap_or_else(|| "fix what git complains about".to_owned());
+            stop.hint = Some(format!("{remedy}; then `ralph run` again"));
+            stop
+        }))
     }
 }

@@ -215,20 +215,7 @@ impl Engine<'_> {
         }
         let mut run = Run::start(self, tasks)?;
         let ended = run.go();
-        if !run.engine.store.is_in_place() {
-            return run.end_vanished();
-        }
-        let stop = match ended {
-            Ok(stop) => stop,
-            Err(error) => {
-                // The error is what matters; the rest is done as far as the store still can. An attempt that
-                // began and could not be recorded stays claimed, and the next run finds it by that.
-                let _ = run.engine.store.release_unbegun(&run.id);
-                let _ = run.finish(StopRun::new(RunExit::Error, error.to_string()));
-                return Err(error);
-            }
-        };
-        run.finish(stop)
+        run.end(ended)
     }
 }
 
@@ -338,7 +325,9 @@ impl<'e, 'a> Run<'e, 'a> {
         {
             return Ok(stop);
         }
-        self.recover_lost()?;
+        if let Some(stop) = self.recover_lost()? {
+            return Ok(stop);
+        }
         if let Some(stop) = self.open_work_tree()? {
             return Ok(stop);
         }
@@ -497,13 +486,68 @@ impl<'e, 'a> Run<'e, 'a> {
         ))
     }
 
-    /// Closes the run's record. A run whose scope is finished has succeeded, whatever limit it met on the way.
-    fn finish(mut self, stop: StopRun) -> Result<Summary, EngineError> {
-        let mut stop = stop;
-        if stop.exit == RunExit::Limit && self.is_finished()? {
-            stop = self.all_done()?;
+    /// Ends the run, whatever ended it: tidies up, closes its record, saves a database that is gone, and tells of the end.
+    fn end(mut self, ended: Result<StopRun, EngineError>) -> Result<Summary, EngineError> {
+        let (mut stop, error) = match ended {
+            Ok(stop) => (stop, None),
+            Err(error) => {
+                // An attempt that began and could not be recorded stays claimed, and the next run finds it by that.
+                let _ = self.engine.store.release_unbegun(&self.id);
+                let stop = StopRun::new(RunExit::Error, error.to_string());
+                (stop, Some(error))
+            }
+        };
+        let mut closed = self.close(&mut stop);
+        let vanished = !self.engine.store.is_in_place();
+        if vanished {
+            stop = self.save_database(stop);
+            closed = self.finished(&stop).map(|kind| self.event(kind));
+        } else if closed.is_ok() {
+            let written = self.write_state_as(&stop.reason, None);
+            closed = written.and(closed);
         }
-        // Whoever interrupts a run wants it to end.
+        if let Ok(event) = &closed {
+            self.engine.observer.event(event);
+        }
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+        match (error, closed) {
+            // Where the database is, and how to put it back, is all that matters then.
+            _ if vanished => {}
+            (Some(error), _) | (None, Err(error)) => return Err(error),
+            (None, Ok(_)) => {}
+        }
+        Ok(Summary {
+            run_id: Some(self.id),
+            exit: stop.exit,
+            reason: stop.reason,
+            hint: stop.hint,
+        })
+    }
+
+    /// Closes the run's record, also where tidying up fails. A run whose scope is finished has succeeded, whatever limit it
+    /// reached on the way.
+    fn close(&mut self, stop: &mut StopRun) -> Result<RunEvent, EngineError> {
+        let tidied = match self.engine.store.is_in_place() {
+            true => self.tidy_up(stop),
+            false => Ok(()),
+        };
+        let kind = self.finished(stop)?;
+        // While the run is still on record as one that is at work.
+        let event = self.event(kind.clone());
+        let told = self.hook_after(HookPoint::AfterRun, &event);
+        let event = self.event(kind);
+        self.engine.store.end_run(&self.run_end(stop), &event)?;
+        tidied.and(told).map(|()| event)
+    }
+
+    /// Brings everything up to date that a run keeps beside its record.
+    fn tidy_up(&mut self, stop: &mut StopRun) -> Result<(), EngineError> {
+        if stop.exit == RunExit::Limit && self.is_finished()? {
+            *stop = self.all_done()?;
+        }
+        // A person who interrupts a run wants it to end.
         let interrupted = matches!(stop.exit, RunExit::Interrupted(_));
         if !interrupted {
             self.tidy_learnings()?;
@@ -516,33 +560,13 @@ impl<'e, 'a> Run<'e, 'a> {
         } else {
             Haste::None
         })?;
-        self.tell_gate_changes(GateAuthor::Elsewhere)?;
-        let kind = self.finished(&stop)?;
-        // While the run is still on record as one that is at work.
-        let event = self.event(kind.clone());
-        self.hook_after(HookPoint::AfterRun, &event)?;
-        let event = self.event(kind);
-        self.engine.store.end_run(&self.end(&stop), &event)?;
-        if !self.engine.store.is_in_place() {
-            return self.save_database(stop);
-        }
-        self.write_state_as(&stop.reason, None)?;
-        self.engine.observer.event(&event);
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss();
-        }
-        Ok(Summary {
-            run_id: Some(self.id),
-            exit: stop.exit,
-            reason: stop.reason,
-            hint: stop.hint,
-        })
+        self.tell_gate_changes(GateAuthor::Elsewhere)
     }
 }
 
 impl Run<'_, '_> {
     /// What is told of the end of the run.
-    pub(super) fn finished(&self, stop: &StopRun) -> Result<EventKind, EngineError> {
+    fn finished(&self, stop: &StopRun) -> Result<EventKind, EngineError> {
         let rates = self.engine.store.run_rates(&self.id)?;
         Ok(EventKind::RunFinished {
             exit_code: i32::from(stop.exit.code()),
@@ -559,7 +583,7 @@ impl Run<'_, '_> {
     }
 
     /// What is recorded of it.
-    pub(super) fn end(&self, stop: &StopRun) -> RunEnd {
+    fn run_end(&self, stop: &StopRun) -> RunEnd {
         RunEnd {
             id: self.id.clone(),
             ended_at: self.engine.clock.now(),

@@ -1,9 +1,8 @@
 //! A database that is deleted or replaced under a run: everything is recorded through the open handle, saved beside the old
 //! place, and the run stops.
 
-use super::run::{EngineError, Run, StopRun, Summary};
+use super::run::{EngineError, Run, StopRun};
 use crate::exit::RunExit;
-use crate::hooks::HookPoint;
 use crate::store::StoreError;
 
 impl Run<'_, '_> {
@@ -21,21 +20,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Closes the run's record and saves the database. Nothing else that the end of a run does is worth a failure here.
-    pub(super) fn end_vanished(mut self) -> Result<Summary, EngineError> {
-        let stop = StopRun::new(RunExit::Error, self.vanished().to_string());
-        let _ = self.engine.store.release_unbegun(&self.id);
-        if let Ok(kind) = self.finished(&stop) {
-            let event = self.event(kind);
-            let _ = self.hook_after(HookPoint::AfterRun, &event);
-            let event = self.event(event.kind);
-            let _ = self.engine.store.end_run(&self.end(&stop), &event);
-        }
-        self.save_database(stop)
-    }
-
-    /// Saves a database whose record of this run is complete, and says where it is and how to put it back.
-    pub(super) fn save_database(mut self, stop: StopRun) -> Result<Summary, EngineError> {
+    /// Saves a database whose record of this run is complete: the end of the run says where it is and how to put it back.
+    pub(super) fn save_database(&mut self, stop: StopRun) -> StopRun {
         let now = self.engine.clock.now();
         if self.engine.project.ralph_dir().symlink_metadata().is_err() {
             // Where this fails, the store says why.
@@ -51,23 +37,11 @@ impl Run<'_, '_> {
                 "bring back .ralph/progress.db from a backup".to_owned(),
             ),
         };
-        let stop = StopRun {
+        StopRun {
             exit: RunExit::Error,
             reason: format!("{}; {saved}", self.vanished()),
             hint: Some(hint),
             budget: stop.budget,
-        };
-        if let Ok(kind) = self.finished(&stop) {
-            self.show(kind);
         }
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss();
-        }
-        Ok(Summary {
-            run_id: Some(self.id),
-            exit: stop.exit,
-            reason: stop.reason,
-            hint: stop.hint,
-        })
     }
 }

@@ -30,7 +30,9 @@ impl Run<'_, '_> {
             if let Some(stop) = self.must_stop()? {
                 return Ok(Some(stop));
             }
-            self.recover_lost()?;
+            if let Some(stop) = self.recover_lost()? {
+                return Ok(Some(stop));
+            }
             let outlook = self.outlook()?;
             if outlook.is_finished() {
                 return Ok(Some(self.all_done()?));

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Project, storm_size};
+use crate::storms::Storm;
+use crate::support::Project;
 
 /// A stormy project: tasks in chains, an agent that leaves a mark per done attempt.
 fn project(tasks: usize, pause: &str) -> Project {
@@ -30,10 +31,10 @@ fn project(tasks: usize, pause: &str) -> Project {
 fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     let project = project(50, "sleep 0.01");
     project.set("run", "max_attempts = 1000\nmax_total_attempts = 1000");
-    let mut kills = 0;
+    let mut storm = Storm::new("of runs", 2_000);
     let mut resets = 0;
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-    while kills < storm_size(2_000) {
+    while storm.goes_on() {
         let mut child = project.start(&["run", "--quiet"]);
         // Anywhere from before the database is open to some attempts in.
         seed ^= seed << 13;
@@ -51,9 +52,11 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        kills += 1;
+        storm.killed();
     }
     project.ok(&["run", "--quiet"]);
+    storm.add(&project);
+    storm.end();
     let counts = project.json(&["status", "--json"]);
     assert_eq!(counts["tasks"]["done"], json!(50));
     let database = project.database();
@@ -121,7 +124,7 @@ fn sch_11_a_kill_during_migration_leaves_the_old_file_or_the_new_one() {
             .database()
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .unwrap();
-        assert!((1..=13).contains(&version), "{version}");
+        assert!(version >= 1, "{version}");
         let status = project.json(&["status", "--json"]);
         assert_eq!(
             status["tasks"]["pending"],

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::run::DONE;
-use crate::support::{Project, eventually, storm_size};
+use crate::storms::Storm;
+use crate::support::{Project, eventually};
 
 fn project(agent: &str) -> Project {
     let mut project = Project::with_git();
@@ -94,6 +95,39 @@ fn any_command_finds_the_commit_of_a_killed_run() {
 }
 
 #[test]
+fn a_git_that_cannot_tell_whether_killed_work_was_committed_ends_the_run_at_once() {
+    let project = project(&format!("echo x >> work.txt; {DONE}"));
+    hook_that_kills(&project, "post-commit", "");
+    project.add(&["A", "--key", "a"]);
+    project.start(&["run", "--quiet"]).wait().unwrap();
+    eventually("git ends", || commits(&project, "a: A") == 1);
+    // A git that stops answering once it is asked for the commits of the branch.
+    let slow = project.root().join("../slow");
+    fs::create_dir_all(&slow).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let script = format!(
+        "#!/bin/sh\nfor word; do [ \"$word\" = rev-list ] && exec sleep 1000\n[ \"$word\" = log ] && exec sleep 1000; done\nPATH='{path}' exec git \"$@\"\n"
+    );
+    fs::write(slow.join("git"), script).unwrap();
+    fs::set_permissions(slow.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = project.patient_command(&["run"]);
+    command.env("PATH", format!("{}:{path}", slow.display()));
+    let run = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{stderr}");
+    let said = "Ralph died while it committed the work of a, and git cannot tell";
+    assert!(
+        stderr.contains(said) && stderr.contains("hint: "),
+        "{stderr}"
+    );
+    // Nothing was decided meanwhile.
+    assert_eq!(project.history().len(), 0);
+    project.ok(&["run"]);
+    assert_eq!(project.status_of("a"), "done");
+    assert_eq!(commits(&project, "a: A"), 1);
+}
+
+#[test]
 fn a_kill_before_the_commit_leads_to_one_commit() {
     let project = project(&format!("echo x >> work.txt; {DONE}"));
     hook_that_kills(&project, "pre-commit", "sleep 1");
@@ -150,8 +184,8 @@ fn a_storm_of_kills_commits_every_done_task_once() {
     let names: Vec<String> = (0..TASKS).map(|n| format!("k{n}")).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut random = fastrand::Rng::with_seed(5);
-    let mut kills = 0;
-    while kills < storm_size(2000) {
+    let mut storm = Storm::new("of commits", 2_000);
+    while storm.goes_on() {
         let mut child = project.start(&["run", "--quiet"]);
         // Anywhere from before the database is open to some commits in.
         std::thread::sleep(Duration::from_micros(random.u64(0..150_000)));
@@ -161,9 +195,11 @@ fn a_storm_of_kills_commits_every_done_task_once() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        kills += 1;
+        storm.killed();
     }
     project.ok(&["run", "--quiet"]);
+    storm.add(&project);
+    storm.end();
 
     let mut done: BTreeMap<String, usize> = BTreeMap::new();
     let mut hashes = BTreeSet::new();

@@ -164,6 +164,22 @@ fn a_hook_acts_for_the_person_who_wrote_it() {
 }
 
 #[test]
+fn a_hook_of_a_killed_run_is_forgotten_at_the_next_start() {
+    let project = project(DONE);
+    let hook = "[ -e ../killed ] || { touch ../killed; kill -9 $PPID; }";
+    project.set("hooks", &format!("before_attempt = \"{hook}\""));
+    let hooks = || -> i64 {
+        let count = "SELECT count(*) FROM hook_processes";
+        let database = project.database();
+        database.query_row(count, [], |row| row.get(0)).unwrap()
+    };
+    project.start(&["run"]).wait().unwrap();
+    assert_eq!(hooks(), 1, "the hook killed nobody");
+    project.ok(&["run"]);
+    assert_eq!(hooks(), 0);
+}
+
+#[test]
 fn a_hook_still_reads_the_event_and_nothing_else() {
     let project = project(DONE);
     project.set("hooks", "before_attempt = \"cat > event\"");

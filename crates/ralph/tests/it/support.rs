@@ -15,14 +15,6 @@ use serde_json::Value;
 /// ten minutes. Long, because a loaded machine is slow and no test may depend on speed.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many kills a storm takes: a tenth, unless `RALPH_STORM=full` asks for all of them.
-pub fn storm_size(full: u32) -> u32 {
-    match std::env::var("RALPH_STORM").as_deref() {
-        Ok("full") => full,
-        _ => full.div_ceil(10),
-    }
-}
-
 /// A project in a directory of its own.
 pub struct Project {
     dir: tempfile::TempDir,

@@ -110,6 +110,41 @@ fn a_run_whose_database_is_deleted_saves_it_stops_and_says_how_to_put_it_back() 
 }
 
 #[test]
+fn the_command_that_puts_the_database_back_works_whatever_took_its_place() {
+    let blows = [
+        "rm -rf .ralph; echo x > .ralph",
+        "rm -rf .ralph; mkfifo .ralph",
+        "rm -rf .ralph; mkdir .ralph",
+        "rm -rf .ralph; mkdir -m 777 .ralph",
+        "rm -rf .ralph; mkdir \"$HOME/away\"; ln -s \"$HOME/away\" .ralph",
+        "rm -rf .ralph; ln -s nowhere .ralph",
+        "mv .ralph \"$HOME/moved\"; ln -s \"$HOME/moved\" .ralph; rm .ralph/progress.db*",
+        "rm -rf .ralph/*; mkdir .ralph/progress.db",
+        "rm .ralph/progress.db; mkfifo .ralph/progress.db",
+        "rm .ralph/progress.db; ln -s nowhere .ralph/progress.db",
+        "rm .ralph/progress.db*; : > .ralph/progress.db",
+        "head -c 100000 /dev/urandom > .ralph/new; mv .ralph/new .ralph/progress.db",
+    ];
+    for blow in blows {
+        let project = struck_by(blow);
+        let run = project.ralph(&["run"]);
+        assert_eq!(run.code, 1, "{blow}\n{}\n{}", run.stdout, run.stderr);
+        let command = remedy(&run);
+        // Whoever looks first is told the same, and nothing is made meanwhile.
+        let status = project.ralph(&["status"]);
+        assert_ne!(status.code, 0, "{blow}\n{}", status.stdout);
+        put_back(&project, &command);
+        let status = project.ok(&["status"]);
+        assert!(
+            status.stdout.contains("1 of 3 done"),
+            "{blow}\n{}",
+            status.stdout
+        );
+        all_is_there(&project, 1);
+    }
+}
+
+#[test]
 fn a_database_that_was_replaced_is_not_taken_for_the_plan() {
     let ralph = env!("CARGO_BIN_EXE_ralph");
     // As an agent does that cleans up and begins again.

@@ -72,7 +72,7 @@ impl FileStore for SqliteStore {
         let inside = usable(dir).and_then(|()| self.copy_as(dir, RESCUED, now));
         // Somebody may have put a file or a link in the directory's place.
         let path = match (inside, dir.parent()) {
-            (Err(_), Some(root)) => self.copy_as(root, &format!(".ralph-{RESCUED}"), now)?,
+            (Err(_), Some(root)) => self.copy_as(root, &beside(RESCUED), now)?,
             (inside, _) => inside?,
         };
         let restore = restore_command(&path, &self.path, now);
@@ -93,21 +93,21 @@ impl SqliteStore {
     }
 }
 
-/// The copies of vanished databases beside this path, oldest first.
+/// The copies of vanished databases beside this path or beside its directory, oldest first.
 pub fn rescued(database: &Path) -> Vec<PathBuf> {
     let dir = database.parent().unwrap_or(Path::new("."));
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return Vec::new();
+    let copies = |dir: &Path, prefix: &str| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let is_copy = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with(prefix) && name.ends_with(".db"))
+        };
+        entries.map(|entry| entry.path()).filter(is_copy).collect()
     };
-    let is_copy = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy());
-        name.is_some_and(|name| name.starts_with(RESCUED) && name.ends_with(".db"))
-    };
-    let mut found: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(is_copy)
-        .collect();
+    let mut found = copies(dir, RESCUED);
+    if let Some(root) = dir.parent() {
+        found.extend(copies(root, &beside(RESCUED)));
+    }
     found.sort_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
     found
 }
@@ -121,18 +121,34 @@ pub fn rescued_since(database: &Path) -> Option<PathBuf> {
         .rfind(|copy| born(copy).is_some_and(|saved| saved > made))
 }
 
+/// How a name begins in the project's root that would be in `.ralph` if that were a directory.
+fn beside(prefix: &str) -> String {
+    format!(".ralph-{prefix}")
+}
+
 /// The shell command that puts a copy in the place of the database. What is there is moved away first: SQLite would apply
 /// the log of another database to the copy.
 pub fn restore_command(copy: &Path, database: &Path, now: Timestamp) -> String {
     let word = |path: &Path| shell_word(&path.display().to_string());
     let dir = database.parent().unwrap_or(Path::new("."));
     let put_back = format!("mv -n {} {}", word(copy), word(database));
+    let put_back = match dir.symlink_metadata() {
+        // Ralph refuses a directory in which everybody may write.
+        Ok(meta) if meta.is_dir() && meta.mode() & 0o077 != 0 => {
+            format!("chmod 700 {} && {put_back}", word(dir))
+        }
+        Ok(meta) if meta.is_dir() => put_back,
+        Ok(_) => {
+            let replaced = format!("{}-{}", beside("replaced"), stamp(now));
+            let replaced = word(&dir.with_file_name(replaced));
+            let dir = word(dir);
+            return format!("mv -n {dir} {replaced} && mkdir -m 700 {dir} && {put_back}");
+        }
+        Err(_) => return format!("mkdir -m 700 {} && {put_back}", word(dir)),
+    };
     let leftover = files(database);
     if !leftover.iter().any(|path| path.symlink_metadata().is_ok()) {
-        return match dir.is_dir() {
-            true => put_back,
-            false => format!("mkdir -m 700 {} && {put_back}", word(dir)),
-        };
+        return put_back;
     }
     let aside = word(&dir.join(format!("replaced-{}", stamp(now))));
     let leftover = leftover.map(|path| word(&path)).join(" ");

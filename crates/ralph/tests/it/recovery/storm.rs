@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
+use crate::storms::Storm;
 use crate::support::Project;
 
 mod agreement;
@@ -45,12 +46,14 @@ const GATE: &str = "[ -f \"ok/$1\" ] || { echo \"error: $1 is not in order\"; ex
 
 const KILLS: u32 = 30;
 
-fn storm(seed: u64, line_end: &'static str) {
-    storm_in(Project::new(), seed, line_end);
+fn storm(name: &'static str, seed: u64, line_end: &'static str) {
+    let mut storm = Storm::of(name, KILLS);
+    storm_in(&mut storm, Project::new(), seed, line_end);
+    storm.end();
 }
 
 /// Runs the plan in a project to its end; Ralph is killed `KILLS` times on the way.
-fn storm_in(mut project: Project, seed: u64, line_end: &'static str) -> Project {
+fn storm_in(storm: &mut Storm, mut project: Project, seed: u64, line_end: &'static str) -> Project {
     project.agent(&AGENT.replace("$SEED", &seed.to_string()));
     project.write("gate.sh", GATE);
     project.write("ok/1.1", "");
@@ -69,6 +72,8 @@ fn storm_in(mut project: Project, seed: u64, line_end: &'static str) -> Project 
     let mut random = fastrand::Rng::with_seed(seed);
     let run = ["run", "--recovery", "--quiet"];
     for _ in 0..KILLS {
+        // The last plan of a storm takes all its kills too.
+        storm.goes_on();
         let mut child = project.start(&run);
         std::thread::sleep(Duration::from_millis(random.u64(10..200)));
         if random.u8(..4) == 0 {
@@ -77,23 +82,25 @@ fn storm_in(mut project: Project, seed: u64, line_end: &'static str) -> Project 
         std::thread::sleep(Duration::from_millis(random.u64(10..200)));
         child.kill().unwrap();
         child.wait().unwrap();
+        storm.killed();
         if random.u8(..6) == 0 {
             person.rename(&format!("{}.{}", random.u8(1..=4), random.u8(1..=27)));
         }
     }
     project.ralph(&run).expect_code(5);
+    storm.add(&project);
     agreement::check(&project, &person.text);
     project
 }
 
 #[test]
 fn plan_07_imp_08_a_storm_leaves_file_state_log_and_database_agreed() {
-    storm(7, "\n");
+    storm("over a plan", 7, "\n");
 }
 
 #[test]
 fn plan_07_imp_08_a_storm_over_dos_line_ends_leaves_them_agreed_too() {
-    storm(11, "\r\n");
+    storm("over dos line ends", 11, "\r\n");
 }
 
 #[test]

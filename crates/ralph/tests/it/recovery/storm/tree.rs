@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{KILLS, storm_in};
-use crate::support::{Project, processes_with, storm_size};
+use crate::storms::Storm;
+use crate::support::{Project, processes_with};
 
 const AGENTS_MD: &str = "# Rules of this project\n\nBe brief.\n\n## Style\n\n- Tabs, not spaces.\n";
 
@@ -85,13 +86,15 @@ fn each_done_task_has_one_commit(project: &Project) {
 
 #[test]
 fn a_storm_in_a_repository_loses_nothing_doubles_nothing_and_touches_no_file_of_a_persons() {
-    let rounds = storm_size(2_000).div_ceil(KILLS);
-    for round in 0..rounds {
-        let project = storm_in(project(), 100 + u64::from(round), "\n");
+    let mut storm = Storm::new("in a repository", 2_000);
+    let plans = storm.rest().div_ceil(KILLS);
+    for plan in 0..plans {
+        let project = storm_in(&mut storm, project(), 100 + u64::from(plan), "\n");
         own_work_is_untouched(&project);
         each_done_task_has_one_commit(&project);
         project.git(&["fsck", "--no-dangling"]);
         let root = project.root().display().to_string();
         assert_eq!(processes_with(&root), Vec::<i32>::new());
     }
+    storm.end();
 }
