@@ -59,7 +59,7 @@ pub use price::{Price, Prices, output_prices};
 pub use process::{
     EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run, run_below,
 };
-pub(crate) use process::{LeftOvers, attend};
+pub(crate) use process::{LeftOvers, attend, limit_hint};
 pub use reader::{LogReader, OnTold};
 pub use report::{
     Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,

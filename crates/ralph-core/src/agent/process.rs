@@ -121,11 +121,24 @@ enum Phase {
 
 /// The system's reason in words.
 fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            "the limit of processes or threads is reached; see `ulimit -u` and the limits of the container".into()
+    match limit_hint(error) {
+        Some(hint) => hint.to_owned(),
+        None => error.to_string(),
+    }
+}
+
+/// What to look at where a limit of the system is the reason.
+pub(crate) fn limit_hint(error: &std::io::Error) -> Option<&'static str> {
+    use rustix::io::Errno;
+    match error.raw_os_error().map(Errno::from_raw_os_error)? {
+        Errno::AGAIN => Some(
+            "the limit of processes or threads is reached; see `ulimit -u` and the limits of the container",
+        ),
+        Errno::MFILE | Errno::NFILE => {
+            Some("the limit of open files is reached; raise it with `ulimit -n 4096`")
         }
-        _ => error.to_string(),
+        Errno::NOMEM => Some("memory is used up; see `free -m` and the limits of the container"),
+        _ => None,
     }
 }
 

@@ -43,14 +43,14 @@ impl Run<'_, '_> {
             FailureClass::RateLimit => return self.after_limit(resets_at),
             FailureClass::Service => return self.after_service_fault(&message),
             FailureClass::Setup => {
-                let mend = match culprit {
+                let fix = match culprit {
                     Culprit::Agent => None,
                     Culprit::Gate => Some("shorten or fix the task's verify command".to_owned()),
                     Culprit::Git(remedy) => Some(format!("{remedy}; then `ralph run` again")),
                 };
-                if let Some(mend) = mend {
+                if let Some(fix) = fix {
                     let mut stop = StopRun::new(RunExit::Error, message);
-                    stop.hint = Some(mend);
+                    stop.hint = Some(fix);
                     return Ok(Step::Stop(stop));
                 }
                 let error = verdict.error_type.as_ref();
@@ -75,8 +75,8 @@ impl Run<'_, '_> {
         Ok(Step::Continue)
     }
 
-    /// The one thing that mends a fault of the set-up. The class is the program's own word; among the remedies of one
-    /// class its message chooses.
+    /// What fixes a fault of the set-up. The class comes from the program itself; its message chooses among the remedies of
+    /// one class.
     fn remedy(&self, error: &ErrorType, message: &str) -> String {
         let agent = self.agent().name();
         let facts = self.agent().facts();
@@ -95,6 +95,10 @@ impl Run<'_, '_> {
                 }
                 None => format!("log in to {agent} or set its API key, then `ralph run` again"),
             },
+            // The message names the limit and how to raise it.
+            ErrorType::Spawn if speaks_of(&["the limit of", "memory is used up"]) => {
+                "fix that, then `ralph run` again".into()
+            }
             ErrorType::Spawn => {
                 let install = match facts {
                     Some(facts) => format!("`{}`", facts.install),
@@ -114,7 +118,7 @@ impl Run<'_, '_> {
                  [agents.{agent}] in .ralph.toml"
             ),
             ErrorType::Config => format!(
-                "mend what {agent} complains of: its own settings, or args and env under [agents.{agent}] in \
+                "fix what {agent} complains about: its own settings, or args and env under [agents.{agent}] in \
                  .ralph.toml; `ralph logs` has all it said"
             ),
             _ => "run `ralph history` to see what happened".into(),

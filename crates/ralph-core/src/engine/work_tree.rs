@@ -8,8 +8,8 @@ use crate::diagnose::diagnose;
 use crate::event::{EventKind, TaskRef};
 use crate::exit::RunExit;
 use crate::git::{
-    BranchOutcome, CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, RollbackMode,
-    Snapshot, commit_message,
+    BranchOutcome, CommitOrder, CommitOutcome, CommitWatch, Git, GitError, Kept, Left,
+    RollbackMode, Snapshot, commit_message,
 };
 use crate::host::is_over;
 use crate::model::{CommitIntent, GateOutcome, GateRecord, RunId, TaskId, Token};
@@ -108,6 +108,10 @@ impl Run<'_, '_> {
         if !self.engine.settings.git.changes_anything() {
             return Ok(None);
         }
+        let usable = self.git.as_ref().map(Git::check_repository);
+        if let Some(Err(error)) = usable {
+            return Ok(Some(self.git_fault().unwrap_or_else(|| cannot(&error))));
+        }
         self.finish_commit()?;
         self.return_after_a_kill()?;
         let start = match self.look_at_tree()? {
@@ -135,6 +139,16 @@ impl Run<'_, '_> {
                 );
                 Ok(Some(stop))
             }
+        }
+    }
+
+    /// After an agent worked, where Ralph is to commit or roll back: a repository that git can no longer use ends the run
+    /// and is not held against the attempt.
+    pub(super) fn check_repository(&self) {
+        let git = self.git.as_ref();
+        if let Some(git) = git.filter(|_| self.engine.settings.git.changes_anything()) {
+            // The fault stays with git, which is asked for it before the next attempt.
+            let _ = git.check_repository();
         }
     }
 
@@ -431,6 +445,7 @@ pub(super) fn cannot(error: &GitError) -> StopRun {
     stop.hint = Some(match error {
         GitError::Unfinished(_) => "finish or abort it, then `ralph run` again".into(),
         GitError::BranchInTheWay { .. } => "commit or stash them, then `ralph run` again".into(),
+        _ if let Some(remedy) = error.remedy() => format!("{remedy}; then `ralph run` again"),
         _ => "fix [git] branch in .ralph.toml, or what git complains about".into(),
     });
     stop

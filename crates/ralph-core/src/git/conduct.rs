@@ -65,6 +65,10 @@ pub(super) enum GitFault {
     NoIndex(PathBuf),
     /// Git cannot read its configuration, and says why.
     Config(String),
+    /// Git's directory is gone.
+    Gone(PathBuf),
+    /// Git refuses to work in the repository, and says why.
+    Unusable(String),
 }
 
 impl GitFault {
@@ -82,6 +86,8 @@ impl GitFault {
             Self::NotRegular(path) => GitError::NotRegular(path),
             Self::NoIndex(path) => GitError::NoIndex(path),
             Self::Config(message) => GitError::Config(message),
+            Self::Gone(path) => GitError::Gone(path),
+            Self::Unusable(message) => GitError::Unusable(message),
         }
     }
 }
@@ -108,6 +114,8 @@ pub(super) struct Conduct {
     finishing: AtomicBool,
     /// Known once the repository is found.
     repository: OnceLock<Repository>,
+    /// What git called the root of the work tree when it was first asked.
+    pub(super) first_top: OnceLock<String>,
     /// Which programs git may run by itself; none where nobody asked to watch them.
     programs: Mutex<Option<Programs>>,
 }

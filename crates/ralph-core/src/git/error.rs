@@ -74,6 +74,9 @@ pub enum GitError {
     /// Git fails on every call until somebody repairs the file.
     #[error("git cannot read its configuration: {0}")]
     Config(String),
+    /// Git refuses to work in the repository.
+    #[error("git cannot use the repository: {0}")]
+    Unusable(String),
     /// Git does not know who commits.
     #[error("git does not know who commits: {0}")]
     NoIdentity(String),
@@ -110,6 +113,13 @@ pub enum GitError {
     },
 }
 
+/// Whether a file that Ralph keeps beside git's own was replaced by a link, which Ralph does not follow.
+fn is_own_link(path: &str) -> bool {
+    let path = std::path::Path::new(path);
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("ralph-")) && path.is_symlink()
+}
+
 fn seconds(time: &Duration) -> String {
     format!("{} s", time.as_secs())
 }
@@ -144,6 +154,7 @@ impl GitError {
             | Self::NotRegular(_)
             | Self::NoIndex(_)
             | Self::Config(_)
+            | Self::Unusable(_)
             | Self::NoIdentity(_)
             | Self::BranchName(_)
             | Self::BranchInTheWay { .. }
@@ -155,16 +166,26 @@ impl GitError {
     /// What to do, where the surroundings are at fault and no agent: no other attempt would do better.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
-            Self::Spawn(_) => {
-                "check that git is installed and that the machine has free memory and file handles"
-                    .to_owned()
+            Self::Spawn(error) => match crate::agent::limit_hint(error) {
+                Some(hint) => hint.to_owned(),
+                None => "check that git is installed and that the machine has free memory".to_owned(),
+            },
+            Self::File { path, .. } if is_own_link(path) => {
+                format!("remove it: rm {}", crate::text::shell_word(path))
+            }
+            Self::File { source, .. } if let Some(hint) = crate::agent::limit_hint(source) => {
+                hint.to_owned()
             }
             Self::File { .. } => "check free space and the permissions of .git".to_owned(),
             Self::Locked(lock) => format!(
                 "remove it if no git is running: rm {}",
                 crate::text::shell_word(&lock.display().to_string())
             ),
-            Self::Gone(_) => "bring the repository back".to_owned(),
+            Self::Gone(path) => format!(
+                "restore {} from a backup or a clone",
+                crate::text::shell_word(&path.display().to_string())
+            ),
+            Self::Unusable(_) => "run `git status` and fix what it complains about".to_owned(),
             Self::TimedOut { .. } => {
                 "run that git command by hand to see what it waits for (`git config --list --show-origin` shows filters); \
                  if it is only slow, raise query_timeout under [git] in .ralph.toml"

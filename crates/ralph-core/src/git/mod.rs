@@ -137,6 +137,30 @@ impl Git {
         Ok(())
     }
 
+    /// Asks git whether it still works in this repository. Where it does not, that is a fault: git is not called again, and
+    /// the run ends.
+    pub fn check_repository(&self) -> Result<(), GitError> {
+        let places = match self.places() {
+            Err(GitError::Gone(path)) => {
+                return Err(self.conduct.fail(conduct::GitFault::Gone(path)));
+            }
+            places => places?,
+        };
+        let unusable = |why: String| self.conduct.fail(conduct::GitFault::Unusable(why));
+        let top = match places.call(&["rev-parse", "--show-toplevel"]).line() {
+            Err(GitError::Refused { message, .. }) => return Err(unusable(message)),
+            top => top?,
+        };
+        // Another core.worktree: what git takes for the work tree is none of this project.
+        match self.conduct.first_top.get_or_init(|| top.clone()) == &top {
+            true => Ok(()),
+            false => {
+                let top = crate::text::code_line(&top, 300);
+                Err(unusable(format!("it takes {top} for the work tree now")))
+            }
+        }
+    }
+
     /// What changed in git's configuration, hooks and attributes since this was last asked.
     pub fn program_changes(&self) -> Result<Vec<String>, GitError> {
         self.conduct.check()?;

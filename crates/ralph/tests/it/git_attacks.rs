@@ -373,6 +373,78 @@ fn an_identity_that_is_gone_is_nobodys_failure() {
 }
 
 #[test]
+fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
+    for (attack, said, hint) in [
+        (
+            "rm -rf .git",
+            "the repository is gone",
+            "from a backup or a clone",
+        ),
+        (
+            "rm -rf .git; mkfifo .git",
+            "the repository is gone",
+            "from a backup or a clone",
+        ),
+        (
+            "echo junk > .git/HEAD",
+            "not a git repository",
+            "git status",
+        ),
+        (
+            "rm -rf .git/refs; touch .git/refs",
+            "not a git repository",
+            "git status",
+        ),
+        (
+            "git config core.bare true",
+            "must be run in a work tree",
+            "git status",
+        ),
+        (
+            "git config core.worktree /",
+            "it takes / for the work tree",
+            "git status",
+        ),
+        (
+            "git config core.repositoryformatversion 99",
+            "99",
+            "git status",
+        ),
+        (
+            "ln -s /nowhere .git/ralph-committing",
+            "ralph-committing",
+            "remove it: rm ",
+        ),
+    ] {
+        for git in [
+            COMMIT,
+            "rollback = \"reset\"",
+            "branch = \"main\"\ncommit = \"on-success\"",
+        ] {
+            if attack.contains("ralph-committing") && !git.contains("commit") {
+                continue;
+            }
+            let project = project(&twice(attack), git);
+            project.add(&["A", "--key", "a"]);
+            project.add(&["B", "--key", "b"]);
+            let run = project.ralph(&["run"]).expect_code(1);
+            for part in [said, hint] {
+                assert!(run.stderr.contains(part), "{attack}, {git}: {}", run.stderr);
+            }
+            let history = project.history();
+            assert_eq!(history.len(), 1, "{attack}, {git}");
+            // Without a commit to make the attempt itself went well.
+            let is_done = history[0]["outcome"] == "done";
+            assert!(
+                is_done || history[0]["counted"] == false,
+                "{attack}, {git}: {}",
+                history[0]
+            );
+        }
+    }
+}
+
+#[test]
 fn a_reference_that_stays_locked_is_nobodys_failure() {
     let project = project(&twice("touch .git/refs/heads/main.lock"), COMMIT);
     project.add(&["A", "--key", "a"]);

@@ -50,6 +50,7 @@ impl Run<'_, '_> {
         if self.engine.interrupt.first().is_some() && signals.completion == Completion::Absent {
             session.stop = Stop::Interrupted;
         }
+        self.check_repository();
         let branch = begun.branch.as_deref();
         // The gate judges what is on the branch of the run.
         let unfinished = self.unfinished()?;
