@@ -248,6 +248,14 @@ impl Run<'_, '_> {
                     return Ok(Committed::Failed(Judged::NotCommitted { why, remedy }));
                 }
                 let (programs, fix) = git.new_programs(&error);
+                if fix.is_some() {
+                    let message = format!(
+                        "{} held up the commit of {}: the later commits of this run are made without it",
+                        named(&programs),
+                        task.name()
+                    );
+                    self.tell(EventKind::Warning { message })?;
+                }
                 let mut output = format!("{}\n{error}", error.output().unwrap_or_default());
                 if !programs.is_empty() {
                     output.push_str("; appeared during this run: ");

@@ -116,6 +116,8 @@ pub(super) struct Conduct {
     repository: OnceLock<Repository>,
     /// What git called the root of the work tree when it was first asked.
     pub(super) first_top: OnceLock<String>,
+    /// A program that appeared during the run held up a commit: the later commits run none of them either.
+    distrusts_new_programs: AtomicBool,
     /// Which programs git may run by itself; none where nobody asked to watch them.
     programs: Mutex<Option<Programs>>,
 }
@@ -155,9 +157,10 @@ impl Conduct {
         }
     }
 
-    /// What a call must turn off: programs that appeared since the run began.
+    /// What a call must turn off: programs that appeared since the run began. A commit runs them until one held it up.
     pub(super) fn overrides(&self, kind: CallKind) -> Result<Overrides, GitError> {
-        if matches!(kind, CallKind::Commit(_)) {
+        let is_commit = matches!(kind, CallKind::Commit(_));
+        if is_commit && !self.distrusts_new_programs.load(Ordering::Relaxed) {
             return Ok(Overrides::default());
         }
         match self.programs().as_mut() {
@@ -166,8 +169,16 @@ impl Conduct {
         }
     }
 
+    /// From now on commits run no program that appeared during the run.
+    pub(super) fn distrust_new_programs(&self) {
+        self.distrusts_new_programs.store(true, Ordering::Relaxed);
+    }
+
     /// The programs that appeared or changed since the run began and that a commit runs.
     pub(super) fn new_in_commits(&self) -> Result<Vec<NewProgram>, GitError> {
+        if self.distrusts_new_programs.load(Ordering::Relaxed) {
+            return Ok(Vec::new());
+        }
         match self.programs().as_mut() {
             None => Ok(Vec::new()),
             Some(programs) => programs.new_in_commits(self),

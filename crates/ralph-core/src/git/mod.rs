@@ -156,7 +156,9 @@ impl Git {
             true => Ok(()),
             false => {
                 let top = crate::text::code_line(&top, 300);
-                Err(unusable(format!("it takes {top} for the work tree now")))
+                Err(unusable(format!(
+                    "it takes {top} for the work tree now; see core.worktree"
+                )))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Programs that git runs by itself: filters, hooks, and what fetches objects. Those that were there when the run began
 //! are a person's and stay on. Those that appeared since may be an agent's: they are off in every call but the one real
-//! commit, which gets less time where it runs one, so that a filter that sleeps cannot hold up a run.
+//! commit, which gets less time where it runs one. After one held up a commit they are off in the later commits too, so
+//! that a filter that sleeps cannot hold up a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -372,6 +373,12 @@ fn overrides(start: &Known, now: &Known) -> Overrides {
     if (&start.hooks_dir, &start.hooks) != (&now.hooks_dir, &now.hooks) {
         settings.push(("core.hooksPath".into(), "/dev/null".into()));
     }
+    for key in changed_keys(start, now) {
+        if let Some(value) = signing_before(start, key) {
+            let key = OsString::from_vec(key.to_vec());
+            settings.push((key, OsString::from_vec(value)));
+        }
+    }
     Overrides {
         settings,
         no_fetch: changed_keys(start, now).into_iter().any(is_about_fetching),
@@ -468,6 +475,20 @@ fn new_in_commits(start: &Known, now: &Known, repository: &Repository) -> Vec<Ne
 
 fn is_about_signing(key: &[u8]) -> bool {
     key.starts_with(b"gpg.") || key == b"commit.gpgsign" || key == b"user.signingkey"
+}
+
+/// A setting about signatures as it was when the run began, or as git has it where nobody sets it.
+fn signing_before(start: &Known, key: &[u8]) -> Option<Vec<u8>> {
+    if !is_about_signing(key) {
+        return None;
+    }
+    let known = values(start, key).last().map(|value| value.to_vec());
+    known.or(match key {
+        b"commit.gpgsign" => Some(b"false".to_vec()),
+        b"gpg.format" => Some(b"openpgp".to_vec()),
+        b"gpg.program" => Some(b"gpg".to_vec()),
+        _ => None,
+    })
 }
 
 /// What to do about a commit that failed or did not end because of programs that appeared during the run; none where

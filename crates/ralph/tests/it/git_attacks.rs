@@ -107,20 +107,26 @@ fn a_program_that_an_attempt_makes_and_that_holds_the_commit_up_blocks_its_task_
         ),
     ];
     for (attack, fix) in attacks {
-        let agent =
-            format!("if [ $RALPH_TASK_KEY = a ]; then {attack}; fi; echo x > a.txt; {DONE}");
+        let agent = format!(
+            "if [ $RALPH_TASK_KEY = a ]; then {attack}; fi; echo x > $RALPH_TASK_KEY.txt; {DONE}"
+        );
         let project = project(&agent, COMMIT);
         project.set("gate", "timeout = \"6s\"");
         project.add(&["A", "--key", "a"]);
+        project.add(&["B", "--key", "b"]);
         let run = project.ralph(&["run"]).expect_code(5);
         assert!(run.stdout.contains("new in this run: "), "{}", run.stdout);
+        let warned = "the later commits of this run are made without it";
+        assert!(run.stdout.contains(warned), "{attack}: {}", run.stdout);
         let history = project.history();
-        assert_eq!(history.len(), 1, "{attack}");
+        assert_eq!(history.len(), 2, "{attack}");
         assert_eq!(history[0]["counted"], true, "{attack}");
         let task = project.task("a");
         let reason = task["reason"].as_str().unwrap_or_default();
         assert!(reason.contains(fix), "{attack}: {task}");
-        assert_eq!(subjects(&project), ["start"], "{attack}");
+        // The night goes on: what held the first commit up does not run in the next.
+        assert_eq!(project.status_of("b"), "done", "{attack}");
+        assert_eq!(subjects(&project), ["b: B", "start"], "{attack}");
     }
 }
 

@@ -164,6 +164,30 @@ fn a_database_that_was_replaced_is_not_taken_for_the_plan() {
 }
 
 #[test]
+fn an_emptied_log_stops_the_run_and_leaves_a_database_that_can_be_read() {
+    for blow in [
+        ": > .ralph/progress.db-wal",
+        "truncate -s 0 .ralph/progress.db-wal; sleep 1",
+    ] {
+        let project = struck_by(blow);
+        let run = project.ralph(&["run"]);
+        assert_eq!(run.code, 1, "{blow}\n{}\n{}", run.stdout, run.stderr);
+        assert!(
+            run.stderr.contains("progress.db was "),
+            "{blow}\n{}",
+            run.stderr
+        );
+        if let Some((_, command)) = run.stderr.split_once("put it back: ") {
+            put_back(&project, command);
+            all_is_there(&project, 1);
+        }
+        let tasks = project.json(&["task", "list", "--json"]);
+        assert_eq!(tasks.as_array().unwrap().len(), 3, "{blow}");
+        project.ok(&["run"]);
+    }
+}
+
+#[test]
 fn a_database_deleted_while_the_gate_runs_has_the_attempt_on_record() {
     let project = project(DONE);
     project.add(&["A", "--verify", "rm -rf .ralph"]);

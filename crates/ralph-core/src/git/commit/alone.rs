@@ -24,6 +24,10 @@ pub(super) fn alone(
     loop {
         match Lock::within(&path, Duration::ZERO) {
             Ok(lock) => return Ok(lock),
+            Err(_) if path.is_symlink() => {
+                let error = std::io::Error::other("this lock of Ralph's was replaced by a link");
+                return Err(GitError::file(&path, error));
+            }
             Err(error) if error.kind() != ErrorKind::WouldBlock => {
                 return Err(GitError::file(&path, error));
             }

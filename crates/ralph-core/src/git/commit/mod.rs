@@ -15,6 +15,7 @@ use std::time::Duration;
 pub use message::commit_message;
 
 use super::call::{FOREIGN, INDEX_FILE};
+use super::conduct::CallKind;
 use super::index::Index;
 use super::paths::RepoPath;
 use super::places::Places;
@@ -228,10 +229,13 @@ impl Git {
     }
 
     /// What a person has to do before a commit that failed like this can be made, because of programs that appeared during
-    /// the run; and the names of all such programs.
+    /// the run; and the names of all such programs. Where there is something to do, later commits run none of them.
     pub fn new_programs(&self, error: &GitError) -> (Vec<String>, Option<String>) {
         let programs = self.conduct.new_in_commits().unwrap_or_default();
         let fix = held_up_commit(error, &programs);
+        if fix.is_some() {
+            self.conduct.distrust_new_programs();
+        }
         (programs.into_iter().map(|one| one.name).collect(), fix)
     }
 
@@ -254,7 +258,13 @@ impl Git {
             seen: BoundedText::new(OUTPUT, OUTPUT),
             watch,
         };
-        let launch = self.launch(index, order);
+        let mut launch = self.launch(index, order);
+        let overrides = self.conduct.overrides(CallKind::Commit(limit))?.variables();
+        launch.env.extend(
+            overrides
+                .into_iter()
+                .map(|(name, value)| (name.to_string_lossy().into_owned(), value)),
+        );
         let ended = agent::run(&launch, &limits, interrupt, &mut output)
             .map_err(|error| GitError::Spawn(error.source))?;
         let output = text::mask_secrets(&output.seen.into_text())

@@ -4,7 +4,7 @@
 //! are compared by `stat` only: closing another descriptor of the database would drop the locks SQLite holds on it.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ use crate::text::shell_word;
 
 /// What SQLite adds to the name of the database for the files beside it.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
+/// The beginning of every log; one of two bytes that say how its checksums are made follows.
+const LOG_MAGIC: [u8; 3] = [0x37, 0x7f, 0x06];
 /// How many names are tried for a copy.
 const MOST_NAMES: u32 = 1000;
 /// A younger file may be one that a process has created and not locked yet.
@@ -64,7 +66,7 @@ impl FileStore for SqliteStore {
     fn is_in_place(&self) -> bool {
         let is_same = |file: &Opened| identity(&file.path) == Some(file.id);
         let has_database = self.opened.iter().any(|file| file.path == self.path);
-        has_database && self.opened.iter().all(is_same)
+        has_database && self.opened.iter().all(is_same) && self.has_log_header()
     }
 
     fn rescue(&self, now: Timestamp) -> Result<Rescued> {
@@ -81,6 +83,24 @@ impl FileStore for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Whether the log begins as SQLite began it. One that somebody emptied has a hole there as soon as more is written to
+    /// it: whoever opens the database next finds nothing of what it held.
+    fn has_log_header(&self) -> bool {
+        let [_, log, _] = files(&self.path);
+        let mut header = [0; LOG_MAGIC.len() + 1];
+        // SQLite holds no locks on this file, so another descriptor of it does no harm.
+        let read =
+            files::open(&log, Links::Follow).and_then(|mut file| file.read_exact(&mut header));
+        // An empty one was folded into the database; it gets its header with what is written next.
+        if read.is_err() || header.starts_with(&LOG_MAGIC) {
+            return true;
+        }
+        // Folded into the database, the hole would overwrite good pages.
+        let _ = self.fold_log_on_close(false);
+        let _ = self.conn.pragma_update(None, "wal_autocheckpoint", 0);
+        false
+    }
+
     fn copy_as(&self, dir: &Path, prefix: &str, now: Timestamp) -> Result<PathBuf> {
         let time = stamp(now);
         let first = std::iter::once(format!("{prefix}{time}.db"));
@@ -199,7 +219,7 @@ pub(super) fn copy(
     // As bytes: a path need not be Unicode.
     let target = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
     conn.execute("VACUUM INTO ?1", [target])
-        .map_err(|e| translate(dir, e))?;
+        .map_err(|e| translate(Path::new(conn.path().unwrap_or_default()), e))?;
     partial
         .as_file()
         .sync_all()
