@@ -152,6 +152,24 @@ fn the_night_goes_on_after_a_filter_that_sleeps_and_the_fix_it_names_is_enough()
 }
 
 #[test]
+fn a_hook_that_sleeps_after_the_commit_runs_once() {
+    let hook = "printf '#!/bin/sh\\ntouch \"../slept-$RALPH_TASK_KEY\"; sleep 1000\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit";
+    let agent = format!(
+        "if [ $RALPH_TASK_KEY = a ]; then {hook}; fi; echo x > $RALPH_TASK_KEY.txt; {DONE}"
+    );
+    let project = project(&agent, COMMIT);
+    project.set("gate", "timeout = \"6s\"");
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b"]);
+    let run = project.ok(&["run"]);
+    let warned = "later commits do without it: remove .git/hooks/post-commit";
+    assert!(run.stdout.contains(warned), "{}", run.stdout);
+    assert!(project.path("../slept-a").exists());
+    assert!(!project.path("../slept-b").exists());
+    assert_eq!(subjects(&project), ["b: B", "a: A", "start"]);
+}
+
+#[test]
 fn a_hook_that_an_attempt_makes_and_that_refuses_is_named_to_the_next_attempt() {
     let hook = "printf '#!/bin/sh\\n[ -e clean.txt ]\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
     let agent = format!(

@@ -77,30 +77,29 @@ impl Storm {
     pub fn add(&mut self, project: &Project) {
         self.attempts += project.history().len();
         if project.path(".git").exists() {
-            let log = project.git(&["log", "--format=%H"]);
-            self.commits += log.lines().count();
+            let count = project.git(&["rev-list", "--all", "--count"]);
+            self.commits += count.trim().parse::<usize>().unwrap();
         }
     }
 
     /// Says what the storm came to.
     pub fn end(self) {
-        self.tell("ended: ");
+        let (attempts, commits) = (self.attempts, self.commits);
+        self.tell(&format!(", {attempts} attempts, {commits} commits: ended"));
     }
 
     /// Past the test harness, which shows what tests print only when they fail.
-    fn tell(&self, prefix: &str) {
-        let _ = writeln!(std::io::stderr(), "{prefix}{}", self.counts());
+    fn tell(&self, more: &str) {
+        let _ = writeln!(std::io::stderr(), "{}{more}", self.counts());
     }
 
     fn counts(&self) -> String {
         format!(
-            "storm {}: {} of {} kills, {} rounds, {} attempts, {} commits, {} s",
+            "storm {}: {} of {} kills, {} rounds, {} s",
             self.name,
             self.kills,
             self.size,
             self.rounds,
-            self.attempts,
-            self.commits,
             self.started.elapsed().as_secs()
         )
     }

@@ -10,6 +10,7 @@ mod message;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::iter;
 use std::time::Duration;
 
 pub use message::commit_message;
@@ -172,7 +173,11 @@ impl Git {
             // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.
             (Some(hash), Err(error)) => {
                 match tree_of(places, Some(&hash))? == Some(index.tree()?) {
-                    true => (hash, vec![error.to_string()]),
+                    true => {
+                        let (_, fix) = self.new_programs(&error);
+                        let fix = fix.map(|fix| format!("later commits do without it: {fix}"));
+                        (hash, iter::once(error.to_string()).chain(fix).collect())
+                    }
                     false => return Err(error),
                 }
             }
