@@ -109,6 +109,7 @@ impl Finding {
             tries: Vec::new(),
             inherited: Vec::new(),
             own_work: false,
+            needs_person: None,
         }
     }
 }
