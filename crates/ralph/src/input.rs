@@ -27,13 +27,27 @@ pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
     Ok(text.trim_end().to_owned())
 }
 
+/// Bytes of what people give; more is a mistake, such as a pipe without end.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
 /// All of standard input.
 pub fn stdin() -> Result<Vec<u8>, CommandError> {
+    bounded(std::io::stdin())
+        .map_err(|e| CommandError::environment(format_args!("standard input cannot be read: {e}")))
+}
+
+/// All of a file that a person named. It may be a pipe.
+pub fn file(path: &Path) -> std::io::Result<Vec<u8>> {
+    bounded(std::fs::File::open(path)?)
+}
+
+fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).map_err(|e| {
-        CommandError::environment(format_args!("standard input cannot be read: {e}"))
-    })?;
-    Ok(bytes)
+    from.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(std::io::Error::other("larger than 64 MiB")),
+        false => Ok(bytes),
+    }
 }
 
 /// A span of time, for flags.
@@ -75,7 +89,7 @@ impl Lines {
         let bytes = if stdin_given {
             stdin()?
         } else {
-            std::fs::read(start_dir(dir)?.join(file)).map_err(|e| {
+            self::file(&start_dir(dir)?.join(file)).map_err(|e| {
                 CommandError::usage(format_args!("{name} cannot be read: {e}"))
                     .hint("give a file with JSON lines, or `-` for standard input")
             })?

@@ -30,7 +30,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         None => input::stdin()?,
         Some(file) => {
             let path = start_dir(dir)?.join(file);
-            std::fs::read(&path).map_err(|e| {
+            input::file(&path).map_err(|e| {
                 CommandError::usage(format_args!("{} cannot be read: {e}", file.display()))
             })?
         }

@@ -134,7 +134,7 @@ fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> 
     let bytes = if file == Path::new("-") {
         input::stdin()?
     } else {
-        std::fs::read(start_dir(dir)?.join(file)).map_err(unreadable)?
+        input::file(&start_dir(dir)?.join(file)).map_err(unreadable)?
     };
     read(&String::from_utf8_lossy(&bytes)).map_err(|error| {
         CommandError::usage(format_args!("{}: {error}", file.display()))

@@ -325,6 +325,20 @@ fn what_is_no_file_is_no_plan() {
         );
         assert!(import.stderr.contains(why), "{path}: {}", import.stderr);
     }
+    // What only reads lines takes pipes as well, but not without end.
+    for args in [
+        &["learnings", "import", "/dev/zero"][..],
+        &["fingerprint", "/dev/zero"],
+        &["replay", "/dev/zero"],
+    ] {
+        let refused = bounded(&project, args);
+        assert_eq!(refused.code, 2, "{args:?}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains("larger than 64 MiB"),
+            "{args:?}: {}",
+            refused.stderr
+        );
+    }
     // Settings and templates: nothing can be run by them.
     for path in [".ralph/templates/task.md", ".ralph.toml"] {
         fs::create_dir_all(project.path(path).parent().unwrap()).unwrap();
