@@ -10,7 +10,7 @@ use crate::commands::{
     replay, run, stats, status, task, trust,
 };
 
-/// Runs coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
+/// Run coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
 #[derive(Debug, Parser)]
 #[command(
     name = "ralph",
@@ -19,15 +19,15 @@ use crate::commands::{
     max_term_width = 100
 )]
 #[command(
-    after_help = "Start here: `ralph demo` shows a complete run in a scratch project.\n\
-    Then, in your own: `ralph init`, `ralph task add \"…\" --verify \"…\"`, `ralph run`."
+    after_help = "Get started: `ralph demo` shows a complete run in a scratch project.\n\
+    Then, in your own project: `ralph init`, `ralph task add \"…\" --verify \"…\"`, `ralph run`."
 )]
 pub struct Cli {
-    /// Work as if started in this directory.
+    /// Run as if started in this directory.
     #[arg(short = 'C', long = "dir", value_name = "DIR", global = true)]
     pub dir: Option<PathBuf>,
 
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -41,7 +41,7 @@ pub enum Command {
     DemoAgent(demo::agent::Args),
     Import(import::Args),
     Export(export::Args),
-    /// Look at the plan and change it.
+    /// Show and change the tasks of the plan.
     #[command(subcommand)]
     Task(task::Command),
     Run(run::Args),
@@ -50,19 +50,19 @@ pub enum Command {
     Resume(control::ResumeArgs),
     Status(status::Args),
     Analyze(analyze::Args),
-    /// Look at the circuit breaker, and close it.
+    /// Show or close the circuit breaker.
     #[command(subcommand)]
     Breaker(breaker::Command),
-    /// Look at the usage limits that agents met, and forget them.
+    /// Show or clear the usage limits that agents have hit.
     #[command(subcommand)]
     Limits(limits::Command),
     Stats(stats::Args),
     Replay(replay::Args),
     History(history::Args),
-    /// Look at why attempts failed.
+    /// Show why attempts failed.
     #[command(subcommand)]
     Failures(failures::Command),
-    /// Look at what was learnt, search it, and change it.
+    /// Show, search and change learnings.
     #[command(subcommand)]
     Learnings(learnings::Command),
     Logs(logs::Args),
@@ -70,10 +70,10 @@ pub enum Command {
     Fingerprint(fingerprint::Args),
     Doctor(doctor::Args),
     Trust(trust::Args),
-    /// Show the settings in force and where each comes from, and change them.
+    /// Show and change settings.
     #[command(subcommand)]
     Config(config::Command),
-    /// Try the notifications.
+    /// Test the notifications.
     #[command(subcommand)]
     Notify(notify::Command),
     Completions(completions::Args),
@@ -104,14 +104,14 @@ mod tests {
         "man",
     ];
 
-    fn look(command: &clap::Command, path: &str, without: &mut Vec<String>) {
+    fn collect(command: &clap::Command, path: &str, without: &mut Vec<String>) {
         let below: Vec<_> = command
             .get_subcommands()
             .filter(|below| !below.is_hide_set() && below.get_name() != "help")
             .collect();
         for below in &below {
             let path = format!("{path} {}", below.get_name());
-            look(below, path.trim(), without);
+            collect(below, path.trim(), without);
         }
         let has_json = command
             .get_arguments()
@@ -126,7 +126,7 @@ mod tests {
         let mut command = Cli::command();
         command.build();
         let mut without = Vec::new();
-        look(&command, "", &mut without);
+        collect(&command, "", &mut without);
         without.sort();
         let mut silent = SILENT.map(str::to_owned);
         silent.sort();

@@ -26,15 +26,15 @@ fn check(name: &str, expected: &str) {
     let actual = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         actual == expected,
-        "docs/{name} has drifted; RALPH_UPDATE_DOCS=1 cargo test -p ralph docs writes it anew"
+        "docs/{name} is out of date; run RALPH_UPDATE_DOCS=1 cargo test -p ralph docs"
     );
 }
 
 #[test]
 fn docs_exit_codes_are_up_to_date() {
     let mut text = String::from(
-        "# Exit codes\n\nOf `ralph run`, in the order in which they apply: the first that does, wins. Other commands use \
-         0, 1 and 2.\n\n| exit | the run ended because |\n|---|---|\n",
+        "# Exit codes\n\nThe exit codes of `ralph run`. If several apply, the first in this table wins. Other commands use \
+         0, 1 and 2.\n\n| exit | reason |\n|---|---|\n",
     );
     for exit in RunExit::ALL {
         writeln!(text, "| {} | {} |", exit.code(), exit.meaning()).unwrap();
@@ -45,11 +45,16 @@ fn docs_exit_codes_are_up_to_date() {
 #[test]
 fn docs_settings_are_up_to_date() {
     let mut text = String::from(
-        "# Settings\n\n`.ralph.toml`, found by walking up from the working directory. Flags win over the environment \
-         (`RALPH_SET_<SECTION>_<KEY>`), that over the state file of an imported spec (`.ralph-state.json`, see \
-         [plans.md](plans.md)), that over the file, that over the defaults. `ralph config show` shows what \
-         is set and where it comes from, `--all` every setting; `ralph config set KEY VALUE` changes one, `ralph config \
-         unset KEY` goes back to the default. A table can be in the file once. Durations are seconds, or have a unit: `90`, `\"30m\"`, `\"1h30m\"`.\n",
+        "# Settings\n\nRalph reads `.ralph.toml` from the working directory or the nearest directory above it. Where a setting \
+         comes from several places, the first of these wins:\n\n\
+         1. a command-line flag\n\
+         2. the environment variable `RALPH_SET_<SECTION>_<KEY>`\n\
+         3. the state file of an imported spec (`.ralph-state.json`, see [plans.md](plans.md))\n\
+         4. `.ralph.toml`\n\
+         5. the default\n\n\
+         `ralph config show` shows what is set and where each value comes from; add `--all` to see every setting. `ralph \
+         config set KEY VALUE` changes a setting, `ralph config unset KEY` restores its default. Each table may appear \
+         only once in the file. A duration is a number of seconds, or has a unit: `90`, `\"30m\"`, `\"1h30m\"`.\n",
     );
     let mut section = "";
     for key in KEYS {
@@ -62,16 +67,16 @@ fn docs_settings_are_up_to_date() {
             .unwrap();
         }
         let takes = match key.kind {
-            Kind::Text => "text".to_owned(),
-            Kind::Count => "number from 1".to_owned(),
-            Kind::CountOrZero => "number from 0".to_owned(),
+            Kind::Text => "string".to_owned(),
+            Kind::Count => "integer ≥ 1".to_owned(),
+            Kind::CountOrZero => "integer ≥ 0".to_owned(),
             Kind::Number => "number".to_owned(),
             Kind::Duration => "duration".to_owned(),
             Kind::Flag => "true, false".to_owned(),
             Kind::FlagOrPath => "true, false, path".to_owned(),
             Kind::Choice(words) => words.join(", "),
             Kind::Words => "list of names".to_owned(),
-            Kind::Choices(words) => format!("list of some of {}", words.join(", ")),
+            Kind::Choices(words) => format!("list of: {}", words.join(", ")),
         };
         writeln!(
             text,
@@ -85,7 +90,7 @@ fn docs_settings_are_up_to_date() {
         let takes = match field.name {
             "kind" => AgentKind::ALL.map(AgentKind::as_str).join(", "),
             "output" => FORMATS.map(|(name, _)| name).join(", "),
-            "price" => "table by model".into(),
+            "price" => "table of models".into(),
             "env" => "table".into(),
             "skip_permissions" => "true, false".into(),
             _ => "list".into(),
@@ -93,8 +98,9 @@ fn docs_settings_are_up_to_date() {
         writeln!(text, "| `{}` | {takes} | {} |", field.name, field.doc).unwrap();
     }
     text.push_str(
-        "\nclaude, codex, gemini and opencode are there without settings; a table of that name changes them. Any other name \
-         needs `kind`, and a `command` names its program. `ralph config show --all` shows all of them; secrets are masked.\n",
+        "\nThe agents `claude`, `codex`, `gemini` and `opencode` are built in; a table with one of these names changes its \
+         settings. Any other name needs `kind`, and `kind = \"command\"` needs `command`. `ralph config show --all` shows \
+         every setting, with secrets masked.\n",
     );
     check("config.md", &text);
 }
@@ -118,7 +124,7 @@ fn docs_promises_name_tests_that_exist() {
             named += 1;
             assert!(
                 source.contains(&format!("fn {name}(")),
-                "no test is called {name}: {line}"
+                "no test is named {name}: {line}"
             );
         }
     }

@@ -24,29 +24,35 @@ const fn field(name: &'static str, doc: &'static str) -> Field {
 
 /// All of them, in the order they are documented.
 pub const FIELDS: [Field; 9] = [
-    field("kind", "What the program speaks."),
+    field(
+        "kind",
+        "The type of agent: which program's options and output format Ralph uses.",
+    ),
     field(
         "command",
-        "Program and arguments; `{model}` is replaced for a `command`.",
+        "Program and arguments. With `kind = \"command\"`, `{model}` is replaced by the model's name.",
     ),
-    field("models", "Its models, cheapest first."),
+    field("models", "Model names, cheapest first."),
     field(
         "price",
-        "Dollars per million tokens by model: a number, or `{ input, output, cache_read, cache_write }`; 0 for a model that costs nothing. Overrides the built-in list prices, which Ralph uses to estimate a cost (`~$0.42`) where the agent counts tokens but gives no cost.",
+        "Dollars per million tokens for each model: a number, or `{ input, output, cache_read, cache_write }`. 0 means free. Overrides the built-in list prices, from which Ralph estimates the cost (`~$0.42`) when the agent reports tokens but no cost.",
     ),
-    field("args", "Further arguments, after Ralph's own."),
+    field("args", "Extra arguments, added after Ralph's own."),
     field(
         "env",
-        "Variables it gets. With secrets among them the file should be readable by you alone.",
+        "Environment variables for the agent. If you put secrets here, make the file readable only by you.",
     ),
-    field("output", "For a `command`: what its standard output is."),
+    field(
+        "output",
+        "With `kind = \"command\"`: the format of its standard output.",
+    ),
     field(
         "skip_permissions",
-        "Use every tool without asking (default true): nobody is there to be asked. Not for a `command`.",
+        "Let the agent use every tool without asking, because nobody is there to answer (default `true`). No effect with `kind = \"command\"`.",
     ),
     field(
         "fallback",
-        "Who stands in, in this order, where it is limited or out of order; `[run] fallback` wins.",
+        "Fallback agents for this agent, in order. `[run] fallback` takes precedence.",
     ),
 ];
 
@@ -68,11 +74,11 @@ pub fn format_name(format: OutputFormat) -> &'static str {
 /// An agent of the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
-    /// What it speaks.
+    /// Which program's options and output format Ralph uses.
     pub kind: AgentKind,
     /// The rest.
     pub setup: Setup,
-    /// Who stands in for it, unless `[run] fallback` says otherwise.
+    /// Its fallback agents, unless `[run] fallback` says otherwise.
     pub fallback: Vec<String>,
 }
 
@@ -120,7 +126,7 @@ pub(super) fn read(
         Some(item) => plain(kind(&place, item)?, name),
         None => before.cloned().ok_or_else(|| {
             CommandError::usage(format_args!("{place} has no `kind`"))
-                .hint(format_args!("there are: {}", kinds().join(", ")))
+                .hint(format_args!("available kinds: {}", kinds().join(", ")))
         })?,
     };
     let setup = &mut agent.setup;
@@ -141,12 +147,12 @@ pub(super) fn read(
                 if let Some(twice) = repeated(&setup.models) {
                     return Err(wrong(
                         field,
-                        &format!("each name once, `{twice}` is there twice"),
+                        &format!("each name once, but `{twice}` appears twice"),
                     ));
                 }
             }
-            "args" => setup.args = list(item).ok_or_else(|| wrong(field, "a list of texts"))?,
-            "env" => setup.env = env(item).ok_or_else(|| wrong(field, "a table of texts"))?,
+            "args" => setup.args = list(item).ok_or_else(|| wrong(field, "a list of strings"))?,
+            "env" => setup.env = env(item).ok_or_else(|| wrong(field, "a table of strings"))?,
             "output" => setup.output = format(&place, item)?,
             "skip_permissions" => {
                 setup.skip_permissions = item
@@ -154,7 +160,7 @@ pub(super) fn read(
                     .ok_or_else(|| wrong(field, "true or false"))?;
             }
             other => {
-                let message = format!("{place} has no key `{other}`");
+                let message = format!("{place}: unknown key `{other}`");
                 return Err(suggest(message, other, FIELDS.map(|field| field.name)));
             }
         }
@@ -171,24 +177,24 @@ pub(super) fn read(
 fn kind(place: &str, item: &Item) -> Result<AgentKind, CommandError> {
     let word = word(place, "kind", item)?;
     AgentKind::parse(word)
-        .ok_or_else(|| suggest(format!("{place} kind: `{word}` is unknown"), word, kinds()))
+        .ok_or_else(|| suggest(format!("{place}: unknown kind `{word}`"), word, kinds()))
 }
 
 fn format(place: &str, item: &Item) -> Result<OutputFormat, CommandError> {
     let word = word(place, "output", item)?;
     let known = FORMATS.iter().find(|(name, _)| *name == word);
     known.map(|(_, format)| *format).ok_or_else(|| {
-        let message = format!("{place} output: `{word}` is unknown");
+        let message = format!("{place}: unknown output format `{word}`");
         suggest(message, word, FORMATS.map(|(name, _)| name))
     })
 }
 
 fn word<'i>(place: &str, field: &str, item: &'i Item) -> Result<&'i str, CommandError> {
     item.as_str()
-        .ok_or_else(|| CommandError::usage(format_args!("{place} {field}: expected a text")))
+        .ok_or_else(|| CommandError::usage(format_args!("{place} {field}: expected a string")))
 }
 
-/// A list of texts, or one text that is split at spaces.
+/// A list of strings, or one string that is split at spaces.
 fn words(item: &Item) -> Option<Vec<String>> {
     match item.as_str() {
         Some(text) => Some(text.split_whitespace().map(str::to_owned).collect()),
@@ -222,7 +228,7 @@ const PRICE_FIELDS: [&str; 4] = ["input", "output", "cache_read", "cache_write"]
 /// Dollars per million tokens by model: one number, or one each for what is read and written.
 fn prices(place: &str, item: &Item) -> Result<Prices, CommandError> {
     let table = item.as_table_like().ok_or_else(|| {
-        CommandError::usage(format_args!("{place} price: expected a table by model"))
+        CommandError::usage(format_args!("{place} price: expected a table of models"))
             .hint("for example price = { small = 2, large = { input = 3, output = 15 } }")
     })?;
     let mut prices = Prices::new();
@@ -254,7 +260,7 @@ fn price(place: &str, parts: &dyn TableLike) -> Result<Price, CommandError> {
             "cache_read" => price.cache_read = Some(value?),
             "cache_write" => price.cache_write = Some(value?),
             other => {
-                let message = format!("{place} has no key `{other}`");
+                let message = format!("{place}: unknown key `{other}`");
                 return Err(suggest(message, other, PRICE_FIELDS));
             }
         }
@@ -263,7 +269,7 @@ fn price(place: &str, parts: &dyn TableLike) -> Result<Price, CommandError> {
         if parts.get(needed).is_none() {
             return Err(
                 CommandError::usage(format_args!("{place} has no `{needed}`"))
-                    .hint("prices are dollars per million tokens"),
+                    .hint("set both `input` and `output`, in dollars per million tokens"),
             );
         }
     }
@@ -275,7 +281,9 @@ fn amount(place: &str, item: &Item) -> Result<f64, CommandError> {
         .or_else(|| item.as_integer().map(|whole| whole as f64))
         .filter(|amount| amount.is_finite() && *amount >= 0.0)
         .ok_or_else(|| {
-            CommandError::usage(format_args!("{place}: expected dollars per million tokens"))
+            CommandError::usage(format_args!(
+                "{place}: expected a price in dollars per million tokens"
+            ))
         })
 }
 
@@ -286,17 +294,17 @@ pub fn build(
 ) -> Result<Box<dyn Agent>, CommandError> {
     let Some(settings) = agents.get(name) else {
         let names: Vec<&str> = agents.keys().map(String::as_str).collect();
-        let error = CommandError::usage(format_args!("there is no agent `{name}`"));
+        let error = CommandError::usage(format_args!("unknown agent `{name}`"));
         let error = match nearest(name, names.iter().copied()) {
             Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
-            None => error.hint(format_args!("there are: {}", names.join(", "))),
+            None => error.hint(format_args!("available agents: {}", names.join(", "))),
         };
         let section = match name.trim() {
             "" => "NAME",
             name => name,
         };
         return Err(error.hint(format_args!(
-            "any command can be an agent: [agents.{section}] with kind = \"command\" and command = [\"…\"] in \
+            "to use your own program, add [agents.{section}] with kind = \"command\" and command = [\"…\"] to \
              .ralph.toml"
         )));
     };

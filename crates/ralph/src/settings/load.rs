@@ -42,7 +42,7 @@ pub(super) fn read(file: &Path) -> Result<String, CommandError> {
         Err(error) => {
             let path = file.display();
             Err(CommandError::environment(format_args!(
-                "{path} cannot be read: {error}"
+                "cannot read {path}: {error}"
             )))
         }
     }
@@ -75,7 +75,7 @@ fn read_file(settings: &mut Settings, name: &str, text: &str) -> Result<(), Comm
     };
     for (section, item) in document.iter() {
         let Some(table) = item.as_table_like() else {
-            let message = format!("{name}: `{section}` is no section");
+            let message = format!("{name}: `{section}` is not a section");
             return Err(suggest(message, section, keys::sections()));
         };
         if section == "agents" {
@@ -83,12 +83,12 @@ fn read_file(settings: &mut Settings, name: &str, text: &str) -> Result<(), Comm
             continue;
         }
         if !keys::sections().contains(&section) {
-            let message = format!("{name}: there is no section [{section}]");
+            let message = format!("{name}: unknown section [{section}]");
             return Err(suggest(message, section, keys::sections()));
         }
         for (key_name, item) in table.iter() {
             let Some(key) = keys::find(section, key_name) else {
-                let message = format!("{name}: [{section}] has no key `{key_name}`");
+                let message = format!("{name}: unknown key `{key_name}` in [{section}]");
                 let names = KEYS
                     .iter()
                     .filter(|key| key.section == section)
@@ -118,8 +118,8 @@ fn read_agents(
 ) -> Result<(), CommandError> {
     for (name, item) in table.iter() {
         let Some(agent) = item.as_table_like() else {
-            let message = format!("{file}: `agents.{name}` is no section; write [agents.{name}]");
-            return Err(CommandError::usage(message));
+            let message = format!("{file}: `agents.{name}` is not a section");
+            return Err(CommandError::usage(message).hint(format_args!("write [agents.{name}]")));
         };
         let before = settings.agents.get(name);
         let fields = agent
@@ -151,11 +151,13 @@ fn read_environment(
         };
         let name = name.to_owned();
         let Some(text) = value.to_str() else {
-            return Err(CommandError::usage(format_args!("{name} is no UTF-8 text")));
+            return Err(CommandError::usage(format_args!(
+                "{name} is not valid UTF-8"
+            )));
         };
         let Some(key) = KEYS.iter().find(|key| variable(key) == name) else {
             let names: Vec<String> = KEYS.iter().map(variable).collect();
-            let message = format!("the environment variable {name} sets nothing");
+            let message = format!("unknown environment variable {name}");
             return Err(suggest(message, &name, names.iter().map(String::as_str)));
         };
         let value = from_text(key, text)
@@ -179,9 +181,8 @@ pub(super) fn suggest<'a>(
         Some(nearest) => {
             CommandError::usage(message).hint(format_args!("did you mean `{nearest}`?"))
         }
-        None => {
-            CommandError::usage(message).hint(format_args!("there are: {}", candidates.join(", ")))
-        }
+        None => CommandError::usage(message)
+            .hint(format_args!("valid names: {}", candidates.join(", "))),
     }
 }
 
@@ -238,7 +239,7 @@ pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
             match chosen.iter().find(|word| !known(word)) {
                 None => Ok(Value::List(chosen)),
                 Some(word) => Err(format!(
-                    "`{word}` is not one of {}{}",
+                    "`{word}` is not one of: {}{}",
                     words.join(", "),
                     did_you_mean(word, words)
                 )),
@@ -268,19 +269,16 @@ fn list(text: &str) -> Vec<String> {
 
 fn expected(kind: Kind) -> String {
     match kind {
-        Kind::Text => "a text".into(),
-        Kind::Count => "a whole number from 1".into(),
-        Kind::CountOrZero => "a whole number from 0".into(),
+        Kind::Text => "a string".into(),
+        Kind::Count => "a whole number of at least 1".into(),
+        Kind::CountOrZero => "a whole number (0 or more)".into(),
         Kind::Number => "a number above 0".into(),
         Kind::Duration => "a duration such as 90, \"30m\" or \"1h30m\"".into(),
         Kind::Flag => "true or false".into(),
-        Kind::FlagOrPath => {
-            "true, false or the path of a file, relative to the project or absolute, and not one of git's or Ralph's own"
-                .into()
-        }
-        Kind::Choice(words) => format!("one of {}", words.join(", ")),
+        Kind::FlagOrPath => "true, false or the path of a file outside .git and .ralph".into(),
+        Kind::Choice(words) => format!("one of: {}", words.join(", ")),
         Kind::Words => "a list such as [\"a\", \"b\"]".into(),
-        Kind::Choices(words) => format!("a list of some of {}", words.join(", ")),
+        Kind::Choices(words) => format!("a list of some of: {}", words.join(", ")),
     }
 }
 

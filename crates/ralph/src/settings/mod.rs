@@ -256,7 +256,7 @@ impl Settings {
         self.text("run", "agent").unwrap_or("claude")
     }
 
-    /// The agents that runs use: who works, then who stands in, in order.
+    /// The agents that runs use: the main agent, then its fallbacks in order.
     pub fn team(&self) -> Vec<&str> {
         let first = self.agent();
         let own = self.agents.get(first).map(|agent| &agent.fallback);

@@ -40,5 +40,5 @@ pub fn replace(path: &Path, text: &str) -> Result<(), CommandError> {
 
 fn failed(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
-        .hint("check the directory's permissions and free space")
+        .hint("check the permissions and the free space of the directory")
 }

@@ -67,14 +67,14 @@ impl Duplicate {
         let (name, first) = (&self.name, self.first_line);
         if self.is_table {
             return CommandError::usage(format_args!(
-                "{file} has the table {name} twice: on line {first} and on line {line}"
+                "{file} defines {name} twice, on lines {first} and {line}"
             ))
             .hint(format_args!(
-                "move the keys below line {line} to the table on line {first}, and delete line {line}"
+                "move the keys below line {line} to the table on line {first}, then delete line {line}"
             ));
         }
         CommandError::usage(format_args!(
-            "{file} sets `{name}` twice: on line {first} and on line {line}"
+            "{file} sets `{name}` twice, on lines {first} and {line}"
         ))
         .hint(format_args!("delete one of the two lines"))
     }
@@ -141,23 +141,20 @@ mod tests {
         for (text, expected) in [
             (
                 "[run]\na = 1\n\n[run]\nb = 2\n",
-                "the table [run] twice: on line 1 and on line 4",
+                "[run] twice, on lines 1 and 4",
             ),
-            (
-                "run.a = 1\n# x\n[run]\n",
-                "the table [run] twice: on line 1 and on line 3",
-            ),
+            ("run.a = 1\n# x\n[run]\n", "[run] twice, on lines 1 and 3"),
             (
                 "[a]\n\n[agents.x]\nb = 1\n[agents.\"x\"]\n",
-                "the table [agents.x] twice: on line 3 and on line 5",
+                "[agents.x] twice, on lines 3 and 5",
             ),
             (
                 "[a]\nx = 1\n[run]\nx = 1\ny = 1\nx = 2\n",
-                "sets `x` twice: on line 4 and on line 6",
+                "sets `x` twice, on lines 4 and 6",
             ),
             (
                 "[run]\na = [\n1,\n]\n[ run ]\n",
-                "the table [run] twice: on line 1 and on line 5",
+                "[run] twice, on lines 1 and 5",
             ),
         ] {
             let message = explained(text);

@@ -192,11 +192,11 @@ fn cli_02_config_set_refuses_what_is_wrong_and_changes_nothing() {
         ),
         (
             &["set", "run.max_attempts", "many"],
-            "is not a whole number from 1",
+            "is not a whole number of at least 1",
         ),
         (
             &["set", "run.max_attempts", "-1"],
-            "is not a whole number from 1",
+            "is not a whole number of at least 1",
         ),
         (
             &["set", "git.commit", "onsuccess"],
@@ -247,7 +247,8 @@ fn a_table_that_is_there_twice_is_told_with_both_lines() {
         &["run"],
     ] {
         let no = project.ralph(args).expect_code(2);
-        let twice = ".ralph.toml has the table [run] twice: on line 1 and on line 4\n hint: move the keys below line 4";
+        let twice =
+            ".ralph.toml defines [run] twice, on lines 1 and 4\n hint: move the keys below line 4";
         assert!(no.stderr.contains(twice), "{}", no.stderr);
     }
 }

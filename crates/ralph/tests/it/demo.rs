@@ -93,14 +93,14 @@ fn demo_01_five_tasks_are_done_and_one_of_them_at_the_second_try() {
         "5 of 5 done (5 verified)",
         "What you just saw",
         "FAIL: count of an empty list: expected '0', got '1'",
-        "put into the prompt of 2.2:\n    `printf '%s\\n' \"$x\" | wc -l` gives 1 for an empty list",
-        "So 2.2, which has the same pitfall, was done right at once.",
-        "Look around",
+        "put into the prompt of 2.2:\n    `printf '%s\\n' \"$x\" | wc -l` prints 1 for an empty list",
+        "So 2.2, which has the same pitfall, passed at the first attempt.",
+        "Explore the project",
         "ralph failures list",
         "ralph learnings list",
         "ralph context 2.1",
         "ralph task reset 2.1 && ralph run",
-        "In your own project",
+        "Use it in your own project",
     ] {
         assert!(output.stdout.contains(told), "{told}\n{}", output.stdout);
     }
@@ -122,12 +122,12 @@ fn demo_02_the_agent_commits_and_leaves_a_clean_tree() {
         subjects,
         [
             "Start a to-do list",
-            "Keep the list in a file",
+            "Store the list in a file",
             "Show the list with numbers",
-            "Count what is left",
-            "Count an empty list right",
-            "Tick items off",
-            "Make it a command"
+            "Count open items",
+            "Fix the count of an empty list",
+            "Mark items as done",
+            "Add the todo command"
         ]
     );
     // What Ralph itself writes for people is theirs to commit.
@@ -146,24 +146,24 @@ fn demo_03_every_command_it_names_works_there_afterwards() {
             vec!["failures", "list"],
             "FAIL: count of an empty list: expected '0', got '1'",
         ),
-        (vec!["learnings", "list"], "gives 1 for an empty list"),
+        (vec!["learnings", "list"], "prints 1 for an empty list"),
         (
             vec!["context", "2.1"],
             "FAIL: count of an empty list: expected '0', got '1'",
         ),
         (
             vec!["logs", "2.1"],
-            "My prompt says of the last attempt: FAIL: ",
+            "My prompt says why the last attempt failed: FAIL: ",
         ),
         (
             vec!["logs", "2.1", "--attempt", "1"],
-            "That was simple; it needs no test.",
+            "That was simple, so I did not run the test.",
         ),
         (
             vec!["logs", "2.2"],
-            "A learning in my prompt says: `printf '%s\\n' \"$x\" | wc -l` gives 1",
+            "A learning in my prompt says: `printf '%s\\n' \"$x\" | wc -l` prints 1",
         ),
-        (vec!["task", "list"], "Count what is left"),
+        (vec!["task", "list"], "Count open items"),
     ] {
         let output = project.ok(&command);
         assert!(

@@ -229,7 +229,7 @@ fn every_snippet_of_the_docs_can_be_pasted_at_the_end_of_what_init_writes() {
                 });
                 if is_twice {
                     assert!(
-                        shown.stderr.contains(" twice: on line "),
+                        shown.stderr.contains(" twice, on lines "),
                         "{place}: {}",
                         shown.stderr
                     );

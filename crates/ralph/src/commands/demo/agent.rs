@@ -21,10 +21,10 @@ use crate::output;
 /// How long people have to read a line.
 const PAUSE: Duration = Duration::from_millis(280);
 
-/// Work on a task of the demo; Ralph starts this.
+/// Work on a task of the demo. Ralph starts this itself.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The tasks are those of `ralph demo --recovery`.
+    /// Use the script of `ralph demo --recovery`.
     #[arg(long)]
     recovery: bool,
 }
@@ -33,14 +33,14 @@ pub struct Args {
 pub fn run(args: &Args) -> CommandResult {
     let (Ok(id), Ok(key)) = (env::var("RALPH_TASK_ID"), env::var("RALPH_TASK_KEY")) else {
         return Err(
-            CommandError::usage("`ralph demo-agent` is started by Ralph, with a task")
-                .hint("`ralph demo` shows it at work"),
+            CommandError::usage("`ralph demo-agent` only works when Ralph starts it")
+                .hint("run `ralph demo`"),
         );
     };
     let mut prompt = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut prompt)
-        .map_err(|error| CommandError::environment(format_args!("no prompt: {error}")))?;
+    std::io::stdin().read_to_end(&mut prompt).map_err(|error| {
+        CommandError::environment(format_args!("cannot read the prompt from stdin: {error}"))
+    })?;
     let prompt = String::from_utf8_lossy(&prompt);
     let steps = if args.recovery {
         recovery::script::steps(&key, &prompt)
@@ -83,12 +83,12 @@ fn work(id: &str, key: &str, steps: &[Step]) {
     output::line(format_args!("<task-done>{id}</task-done>"));
 }
 
-/// A task the user added: only a person can give it to a real agent.
+/// A task that the user added. The script does not know it, so only a real agent can do it.
 fn decline(id: &str) {
-    output::line("I am the demo's scripted agent and know the tasks of its script only.");
+    output::line("I am the demo's scripted agent and only know the tasks of the demo.");
     output::line(
-        "<failure-report>\nwhat_tried: Looked the task up in the demo's script.\n\
-         why_failed: The demo's agent is scripted; a task of your own needs a real agent, as in \
+        "<failure-report>\nwhat_tried: Looked up the task in the demo's script.\n\
+         why_failed: The demo's agent is scripted. A task of your own needs a real agent, for example \
          `ralph run --agent claude`.\nerror_category: unknown\n</failure-report>\n\
          <difficulty-estimate>blocked</difficulty-estimate>",
     );
@@ -143,13 +143,13 @@ fn check(test: &str) -> Result<(), String> {
         .arg(test)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("sh could not be started: {error}"))?;
+        .map_err(|error| format!("cannot start sh: {error}"))?;
     if output.status.success() {
-        output::line(format_args!("sh {test} passes."));
+        output::line(format_args!("sh {test} passed."));
         return Ok(());
     }
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     output::text(&said);
-    Err(error_line(&said).unwrap_or_else(|| "it fails".to_owned()))
+    Err(error_line(&said).unwrap_or_else(|| "the test failed".to_owned()))
 }

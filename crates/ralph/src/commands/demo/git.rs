@@ -86,7 +86,7 @@ fn call(root: &Path, args: &[&str]) -> Result<(), String> {
         .output()
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => "git is not installed".to_owned(),
-            _ => format!("git could not be started: {error}"),
+            _ => format!("cannot start git: {error}"),
         })?;
     if output.status.success() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `ralph demo`: a complete run in a scratch project with a built-in agent, and where to look then.
+//! `ralph demo`: a complete run in a scratch project with a built-in agent, and what to look at afterwards.
 
 pub mod agent;
 mod git;
@@ -27,31 +27,31 @@ use git::GitUse;
 use project::{Pace, Scratch};
 use story::Story;
 
-/// Show a complete run in a scratch project with a built-in agent; no account, no network.
+/// Show a complete run in a scratch project, with a built-in agent (no account, no network).
 ///
-/// Makes a small shell project with a plan of five tasks and runs it. The agent is scripted, all
-/// the rest is real: files, commits, gates, records. One task is done wrongly first; its gate
-/// catches that, the retry mends it, and what it learnt keeps another task from the same mistake.
-/// The project stays: try every other command in it.
+/// Creates a small shell project with a plan of five tasks and runs it. The agent is scripted.
+/// Everything else is real: files, commits, gates, records. One task is wrong at first: its gate
+/// catches the mistake, the retry fixes it, and the learning keeps another task from repeating it.
+/// The project is not deleted, so you can try every other command in it.
 ///
-/// With --recovery it is a greeter whose plan is in specs/greeter/tasks.md: a task fails, the fix that
-/// Ralph puts before it fails too and gets its own, and then all of them pass their gate.
+/// With --recovery the plan is a file, specs/greeter/tasks.md. A task fails, its fix task fails too
+/// and gets a fix task of its own, and in the end all of them pass their gates.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Make the scratch project in this directory, new or empty, not in the temporary one.
-    // Stands in for the option of the same name that all other commands have.
+    /// Create the scratch project in this new or empty directory instead of a temporary one.
+    // Replaces the global option of the same name.
     #[arg(id = "dir", short = 'C', long = "dir", value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Break the project's environment: see the circuit breaker open and say why. Exits 6.
+    /// Break the project's environment to see the circuit breaker open (exit code 6).
     #[arg(long)]
     broken: bool,
-    /// Let a task of a plan in a file fail, and its fix too: see recovery mode mend both.
+    /// Let a task and its fix task fail to see recovery mode fix both.
     #[arg(long, conflicts_with = "broken")]
     recovery: bool,
-    /// Let the agent work without pauses.
+    /// Run the agent without pauses.
     #[arg(long)]
     fast: bool,
-    /// Show nothing but the scratch project's directory.
+    /// Print only the scratch project's directory.
     #[arg(short, long)]
     quiet: bool,
     /// Print events as JSON lines.
@@ -95,7 +95,7 @@ fn introduce(args: &Args, scratch: &Scratch) {
     }
     if let GitUse::Without { why } = &scratch.git {
         output::note(format_args!(
-            "note: {why}; the demo goes on without commits"
+            "note: {why}; the demo continues without commits"
         ));
     }
 }
@@ -121,7 +121,7 @@ fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &
     let finished = summary.exit == RunExit::Finished;
     if !args.json && !args.quiet {
         output::text(ui::summary::render(workspace, summary));
-        let last_words = if finished && args.story() == Story::Recovery {
+        let conclusion = if finished && args.story() == Story::Recovery {
             recovery::tour::farewell(workspace, scratch)
         } else if finished {
             tour::farewell(workspace, scratch)
@@ -130,7 +130,7 @@ fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &
         } else {
             tour::unfinished(scratch)
         };
-        output::text(ui::table::wrap_all(&last_words));
+        output::text(ui::table::wrap_all(&conclusion));
     } else if !finished {
         command_error::print(&summary.reason, &[]);
     }

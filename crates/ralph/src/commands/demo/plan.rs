@@ -1,4 +1,4 @@
-//! The demo's plan: five tasks, in what order they may be done, and what proves each of them.
+//! The demo's plan: five tasks, their order, and the gate of each.
 
 use std::collections::HashMap;
 
@@ -23,9 +23,9 @@ const TASKS: [Planned; 5] = [
     Planned {
         key: "1.1",
         phase: "1",
-        title: "Keep the list in a file",
-        description: "Write lib/store.sh. `todo_add TEXT` puts an item at the end of the file \
-            $TODO_FILE (todo.txt by default), `todo_items` prints all of them. An item is a line: \
+        title: "Store the list in a file",
+        description: "Write lib/store.sh. `todo_add TEXT` appends an item to the file $TODO_FILE \
+            (todo.txt by default), `todo_items` prints all items. An item is one line: \
             `- text` while it is open, `x text` once it is done.",
         after: &[],
         verify: "sh tests/store.sh",
@@ -35,7 +35,7 @@ const TASKS: [Planned; 5] = [
         key: "1.2",
         phase: "1",
         title: "Show the list with numbers",
-        description: "Write lib/list.sh. `todo_list` prints every item after its number, from 1.",
+        description: "Write lib/list.sh. `todo_list` prints every item with its number, starting at 1.",
         after: &["1.1"],
         verify: "sh tests/list.sh",
         files: &["lib/list.sh"],
@@ -43,7 +43,7 @@ const TASKS: [Planned; 5] = [
     Planned {
         key: "2.1",
         phase: "2",
-        title: "Count what is left",
+        title: "Count open items",
         description: "Write lib/count.sh. `todo_count` prints the number of open items.",
         after: &["1.1"],
         verify: "sh tests/count.sh",
@@ -52,9 +52,9 @@ const TASKS: [Planned; 5] = [
     Planned {
         key: "2.2",
         phase: "2",
-        title: "Tick items off",
-        description: "Write lib/done.sh. `todo_done N` marks item N as done; a number that does \
-            not exist, as any number on an empty list, is an error and changes nothing.",
+        title: "Mark items as done",
+        description: "Write lib/done.sh. `todo_done N` marks item N as done. A number that does \
+            not exist is an error and changes nothing.",
         after: &["1.2"],
         verify: "sh tests/done.sh",
         files: &["lib/done.sh"],
@@ -62,16 +62,16 @@ const TASKS: [Planned; 5] = [
     Planned {
         key: "3.1",
         phase: "3",
-        title: "Make it a command",
+        title: "Add the todo command",
         description: "Write todo.sh from the parts in lib/: `add TEXT`, `done N`, and without \
-            arguments the list and how much is left. Explain it in README.md.",
+            arguments it prints the list and the number of open items. Document it in README.md.",
         after: &["2.1", "2.2"],
         verify: "sh tests/command.sh",
         files: &["todo.sh", "README.md"],
     },
 ];
 
-/// Adds the plan to a project. In a broken one no task waits for another: the cause is to be seen, not the order.
+/// Adds the plan to a project. In the broken demo no task depends on another, so that several tasks fail.
 pub fn add(workspace: &mut Workspace, story: Story) -> Result<(), CommandError> {
     let mut ids: HashMap<&str, TaskId> = HashMap::new();
     for task in &TASKS {

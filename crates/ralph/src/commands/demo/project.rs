@@ -64,7 +64,7 @@ pub fn make(dir: Option<&Path>, pace: Pace, story: Story) -> Result<Scratch, Com
             .tempdir()
             .map_err(|error| {
                 let place = env::temp_dir();
-                failed(&place, &error).hint("name another place with --dir DIR")
+                failed(&place, &error).hint("choose another directory with --dir DIR")
             })?;
         let scratch = fill(fresh.path(), pace, story)?;
         // Only now: what could not be made leaves nothing behind.
@@ -79,9 +79,8 @@ pub fn make(dir: Option<&Path>, pace: Pace, story: Story) -> Result<Scratch, Com
 /// Makes the directory the user named; one with something in it is refused.
 fn claim(dir: &Path) -> Result<(), CommandError> {
     let refused = |what: &str| {
-        CommandError::usage(format_args!("{} {what}", dir.display())).hint(
-            "name a directory that is new or empty, or none for one under the temporary directory",
-        )
+        CommandError::usage(format_args!("{} {what}", dir.display()))
+            .hint("choose a new or empty directory, or omit --dir to use a temporary one")
     };
     match fs::read_dir(dir) {
         Ok(mut entries) => match entries.next() {
@@ -91,7 +90,9 @@ fn claim(dir: &Path) -> Result<(), CommandError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             fs::create_dir_all(dir).map_err(|error| failed(dir, &error))
         }
-        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(refused("is no directory")),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            Err(refused("is not a directory"))
+        }
         Err(error) => Err(failed(dir, &error)),
     }
 }
@@ -133,10 +134,15 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 fn configure(file: &Path, pace: Pace, story: Story) -> Result<(), CommandError> {
     let text = fs::read_to_string(file).map_err(|error| failed(file, &error))?;
     let program = env::current_exe().map_err(|error| {
-        CommandError::environment(format_args!("Ralph cannot find its own program: {error}"))
+        CommandError::environment(format_args!(
+            "cannot find the path of the ralph program: {error}"
+        ))
     })?;
     let text = with_agent(&text, &program.to_string_lossy(), pace, story).map_err(|error| {
-        CommandError::environment(format_args!("{} is no valid TOML: {error}", file.display()))
+        CommandError::environment(format_args!(
+            "{} is not valid TOML: {error}",
+            file.display()
+        ))
     })?;
     fs::write(file, text).map_err(|error| failed(file, &error))
 }
@@ -171,15 +177,12 @@ fn with_agent(
     let mut added = DocumentMut::new();
     added.insert("agents", Item::Table(agents));
     Ok(format!(
-        "{settings}\n# The agent that is built in for this demo.\n{added}"
+        "{settings}\n# The built-in agent of this demo.\n{added}"
     ))
 }
 
 fn failed(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::environment(format_args!(
-        "{} cannot be written: {error}",
-        path.display()
-    ))
+    CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
 }
 
 #[cfg(test)]

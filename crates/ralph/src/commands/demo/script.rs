@@ -29,16 +29,16 @@ pub enum Step {
 
 use Step::{Check, Close, Read, Write};
 
-/// The heading under which Ralph tells of earlier attempts.
+/// The heading under which the prompt lists earlier attempts.
 pub const PREVIOUS: &str = "### Previous Attempts";
 
-/// The heading under which Ralph tells what other tasks found out.
+/// The heading under which the prompt lists learnings.
 const LEARNINGS: &str = "### Learnings from Previous Iterations";
 
 /// The pitfall: an empty text, printed, is still one line. The words by which a learning about it is known.
 const PITFALL: &str = "wc -l";
 
-/// What an agent says of a task that was no trouble.
+/// The estimate for a task without problems.
 pub const EASY: &str = "<difficulty-estimate>easy</difficulty-estimate>";
 
 /// The steps for a task; `None` for one that is not the demo's. The first sentence said becomes the
@@ -46,15 +46,15 @@ pub const EASY: &str = "<difficulty-estimate>easy</difficulty-estimate>";
 pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
     Some(match key {
         "1.1" => vec![
-            say("The list is a text file, one item per line; lib/store.sh reads and adds."),
+            say("lib/store.sh stores the list in a text file, one item per line."),
             Read("tests/store.sh"),
             Write("lib/store.sh", include_str!("assets/lib/store.sh")),
             Check("tests/store.sh"),
-            commit("Keep the list in a file"),
+            commit("Store the list in a file"),
             Close(EASY),
         ],
         "1.2" => vec![
-            say("todo_list in lib/list.sh prints every item after its number."),
+            say("todo_list in lib/list.sh prints every item with its number."),
             Read("lib/store.sh"),
             Write("lib/list.sh", include_str!("assets/lib/list.sh")),
             Check("tests/list.sh"),
@@ -62,13 +62,13 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
             Close(EASY),
         ],
         "2.1" => count(prompt),
-        "2.2" => tick(prompt),
+        "2.2" => mark_done(prompt),
         "3.1" => vec![
-            say("todo.sh brings the parts together, and README.md explains it."),
+            say("todo.sh combines the parts, and README.md documents it."),
             Write("todo.sh", include_str!("assets/todo.sh")),
             Write("README.md", include_str!("assets/README.md")),
             Check("tests/command.sh"),
-            commit("Make it a command"),
+            commit("Add the todo command"),
             Close(EASY),
         ],
         _ => return None,
@@ -81,50 +81,58 @@ fn count(prompt: &str) -> Vec<Step> {
             say("todo_count in lib/count.sh counts the lines of open items."),
             Read("lib/store.sh"),
             Write("lib/count.sh", include_str!("assets/lib/count.first.sh")),
-            say("That was simple; it needs no test."),
-            commit("Count what is left"),
+            say("That was simple, so I did not run the test."),
+            commit("Count open items"),
             Close("<difficulty-estimate>trivial</difficulty-estimate>"),
         ];
     };
     vec![
-        say("todo_count in lib/count.sh now counts item by item, so that an empty list has 0."),
+        say("todo_count in lib/count.sh now counts item by item, so an empty list gives 0."),
         Step::Say(told),
         Write("lib/count.sh", include_str!("assets/lib/count.sh")),
         Check("tests/count.sh"),
-        commit("Count an empty list right"),
+        commit("Fix the count of an empty list"),
         Close(
             "<learning category=\"pitfall\" tags=\"shell, wc, empty list, lib/count.sh\">\
-             `printf '%s\\n' \"$x\" | wc -l` gives 1 for an empty list: count in a loop.\
+             `printf '%s\\n' \"$x\" | wc -l` prints 1 for an empty list: count in a loop.\
              </learning>\n<difficulty-estimate>easy</difficulty-estimate>",
         ),
     ]
 }
 
-fn tick(prompt: &str) -> Vec<Step> {
+fn mark_done(prompt: &str) -> Vec<Step> {
     let Some(told) = told(prompt) else {
         return vec![
-            say("todo_done in lib/done.sh marks one item if there are as many lines."),
+            say("todo_done in lib/done.sh marks an item as done if the list has that many lines."),
             Read("lib/store.sh"),
             Write("lib/done.sh", include_str!("assets/lib/done.first.sh")),
-            say("That was simple; it needs no test."),
-            commit("Tick items off"),
+            say("That was simple, so I did not run the test."),
+            commit("Mark items as done"),
             Close("<difficulty-estimate>trivial</difficulty-estimate>"),
         ];
     };
     vec![
-        say("todo_done in lib/done.sh marks one item and refuses numbers that do not exist."),
+        say(
+            "todo_done in lib/done.sh marks an item as done and rejects numbers that do not exist.",
+        ),
         Step::Say(told),
         Write("lib/done.sh", include_str!("assets/lib/done.sh")),
         Check("tests/done.sh"),
-        commit("Tick items off"),
+        commit("Mark items as done"),
         Close("<difficulty-estimate>moderate</difficulty-estimate>"),
     ]
 }
 
 /// What the prompt says about the pitfall, as the agent repeats it.
 fn told(prompt: &str) -> Option<String> {
-    let complaint = complaint(prompt).map(|c| format!("My prompt says of the last attempt: {c}"));
-    complaint.or_else(|| Some(format!("A learning in my prompt says: {}", learnt(prompt)?)))
+    let complaint =
+        complaint(prompt).map(|c| format!("My prompt says why the last attempt failed: {c}"));
+    complaint.or_else(|| {
+        Some(format!(
+            "A learning in my prompt says: {}",
+            learned(prompt)?
+        ))
+    })
 }
 
 /// What the prompt tells of an earlier attempt: the gate's complaint, if it is there.
@@ -137,7 +145,7 @@ fn complaint(prompt: &str) -> Option<&str> {
 }
 
 /// What another task found out about the pitfall.
-fn learnt(prompt: &str) -> Option<&str> {
+fn learned(prompt: &str) -> Option<&str> {
     let (_, section) = prompt.split_once(LEARNINGS)?;
     let (section, _) = section.split_once("\n### ").unwrap_or((section, ""));
     let line = section.lines().find(|line| line.contains(PITFALL))?;
@@ -167,14 +175,14 @@ mod tests {
 
     #[test]
     fn only_a_prompt_that_tells_of_the_failure_changes_the_work() {
-        let first = steps("2.1", "## Assigned Task\nCount what is left\n").unwrap();
+        let first = steps("2.1", "## Assigned Task\nCount open items\n").unwrap();
         let prompt = format!(
             "{PREVIOUS}\n\n- **Why it failed:** FAIL: count of an empty list: expected '0'\n"
         );
         let retry = steps("2.1", &prompt).unwrap();
         assert_ne!(written(&first), written(&retry));
         assert!(retry.contains(&say(
-            "My prompt says of the last attempt: FAIL: count of an empty list: expected '0'"
+            "My prompt says why the last attempt failed: FAIL: count of an empty list: expected '0'"
         )));
         assert_eq!(steps("1.1", &prompt), steps("1.1", ""));
         assert_eq!(steps("9.9", ""), None);

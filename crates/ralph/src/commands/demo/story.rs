@@ -3,7 +3,7 @@
 /// A scratch project and what is seen in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Story {
-    /// A to-do list: one task is done at the second try, and another learns from it.
+    /// A to-do list: one task is done at the second attempt, and another learns from it.
     Learning,
     /// The to-do list in an environment in which no gate can pass.
     Broken,

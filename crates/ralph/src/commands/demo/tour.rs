@@ -1,4 +1,4 @@
-//! The demo's words before and after the run.
+//! The demo's introduction and conclusion.
 
 use std::env;
 use std::path::Path;
@@ -14,32 +14,34 @@ use crate::ui;
 use crate::ui::style::{BOLD, CYAN, DIM, GREEN, RED, paint};
 use crate::workspace::Workspace;
 
-/// The width these words are written for; a narrower terminal gets more and shorter lines.
+/// The width these texts are written for; a narrower terminal gets more and shorter lines.
 const COLUMNS: usize = 80;
 
 /// What is going to happen.
 pub fn introduction(scratch: &Scratch, story: Story) -> String {
     let (name, what) = match story {
         Story::Learning => (
-            "Ralph demo.",
-            "Five tasks, each with a gate: a test that Ralph runs itself.\n\
-             The agent is scripted (no account, no network), all the rest is real.\n\
-             It gets one task wrong at first; watch that task and another learn from it.",
+            "Ralph demo",
+            "Ralph runs a plan of five tasks. Each task has a gate: a test that Ralph runs itself.\n\
+             The agent is scripted (no account, no network). Everything else is real.\n\
+             Watch task 2.1: its gate catches a mistake, and the retry fixes it.\n\
+             Task 2.2 then avoids the same mistake.",
         ),
         Story::Broken => (
-            "Ralph demo, broken.",
-            "Five tasks, and an environment in which none of their gates can pass.\n\
-             Watch Ralph notice that it is not the tasks, stop, and say why.",
+            "Ralph demo: broken environment",
+            "Ralph runs a plan of five tasks, but a program that every gate needs is not installed.\n\
+             The agent is scripted (no account, no network). Everything else is real.\n\
+             Watch the circuit breaker stop the run and name the cause.",
         ),
         Story::Recovery => (
-            "Ralph demo, recovery.",
-            "Four tasks in a file, specs/greeter/tasks.md.\n\
-             The agent is scripted (no account, no network), all the rest is real.\n\
-             One task fails: watch Ralph put a fix before it, and a fix before the fix.",
+            "Ralph demo: recovery",
+            "Ralph runs a plan of four tasks from a file, specs/greeter/tasks.md.\n\
+             The agent is scripted (no account, no network). Everything else is real.\n\
+             Watch task 2.1 fail: Ralph adds a fix task to the plan, and a fix for that fix.",
         ),
     };
     format!(
-        "{} {what}\n{} {}\n\n",
+        "{}\n\n{what}\n\n{} {}\n\n",
         paint(BOLD, name),
         paint(BOLD, "Scratch project:"),
         scratch.root.display()
@@ -53,14 +55,14 @@ pub fn farewell(workspace: &Workspace, scratch: &Scratch) -> String {
     if let Some(failed) = attempts.iter().find(|attempt| caught(attempt)) {
         text.push_str(&seen(workspace, failed, &attempts));
     }
-    text.push_str(&listing("Look around", &commands(scratch)));
+    text.push_str(&listing("Explore the project", &commands(scratch)));
     let own = [
         "ralph init",
         "ralph task add \"What to do\" --verify \"how to check it\"",
         "ralph run",
     ];
     text.push_str(&listing(
-        "In your own project",
+        "Use it in your own project",
         &own.map(|command| (command.to_owned(), "")),
     ));
     text
@@ -86,14 +88,16 @@ pub fn listing(heading: &str, rows: &[(String, &str)]) -> String {
     text
 }
 
-/// How to mend what the broken demo broke.
+/// How to fix what the broken demo broke.
 pub fn broken(scratch: &Scratch) -> String {
     let dir = shell_word(&scratch.root);
     let ralph = off_path().unwrap_or_else(|| "ralph".to_owned());
     let mut text = format!(
-        "\n{}\n  Every gate asks for a program that is not installed. No model mends that.\n\n{}\n",
-        paint(BOLD, "What you have seen"),
-        paint(BOLD, "Mend it and go on")
+        "\n{}\n  \
+         Every gate calls `todo-check`, which is not installed. No model can fix that, so Ralph\n  \
+         stopped instead of spending more attempts.\n\n{}\n",
+        paint(BOLD, "What you just saw"),
+        paint(BOLD, "Fix it and continue")
     );
     for command in [
         format!("cd {dir}"),
@@ -104,17 +108,17 @@ pub fn broken(scratch: &Scratch) -> String {
         text.push_str(&format!("  {}\n", paint(CYAN, command)));
     }
     text.push_str(
-        "  The run probes with one attempt; when it succeeds the breaker closes and all goes on.\n",
+        "  The run starts with one trial attempt. If it succeeds, the breaker closes and the run continues.\n",
     );
     text
 }
 
-/// Where to go on after a run that did not get to its end.
+/// How to continue a run that did not finish.
 pub fn unfinished(scratch: &Scratch) -> String {
     let dir = shell_word(&scratch.root);
     let ralph = off_path().unwrap_or_else(|| "ralph".to_owned());
     let command = paint(CYAN, format_args!("cd {dir} && {ralph} run"));
-    format!("\nThe scratch project is still there. To go on:\n  {command}\n")
+    format!("\nThe scratch project is still there. To continue:\n  {command}\n")
 }
 
 /// Whether the gate found out that a task was not done.
@@ -133,18 +137,18 @@ fn seen(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> String
     let said = error_line(output)
         .or_else(|| failed.detail.message.clone())
         .unwrap_or_default();
-    let learnt = passed_on(workspace, failed, attempts).unwrap_or_default();
+    let learned = passed_on(workspace, failed, attempts).unwrap_or_default();
     format!(
         "\n{}\n  \
-         The agent said that {name} was done. Its gate, `{gate}`, disagreed:\n    {}\n  \
-         The next attempt found that in its prompt and mended it.\n\
-         {learnt}  A task is done when its gate passes, not when an agent says so.\n",
+         The agent reported {name} as done, but its gate `{gate}` failed:\n    {}\n  \
+         Ralph put this error into the next prompt, and the retry fixed it.\n\
+         {learned}  A task is done when its gate passes, not when an agent says so.\n",
         paint(BOLD, "What you just saw"),
         paint(RED, &said)
     )
 }
 
-/// What the failed task taught in the end, and whom it helped.
+/// What the failed task taught in the end, and which task it helped.
 fn passed_on(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> Option<String> {
     let filter = LearningFilter {
         task: Some(failed.task_id.clone()),
@@ -159,8 +163,8 @@ fn passed_on(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> O
     })?;
     let name = name(workspace, helped);
     Some(format!(
-        "  It left a learning, which Ralph put into the prompt of {name}:\n    {}\n  \
-         So {name}, which has the same pitfall, was done right at once.\n",
+        "  The retry also recorded a learning, which Ralph put into the prompt of {name}:\n    {}\n  \
+         So {name}, which has the same pitfall, passed at the first attempt.\n",
         paint(GREEN, &learning.content)
     ))
 }
@@ -178,7 +182,10 @@ pub fn name(workspace: &Workspace, attempt: &Attempt) -> String {
 pub fn entrance(scratch: &Scratch) -> Vec<(String, &'static str)> {
     let mut commands = vec![(format!("cd {}", shell_word(&scratch.root)), "")];
     if let Some(program) = off_path() {
-        commands.push((format!("alias ralph={program}"), "it is not on your PATH"));
+        commands.push((
+            format!("alias ralph={program}"),
+            "ralph is not on your PATH",
+        ));
     }
     commands
 }
@@ -187,25 +194,22 @@ pub fn entrance(scratch: &Scratch) -> Vec<(String, &'static str)> {
 fn commands(scratch: &Scratch) -> Vec<(String, &'static str)> {
     let mut commands = entrance(scratch);
     let mut add = |command: &str, what| commands.push((command.to_owned(), what));
-    add("ralph status", "where the plan stands");
+    add("ralph status", "progress of the plan");
     add("ralph history", "every attempt");
     add("ralph failures list", "why attempts failed");
-    add(
-        "ralph learnings list",
-        "what was learnt, and what came of it",
-    );
-    add(
-        "ralph context 2.1",
-        "the prompt, with the failed attempt in it",
-    );
-    add("ralph logs 2.1", "what the agent said");
+    add("ralph learnings list", "what Ralph learned");
+    add("ralph context 2.1", "the prompt of the next attempt");
+    add("ralph logs 2.1", "the agent's output");
     if scratch.git == GitUse::Repository {
-        add("git log --oneline", "what it committed");
+        add("git log --oneline", "the agent's commits");
     }
-    add("sh todo.sh add Tea && sh todo.sh", "the program it made");
+    add(
+        "sh todo.sh add Tea && sh todo.sh",
+        "use the finished program",
+    );
     add(
         "ralph task reset 2.1 && ralph run",
-        "2.1 again: it remembers",
+        "run 2.1 again, with its memory",
     );
     commands
 }

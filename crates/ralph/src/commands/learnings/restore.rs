@@ -19,7 +19,7 @@ pub struct Args {
     /// Their ids.
     #[arg(required_unless_present = "merge", value_name = "ID")]
     ids: Vec<String>,
-    /// Undo a whole merge: the name that it printed (m-…), or a learning that it made.
+    /// Undo a whole merge, given the id that it printed (m-...) or a learning that it created.
     #[arg(long, value_name = "ID")]
     merge: Option<String>,
     /// Print JSON.

@@ -12,7 +12,7 @@ use crate::support::{Output, Project};
 
 const GATES: [&str; 4] = ["words", "greet", "build", "readme"];
 const NO_FILE: &str = "words/en.txt: no such file";
-const NO_END: &str = "syntax error in greeter: a quote has no end";
+const NO_END: &str = "syntax error in greeter: unterminated quote";
 
 /// An empty directory in which `ralph demo --recovery --fast` made its project and ran.
 fn demo() -> (Project, Output) {
@@ -46,21 +46,21 @@ fn a_task_and_its_fix_fail_and_the_fix_of_the_fix_mends_both() {
     assert_eq!(order(&project), ORDER);
     gates_pass(&project.root(), "sh", &GATES);
     for told in [
-        "Ralph demo, recovery.",
+        "Ralph demo: recovery",
         "Scratch project: ",
         "+ 2.1.1 Fix: words/en.txt: no such file  (first, then 2.1 again)\n",
         "8 attempts, ",
         "6 of 6 done (6 verified)\n",
         "What you just saw\n\
          \x20 2.1      ✗ words/en.txt: no such file\n\
-         \x20 2.1.1    ✗ syntax error in greeter: a quote has no end\n\
-         \x20 2.1.1.1  ✓ its gate passes\n\
-         \x20 2.1.1    ✓ its gate passes\n\
-         \x20 2.1      ✓ its gate passes\n",
+         \x20 2.1.1    ✗ syntax error in greeter: unterminated quote\n\
+         \x20 2.1.1.1  ✓ gate passed\n\
+         \x20 2.1.1    ✓ gate passed\n\
+         \x20 2.1      ✓ gate passed\n",
         "Open these",
-        "Look around",
+        "Explore the project",
         "git diff specs",
-        "In your own project\n  ralph init\n  ralph import specs/NAME",
+        "Use it in your own project\n  ralph init\n  ralph import specs/NAME",
         "ralph run --recovery",
     ] {
         assert!(output.stdout.contains(told), "{told}\n{}", output.stdout);
@@ -84,12 +84,12 @@ fn the_files_of_the_spec_tell_what_happened() {
     assert_eq!(
         boxes,
         [
-            "- [x] 1.1 Look greetings up",
+            "- [x] 1.1 Look up greetings",
             "- [x] 1.2 Greet by name",
             "- [x] 2.1 Build one script",
             &format!("- [x] 2.1.1 [FIX 2.1] Fix: {NO_FILE}"),
             &format!("- [x] 2.1.1.1 [FIX 2.1.1] Fix: {NO_END}"),
-            "- [x] 2.2 Explain it",
+            "- [x] 2.2 Document it",
         ]
     );
     let log = project.read("specs/greeter/.progress.md");
@@ -122,12 +122,12 @@ fn the_agent_commits_as_the_plan_says_and_leaves_ralphs_files_to_people() {
         subjects,
         [
             "Start a greeter",
-            "feat(greeter): look greetings up",
+            "feat(greeter): look up greetings",
             "feat(greeter): greet by name",
             "feat(greeter): build one script",
             "fix(greeter): address missing file from task 2.1",
             "fix(greeter): address syntax from task 2.1.1",
-            "docs(greeter): explain it",
+            "docs(greeter): document it",
         ]
     );
     let tasks = project.read("specs/greeter/tasks.md");
@@ -178,7 +178,7 @@ fn every_command_the_tour_names_works_there_afterwards() {
         ),
         (
             vec!["logs", "2.1.1.1"],
-            "My prompt says what to mend: syntax error",
+            "My prompt says what to fix: syntax error",
         ),
         (
             vec!["import", "specs/greeter", "--dry-run"],

@@ -1,11 +1,11 @@
-//! What the agent does for the tasks of a spec, and for the fix tasks that come of it. A script, but it mends what its
-//! prompt says is to be mended, and whether it fails is for the test to say.
+//! What the agent does for the tasks of a spec, and for the fix tasks that come of it. It is a script, but it fixes what its
+//! prompt says is broken, and the test decides whether it fails.
 
 use super::super::script::Step::{self, Check, Close, Commit, Prove, Read, Write};
 use super::super::script::{EASY, PREVIOUS, say};
 
-/// The heading under which Ralph tells a fix task what failed.
-const TO_MEND: &str = "### Failure To Mend";
+/// The heading under which the prompt of a fix task says what failed.
+const TO_FIX: &str = "### Failure To Mend";
 /// How the prompt's line about the cause begins.
 const WHY: &str = "- **Why it failed:** ";
 /// The test of what is built: the gate of 2.1 and so of all its fixes.
@@ -13,12 +13,12 @@ const BUILD: &str = "tests/build.sh";
 
 /// The steps for a task; `None` for one that is not the demo's.
 pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
-    if let Some(failure) = failure_to_mend(prompt) {
-        return mend(failure, prompt);
+    if let Some(failure) = failure_to_fix(prompt) {
+        return fix(failure, prompt);
     }
     Some(match key {
         "1.1" => vec![
-            say("lib/words.sh looks the greeting of a place up in words/."),
+            say("lib/words.sh looks up the greeting of a place in words/."),
             Write(
                 "lib/words.sh",
                 include_str!("../assets/greeter/lib/words.sh"),
@@ -28,7 +28,7 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
             Close(EASY),
         ],
         "1.2" => vec![
-            say("lib/greet.sh greets somebody by name, in English if no place is given."),
+            say("lib/greet.sh greets a person by name, in English if no place is given."),
             Read("lib/words.sh"),
             Write(
                 "lib/greet.sh",
@@ -38,21 +38,18 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
             commit(prompt),
             Close(EASY),
         ],
-        "2.1" if was_tried(prompt) => again(
-            "greeter is one script that needs nothing beside it.",
-            prompt,
-        ),
+        "2.1" if was_tried(prompt) => again("greeter is one script without other files.", prompt),
         "2.1" => vec![
-            say("build.sh puts the parts in lib/ one after the other into greeter."),
+            say("build.sh joins the parts in lib/ into greeter."),
             Write("build.sh", include_str!("../assets/greeter/build.first.sh")),
             commit(prompt),
             prove(
                 prompt,
-                "Built greeter from the parts in lib/, which read words/ when they run",
+                "Built greeter from the parts in lib/, which read words/ at run time",
             ),
         ],
         "2.2" => vec![
-            say("README.md shows how to build greeter and how to use it."),
+            say("README.md shows how to build and use greeter."),
             Write("README.md", include_str!("../assets/greeter/README.md")),
             Check("tests/readme.sh"),
             commit(prompt),
@@ -62,47 +59,50 @@ pub fn steps(key: &str, prompt: &str) -> Option<Vec<Step>> {
     })
 }
 
-/// A fix task: what to do follows from the failure it is told of.
-fn mend(failure: &str, prompt: &str) -> Option<Vec<Step>> {
+/// A fix task: what to do follows from the failure in its prompt.
+fn fix(failure: &str, prompt: &str) -> Option<Vec<Step>> {
     if was_tried(prompt) {
-        return Some(again("greeter has its greetings in itself.", prompt));
+        return Some(again("greeter contains its greetings.", prompt));
     }
-    let told = Step::Say(format!("My prompt says what to mend: {failure}"));
+    let told = Step::Say(format!("My prompt says what to fix: {failure}"));
     if failure.contains("no such file") {
         return Some(vec![
-            say("build.sh now puts the greetings themselves into greeter, each in quotes."),
+            say("build.sh now copies the greetings into greeter, in single quotes."),
             told,
             Write(
                 "build.sh",
                 include_str!("../assets/greeter/build.quotes.sh"),
             ),
             commit(prompt),
-            prove(prompt, "Put every greeting into greeter, in single quotes"),
+            prove(
+                prompt,
+                "Copied every greeting into greeter, in single quotes",
+            ),
         ]);
     }
     failure.contains("quote").then(|| {
         vec![
-            say("build.sh now writes greetings where a quote is a letter like any other: G'day ended its own."),
+            say("build.sh now writes the greetings as here-documents: the quote in G'day ended its own string."),
             told,
             Write("build.sh", include_str!("../assets/greeter/build.sh")),
             commit(prompt),
             prove(prompt, "Wrote the greetings as here-documents"),
             Close(
-                "<learning category=\"pitfall\" tags=\"shell, quotes, build.sh\">Text that goes into a script \
-                 may hold quotes, as G'day does: put it into a here-document.</learning>\n\
+                "<learning category=\"pitfall\" tags=\"shell, quotes, build.sh\">Text that is copied into a script \
+                 may contain quotes (G'day): write it as a here-document.</learning>\n\
                  <difficulty-estimate>easy</difficulty-estimate>",
             ),
         ]
     })
 }
 
-/// What stood in the way was mended meanwhile.
+/// A retry after a fix task removed the cause of the failure.
 fn again(result: &str, prompt: &str) -> Vec<Step> {
     vec![
         say(result),
-        say("What my last attempt ran into is mended: what it wrote holds now."),
+        say("A fix task removed the cause of my last failure."),
         Read("build.sh"),
-        prove(prompt, "Looked at what the fix task changed"),
+        prove(prompt, "Reviewed the changes of the fix task"),
         Close(EASY),
     ]
 }
@@ -111,9 +111,9 @@ fn was_tried(prompt: &str) -> bool {
     prompt.contains(PREVIOUS)
 }
 
-/// Why the task failed that this one is to mend.
-fn failure_to_mend(prompt: &str) -> Option<&str> {
-    let (_, section) = prompt.split_once(TO_MEND)?;
+/// Why the task failed that this one fixes.
+fn failure_to_fix(prompt: &str) -> Option<&str> {
+    let (_, section) = prompt.split_once(TO_FIX)?;
     section.lines().find_map(|line| line.strip_prefix(WHY))
 }
 
@@ -141,8 +141,8 @@ fn field<'p>(prompt: &'p str, label: &str) -> &'p str {
 mod tests {
     use super::*;
 
-    fn to_mend(why: &str) -> String {
-        format!("## Assigned Task\n\n**Title:** Fix it\n\n{TO_MEND}\nThis task mends\n{WHY}{why}\n")
+    fn to_fix(why: &str) -> String {
+        format!("## Assigned Task\n\n**Title:** Fix it\n\n{TO_FIX}\nThis task fixes\n{WHY}{why}\n")
     }
 
     fn written(steps: &[Step]) -> Option<&'static str> {
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn a_fix_does_what_the_failure_in_its_prompt_asks_for() {
-        let file = steps("2.1.1", &to_mend("words/en.txt: no such file")).unwrap();
-        let quote = steps("2.1.1.1", &to_mend("a quote has no end")).unwrap();
+        let file = steps("2.1.1", &to_fix("words/en.txt: no such file")).unwrap();
+        let quote = steps("2.1.1.1", &to_fix("unterminated quote")).unwrap();
         assert_ne!(written(&file), written(&quote));
-        assert!(quote.contains(&say("My prompt says what to mend: a quote has no end")));
-        assert_eq!(steps("2.1.1", &to_mend("something else")), None);
+        assert!(quote.contains(&say("My prompt says what to fix: unterminated quote")));
+        assert_eq!(steps("2.1.1", &to_fix("something else")), None);
         assert_eq!(steps("2.1.1", "## Assigned Task\n"), None);
     }
 

@@ -1,4 +1,4 @@
-//! The last words of `ralph demo --recovery`.
+//! The conclusion of `ralph demo --recovery`.
 
 use ralph_core::import::{PROGRESS_MD, STATE_JSON, TASKS_MD};
 use ralph_core::model::{Attempt, Outcome};
@@ -23,9 +23,9 @@ pub fn farewell(workspace: &Workspace, scratch: &Scratch) -> String {
     [
         seen(workspace, &attempts),
         files(scratch),
-        listing("Look around", &commands(scratch)),
+        listing("Explore the project", &commands(scratch)),
         listing(
-            "In your own project",
+            "Use it in your own project",
             &own.map(|(command, what)| (command.to_owned(), what)),
         ),
     ]
@@ -53,29 +53,29 @@ fn seen(workspace: &Workspace, attempts: &[Attempt]) -> String {
     for (name, attempt) in &rows {
         let room = " ".repeat(width - name.width());
         let end = if failed(attempt) {
-            let why = attempt.detail.message.as_deref().unwrap_or("it failed");
+            let why = attempt.detail.message.as_deref().unwrap_or("failed");
             paint(RED, format_args!("✗ {why}"))
         } else {
-            paint(GREEN, "✓ its gate passes")
+            paint(GREEN, "✓ gate passed")
         };
         text.push_str(&format!("  {name}{room}  {end}\n"));
     }
-    text + "  Each failure got a fix task first; then what had failed was tried again.\n"
+    text + "  For each failure Ralph added a fix task, ran it, and then retried the task that had failed.\n"
 }
 
-/// The files that Ralph kept true, and what to look at in each.
+/// The files that Ralph kept in sync, and what to look at in each.
 fn files(scratch: &Scratch) -> String {
-    let mut text = format!("\n{}\n", paint(BOLD, "Open these"));
+    let mut text = format!("\n{}\n", paint(BOLD, "Open these files"));
     for (file, what) in [
         (
             TASKS_MD,
-            "the plan: two fix tasks below 2.1, every box ticked",
+            "the plan: two fix tasks below 2.1, every box checked",
         ),
         (
             PROGRESS_MD,
-            "its log: Completed Tasks, Fix Task History, Learnings",
+            "the log: completed tasks, fix task history, learnings",
         ),
-        (STATE_JSON, "the same for programs: fixTaskMap"),
+        (STATE_JSON, "the state for other tools: fixTaskMap"),
     ] {
         let path = shell_word(&scratch.root.join(SPEC).join(file));
         text.push_str(&format!(
@@ -91,18 +91,15 @@ fn files(scratch: &Scratch) -> String {
 fn commands(scratch: &Scratch) -> Vec<(String, &'static str)> {
     let mut commands = entrance(scratch);
     let mut add = |command: &str, what| commands.push((command.to_owned(), what));
-    add("ralph status", "where the plan stands");
-    add("ralph history", "every attempt, in order");
+    add("ralph status", "progress of the plan");
+    add("ralph history", "every attempt");
     add("ralph failures list", "why attempts failed");
-    add("ralph context 2.1.1", "a fix's prompt, with what to mend");
+    add("ralph context 2.1.1", "the prompt of a fix task");
     if scratch.git == GitUse::Repository {
-        add("git diff specs", "what Ralph changed in the plan");
-        add("git log --oneline", "what the agent committed");
+        add("git diff specs", "Ralph's changes to the plan");
+        add("git log --oneline", "the agent's commits");
     }
-    add("sh greeter Ada au", "the program it made");
-    add(
-        "ralph task reset 2.1 && ralph run",
-        "2.1 again: its fixes hold",
-    );
+    add("sh greeter Ada au", "use the finished program");
+    add("ralph task reset 2.1 && ralph run", "run 2.1 again");
     commands
 }

@@ -1,4 +1,4 @@
-# Makes greeter from its parts.
+# Builds greeter from its parts.
 
 {
     cat lib/words.sh lib/greet.sh

@@ -1,6 +1,6 @@
-# Makes greeter from its parts, with the greetings in it.
+# Builds greeter from its parts, including the greetings.
 
-# Prints the words as a function.
+# Prints the greetings as a function.
 words() {
     echo 'word() {'
     echo '    case $1 in'

@@ -1,6 +1,6 @@
-# Makes greeter from its parts, with the greetings in it.
+# Builds greeter from its parts, including the greetings.
 
-# Prints the words as a function. In these here-documents a quote is a letter like any other.
+# Prints the greetings as a function. A quoted here-document may contain any character.
 words() {
     echo 'word() {'
     echo '    case $1 in'

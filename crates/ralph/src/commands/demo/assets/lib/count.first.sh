@@ -1,4 +1,4 @@
-# How much is left.
+# Counting open items.
 
 # Prints the number of open items.
 todo_count() {

@@ -1,10 +1,10 @@
-# Ticking things off.
+# Marking items as done.
 
 # Marks item number $1 as done.
 todo_done() {
     items=$(todo_items)
     if [ "$1" -lt 1 ] || [ "$1" -gt $(printf '%s\n' "$items" | wc -l) ]; then
-        echo "todo: there is no item $1" >&2
+        echo "todo: no item $1" >&2
         return 1
     fi
     todo_items | {

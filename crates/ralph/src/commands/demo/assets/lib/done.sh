@@ -1,4 +1,4 @@
-# Ticking things off.
+# Marking items as done.
 
 # Marks item number $1 as done.
 todo_done() {
@@ -17,7 +17,7 @@ todo_done() {
     fi
     if [ "$found" = no ]; then
         rm -f "$TODO_FILE.new"
-        echo "todo: there is no item $1" >&2
+        echo "todo: no item $1" >&2
         return 1
     fi
     mv "$TODO_FILE.new" "$TODO_FILE"

@@ -1,6 +1,6 @@
 # Showing the list.
 
-# Prints every item after its number.
+# Prints every item with its number.
 todo_list() {
     todo_items | {
         n=0

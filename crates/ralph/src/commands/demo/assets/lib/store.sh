@@ -1,8 +1,8 @@
-# Where the list is kept: one item per line, "- text" while it is open, "x text" once it is done.
+# The list is a file with one item per line: "- text" while it is open, "x text" once it is done.
 
 TODO_FILE=${TODO_FILE:-todo.txt}
 
-# Puts an item at the end of the list.
+# Appends an item to the list.
 todo_add() {
     if [ -z "$1" ]; then
         echo "todo: nothing to add" >&2

@@ -1,4 +1,4 @@
-# Shared by the tests: a list of their own, and one way to compare.
+# Shared by the tests: a separate list file, and a function to compare values.
 
 TODO_FILE=${TMPDIR:-/tmp}/todo-test.$$
 export TODO_FILE

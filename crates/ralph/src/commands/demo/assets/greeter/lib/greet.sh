@@ -1,6 +1,6 @@
-# Greeting somebody.
+# Greets a person.
 
-# Greets $1 as they do in place $2, in English if that is not said.
+# Greets $1 in the language of place $2, in English by default.
 greet() {
     greeting=$(word "${2:-en}") || return
     echo "$greeting, $1!"

@@ -1,9 +1,9 @@
 . ./tests/lib.sh
 [ -f build.sh ] || fail "build.sh is missing"
-sh build.sh || fail "build.sh does not work"
-sh -n greeter 2>/dev/null || fail "syntax error in greeter: a quote has no end"
+sh build.sh || fail "build.sh failed"
+sh -n greeter 2>/dev/null || fail "syntax error in greeter: unterminated quote"
 
-# Elsewhere there is no words/.
+# Run it in a directory without words/.
 cd tests
 said=$(sh ../greeter Ada 2>&1) || fail "$said"
 check "greeter Ada" "Hello, Ada!" "$said"

@@ -3,6 +3,6 @@
 . ./lib/words.sh
 . ./lib/greet.sh
 
-check "English if nothing else is said" "Hello, Ada!" "$(greet Ada)"
+check "English by default" "Hello, Ada!" "$(greet Ada)"
 check "in Australia" "G'day, Ada!" "$(greet Ada au)"
 exit $failed

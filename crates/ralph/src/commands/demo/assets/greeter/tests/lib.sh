@@ -1,8 +1,8 @@
-# Shared by the tests: two ways to say what is wrong.
+# Shared by the tests.
 
 failed=0
 
-# fail WHAT: and nothing further is looked at.
+# fail WHAT: prints it and exits.
 fail() {
     echo "FAIL: $1"
     exit 1

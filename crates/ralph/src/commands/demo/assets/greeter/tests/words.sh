@@ -3,6 +3,6 @@
 . ./lib/words.sh
 
 check "a greeting" "Hallo" "$(word de)"
-check "one with a quote" "G'day" "$(word au)"
-check "none" "words/mars.txt: no such file" "$(word mars 2>&1)"
+check "a greeting with a quote" "G'day" "$(word au)"
+check "an unknown place" "words/mars.txt: no such file" "$(word mars 2>&1)"
 exit $failed
