@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_table_is_dated_names_each_model_once_and_caches_are_cheaper_to_read() {
-        let documented = include_str!("../../../../docs/nights.md");
+        let documented = include_str!("../../../../docs/unattended.md");
         assert!(documented.contains(LIST_PRICES_DATE));
         for (place, (name, input, output, read, write)) in TABLE.iter().enumerate() {
             assert!(!TABLE[..place].iter().any(|(other, ..)| other == name));
