@@ -484,7 +484,8 @@ fn an_older_file_shows_what_its_recorded_gates_verified() {
         .unwrap();
     }
     conn.execute_batch(
-        "INSERT INTO task_sources (task_id, source_id, name, ticked) VALUES ('t-ticked', 1, 'ticked', 1);
+        "ALTER TABLE task_sources DROP COLUMN waiting_gate;
+         INSERT INTO task_sources (task_id, source_id, name, ticked) VALUES ('t-ticked', 1, 'ticked', 1);
          INSERT INTO run_events (run_id, seq, at, type, json) VALUES
              ('r-1', 1, '2026-01-01T00:00:00Z', 'parent_gate', 'no json'),
              ('r-1', 2, '2026-01-01T00:00:00Z', 'parent_gate', '{\"task_id\":\"t-own\",\"passed\":true}');",
