@@ -121,9 +121,10 @@ impl Page {
         }
     }
 
-    /// The next text of the log, fit for a terminal.
+    /// The next text of the log, fit for a terminal. Only twice what is shown is looked at: enough to recognize a secret that
+    /// is cut where the shown part ends.
     fn shown(&mut self, text: &str, then: &str) -> String {
-        bounded(self.mask.mask(&clean(text)), then)
+        bounded(self.mask.mask(&clean(head(text, 2 * MOST))), then)
     }
 
     /// What stands below the log: the result, unless it was read already, and how the attempt ended.

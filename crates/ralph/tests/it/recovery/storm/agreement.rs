@@ -1,6 +1,6 @@
 //! What must hold of the files and the database of a spec, whatever happened to it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -85,8 +85,9 @@ fn task_lines(file: &str) -> Lines {
 
 /// Line by line, line ends included: boxes apart, the file is the author's, with blocks of fix tasks put in.
 fn only_ralphs_changes(by_hand: &str, file: &str) {
-    let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect();
-    let (by_hand, file): (Vec<String>, Vec<String>) = (lines(by_hand), lines(file));
+    let (by_hand, notes) = without_notes(by_hand);
+    let (file, found) = without_notes(file);
+    assert_eq!(found, notes, "a person's line is gone or doubled");
     let open = |line: &str| match task_line(line) {
         Some(_) => format!("- [ ]{}", &line[5..]),
         None => line.to_owned(),
@@ -109,6 +110,18 @@ fn only_ralphs_changes(by_hand: &str, file: &str) {
         }
     }
     assert_eq!(next, None, "it is gone");
+}
+
+/// The lines of a text, and apart from them the notes that a person appended. A note that a killed run had swapped out comes
+/// back after those that were written before the next run found it.
+fn without_notes(text: &str) -> (Vec<String>, BTreeSet<String>) {
+    let lines = text.split_inclusive('\n').map(str::to_owned);
+    let (notes, others): (Vec<String>, Vec<String>) =
+        lines.partition(|line| line.starts_with("Note "));
+    let count = notes.len();
+    let notes: BTreeSet<String> = notes.into_iter().collect();
+    assert_eq!(notes.len(), count, "a note stands there twice");
+    (others, notes)
 }
 
 fn same_tasks(plan: &BTreeMap<String, Known>, lines: &Lines) {
