@@ -1,7 +1,8 @@
 //! How well the adaptive policy chooses, on public outcomes: `RALPH_DATA=DIR cargo bench -p ralph --bench policy`.
 //!
 //! Five ladders, three values of a solved task, tasks shuffled by three seeds; losses as ratios to the best fixed sequence
-//! in hindsight, to the plain ladder and to the strongest model once. Nothing here fails a build.
+//! in hindsight, to the plain ladder and to the strongest model once. Then what each value of `value_usd` comes to, beside
+//! `cost-optimized`: the table in docs/strategies.md. Nothing here fails a build.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -22,6 +23,8 @@ const LADDERS: [[&str; 3]; 5] = [
     ["DeepSeek-V3.2-Reasoner", "GPT-5.2", "claude-opus-4-7"],
 ];
 const VALUES: [f64; 3] = [2.0, 5.0, 15.0];
+/// Values that the default was chosen from.
+const DEFAULTS: [f64; 4] = [2.0, 5.0, 10.0, 15.0];
 const SEEDS: u64 = 3;
 
 fn main() {
@@ -50,6 +53,47 @@ fn main() {
         mean(1),
         mean(2)
     );
+    values(&rows);
+}
+
+/// Share solved and dollars per task: `cost-optimized`, then `adaptive` by value.
+fn values(rows: &[Row]) {
+    println!("\ncheapest model            cost-optimized    adaptive, value 2, 5, 10, 15");
+    let mut sums = [[0.0; 2]; 1 + DEFAULTS.len()];
+    for ladder in LADDERS {
+        let mut line = format!("{:25}", ladder[0]);
+        let plays = [(Strategy::CostOptimized, DEFAULTS[0])]
+            .into_iter()
+            .chain(DEFAULTS.map(|value| (Strategy::Adaptive, value)));
+        for ((strategy, value), sum) in plays.zip(&mut sums) {
+            let (mut solved, mut cost) = (0.0, 0.0);
+            for seed in 0..SEEDS {
+                let options = options(ladder, value, seed);
+                let world = World::new(&shuffled(rows, seed), &options);
+                let score = play(&world, &options, strategy, Tuning::DEFAULT);
+                solved += 100.0 * score.solved / SEEDS as f64;
+                cost += score.cost_per_task / SEEDS as f64;
+            }
+            sum[0] += solved / LADDERS.len() as f64;
+            sum[1] += cost / LADDERS.len() as f64;
+            line.push_str(&format!(" {solved:5.1}% ${cost:.2} "));
+        }
+        println!("{line}");
+    }
+    let mean: String = sums
+        .iter()
+        .map(|[solved, cost]| format!(" {solved:5.1}% ${cost:.2} "))
+        .collect();
+    println!("{:25}{mean}", "mean");
+}
+
+fn options(ladder: [&str; 3], value_usd: f64, seed: u64) -> Options {
+    Options {
+        ladder: ladder.map(str::to_owned).into(),
+        value_usd,
+        seed,
+        ..Options::default()
+    }
 }
 
 /// The rows of one harness, with the columns as the replay names them.
@@ -71,12 +115,7 @@ fn rows(file: &std::path::Path) -> Vec<Row> {
 fn setting(rows: &[Row], ladder: [&str; 3], value: f64) -> [f64; 3] {
     let (mut own, mut others) = (0.0, [0.0; 3]);
     for seed in 0..SEEDS {
-        let options = Options {
-            ladder: ladder.map(str::to_owned).into(),
-            value_usd: value,
-            seed,
-            ..Options::default()
-        };
+        let options = options(ladder, value, seed);
         let world = World::new(&shuffled(rows, seed), &options);
         own += play(&world, &options, Strategy::Adaptive, Tuning::DEFAULT).loss;
         others[0] += best_fixed(&world, &options).score.loss;

@@ -79,7 +79,7 @@ pub(super) fn log_mean(beliefs: &Beliefs, ladder: &[String], model: &str) -> f64
 }
 
 /// It was tried, and nobody said what that cost.
-fn tells_no_costs(belief: &ModelBelief) -> bool {
+pub(super) fn tells_no_costs(belief: &ModelBelief) -> bool {
     belief.tries > 0 && belief.cost_count == 0 && belief.cost_zeros == 0
 }
 

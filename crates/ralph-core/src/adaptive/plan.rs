@@ -8,8 +8,9 @@ use super::grid;
 use super::search::{self, MOST_ATTEMPTS, MOST_RUNGS, Rung};
 use super::task::{self, TaskView, Tries};
 
-/// What a done task is worth unless somebody says otherwise, in dollars: a few minutes of a person's time.
-pub const DEFAULT_VALUE_USD: f64 = 5.0;
+/// What a done task is worth unless somebody says otherwise, in dollars: a quarter of an hour of a person's time, which is
+/// what an unsolved one takes in the morning. docs/strategies.md has the measurements.
+pub const DEFAULT_VALUE_USD: f64 = 15.0;
 /// More than this nothing is worth; keeps sums finite.
 const MOST_VALUE: f64 = 1e9;
 
@@ -40,6 +41,8 @@ struct Choice {
     place: usize,
     rung: Rung,
     chance: f64,
+    /// It was tried, and nobody said what that cost.
+    tells_no_costs: bool,
 }
 
 impl Choice {
@@ -87,7 +90,7 @@ fn best(choices: &[Choice], value: f64) -> Option<&Choice> {
 /// An amount that is never shown as nothing.
 fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.005 {
-        "below $0.01".to_owned()
+        "$0.01".to_owned()
     } else {
         format!("${amount:.2}")
     }
@@ -122,6 +125,7 @@ fn choices(
             place,
             rung: Rung { cost, chances },
             chance,
+            tells_no_costs: costs::tells_no_costs(belief),
         });
     }
     // Of long ladders those that would be best alone.
@@ -140,11 +144,11 @@ fn rationale(
 ) -> String {
     let name = |choice: &Choice| ladder.get(choice.place).map_or("", String::as_str);
     let odds = |choice: &Choice| {
-        format!(
-            "{:.0}% likely, {}",
-            choice.chance * 100.0,
-            dollars(choice.rung.cost.mean)
-        )
+        let chance = format!("{:.0}% likely", choice.chance * 100.0);
+        match choice.tells_no_costs {
+            true => chance,
+            false => format!("{chance}, ~{}", dollars(choice.rung.cost.mean)),
+        }
     };
     if let Some((first, rest)) = chosen.split_first() {
         let mut text = format!("adaptive: {} ({})", name(first), odds(first));

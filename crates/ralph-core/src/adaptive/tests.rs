@@ -79,7 +79,7 @@ fn a_cold_start_begins_at_the_bottom_and_says_so() {
     assert!(plan.sequence.len() > 1 && !plan.ask_human);
     assert_eq!(
         plan.rationale,
-        "adaptive: haiku (60% likely, $0.32), then sonnet, then haiku"
+        "adaptive: haiku (60% likely, ~$0.32), then sonnet, then haiku"
     );
 }
 

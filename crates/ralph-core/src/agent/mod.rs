@@ -95,9 +95,10 @@ pub trait Agent: Send + Sync {
     fn ladder(&self) -> &[String] {
         &self.setup().models
     }
-    /// What the settings say its models cost.
-    fn prices(&self) -> &Prices {
-        &self.setup().prices
+    /// What its models cost, as far as that is known before any attempt.
+    fn prices(&self) -> Prices {
+        let known = |model: &String| Some((model.clone(), self.price(Some(model), None)?));
+        self.ladder().iter().filter_map(known).collect()
     }
     /// What a model costs: as the settings say, else the list price. The program may make another name of the one it is
     /// given, and tell that; the settings may have either.

@@ -91,7 +91,7 @@ fn settled(question: &ModelQuestion<'_>) -> Option<Decision> {
 #[must_use]
 pub fn needs_experience(question: &ModelQuestion<'_>) -> bool {
     let asks = match question.strategy {
-        Strategy::Adaptive => true,
+        Strategy::Adaptive => question.configured.is_none() || question.failures > 0,
         Strategy::CostOptimized => base(question).is_none(),
         Strategy::Fixed | Strategy::Escalate | Strategy::PlanThenExecute => false,
     };
@@ -111,14 +111,12 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
         None => middle,
         Some(model) => match ladder.iter().position(|rung| rung == model) {
             Some(rung) => rung,
-            // It starts where it is worth most, whatever the settings name.
-            None if question.strategy == Strategy::Adaptive => middle,
             // Not on the ladder: there is no next rung to climb to.
             None => return Decision::try_with(model, "configured model"),
         },
     };
     let (rung, rationale) = match question.strategy {
-        Strategy::Adaptive => return worth::choose(question),
+        Strategy::Adaptive => return adaptive(question, start),
         Strategy::Fixed => (start, "fixed strategy".into()),
         Strategy::Escalate => {
             let climbed = (question.failures as usize).min(top);
@@ -141,6 +139,20 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
     };
     let model = ladder.get(rung.min(top)).map_or("", String::as_str);
     Decision::try_with(model, rationale)
+}
+
+/// A model of the settings makes the first attempt and is never undercut; else experience alone decides.
+fn adaptive(question: &ModelQuestion<'_>, start: usize) -> Decision {
+    let Some(model) = question.configured else {
+        return worth::choose(question);
+    };
+    if question.failures == 0 {
+        return Decision::try_with(model, "adaptive: starts with the configured model");
+    }
+    worth::choose(&ModelQuestion {
+        ladder: question.ladder.get(start..).unwrap_or_default(),
+        ..question.clone()
+    })
 }
 
 /// Why a rung is kept that no failure led to.
@@ -448,13 +460,34 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn str_09_a_configured_model_off_the_ladder_stands_except_for_adaptive() {
+    fn str_09_a_configured_model_off_the_ladder_stands() {
         let ladder = ladder();
         for strategy in Strategy::ALL {
-            let mut q = question(&ladder, strategy, 0);
-            q.configured = Some("elsewhere");
-            let on_ladder = ladder.contains(&choice(&q).model);
-            assert_eq!(on_ladder, strategy == Strategy::Adaptive, "{strategy}");
+            for failures in 0..3 {
+                let mut q = question(&ladder, strategy, failures);
+                q.configured = Some("elsewhere");
+                assert_eq!(choice(&q).model, "elsewhere", "{strategy}");
+            }
+        }
+    }
+
+    #[test]
+    fn str_09_adaptive_starts_with_the_configured_model_and_never_undercuts_it() {
+        let ladder = ladder();
+        for (start, model) in ladder.iter().enumerate() {
+            let mut q = question(&ladder, Strategy::default(), 0);
+            q.configured = Some(model);
+            let first = choice(&q);
+            assert_eq!(&first.model, model);
+            assert_eq!(
+                first.rationale,
+                "adaptive: starts with the configured model"
+            );
+            for failures in 1..5 {
+                let mut q = question(&ladder, Strategy::default(), failures);
+                q.configured = Some(model);
+                assert!(ladder[start..].contains(&choice(&q).model));
+            }
         }
     }
 

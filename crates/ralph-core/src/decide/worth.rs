@@ -70,19 +70,24 @@ pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
 }
 
 /// The model to try next, and whether to try at all. What has not failed yet is tried once, whatever it may cost: a plan
-/// is there to be worked on, and costs that nobody has seen are guesses.
+/// is there to be worked on. Where no attempt's cost is known, costs are guesses: no task is given up for them before
+/// `max_attempts`, and no weaker model is asked again because it might be cheap.
 pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
-    let Worth {
-        beliefs, value_usd, ..
-    } = question.worth;
     let cold = Beliefs::default();
+    let beliefs = question.worth.beliefs.unwrap_or(&cold);
     let mut view = task_view(question);
     // One attempt is always left to a task that is still to be tried.
     view.attempts_left = view.attempts_left.max(1);
-    let beliefs = beliefs.unwrap_or(&cold);
-    let plan = plan(beliefs, question.ladder, &view, value_usd);
-    let rung = plan.sequence.first().copied().or(plan.best).unwrap_or(0);
-    let model = question.ladder.get(rung).map_or("", String::as_str);
+    let knows_costs = knows_costs(beliefs, question.ladder, &view);
+    let ladder = match knows_costs {
+        true => question.ladder,
+        false => from_highest_failed(question.ladder, &view),
+    };
+    let plan = plan(beliefs, ladder, &view, question.worth.value_usd);
+    let strongest = ladder.len().saturating_sub(1);
+    let rung = plan.sequence.first().copied().or(plan.best);
+    let model = ladder.get(rung.unwrap_or(strongest));
+    let model = model.map_or("", String::as_str);
     if !plan.ask_human {
         return Decision::try_with(model, plan.rationale);
     }
@@ -94,9 +99,24 @@ pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
         );
     }
     Decision {
-        ask_human: Some(plan.rationale),
+        ask_human: Some(plan.rationale).filter(|_| knows_costs),
         ..Decision::try_with(model, "adaptive: the best there is")
     }
+}
+
+fn from_highest_failed<'l>(ladder: &'l [String], view: &TaskView) -> &'l [String] {
+    let failed = |model: &String| view.failures.iter().any(|known| known.model == *model);
+    let highest = ladder.iter().rposition(failed).unwrap_or(0);
+    ladder.get(highest..).unwrap_or_default()
+}
+
+/// Whether anything is known of what attempts cost. A price alone is not enough: the agent may count no tokens.
+fn knows_costs(beliefs: &Beliefs, ladder: &[String], view: &TaskView) -> bool {
+    let known = ladder.iter().filter_map(|model| beliefs.models.get(model));
+    view.failures.iter().any(|failure| failure.cost.is_some())
+        || known
+            .into_iter()
+            .any(|seen| seen.cost_count > 0 || seen.cost_zeros > 0)
 }
 
 #[cfg(test)]
@@ -158,6 +178,47 @@ mod tests {
             reason.ends_with("is worth it for a task of $1.00 (value_usd)"),
             "{reason}"
         );
+    }
+
+    /// What adaptive does with a task that fails in its own way every time, on an empty database.
+    fn failing_models(costs: [Option<f64>; 3], same_failure: bool) -> Vec<String> {
+        let ladder = ladder();
+        let mut tries: Vec<FailedTry> = Vec::new();
+        let mut models = Vec::new();
+        for failures in 0..5 {
+            let mut q = question(&ladder, Strategy::default(), failures);
+            q.tries = &tries;
+            let decision = choose_model(&q);
+            if decision.ask_human.is_some() {
+                break;
+            }
+            let model = decision.choice.model;
+            let rung = ladder.iter().position(|rung| *rung == model).unwrap();
+            let coarse = if same_failure { 0 } else { failures };
+            tries.push(FailedTry {
+                cost_usd: costs[rung],
+                ..failed(&model, &coarse.to_string())
+            });
+            models.push(model);
+        }
+        models
+    }
+
+    #[test]
+    fn a_cold_start_begins_cheap_reaches_the_strongest_and_without_costs_never_gives_up_early() {
+        let told = [Some(0.1), Some(0.4), Some(1.5)];
+        for same_failure in [false, true] {
+            for costs in [told, [None; 3]] {
+                let models = failing_models(costs, same_failure);
+                assert_eq!(models[0], "haiku", "{models:?}");
+                assert!(models.iter().any(|model| model == "opus"), "{models:?}");
+                if costs == [None; 3] {
+                    assert_eq!(models.len(), 5, "{models:?}");
+                    let rung = |model: &String| ladder().iter().position(|rung| rung == model);
+                    assert!(models.is_sorted_by_key(rung), "{models:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -161,6 +161,7 @@ impl Run<'_, '_> {
         if read_only {
             return Err(SyncError::File(std::io::Error::other("it is read-only")));
         }
+        let was_a_persons = first.as_deref().is_some_and(is_a_persons);
         let mut swap = Swap::new(path);
         let drawn = exchange(
             first,
@@ -173,6 +174,9 @@ impl Run<'_, '_> {
         );
         match drawn {
             Ok(drawn) => {
+                if was_a_persons && !is_a_persons(drawn.text.as_bytes()) {
+                    self.tell_of_own_sections()?;
+                }
                 self.confirm(drawn)?;
                 Ok(swap.done()? == Cleared::Quiet)
             }
@@ -185,6 +189,16 @@ impl Run<'_, '_> {
                 )))
             }
         }
+    }
+
+    /// Nobody should find new sections in a file of theirs and wonder.
+    fn tell_of_own_sections(&mut self) -> Result<(), EngineError> {
+        let name = self.agents_md_key();
+        let message = format!(
+            "Ralph keeps what failed and what was learned in your {name}, in sections of its own; agents_md = false \
+             under [memory] in .ralph.toml turns that off"
+        );
+        self.tell(EventKind::Warning { message })
     }
 
     /// The file as it should be, after what is new in it was learnt.
@@ -441,6 +455,12 @@ impl From<crate::store::StoreError> for SyncError {
     fn from(error: crate::store::StoreError) -> Self {
         Self::Engine(error.into())
     }
+}
+
+/// Whether a file has content, and none of Ralph's sections.
+fn is_a_persons(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    !text.trim().is_empty() && read(&text).sections.is_empty()
 }
 
 fn has_strangers(found: &Found, learnings: &[Known]) -> bool {

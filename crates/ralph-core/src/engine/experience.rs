@@ -31,7 +31,7 @@ impl Experience {
         };
         if strategy == Strategy::Adaptive {
             let mut beliefs = store.beliefs(agent.name())?;
-            beliefs.set_prices(agent.ladder(), output_prices(agent.prices()));
+            beliefs.set_prices(agent.ladder(), output_prices(&agent.prices()));
             experience.beliefs = Some(beliefs);
         } else {
             experience.recent = store.recent(RECENT_WINDOW)?;

@@ -284,7 +284,7 @@ impl Run<'_, '_> {
             cost_usd,
             estimate,
             ladder: agent.ladder().to_vec(),
-            prices: agent.prices().clone(),
+            prices: agent.prices(),
             view,
             profile,
         })

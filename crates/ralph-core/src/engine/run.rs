@@ -305,11 +305,15 @@ impl<'e, 'a> Run<'e, 'a> {
             settings: run.engine.settings_json.clone(),
             output: run.engine.output.clone(),
             expires_at: now.plus(run.engine.settings.lease),
+            defaults_revision: run.engine.settings.defaults_revision,
         };
         run.engine.store.start_run(&new, &event)?;
         run.engine.observer.event(&event);
         run.guard = run.start_guard()?;
         run.started = Some(event);
+        for message in run.engine.settings.notices.clone() {
+            run.tell(EventKind::Warning { message })?;
+        }
         Ok(run)
     }
 

@@ -18,6 +18,10 @@ use crate::store::{PlanStore, Scope, StoreError};
 /// Everything a run depends on besides the plan and the agent.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
+    /// Which built-in defaults are in force; recorded with the run.
+    pub defaults_revision: u32,
+    /// What a person should know before the first attempt.
+    pub notices: Vec<String>,
     /// Which tasks it may touch.
     pub scope: Scope,
     /// How many attempts it may make.
@@ -162,6 +166,8 @@ impl Default for RunSettings {
     fn default() -> Self {
         Self {
             scope: Scope::All,
+            defaults_revision: 0,
+            notices: Vec::new(),
             limit: None,
             budgets: Budgets::default(),
             policy: Policy::default(),

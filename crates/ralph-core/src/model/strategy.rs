@@ -13,11 +13,11 @@ pub enum Strategy {
     /// Start at the bottom, one rung up per counted failure.
     Escalate,
     /// The middle rung, up when it fails.
-    #[default]
     CostOptimized,
     /// The strongest for planning tasks and the first attempt, the middle afterwards.
     PlanThenExecute,
-    /// What is worth most by all that was learnt.
+    /// What is worth most by all that was learned.
+    #[default]
     Adaptive,
 }
 

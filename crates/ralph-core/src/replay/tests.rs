@@ -48,6 +48,7 @@ fn first_tries_have_the_recorded_outcome() {
     rows.push(row("half", "a", true, 9.0, 1));
     let options = Options {
         retry_success: 0.0,
+        value_usd: 5.0,
         ..options(&["a", "b", "c"])
     };
     let report = replay(&rows, &options);

@@ -214,6 +214,8 @@ pub trait PlanStore {
 pub trait RunStore {
     /// Records the start of a run.
     fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()>;
+    /// The newest built-in defaults that any run was made with: 0 by a Ralph that did not record it; none without a run.
+    fn defaults_revision(&self) -> Result<Option<u32>>;
     /// Records its end.
     fn end_run(&mut self, end: &RunEnd, event: &RunEvent) -> Result<()>;
     /// Runs that have not ended, by their own account.

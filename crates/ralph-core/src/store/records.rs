@@ -229,6 +229,8 @@ pub struct NewRun {
     pub output: Option<String>,
     /// Until when it may be taken to live without a further sign.
     pub expires_at: Timestamp,
+    /// Which built-in defaults it is made with.
+    pub defaults_revision: u32,
 }
 
 /// A run's end.

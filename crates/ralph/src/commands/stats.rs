@@ -56,7 +56,7 @@ fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
         return Ok(Vec::new());
     };
     let mut beliefs = workspace.store.beliefs(agent.name())?;
-    beliefs.set_prices(agent.ladder(), output_prices(agent.prices()));
+    beliefs.set_prices(agent.ladder(), output_prices(&agent.prices()));
     Ok(expectations(&beliefs, agent.ladder()))
 }
 

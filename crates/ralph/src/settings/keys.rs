@@ -82,7 +82,7 @@ pub const KEYS: &[Key] = &[
             "plan-then-execute",
             "adaptive",
         ]),
-        "cost-optimized",
+        "adaptive",
         "How Ralph chooses the model for each attempt.",
     ),
     key(
@@ -96,7 +96,7 @@ pub const KEYS: &[Key] = &[
         "run",
         "value_usd",
         Kind::Number,
-        "5",
+        "15",
         "What a finished task is worth, in dollars. `adaptive` blocks a task instead of spending more on it.",
     ),
     key(

@@ -2,6 +2,7 @@
 //! `.ralph.toml`, that over defaults.
 
 mod agents;
+mod changes;
 pub mod duration;
 pub mod keys;
 mod load;
@@ -17,6 +18,7 @@ use std::time::Duration;
 #[cfg(test)]
 pub use agents::FORMATS;
 pub use agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
+pub use changes::{defaults_revision, notices};
 use keys::KEYS;
 pub use secrecy::{shown, shown_url};
 
@@ -145,6 +147,13 @@ impl Settings {
         self.values
             .get(&(section, name))
             .and_then(|setting| setting.value.as_ref())
+    }
+
+    /// Where the setting with that name comes from.
+    pub fn source(&self, section: &'static str, name: &'static str) -> Option<&Source> {
+        self.values
+            .get(&(section, name))
+            .map(|setting| &setting.source)
     }
 
     /// The settings without what a spec's state file says.

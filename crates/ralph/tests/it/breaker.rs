@@ -339,7 +339,9 @@ fn brk_08_a_task_that_is_given_up_says_what_was_tried() {
         "command = [\"sh\", \"agent.sh\"]\nmodels = [\"haiku\", \"sonnet\", \"opus\"]",
     );
     project.write(".ralph.toml", &toml);
-    project.ralph(&["run"]).expect_code(5);
+    project
+        .ralph(&["run", "--strategy", "cost-optimized"])
+        .expect_code(5);
     let task = project.task("a");
     let reason = task["reason"].as_str().unwrap();
     let tried = "failed 5 times in a row; tried sonnet, then opus, with a fresh stance; last: ";

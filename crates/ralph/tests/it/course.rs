@@ -22,6 +22,7 @@ fn project(gate: &str) -> Project {
         ".ralph.toml",
         &toml.replace("command = [\"sh\", \"agent.sh\"]", models),
     );
+    project.set("run", "strategy = \"cost-optimized\"");
     project.write("gate.sh", gate);
     project.add(&["A", "--key", "a", "--verify", "sh gate.sh"]);
     project

@@ -96,6 +96,22 @@ fn done_work_is_committed_and_nothing_else() {
 }
 
 #[test]
+fn a_file_that_was_dirty_and_that_the_task_changed_too_is_left_out_and_named() {
+    let work = "echo four >> code.txt; echo task >> other.txt";
+    let project = project(&format!("{work}; {DONE}"), "commit = \"on-success\"");
+    project.add(&["Add four", "--key", "1.3"]);
+    let run = project.ok(&["run"]).stdout;
+    assert_eq!(files_of(&project, "HEAD"), ["code.txt"]);
+    let named = "1.3: not in its commit: other.txt (uncommitted before the run)";
+    assert!(run.contains(named), "{run}");
+    // Both parts are still there, for the person to commit.
+    assert_eq!(
+        project.read("other.txt"),
+        "other, and what I did not commit\ntask\n"
+    );
+}
+
+#[test]
 fn the_commit_field_is_the_message() {
     let project = project(&format!("{WORK}; {DONE}"), "commit = \"on-success\"");
     project.add(&["Add four", "--commit", "feat(code): add four"]);

@@ -17,6 +17,7 @@ mod completions;
 mod config;
 mod course;
 mod crash;
+mod defaults;
 mod demo;
 mod diagnose;
 mod display;

@@ -108,7 +108,7 @@ fn replay_of_an_ordinary_history_draws_what_nobody_tried_and_says_so() {
     for key in ["a", "b", "c", "d"] {
         project.add(&[&format!("Thing {key}"), "--key", key]);
     }
-    project.ok(&["run"]);
+    project.ok(&["run", "--strategy", "cost-optimized"]);
     let report = project.json(&["replay", "--history", "--json"]);
     assert_eq!(
         (&report["tasks"], &report["skipped"]),

@@ -230,7 +230,7 @@ fn sig_09_next_model_holds_for_the_next_attempt() {
     project.write(".ralph.toml", &toml);
     project.add(&["A"]);
     project.ralph(&["run", "--limit", "2"]).expect_code(4);
-    assert_eq!(project.read("models"), "medium\nlarge\n");
+    assert_eq!(project.read("models"), "small\nlarge\n");
     assert_eq!(
         project.history()[1]["rationale"],
         json!("hinted by previous iteration")

@@ -137,8 +137,9 @@ impl Stage {
             .iter()
             .map(|(name, value)| format!("{name} = {value:?}"))
             .collect();
+        // The middle of the ladder, whatever was learned: requests to the model are compared.
         let toml = format!(
-            "[run]\n{}\n\n[agents.{}]\ncommand = [{:?}]\nenv = {{ {} }}\n{}\n",
+            "[run]\nstrategy = \"cost-optimized\"\n{}\n\n[agents.{}]\ncommand = [{:?}]\nenv = {{ {} }}\n{}\n",
             self.run,
             self.player.agent,
             program(self.player.program),

@@ -26,6 +26,7 @@ fn project(script: &str) -> Project {
     );
     project.write(".ralph.toml", &toml);
     project.write("script", script);
+    project.set("run", "strategy = \"cost-optimized\"");
     project
 }
 
@@ -190,14 +191,14 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let first = &all[0];
     assert_eq!(first.1, "haiku");
     assert!(
-        first.2.starts_with("adaptive: haiku (60% likely, $0.3"),
+        first.2.starts_with("adaptive: haiku (60% likely, ~$0.3"),
         "{}",
         first.2
     );
     let last = &all[3];
     assert_eq!(last.1, "haiku");
     assert!(
-        last.2.contains("likely, $0.1"),
+        last.2.contains("likely, ~$0.1"),
         "the cost was learnt: {}",
         last.2
     );

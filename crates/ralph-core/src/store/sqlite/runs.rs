@@ -14,8 +14,9 @@ impl RunStore for SqliteStore {
     fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
         self.write(Durability::Process, |tx| {
             tx.execute(
-                "INSERT INTO runs (id, started_at, settings, host, pid, pid_started, output, expires_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO runs (id, started_at, settings, host, pid, pid_started, output, expires_at,
+                                   defaults_revision)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     run.id.as_str(),
                     run.started_at.to_string(),
@@ -25,11 +26,20 @@ impl RunStore for SqliteStore {
                     run.owner.pid_started,
                     run.output,
                     run.expires_at.to_string(),
+                    run.defaults_revision,
                 ],
             )?;
             // An old file may hold parents whose children are done.
             status::settle(tx, run.started_at)?;
             Ok(append(tx, event)?)
+        })
+    }
+
+    fn defaults_revision(&self) -> Result<Option<u32>> {
+        self.read(|conn| {
+            conn.query_row("SELECT max(defaults_revision) FROM runs", [], |row| {
+                row.get(0)
+            })
         })
     }
 

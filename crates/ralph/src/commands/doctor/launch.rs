@@ -184,7 +184,7 @@ mod tests {
         let detail = detail(&toml, "claude");
         let line = &detail[0];
         assert!(line.starts_with("claude -p "), "{line}");
-        assert!(line.contains("--model sonnet"), "{line}");
+        assert!(line.contains("--model haiku"), "{line}");
         assert!(
             line.contains("--append-system-prompt '(the rules for signals)'"),
             "{line}"

@@ -22,6 +22,7 @@ use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownStrategy};
+use ralph_core::store::RunStore;
 use ralph_core::text::few;
 pub use settings::{agents_md, gate_limits, log_limits, policy, recovery_of, run_settings};
 
@@ -162,6 +163,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return Err(error);
     }
     let mut settings = workspace.settings()?;
+    // Flags hold for this run only: what changed is told all the same.
+    let notices = crate::settings::notices(&settings, workspace.store.defaults_revision()?);
     settings::apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;
     if let Some(model) = args.model.as_deref().or(settings.text("run", "model")) {
@@ -175,6 +178,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     (run_settings.recovery, run_settings.recovery_by_spec) =
         settings::recovery_of(&settings, &workspace)?;
     refuse_ungated(&workspace, &settings, &run_settings)?;
+    run_settings.notices = notices;
     if args.dry_run {
         return dry::dry_run(&workspace, &run_settings, crew.agent(), args);
     }

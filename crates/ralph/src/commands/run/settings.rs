@@ -87,13 +87,15 @@ pub fn run_settings(
     let (gate_timeout, grace) = gate_limits(settings);
     Ok(RunSettings {
         scope,
+        defaults_revision: crate::settings::defaults_revision(),
+        notices: Vec::new(),
         limit: settings.count("run", "limit"),
         budgets: budgets(settings),
         policy: policy(settings),
-        strategy: settings
-            .text("run", "strategy")
-            .unwrap_or("cost-optimized")
-            .parse()?,
+        strategy: match settings.text("run", "strategy") {
+            Some(name) => name.parse()?,
+            None => defaults.strategy,
+        },
         forced_model: args.model.clone(),
         model: settings.text("run", "model").map(str::to_owned),
         value_usd: settings

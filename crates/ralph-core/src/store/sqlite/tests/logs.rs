@@ -127,6 +127,7 @@ fn logs_under_way_and_the_last_of_what_is_not_done_are_needed() {
 fn what_a_run_prints_is_needed_until_it_ends() {
     let mut f = Fixture::new();
     let run = NewRun {
+        defaults_revision: 0,
         id: RunId::from_stored("r-9"),
         started_at: NOW,
         owner: owner(),

@@ -96,6 +96,7 @@ impl Fixture {
 
     fn start_run(&mut self, id: &str) {
         let run = NewRun {
+            defaults_revision: 0,
             id: RunId::from_stored(id),
             started_at: NOW,
             owner: owner(),
