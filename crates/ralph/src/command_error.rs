@@ -1,4 +1,4 @@
-//! Errors as people meet them: what went wrong, what to do next, and an exit code that means something.
+//! Errors as people see them: what went wrong, what to do next, and the exit code.
 
 use std::fmt::Display;
 use std::io;
@@ -31,7 +31,7 @@ pub fn print(message: &str, hints: &[String]) {
     }
 }
 
-/// The end of a command that has written its output. A reader that left has what it wanted.
+/// The end of a command that has written its output. A closed pipe is not an error: the reader has what it wanted.
 pub fn written(result: io::Result<()>) -> CommandResult {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
@@ -39,10 +39,10 @@ pub fn written(result: io::Result<()>) -> CommandResult {
     }
 }
 
-/// Standard output is not whole.
+/// Standard output is incomplete.
 pub fn unwritten(error: &io::Error) -> CommandError {
-    CommandError::environment(format_args!("the output cannot be written: {error}"))
-        .hint("check free space, and where the output goes")
+    CommandError::environment(format_args!("cannot write the output: {error}"))
+        .hint("check the free space and the output's destination")
 }
 
 /// What commands return.
@@ -112,41 +112,41 @@ impl From<StoreError> for CommandError {
         let message = error.to_string();
         match error {
             StoreError::UnknownTask(_) => {
-                Self::usage(message).hint("`ralph task list` shows every task with its id and key")
+                Self::usage(message).hint("run `ralph task list` to see every task with its id and key")
             }
             StoreError::DuplicateKey { .. } => Self::usage(message).hint("choose another key"),
             StoreError::Cycle(_) => Self::usage(message)
-                .hint("each task waits for the next one in that list; leave one of the links out"),
+                .hint("each task depends on the next one in that list; remove one of these dependencies"),
             StoreError::HasChildren { .. } => {
-                Self::usage(message).hint("add --recursive to delete them too")
+                Self::usage(message).hint("add --recursive to delete the children too")
             }
             StoreError::InProgress { .. } => Self::usage(message)
-                .hint("stop that run first (Ctrl-C in its terminal), or wait for the attempt to end"),
+                .hint("stop the run first with `ralph stop`, or wait until the attempt ends"),
             StoreError::NewerSchema { .. } => {
-                Self::environment(message).hint("install a newer Ralph; nothing was changed")
+                Self::environment(message).hint("install a newer version of Ralph; nothing was changed")
             }
             StoreError::Missing { .. } => Self::no_plan(message)
-                .hint("`ralph task add TITLE` or `ralph import PATH` starts a plan"),
+                .hint("start a plan with `ralph task add TITLE` or `ralph import PATH`"),
             StoreError::Vanished { .. } => Self::environment(message)
-                .hint("`ralph status` says whether a copy of it was saved, and how to put it back"),
+                .hint("run `ralph status` to see whether a copy was saved and how to restore it"),
             StoreError::Locked { path } => Self::environment(message).hint(format_args!(
-                "see who holds it with `fuser {}`; end that process or wait, then try again",
+                "find the process that holds the lock with `fuser {}`, stop it or wait, then retry",
                 shell_word(&path.display().to_string())
             )),
             StoreError::DiskFull { .. } => Self::environment(message)
-                .hint("free some space, then `ralph run` again: an unfinished attempt is found by itself"),
+                .hint("free some disk space, then run `ralph run` again; it recovers an unfinished attempt"),
             StoreError::NotWritable { .. } => {
-                Self::environment(message).hint("check the directory's permissions and free space")
+                Self::environment(message).hint("check the permissions and the free space of the directory")
             }
             StoreError::Damaged { .. } => Self::environment(message)
-                .hint("`.ralph/` may hold a copy from before a migration; move the damaged file away first"),
+                .hint("move the damaged file away, then restore a backup; `.ralph/` may contain a copy from before an upgrade"),
             StoreError::UnknownLearning(_) => {
-                Self::usage(message).hint("`ralph learnings list --state all` shows every one")
+                Self::usage(message).hint("run `ralph learnings list --state all` to see every learning")
             }
             StoreError::LearningNotActive { .. } => Self::usage(message)
-                .hint("`ralph learnings restore` brings one back that is not in use"),
+                .hint("run `ralph learnings restore ID` to make it active again"),
             StoreError::LearningIdTaken(_) => Self::usage(message)
-                .hint("leave the id out to import it as a new one; nothing was imported"),
+                .hint("remove the id to import it as a new learning; nothing was imported"),
             StoreError::ClaimMoved(_) | StoreError::Engine { .. } => Self::environment(message),
         }
     }
@@ -156,8 +156,9 @@ impl From<PromptError> for CommandError {
     fn from(error: PromptError) -> Self {
         match error {
             PromptError::Store(error) => error.into(),
-            PromptError::Template(error) => Self::usage(error)
-                .hint("mend the template, or delete it to use the one that comes with Ralph"),
+            PromptError::Template(error) => {
+                Self::usage(error).hint("fix the template, or delete it to use the built-in one")
+            }
             PromptError::Unreadable { .. } => Self::environment(error),
         }
     }
@@ -172,12 +173,10 @@ impl From<EngineError> for CommandError {
                 Some(remedy) => Self::environment(&error).hint(remedy),
                 None => Self::environment(&error),
             },
-            EngineError::Gate { .. } => {
-                Self::environment(error).hint("shorten or fix the task's verify command")
-            }
-            EngineError::Log { .. } => {
-                Self::environment(error).hint("check free space and permissions of .ralph/logs")
-            }
+            EngineError::Gate { .. } => Self::environment(error)
+                .hint("fix the task's gate: ralph task edit ID --verify CMD"),
+            EngineError::Log { .. } => Self::environment(error)
+                .hint("check the permissions and the free space of .ralph/logs"),
         }
     }
 }

@@ -19,11 +19,8 @@ pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
     if text != "-" {
         return Ok(text);
     }
-    let text = String::from_utf8(stdin()?).map_err(|_| {
-        CommandError::usage(format_args!(
-            "the {what} on standard input is no UTF-8 text"
-        ))
-    })?;
+    let text = String::from_utf8(stdin()?)
+        .map_err(|_| CommandError::usage(format_args!("the {what} on stdin is not valid UTF-8")))?;
     Ok(text.trim_end().to_owned())
 }
 
@@ -33,7 +30,7 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 /// All of standard input.
 pub fn stdin() -> Result<Vec<u8>, CommandError> {
     bounded(std::io::stdin())
-        .map_err(|e| CommandError::environment(format_args!("standard input cannot be read: {e}")))
+        .map_err(|e| CommandError::environment(format_args!("cannot read stdin: {e}")))
 }
 
 /// All of a file that a person named. It may be a pipe.
@@ -53,7 +50,7 @@ fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
 /// A span of time, for flags.
 pub fn span(text: &str) -> Result<Duration, String> {
     settings::duration::parse(text)
-        .ok_or_else(|| "expected seconds, or a time such as 90d, 12h or 30m".into())
+        .ok_or_else(|| "expected seconds or a duration such as 90d, 12h or 30m".into())
 }
 
 /// A point in time, for flags and files: RFC 3339, or a date, which begins at midnight. What names no zone is in UTC.
@@ -90,8 +87,8 @@ impl Lines {
             stdin()?
         } else {
             self::file(&start_dir(dir)?.join(file)).map_err(|e| {
-                CommandError::usage(format_args!("{name} cannot be read: {e}"))
-                    .hint("give a file with JSON lines, or `-` for standard input")
+                CommandError::usage(format_args!("cannot read {name}: {e}"))
+                    .hint("pass a file with JSON lines, or `-` for stdin")
             })?
         };
         match String::from_utf8(bytes) {
@@ -153,7 +150,7 @@ impl<'t> Object<'t> {
         match raw.get().bytes().next().unwrap_or_default() {
             b'"' | b'-' | b'0'..=b'9' => Ok(Some(raw)),
             _ => Err(format!(
-                "expected `{name}` to be a text or a number, found {raw}"
+                "expected `{name}` to be a string or a number, found {raw}"
             )),
         }
     }
@@ -163,14 +160,14 @@ impl<'t> Object<'t> {
         match self.value(name)? {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(format!("expected `{name}` to be a text, found {other}")),
+            Some(other) => Err(format!("expected `{name}` to be a string, found {other}")),
         }
     }
 
     /// A member that is a list of texts.
     pub fn texts(&self, name: &str) -> Result<Vec<String>, String> {
         let wrong =
-            |found: &Value| format!("expected `{name}` to be an array of texts, found {found}");
+            |found: &Value| format!("expected `{name}` to be an array of strings, found {found}");
         let items = match self.value(name)? {
             None => Vec::new(),
             Some(Value::Array(items)) => items,
@@ -199,7 +196,7 @@ impl<'t> Object<'t> {
         self.raw(name)
             .map(|raw| serde_json::from_str(raw.get()))
             .transpose()
-            .map_err(|error| format!("`{name}` cannot be read: {error}"))
+            .map_err(|error| format!("cannot read `{name}`: {error}"))
     }
 }
 
@@ -235,7 +232,7 @@ mod tests {
         assert_eq!(object.text("none"), Ok(None));
         assert_eq!(object.texts("b"), Ok(Vec::new()));
         assert!(object.text("a").unwrap_err().contains("`a`"));
-        assert!(object.texts("c").unwrap_err().contains("array of texts"));
+        assert!(object.texts("c").unwrap_err().contains("array of strings"));
         assert!(object.texts("d").is_err());
         let error = Object::parse("{\"a\": }").err().unwrap();
         assert!(

@@ -1,5 +1,5 @@
-//! Commands that an agent or a gate calls. Inside an attempt only reading commands work: what an agent has to say, it says by
-//! its signals, which Ralph checks.
+//! Commands that an agent or a gate calls. Inside an attempt only reading commands work: an agent
+//! reports through signals, which Ralph checks.
 
 use std::path::Path;
 
@@ -33,11 +33,11 @@ pub fn check(dir: Option<&Path>, command: &Command) -> Result<(), CommandError> 
         return Ok(());
     }
     Err(CommandError::usage(
-        "this command cannot be used inside an attempt: only reading commands can",
+        "this command is not allowed inside an attempt: only commands that read are",
     )
     .hint(
         "print a signal instead: <task-done>ID</task-done>, <task-failed>ID</task-failed>, \
-             TASK_MODIFICATION_REQUEST or <learning …>; Ralph reads them when the attempt ends",
+             TASK_MODIFICATION_REQUEST or <learning …>; Ralph reads it when the attempt ends",
     ))
 }
 

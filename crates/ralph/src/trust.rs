@@ -1,4 +1,4 @@
-//! Which projects of other users this user has agreed to: a list of paths in the user's own configuration directory.
+//! Which projects of other users this user trusts: a list of paths in the user's own configuration directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +23,7 @@ const MOST_BYTES: u64 = 1024 * 1024;
 /// How long another process may take to change the list.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Refuses a project that another user owns or may change, unless this user agreed to it.
+/// Refuses a project that another user owns or may change, unless this user trusts it.
 pub fn check(project: &Project) -> Result<(), CommandError> {
     match refusal(project) {
         None => Ok(()),
@@ -31,7 +31,7 @@ pub fn check(project: &Project) -> Result<(), CommandError> {
     }
 }
 
-/// Why a project is not obeyed, if it is not.
+/// Why a project is not trusted, if it is not.
 pub fn refusal(project: &Project) -> Option<CommandError> {
     let user = User::of_process(env::var("SUDO_UID").ok().as_deref());
     let distrust = distrust(project, user)?;
@@ -42,19 +42,21 @@ pub fn refusal(project: &Project) -> Option<CommandError> {
     }
     let word = |path: &Path| shell_word(&path.display().to_string());
     let consent = format!("ralph trust {}", word(&root));
-    let error = CommandError::usage(format_args!("this project is not obeyed: {distrust}"));
+    let error = CommandError::usage(format_args!(
+        "Ralph does not trust this project: {distrust}"
+    ));
     Some(match &distrust {
         Distrust::Foreign { .. } => error.hint(format_args!(
-            "if you trust its owner with your account: {consent}"
+            "if you trust its owner to run commands as you: {consent}"
         )),
         Distrust::WorldWritable { path } => error.hint(format_args!(
-            "chmod o-w {}; or, if nobody else can reach it: {consent}",
+            "run `chmod o-w {}`, or if no other user can reach it: {consent}",
             word(path)
         )),
     })
 }
 
-/// The paths this user has agreed to. A list that others may have written says nothing.
+/// The paths this user trusts. A list that others could have written is ignored.
 pub fn trusted() -> Vec<PathBuf> {
     file().map(|file| read(&file)).unwrap_or_default()
 }
@@ -63,7 +65,7 @@ pub fn trusted() -> Vec<PathBuf> {
 pub fn add(path: &Path) -> Result<bool, CommandError> {
     if path.as_os_str().as_bytes().contains(&b'\n') {
         return Err(CommandError::usage(
-            "a path with a line break cannot be recorded",
+            "cannot trust a path that contains a line break",
         ));
     }
     change(|paths| {
@@ -86,7 +88,7 @@ pub fn remove(path: &Path) -> Result<bool, CommandError> {
 
 fn change(edit: impl FnOnce(&mut Vec<PathBuf>) -> bool) -> Result<bool, CommandError> {
     let file = file().ok_or_else(|| {
-        CommandError::environment("there is no home directory to record trust in")
+        CommandError::environment("cannot record the trusted directory: no home directory")
             .hint("set HOME or XDG_CONFIG_HOME")
     })?;
     let dir = file.parent().unwrap_or(Path::new("."));
@@ -106,11 +108,8 @@ fn change(edit: impl FnOnce(&mut Vec<PathBuf>) -> bool) -> Result<bool, CommandE
         Ok(true)
     };
     write().map_err(|error| {
-        CommandError::environment(format_args!(
-            "{} cannot be written: {error}",
-            file.display()
-        ))
-        .hint("check the directory's permissions and free space")
+        CommandError::environment(format_args!("cannot write {}: {error}", file.display()))
+            .hint("check the permissions and the free space of the directory")
     })
 }
 

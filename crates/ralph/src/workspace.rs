@@ -89,8 +89,8 @@ impl Workspace {
         if absent == Absent::Create {
             let dir = project.ralph_dir();
             project.make_dir().map_err(|e| {
-                CommandError::environment(format_args!("{} cannot be made: {e}", dir.display()))
-                    .hint("check the directory's permissions and free space")
+                CommandError::environment(format_args!("cannot create {}: {e}", dir.display()))
+                    .hint("check the permissions and the free space of the directory")
             })?;
         }
         make_private(&project);
@@ -113,15 +113,15 @@ impl Workspace {
         let path = self.project.database();
         let copy = rescued_since(&path)?;
         let message = format!(
-            "this is not the plan of the last run: its database was replaced, and saved as {}",
+            "the database is not the one the last run used; Ralph saved that one as {}",
             copy.display()
         );
         let restore = restore_command(&copy, &path, now());
         let word = shell_word(&copy.display().to_string());
         Some(
             CommandError::environment(message)
-                .hint(format_args!("put it back: {restore}"))
-                .hint(format_args!("or keep the present plan: rm {word}")),
+                .hint(format_args!("restore it: {restore}"))
+                .hint(format_args!("or keep the current plan: rm {word}")),
         )
     }
 
@@ -150,7 +150,7 @@ impl Workspace {
         Ok(specs)
     }
 
-    /// Records tries whose process died, so that their tasks can be changed.
+    /// Records attempts whose process died, so that their tasks can be changed.
     pub fn forget_dead_claims(&mut self) -> Result<(), CommandError> {
         let settings = self.settings()?;
         let policy = crate::commands::run::policy(&settings);
@@ -190,12 +190,12 @@ impl Workspace {
         let run = self.present_run()?;
         let state = refresh_state(&self.store, &self.project, run.as_ref(), analysis, now())?;
         if let Err(error) = state {
-            output::note(format_args!("STATE.md could not be updated: {error}"));
+            output::note(format_args!("warning: cannot update STATE.md: {error}"));
         }
         if let Some(file) = crate::commands::run::agents_md(&self.settings()?)
             && let Err(error) = refresh_failures(&mut self.store, &self.project, &file)?
         {
-            output::note(format_args!("{file} could not be updated: {error}"));
+            output::note(format_args!("warning: cannot update {file}: {error}"));
         }
         Ok(())
     }
@@ -279,16 +279,14 @@ fn not_opened(project: &Project, error: StoreError) -> CommandError {
 fn no_database(project: &Project, path: &Path) -> CommandError {
     let root = project.root().display();
     let error = CommandError::no_plan(format_args!(
-        "there is no plan in {root}: it has no database (.ralph/progress.db)"
+        "no plan in {root}: the database .ralph/progress.db does not exist"
     ));
     match rescued(path).last() {
         Some(copy) => error.hint(format_args!(
-            "a copy was saved when the database vanished; put it back: {}",
+            "Ralph saved a copy when the database disappeared; restore it: {}",
             restore_command(copy, path, now())
         )),
-        None => error.hint(
-            "`ralph task add TITLE` or `ralph import PATH` starts a plan; `ralph init` makes an empty one",
-        ),
+        None => error.hint("start a plan with `ralph task add TITLE` or `ralph import PATH`"),
     }
 }
 
@@ -325,12 +323,12 @@ pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
 pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
     let Some(dir) = dir else {
         return env::current_dir().map_err(|e| {
-            CommandError::usage(format_args!("the directory cannot be entered: {e}"))
+            CommandError::usage(format_args!("cannot open the working directory: {e}"))
         });
     };
-    let whole = dir.canonicalize().map_err(|e| {
-        CommandError::usage(format_args!("{} cannot be entered: {e}", dir.display()))
-    })?;
+    let whole = dir
+        .canonicalize()
+        .map_err(|e| CommandError::usage(format_args!("cannot open {}: {e}", dir.display())))?;
     match whole.is_dir() {
         true => Ok(whole),
         false => Err(CommandError::usage(format_args!(
@@ -359,9 +357,9 @@ pub fn random() -> u64 {
 /// There is none here.
 pub fn no_project(here: &Path) -> CommandError {
     let message = format!(
-        "there is no Ralph project in {} or above it",
+        "no Ralph project found in {} or any directory above it",
         here.display()
     );
     CommandError::no_plan(message)
-        .hint("`ralph init` makes one here; `ralph demo` shows what happens then")
+        .hint("run `ralph init` to create one here, or `ralph demo` to see an example")
 }

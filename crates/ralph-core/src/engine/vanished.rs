@@ -30,7 +30,7 @@ impl Run<'_, '_> {
         let (saved, hint) = match self.engine.store.rescue(now) {
             Ok(rescued) => {
                 let saved = format!("what was recorded is saved in {}", rescued.path.display());
-                (saved, format!("put it back: {}", rescued.restore))
+                (saved, format!("restore it: {}", rescued.restore))
             }
             Err(error) => (
                 format!("it could not be saved: {error}"),

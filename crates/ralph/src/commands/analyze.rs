@@ -12,7 +12,7 @@ use crate::settings::build_agent;
 use crate::ui::table;
 use crate::workspace::Workspace;
 
-/// Say what the newest failures have in common, and what to do about it.
+/// Show what the latest failures have in common and what to do about it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print JSON.

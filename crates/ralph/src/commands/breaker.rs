@@ -11,12 +11,12 @@ use crate::output;
 use crate::ui::format;
 use crate::workspace::{Workspace, now};
 
-/// Look at the circuit breaker, which stops runs when everything fails, and close it.
+/// Show or close the circuit breaker, which stops runs when everything fails.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show whether it is open, and how many failures there are in a row.
+    /// Show whether it is open, and the number of consecutive failures.
     Show(Args),
-    /// Close it: failures in a row are forgiven, tasks they sent to a human are pending again.
+    /// Close it, clear the failure counts and make the tasks it blocked pending again.
     Reset(Args),
 }
 
@@ -53,7 +53,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
 fn words(breaker: &Breaker, threshold: u32) -> String {
     let failures = format::counted(breaker.failures, "failure");
     let tasks = format::counted(breaker.tasks, "task");
-    let row = format!("{failures} in a row on {tasks}; it may open at {threshold}");
+    let row = format!("{failures} in a row on {tasks}; it opens at {threshold}");
     match breaker.state {
         BreakerState::Closed => format!("closed: {row}"),
         BreakerState::Open => {
@@ -61,11 +61,11 @@ fn words(breaker: &Breaker, threshold: u32) -> String {
             format!(
                 "open since {since}: {failures} in a row on {tasks}\n\
                  `ralph analyze` says what they have in common; the next `ralph run` probes with one attempt;\n\
-                 `ralph breaker reset` closes it"
+                 to close it: ralph breaker reset"
             )
         }
         BreakerState::HalfOpen => {
-            format!("half open: one attempt decides; {failures} in a row on {tasks}")
+            format!("half open, running one trial attempt: {failures} in a row on {tasks}")
         }
     }
 }

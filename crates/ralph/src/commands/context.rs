@@ -14,33 +14,32 @@ use crate::settings::{Value, build_agent};
 use crate::ui::{scores, table};
 use crate::workspace::{Workspace, now};
 
-/// Print exactly the prompt that a task's next attempt would get on its standard input.
+/// Print the exact prompt of a task's next attempt.
 ///
-/// Outside a run it speaks as the run's first iteration.
+/// The prompt is that of the first iteration of a new run.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Id or key.
+    /// The task's id or key.
     task: String,
-    /// Print the rules that go to the agent as system prompt instead, where it takes one.
+    /// Print the system prompt instead, if the agent takes one.
     #[arg(long, conflicts_with_all = ["explain"])]
     system: bool,
-    /// Show instead how the agent would be started: program, arguments, variables that Ralph adds.
+    /// Show how Ralph would start the agent instead: program, arguments, environment variables.
     #[arg(long, conflicts_with_all = ["explain", "system"])]
     launch: bool,
-    /// Show instead what each memory section was given and used, what was left out and why, and the score of each
-    /// learning.
+    /// Show how the memory sections were built instead: sizes, what was left out and why, scores of learnings.
     #[arg(long)]
     explain: bool,
-    /// Speak as a run with this limit: `ralph run --limit N`.
+    /// Print the prompt of `ralph run --limit N`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Speak as `ralph run --once`.
+    /// Print the prompt of `ralph run --once`.
     #[arg(long, conflicts_with = "limit")]
     once: bool,
-    /// The agent to speak to.
+    /// The agent to build the prompt for.
     #[arg(long)]
     agent: Option<String>,
-    /// Print JSON with all the parts.
+    /// Print JSON with all parts.
     #[arg(long)]
     json: bool,
 }
@@ -91,7 +90,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(reason) = &prompt.ask_human {
-        output::note(format_args!("no attempt would be made now: {reason}"));
+        output::note(format_args!(
+            "note: Ralph would not start an attempt now: {reason}"
+        ));
     }
     if args.launch {
         output::text(launch.render());
@@ -103,7 +104,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         match system {
             Some(text) => output::text(text),
             None => {
-                output::note("this agent takes no system prompt; the rules are part of its prompt")
+                output::note("this agent takes no system prompt; the rules are part of the prompt")
             }
         }
     } else {

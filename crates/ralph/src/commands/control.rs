@@ -21,18 +21,18 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How much longer than the graces of its processes a run may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// End the run that works on this project: its attempt is stopped, recorded as interrupted and not counted.
+/// Stop the active run of this project; the current attempt is interrupted and not counted.
 ///
-/// It is the same as Ctrl-C in the run's own terminal. With nothing to stop it says so and succeeds. Inside a hook of
-/// that very run it does not wait: the run ends when the hook does.
+/// This is the same as Ctrl-C in the run's terminal. Without an active run the command succeeds. Inside a hook of the run
+/// it does not wait: the run stops when the hook ends.
 #[derive(Debug, clap::Args)]
 pub struct StopArgs {
-    /// Which run, where several are active; else all of them.
+    /// The run to use, if several are active; all of them if omitted.
     run: Option<String>,
-    /// Let the attempt under way end first.
+    /// Let the current attempt finish first.
     #[arg(long)]
     after_attempt: bool,
-    /// Do not give the agent time to end in order.
+    /// Kill the agent immediately instead of letting it exit.
     #[arg(long, conflicts_with = "after_attempt")]
     now: bool,
     /// Print JSON.
@@ -40,20 +40,20 @@ pub struct StopArgs {
     json: bool,
 }
 
-/// Let the run that works on this project finish its attempt and then wait for `ralph resume`.
+/// Pause the active run after its current attempt, until `ralph resume`.
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
-    /// Which run, where several are active; else all of them.
+    /// The run to use, if several are active; all of them if omitted.
     run: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Let a paused run go on.
+/// Resume a paused run.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArgs {
-    /// Which run, where several are active; else all of them.
+    /// The run to use, if several are active; all of them if omitted.
     run: Option<String>,
     /// Print JSON.
     #[arg(long)]
@@ -64,7 +64,7 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let runs = active(&workspace, args.run.as_deref())?;
     if args.after_attempt {
-        let words = ["ends after its attempt", "has ended already"];
+        let words = ["stops after its current attempt", "has already ended"];
         let request = |workspace: &mut Workspace, run: &RunRow| {
             workspace.store.ask_run(&run.id, RunRequest::Stop)
         };
@@ -92,9 +92,17 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
             told.push((run, true, ends_with_us()));
             continue;
         }
-        let waiting = format!("{} is ending", run.id);
+        let waiting = format!("{} is stopping", run.id);
         let ended = progress::waiting(&waiting, || wait_for_end(run, patience));
-        told.push((run, ended, if ended { "ended" } else { "is still ending" }));
+        told.push((
+            run,
+            ended,
+            if ended {
+                "stopped"
+            } else {
+                "is still stopping"
+            },
+        ));
     }
     tell(&told, args.json);
     let all = told.iter().all(|(_, ended, _)| *ended);
@@ -104,8 +112,8 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
 /// What becomes of the run that this command is part of.
 fn ends_with_us() -> &'static str {
     match env::var_os("RALPH_HOOK") {
-        Some(_) => "ends when this hook does",
-        None => "is ending",
+        Some(_) => "stops when this hook ends",
+        None => "is stopping",
     }
 }
 
@@ -113,8 +121,8 @@ pub fn pause(dir: Option<&Path>, args: &PauseArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let runs = active(&workspace, args.run.as_deref())?;
     let words = [
-        "pauses after its attempt; `ralph resume` lets it go on",
-        "is ending; it is not paused",
+        "pauses after its current attempt; to resume: ralph resume",
+        "is stopping and cannot be paused",
     ];
     let request = |workspace: &mut Workspace, run: &RunRow| {
         workspace.store.ask_run(&run.id, RunRequest::Pause)
@@ -126,7 +134,7 @@ pub fn resume(dir: Option<&Path>, args: &ResumeArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let runs = active(&workspace, args.run.as_deref())?;
     let request = |workspace: &mut Workspace, run: &RunRow| workspace.store.resume_run(&run.id);
-    let words = ["goes on", "was not paused"];
+    let words = ["resumed", "was not paused"];
     ask(&mut workspace, &runs, request, words, args.json)
 }
 
@@ -160,7 +168,7 @@ fn tell(runs: &[(&RunRow, bool, &str)], json: bool) {
         return;
     }
     if runs.is_empty() {
-        output::line("no run is active");
+        output::line("no active run");
     }
     for (run, _, words) in runs {
         output::line(format_args!("run {} {words}", run.id));
@@ -178,11 +186,11 @@ pub fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>,
         Some(run) => Ok(vec![run.clone()]),
         None => {
             let names: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-            let error = CommandError::usage(format_args!("no run `{name}` is active"));
+            let error = CommandError::usage(format_args!("run `{name}` is not active"));
             Err(if names.is_empty() {
                 error
             } else {
-                error.hint(format_args!("active: {}", names.join(", ")))
+                error.hint(format_args!("active runs: {}", names.join(", ")))
             })
         }
     }
@@ -195,10 +203,10 @@ fn send_term(run: &RunRow) -> Result<(), CommandError> {
         Liveness::Dead => return Ok(()),
         Liveness::Elsewhere => {
             return Err(CommandError::environment(format_args!(
-                "run {} works on {}, where it cannot be reached from here",
+                "run {} is on another host, {}",
                 run.id, owner.host
             ))
-            .hint("`ralph stop --after-attempt` reaches it through the database"));
+            .hint("run `ralph stop --after-attempt`, which works across hosts"));
         }
         Liveness::Alive => {}
     }
@@ -211,7 +219,7 @@ fn send_term(run: &RunRow) -> Result<(), CommandError> {
     match told {
         Some(Err(error)) if error != rustix::io::Errno::SRCH => {
             Err(CommandError::environment(format_args!(
-                "process {} of run {} cannot be told to end: {error}",
+                "cannot send a signal to process {} of run {}: {error}",
                 owner.pid, run.id
             )))
         }

@@ -13,13 +13,13 @@ use crate::output;
 use crate::ui::format::counted;
 use crate::workspace::{Workspace, now, start_dir};
 
-/// Write the plan as JSON lines, one task each; `ralph import` reads them.
+/// Export the plan as JSON lines, one task per line, for `ralph import`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write to this file instead of standard output.
+    /// Write to this file instead of stdout.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Accepted for uniformity: the output is JSON lines in any case.
+    /// No effect: the output is always JSON lines.
     #[arg(long)]
     json: bool,
 }
@@ -47,13 +47,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     };
     let path = start_dir(dir)?.join(file);
     write_whole(&path, text.as_bytes()).map_err(|error| {
-        CommandError::environment(format_args!(
-            "{} cannot be written: {error}",
-            path.display()
-        ))
-        .hint("check the directory and free space")
+        CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
+            .hint("check the permissions and the free space of the directory")
     })?;
     let count = counted(tasks.len() as u64, "task");
-    output::note(format_args!("{count} written to {}", file.display()));
+    output::note(format_args!("exported {count} to {}", file.display()));
     Ok(ExitCode::SUCCESS)
 }

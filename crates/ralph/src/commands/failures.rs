@@ -13,29 +13,29 @@ use crate::ui::{format, style, table::Table};
 use crate::workspace::{Workspace, ago};
 use crate::{input, output};
 
-/// What to look at.
+/// The failures commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     List(ListArgs),
     Show(ShowArgs),
 }
 
-/// List failures, oldest first, a line each.
+/// List failures, oldest first.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// Only those of this task: its id or key.
+    /// Only failures of this task (id or key).
     #[arg(long)]
     task: Option<String>,
-    /// Only those of this error category: test_failure, timeout, unknown.
+    /// Only failures of this error category, for example test_failure or timeout.
     #[arg(long, value_name = "C")]
     category: Option<String>,
-    /// Only those since then: 7d, 12h.
+    /// Only failures newer than this: 7d, 12h.
     #[arg(long, value_name = "DURATION", value_parser = input::span)]
     newer_than: Option<Duration>,
-    /// Only those of this run.
+    /// Only failures of this run.
     #[arg(long)]
     run: Option<String>,
-    /// No more than so many, the newest ones.
+    /// Show at most N failures, the newest.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Print JSON.
@@ -43,12 +43,12 @@ pub struct ListArgs {
     json: bool,
 }
 
-/// Show a task's failures in full: what was tried, why it failed, what to try next.
+/// Show the full failure reports of a task.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Id or key.
+    /// The task's id or key.
     task: String,
-    /// Which attempt, as `ralph history` numbers them; all unless given.
+    /// The attempt's number in `ralph history`; all attempts if omitted.
     attempt: Option<u32>,
     /// Print JSON.
     #[arg(long)]
@@ -94,13 +94,13 @@ pub(super) fn known_run(workspace: &Workspace, id: &str) -> Result<RunId, Comman
     let run = RunId::from_stored(id.trim());
     match workspace.store.run(&run)? {
         Some(_) => Ok(run),
-        None => Err(CommandError::usage(format_args!("there is no run `{id}`"))
-            .hint("`ralph history --json` has the run of each attempt")),
+        None => Err(CommandError::usage(format_args!("unknown run `{id}`"))
+            .hint("run `ralph history --json` to see the run of each attempt")),
     }
 }
 
 fn table(rows: &[FailureRow]) -> Table {
-    let mut table = Table::new(["TASK", "TRY", "MODEL", "WHEN", "CATEGORY", "WHY"]);
+    let mut table = Table::new(["TASK", "ATTEMPT", "MODEL", "WHEN", "CATEGORY", "REASON"]);
     for row in rows {
         table.row([
             cell(name(row)),
@@ -130,7 +130,7 @@ fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
     if args.json {
         output::json(&rows);
     } else if rows.is_empty() {
-        output::note(format_args!("`{}` has no failures", task.name()));
+        output::note(format_args!("{} has no failures", task.name()));
     } else {
         let reports: Vec<String> = rows.iter().map(in_full).collect();
         output::text(reports.join("\n"));
@@ -140,11 +140,15 @@ fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
 
 fn no_such_attempt(task: &Task, attempt: u32, known: &[String]) -> CommandError {
     let name = task.name();
-    let error = CommandError::usage(format_args!("attempt {attempt} of `{name}` has no report"));
+    let error = CommandError::usage(format_args!(
+        "attempt {attempt} of {name} has no failure report"
+    ));
     if known.is_empty() {
-        error.hint(format_args!("none has; `ralph history {name}` lists them"))
+        error.hint(format_args!(
+            "run `ralph history {name}` to see its attempts"
+        ))
     } else {
-        error.hint(format_args!("these have: {}", known.join(", ")))
+        error.hint(format_args!("attempts with a report: {}", known.join(", ")))
     }
 }
 
@@ -177,14 +181,14 @@ fn in_full(row: &FailureRow) -> String {
         &one_line(&report.relevant_files.join(", "), usize::MAX),
     );
     if report.auto {
-        fact("report", "written by Ralph: the agent gave none");
+        fact("report", "written by Ralph (the agent gave none)");
     } else {
         fact("report", "written by the agent");
     }
     let parts = [
         ("what was tried", Some(report.what_was_tried.as_str())),
         ("why it failed", Some(report.why_it_failed.as_str())),
-        ("trace", report.stack_trace_snippet.as_deref()),
+        ("stack trace", report.stack_trace_snippet.as_deref()),
         ("suggestion", report.retry_suggestion.as_deref()),
         ("excerpt", report.excerpt.as_deref()),
     ];

@@ -12,13 +12,13 @@ use crate::ui::table;
 use crate::workspace::start_dir;
 use crate::{input, output};
 
-/// Show how Ralph recognises a failing command's output when it happens again.
+/// Show the fingerprint by which Ralph recognizes a repeated failure.
 ///
-/// The coarse fingerprint is made from the names of failing tests, else from the compiler's errors, else from the last
-/// error lines; the fine one adds exceptions and messages. Times, numbers, paths and the like do not count.
+/// The coarse fingerprint is computed from the names of failing tests, else from compiler errors, else from the last error
+/// lines. The fine fingerprint adds exceptions and messages. Times, numbers and paths are ignored.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The output; standard input if it is not given, or `-`.
+    /// A file with a command's output; stdin if omitted or `-`.
     file: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
@@ -31,7 +31,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         Some(file) => {
             let path = start_dir(dir)?.join(file);
             input::file(&path).map_err(|e| {
-                CommandError::usage(format_args!("{} cannot be read: {e}", file.display()))
+                CommandError::usage(format_args!("cannot read {}: {e}", file.display()))
             })?
         }
     };
@@ -44,7 +44,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     } else if let Some(found) = found {
         output::text(table::wrap_all(&human(&found)));
     } else {
-        output::note("the output is blank: there is nothing to recognise it by");
+        output::note("the output is empty: no fingerprint");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -53,7 +53,7 @@ fn human(found: &Fingerprint) -> String {
     let tool = found.tool.map(Tool::as_str);
     let tool = tool.map(|tool| format!(", {tool}")).unwrap_or_default();
     let mut text = format!(
-        "coarse  {}\nfine    {}\nkind    {}{tool}\n\nMade from, after normalising:\n",
+        "coarse  {}\nfine    {}\nkind    {}{tool}\n\nComputed from these normalized lines:\n",
         found.coarse,
         found.fine,
         found.kind.as_str()

@@ -9,10 +9,10 @@ use ralph_core::model::RunId;
 use crate::command_error::CommandResult;
 use crate::interrupts;
 
-/// Start the agents and gates of a run, and end them when its Ralph dies; started by `ralph run` itself.
+/// Start the agents and gates of a run, and stop them if Ralph dies. `ralph run` starts this itself.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How long agents have between TERM and KILL, in milliseconds.
+    /// How long agents have to exit after SIGTERM, in milliseconds.
     grace: u64,
     /// The run.
     run: String,

@@ -10,10 +10,10 @@ use crate::output;
 use crate::ui::format;
 use crate::workspace::Workspace;
 
-/// Show every attempt, oldest first; of one task, or of all.
+/// Show all attempts, oldest first.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Id or key.
+    /// The task's id or key; all tasks if omitted.
     task: Option<String>,
     /// Print JSON.
     #[arg(long)]
@@ -33,7 +33,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&attempts);
     } else if attempts.is_empty() {
-        output::note("no attempts yet; `ralph run` makes some");
+        output::note("no attempts yet; start a run with `ralph run`");
     } else {
         output::text(format::history(&attempts));
     }

@@ -21,23 +21,22 @@ use crate::workspace::{Workspace, now, random, start_dir};
 /// How many tasks of a kind are listed.
 const LISTED: usize = 20;
 
-/// Take in a plan that lives in a file, and keep the file true from then on.
+/// Import a plan from a file and keep the file in sync.
 ///
-/// The path is a file, a spec folder with tasks.md in it, or a folder with .planning in it. A second import of the same
-/// file updates what changed and adds what is new; tasks that are no longer in it are named and stay, and nothing that is
-/// done is opened again.
+/// The path is a file, a spec folder with tasks.md, or a folder with .planning. Importing the same file again adds new
+/// tasks and updates changed ones. Tasks that are no longer in the file stay in the plan, and finished tasks stay done.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     ralph import specs/auth               a spec: tasks.md, .progress.md, .ralph-state.json\n  \
     ralph import TODO.md --dry-run        a checklist, only to see what would happen\n  \
-    ralph import plan.jsonl               what `ralph export` wrote elsewhere")]
+    ralph import plan.jsonl               the output of `ralph export`")]
 pub struct Args {
     /// The file or folder.
     path: PathBuf,
-    /// Its format, where that cannot be seen.
+    /// The file's format; detected by default.
     #[arg(long, value_enum, default_value_t = Chosen::Auto)]
     format: Chosen,
-    /// Only show what would change.
+    /// Show what would change, and change nothing.
     #[arg(short = 'n', long)]
     dry_run: bool,
     /// Print JSON.
@@ -47,18 +46,18 @@ pub struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Chosen {
-    /// By name and content.
+    /// Detect it from the name and the content.
     Auto,
-    /// Tasks with ids below phases, kept true while Ralph runs.
+    /// Tasks with keys under phases, kept in sync while Ralph runs.
     #[value(alias = "tasks_md", alias = "tasks.md", alias = "spec")]
     TasksMd,
-    /// Any Markdown list with checkboxes.
+    /// A Markdown list with checkboxes.
     Checklist,
     /// A prd.json with user stories.
     Prd,
     /// Plans below .planning/phases.
     Gsd,
-    /// JSON lines as `ralph export` writes them.
+    /// JSON lines, as written by `ralph export`.
     #[value(alias = "lines", alias = "json-lines")]
     Jsonl,
 }
@@ -151,7 +150,7 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
     )];
     for (n, word) in [
         (report.updated.len(), "updated"),
-        (report.finished.len(), "ticked off in the file"),
+        (report.finished.len(), "checked off in the file"),
         (report.unchanged, "unchanged"),
     ] {
         if n > 0 {
@@ -161,7 +160,7 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
     output::line(format_args!("{path}: {}", parts.join(", ")));
     if !report.removed.is_empty() {
         output::line(format_args!(
-            "{} no longer in the file and kept in the plan; `ralph task delete` removes what is not wanted",
+            "{} no longer in the file but kept in the plan; delete with `ralph task delete`",
             counted(report.removed.len() as u64, "task")
                 + if report.removed.len() == 1 {
                     " is"
@@ -171,7 +170,7 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
         ));
     }
     if args.dry_run {
-        output::line("nothing was changed; without --dry-run it will be");
+        output::line("nothing was changed (--dry-run)");
     }
 }
 
@@ -211,7 +210,7 @@ fn list_gates(gates: &[GateEdit]) {
 fn refused(error: &ImportError) -> CommandError {
     let hint = match error {
         ImportError::File { .. } => {
-            "give a file, a spec folder with tasks.md, or a folder with .planning"
+            "pass a file, a spec folder with tasks.md, or a folder with .planning"
         }
         ImportError::Content(_) => "nothing was imported; fix these lines and import again",
     };
@@ -221,10 +220,10 @@ fn refused(error: &ImportError) -> CommandError {
 fn clash(error: StoreError, path: &str) -> CommandError {
     match &error {
         StoreError::DuplicateKey { key, holder, .. } => CommandError::usage(format_args!(
-            "{path}: the key `{key}` belongs to {holder}, which came from another file"
+            "{path}: the key `{key}` is already used by {holder}, which comes from another file"
         ))
         .hint(format!(
-            "rename one of them, or `ralph task edit {holder} --key …`; nothing was imported"
+            "nothing was imported; rename one of the keys, for example with `ralph task edit {holder} --key NEW`"
         )),
         StoreError::Cycle(_) => CommandError::from(error).hint("nothing was imported"),
         _ => error.into(),

@@ -12,12 +12,12 @@ use crate::output;
 use crate::ui::format;
 use crate::workspace::{Workspace, now};
 
-/// Look at the usage limits that agents met, which runs wait for, and forget them.
+/// Show or clear the usage limits that agents have hit.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show which agents are limited, and until when.
+    /// Show which agents have hit a usage limit, and when it resets.
     Show(ShowArgs),
-    /// Forget limits: for instance because you bought more. A run that waits for one tries again at once.
+    /// Clear usage limits, for example after you bought more. A waiting run retries immediately.
     Clear(ClearArgs),
 }
 
@@ -30,7 +30,7 @@ pub struct ShowArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ClearArgs {
-    /// Of which agent; else of all.
+    /// The agent; all agents if omitted.
     agent: Option<String>,
     /// Print JSON.
     #[arg(long)]
@@ -50,12 +50,12 @@ fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
     if args.json {
         output::json(&json!({ "limits": limits }));
     } else if limits.is_empty() {
-        output::line("no agent is limited, as far as is known");
+        output::line("no usage limits");
     } else {
         for limit in &limits {
             output::line(words(limit, now));
         }
-        output::line("`ralph limits clear` forgets them");
+        output::line("to clear them: ralph limits clear");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -66,8 +66,8 @@ fn clear(workspace: &mut Workspace, args: &ClearArgs) -> CommandResult {
         && !standing.iter().any(|limit| limit.agent == *name)
         && !workspace.settings()?.agents.contains_key(name)
     {
-        let error = CommandError::usage(format_args!("there is no agent `{name}`"));
-        return Err(error.hint("`ralph limits show` lists those that are limited"));
+        let error = CommandError::usage(format_args!("unknown agent `{name}`"));
+        return Err(error.hint("run `ralph limits show` to see the agents with a usage limit"));
     }
     workspace.store.forget_limits(args.agent.as_deref())?;
     let wanted = |name: &str| args.agent.as_deref().is_none_or(|agent| agent == name);
@@ -76,9 +76,9 @@ fn clear(workspace: &mut Workspace, args: &ClearArgs) -> CommandResult {
     if args.json {
         output::json(&json!({ "cleared": cleared }));
     } else if cleared.is_empty() {
-        output::line("nothing to forget: no such limit is known");
+        output::line("nothing to clear: no usage limits");
     } else {
-        output::line(format_args!("forgotten: {}", cleared.join(", ")));
+        output::line(format_args!("cleared: {}", cleared.join(", ")));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -91,10 +91,10 @@ pub fn standing(
     Ok(workspace.store.agent_limits(now)?)
 }
 
-/// `claude is limited until 16:44, in 3 h`.
+/// `claude hit its usage limit: resets 16:44 (in 3 h)`.
 pub fn words(limit: &RememberedLimit, now: Timestamp) -> String {
     format!(
-        "{} is limited until {}, in {}",
+        "{} hit its usage limit: resets {} (in {})",
         limit.agent,
         format::moment(limit.until, now),
         format::age(limit.until.since(now))

@@ -17,18 +17,18 @@ use crate::settings::Settings;
 use crate::ui::style::{DIM, GREEN, RED, paint};
 use crate::workspace::{find_settings, now, random};
 
-/// What to do about notifications.
+/// The notify commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Send a sample notice in every way that [notify] in .ralph.toml names, and say which worked.
+    /// Send a test notification through every channel in [notify] and show which worked.
     ///
-    /// Exits 1 when one failed. A way that has no use here, such as the bell without a terminal, is no failure.
+    /// Exits 1 if a channel failed. A channel that is not available here, such as the bell without a terminal, is not a failure.
     Test(Args),
 }
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What the sample is about.
+    /// The event to simulate.
     #[arg(long, value_enum, default_value = "done")]
     occasion: Occasion,
     /// Print JSON.
@@ -36,13 +36,13 @@ pub struct Args {
     json: bool,
 }
 
-/// What came of one way.
+/// The result of one channel.
 #[derive(Debug, Serialize)]
 struct Row {
     sender: &'static str,
     target: Option<String>,
     result: Outcome,
-    /// Why it failed, or why it has no use here.
+    /// Why it failed, or why it is not available here.
     reason: Option<String>,
 }
 
@@ -60,8 +60,8 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     let parcel = parcel(&project, args.occasion)?;
     let senders = senders(&settings, project.root());
     if senders.is_empty() {
-        return Err(CommandError::usage("no way to notify anybody is set")
-            .hint("name one under [notify] in .ralph.toml: webhook, command, bell or desktop"));
+        return Err(CommandError::usage("no notification channel is configured")
+            .hint("add one to [notify] in .ralph.toml: webhook, command, bell or desktop"));
     }
     // As in a run: what a command leaves in the background is known, and ended.
     adopt_orphans();
@@ -95,13 +95,16 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// A sample that nobody can take for the real thing.
+/// A sample that is clearly marked as a test.
 fn parcel(project: &Project, occasion: Occasion) -> Result<Parcel, CommandError> {
     let place = Place::of(project);
     let mut notice = notice(&sample(occasion, now()), &place)
-        .ok_or_else(|| CommandError::environment("there is no sample of that"))?;
+        .ok_or_else(|| CommandError::environment("no sample for this event"))?;
     notice.title = format!("Test: {}", notice.title);
-    notice.message = format!("This is a test of `ralph notify`.\n{}", notice.message);
+    notice.message = format!(
+        "This is a test sent by `ralph notify test`.\n{}",
+        notice.message
+    );
     Ok(Parcel::new(notice, &mut random))
 }
 
@@ -121,7 +124,7 @@ fn note_unwanted(settings: &Settings, occasion: Occasion) {
     if !wanted.contains(&occasion) {
         let word = occasion.as_str();
         output::note(format_args!(
-            "note: [notify] on does not name `{word}`: a run does not tell of it"
+            "note: a run does not send this notification: `{word}` is not in [notify] on"
         ));
     }
 }

@@ -16,33 +16,33 @@ use crate::ui::{format, table::Table};
 use crate::workspace::{Workspace, start_dir};
 use crate::{input, output};
 
-/// Compare strategies on recorded outcomes: which would have solved how much, for how much.
+/// Compare strategies on recorded outcomes: how much each would have solved, and at what cost.
 ///
-/// Give a FILE or --history. FILE is a table (CSV) with the columns task, model, success, cost_usd and optionally difficulty and attempt. What is
-/// compared is cost per task plus the value of what stays unsolved. Tasks come in the order of the file, and `adaptive`
-/// learns as it goes.
+/// Pass a FILE or --history. FILE is a CSV table with the columns task, model, success, cost_usd and optionally difficulty
+/// and attempt. The score is the cost per task plus the value of unsolved tasks. Tasks are replayed in the order of the
+/// file, and `adaptive` learns as it goes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The table; `-` reads standard input.
+    /// The CSV file; `-` reads stdin.
     #[arg(required_unless_present = "history")]
     file: Option<PathBuf>,
-    /// Take this project's own attempts instead.
+    /// Use this project's own attempts instead.
     #[arg(long, conflicts_with = "file")]
     history: bool,
-    /// The models, cheapest first; with --history the agent's own unless given.
+    /// The models, cheapest first (with --history, default: the agent's models).
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     ladder: Vec<String>,
     /// What a solved task is worth, in dollars.
     #[arg(long, value_name = "USD", default_value_t = DEFAULT_VALUE_USD, value_parser = amount,
         allow_negative_numbers = true)]
     value: f64,
-    /// Attempts per task at most.
+    /// Maximum number of attempts per task.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=20))]
     attempts: u32,
-    /// Chance that the same model makes good its failure when it tries again; halved each further time.
+    /// Chance that a retry with the same model succeeds; halved with each further retry.
     #[arg(long, value_name = "P", default_value_t = 0.17, value_parser = chance)]
     retry_success: f64,
-    /// Decides the luck of retries that nobody recorded.
+    /// Random seed for retries that were not recorded.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Print JSON.
@@ -56,7 +56,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         None => of_project(dir, args)?,
     };
     if rows.is_empty() {
-        return Err(CommandError::usage("there are no outcomes to replay"));
+        return Err(CommandError::usage("no outcomes to replay"));
     }
     let options = Options {
         ladder: known_ladder(&rows, ladder, args)?,
@@ -70,10 +70,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let report = replay(&rows, &options);
     if report.tasks == 0 {
         return Err(CommandError::usage(format_args!(
-            "no task has an outcome of every model of the ladder {}",
+            "no task has an outcome for every model in {}",
             one_line(&options.ladder.join(", "), 300)
         ))
-        .hint("leave out models that were hardly tried"));
+        .hint("remove models with few outcomes from --ladder"));
     }
     if args.json {
         output::json(&report);
@@ -93,7 +93,7 @@ fn known_ladder(
     models.sort_unstable();
     models.dedup();
     let there_are = format!(
-        "there are outcomes of: {}",
+        "models with outcomes: {}",
         one_line(&models.join(", "), 500)
     );
     for model in &mut ladder {
@@ -106,22 +106,20 @@ fn known_ladder(
         return Err(CommandError::usage("--ladder names a model twice"));
     }
     if ladder.is_empty() {
-        return Err(
-            CommandError::usage("which models? give --ladder, cheapest first").hint(there_are),
-        );
+        return Err(CommandError::usage("no models given").hint(there_are));
     }
     let unknown = |model: &String| !models.contains(&model.as_str());
     if let Some(model) = ladder.iter().find(|model| unknown(model))
         && !args.ladder.is_empty()
     {
         let model = one_line(model, 60);
-        let message = format!("there is no outcome of `{model}`");
+        let message = format!("no outcomes for model `{model}`");
         return Err(CommandError::usage(message).hint(there_are));
     }
     ladder.retain(|model| !unknown(model));
     if ladder.is_empty() {
         return Err(
-            CommandError::usage("none of the agent's models was tried yet").hint(there_are),
+            CommandError::usage("no attempts with any of the agent's models").hint(there_are),
         );
     }
     Ok(ladder)
@@ -129,7 +127,7 @@ fn known_ladder(
 
 fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> {
     let unreadable = |e: std::io::Error| {
-        CommandError::usage(format_args!("{} cannot be read: {e}", file.display()))
+        CommandError::usage(format_args!("cannot read {}: {e}", file.display()))
     };
     let bytes = if file == Path::new("-") {
         input::stdin()?
@@ -138,7 +136,7 @@ fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> 
     };
     read(&String::from_utf8_lossy(&bytes)).map_err(|error| {
         CommandError::usage(format_args!("{}: {error}", file.display()))
-            .hint("expected the columns task, model, success, cost_usd; difficulty and attempt may follow")
+            .hint("expected the columns task, model, success, cost_usd and optionally difficulty, attempt")
     })
 }
 
@@ -205,36 +203,36 @@ fn human(report: &Report) -> String {
     let tasks = format::counted(report.tasks as u64, "task");
     let skipped = match report.skipped {
         0 => String::new(),
-        n => format!("; {n} left out for want of an outcome of every model"),
+        n => format!("; {n} left out because some models have no outcome"),
     };
     let mut notes = String::new();
     if report.imputed > 0 {
         let n = format::counted(report.imputed as u64, "outcome");
         notes.push_str(&format!(
-            "{n} nobody recorded: drawn by how often the model succeeds, so take the figures as a hint.\n"
+            "{n} not recorded: estimated from the model's success rate, so treat the figures as rough.\n"
         ));
     }
     if !report.without_cost.is_empty() {
         let models = one_line(&report.without_cost.join(", "), 300);
         notes.push_str(&format!(
-            "No cost is recorded for {models}: taken as free.\n"
+            "No recorded cost for {models}: counted as free.\n"
         ));
     }
     if !report.best_fixed.exact {
-        notes.push_str("Not all fixed sequences could be tried.\n");
+        notes.push_str("There are too many fixed sequences to try them all.\n");
     }
     format!(
-        "{tasks} played{skipped}. Loss is cost plus the value of what stays unsolved.\n{notes}\n{}",
+        "{tasks} replayed{skipped}. Loss is cost plus the value of unsolved tasks.\n{notes}\n{}",
         table.render()
     )
 }
 
 fn amount(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 1e12).ok_or_else(|| "expected an amount from 0 to 1e12".to_owned())
+    number(text, 0.0, 1e12).ok_or_else(|| "expected an amount between 0 and 1e12".to_owned())
 }
 
 fn chance(text: &str) -> Result<f64, String> {
-    number(text, 0.0, 1.0).ok_or_else(|| "expected a number from 0 to 1".to_owned())
+    number(text, 0.0, 1.0).ok_or_else(|| "expected a number between 0 and 1".to_owned())
 }
 
 fn number(text: &str, least: f64, most: f64) -> Option<f64> {

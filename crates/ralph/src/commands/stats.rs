@@ -18,7 +18,7 @@ use crate::settings::build_agent;
 use crate::ui::{format, style, table::Table};
 use crate::workspace::Workspace;
 
-/// Show what attempts came to: by model, by task, by kind of error, and what trying again brought.
+/// Show success rates, costs and times by model, task and error, and the results of retries.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only attempts of this run.
@@ -40,7 +40,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&as_json(&stats, &expected));
     } else if stats.total.attempts == 0 {
-        output::note("no attempts yet; `ralph run` makes some");
+        output::note("no attempts yet; start a run with `ralph run`");
     } else {
         output::text(human(&stats, &expected));
     }
@@ -118,7 +118,7 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
     models.row(cells("all".into(), &stats.total));
     part("By model", &models);
     if expected.iter().any(|of| of.tries > 0) {
-        let mut table = Table::new(["", "SEEN", "CHANCE", "COST"]);
+        let mut table = Table::new(["", "ATTEMPTS", "SUCCESS", "COST"]);
         for of in expected {
             let seen = stats.models.iter().find(|seen| seen.model == of.model);
             let is_estimate =
@@ -130,29 +130,29 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
                 format::cost(Some(of.cost_usd), is_estimate),
             ]);
         }
-        part("What to expect of a new task", &table);
+        part("Expected for a new task", &table);
     }
     let mut again = Table::new(SUM_HEADINGS);
     for (what, sums) in [
-        ("first try", &stats.retries.first),
-        ("same model again", &stats.retries.same_model),
-        ("another model", &stats.retries.other_model),
+        ("first attempt", &stats.retries.first),
+        ("retry, same model", &stats.retries.same_model),
+        ("retry, other model", &stats.retries.other_model),
     ] {
         if sums.attempts > 0 {
             again.row(cells(what.into(), sums));
         }
     }
-    part("What trying again brought", &again);
+    part("Retry results", &again);
     if !stats.categories.is_empty() {
         let mut errors = Table::new(["ERROR", "FAILURES", "TASKS"]);
         for of in &stats.categories {
             let name = one_line(&of.category, 60);
             errors.row([name, of.failures.to_string(), of.tasks.to_string()]);
         }
-        part("By kind of error", &errors);
+        part("By error", &errors);
     }
     let mut tasks = Table::new([
-        "TASK", "TRIES", "DONE", "RATE", "COST", "PER DONE", "TIME", "STATUS", "MODELS", "TITLE",
+        "TASK", "ATTEMPTS", "DONE", "RATE", "COST", "PER DONE", "TIME", "STATUS", "MODELS", "TITLE",
     ]);
     for of in stats.tasks.iter().take(MOST_TASKS) {
         tasks.row([
@@ -170,10 +170,10 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
             of.title.clone(),
         ]);
     }
-    part("By task, dearest first", &tasks);
+    part("By task, most expensive first", &tasks);
     if let Some(more) = stats.tasks.len().checked_sub(MOST_TASKS + 1) {
         let more = format::counted(more as u64 + 1, "more task");
-        text.push_str(&format!("… and {more}; --json has them all\n\n"));
+        text.push_str(&format!("… and {more}; --json shows all\n\n"));
     }
     text.truncate(text.trim_end().len());
     text + "\n"
@@ -197,7 +197,15 @@ fn per_done(sums: &Sums) -> String {
     format::cost(sums.cost_per_done(), sums.cost_estimated)
 }
 
-const SUM_HEADINGS: [&str; 7] = ["", "TRIES", "DONE", "RATE", "COST", "PER DONE", "MEAN TIME"];
+const SUM_HEADINGS: [&str; 7] = [
+    "",
+    "ATTEMPTS",
+    "DONE",
+    "RATE",
+    "COST",
+    "PER DONE",
+    "MEAN TIME",
+];
 
 fn cells(name: String, sums: &Sums) -> [String; 7] {
     [

@@ -1,4 +1,4 @@
-//! `ralph trust`: agreeing to a project that another user owns.
+//! `ralph trust`: trusting a project that another user owns.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,23 +13,23 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::workspace::start_dir;
 use crate::{output, trust};
 
-/// Agree to work in a project that belongs to another user, or that everybody may change.
+/// Trust a project that belongs to another user, or that everybody may change.
 ///
-/// A project's settings name commands that Ralph runs as you, so a project that others own or may write is refused until
-/// you agree. The agreement is recorded in your own configuration directory, for this project's directory alone.
+/// Ralph runs the commands in a project's settings as you, so it refuses a project that others own or can write until you
+/// trust it. The list of trusted directories is in your own configuration directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    ralph trust /srv/shared/app            work there from now on\n  \
-    ralph trust --list                     what you agreed to\n  \
-    ralph trust --remove /srv/shared/app   no longer")]
+    ralph trust /srv/shared/app            trust this project\n  \
+    ralph trust --list                     list trusted directories\n  \
+    ralph trust --remove /srv/shared/app   stop trusting it")]
 pub struct Args {
     /// The project's directory.
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present_any = ["list", "remove"])]
     project: Option<PathBuf>,
-    /// List the directories you agreed to.
+    /// List the trusted directories.
     #[arg(long, conflicts_with_all = ["project", "remove"])]
     list: bool,
-    /// Take an agreement back.
+    /// Stop trusting this directory.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "project")]
     remove: Option<PathBuf>,
     /// Print JSON.
@@ -62,7 +62,7 @@ fn remove(path: &Path, args: &Args) -> CommandResult {
     if !(trust::remove(&path)? || trust::remove(&root)?) {
         return Err(
             CommandError::usage(format_args!("{} is not trusted", path.display()))
-                .hint("`ralph trust --list` shows what is"),
+                .hint("run `ralph trust --list` to see the trusted directories"),
         );
     }
     say(&path, false, "no longer trusted", args);
@@ -99,7 +99,7 @@ fn root(path: &Path) -> PathBuf {
     Project::find(path).map_or_else(|| path.to_owned(), |project| project.root().to_owned())
 }
 
-/// What a person agrees to is not an agent's to decide.
+/// A person decides which projects to trust, not an agent.
 fn refuse_inside_an_attempt() -> Result<(), CommandError> {
     // Whatever project it is about: no run of Ralph may be above this process.
     let own = env::current_exe().ok();
@@ -107,8 +107,10 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
     let below_a_run = own.is_some() && ancestors(&ThisHost::new()).any(|one| is_ralph(one.pid));
     let in_a_run = env::var("RALPH_RUN_ID").is_ok_and(|run| !run.is_empty());
     match below_a_run || in_a_run {
-        true => Err(CommandError::usage("`ralph trust` is refused inside a run")
-            .hint("a person decides which projects to trust")),
+        true => Err(
+            CommandError::usage("`ralph trust` is not allowed inside a run")
+                .hint("run it yourself in a terminal"),
+        ),
         false => Ok(()),
     }
 }

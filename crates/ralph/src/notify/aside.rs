@@ -70,12 +70,12 @@ pub fn call(
             agent::Stop::Exited | agent::Stop::Budget | agent::Stop::GuardLost,
             Exit::Signal(signal),
         ) => {
-            format!("was ended by signal {signal}")
+            format!("was killed by signal {signal}")
         }
         (agent::Stop::WallTimeout(_) | agent::Stop::IdleTimeout(_), _) => {
-            format!("took longer than {limit:?}")
+            format!("timed out after {limit:?}")
         }
-        (agent::Stop::Interrupted, _) => "was ended with the run".to_owned(),
+        (agent::Stop::Interrupted, _) => "was stopped with the run".to_owned(),
     };
     let said = output.printed.into_text();
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());

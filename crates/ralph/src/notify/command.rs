@@ -76,7 +76,7 @@ impl Sender for NotifyCommand {
         let database = Project::at(&self.root).database();
         match call(&self.launch(parcel), LIMIT, cutoff, Some(&database)) {
             Ok(()) => Ok(Delivery::Sent),
-            Err(Fault::NotThere) => Err("there is no `sh`".to_owned()),
+            Err(Fault::NotThere) => Err("`sh` not found".to_owned()),
             Err(Fault::Failed(how)) => Err(how),
         }
     }

@@ -115,7 +115,7 @@ impl Sender for Desktop {
         };
         match call(&launch, LIMIT, cutoff, None) {
             Ok(()) => Ok(Delivery::Sent),
-            Err(Fault::NotThere) => Ok(Delivery::Nowhere("no notify-send")),
+            Err(Fault::NotThere) => Ok(Delivery::Nowhere("notify-send not found")),
             Err(Fault::Failed(how)) => Err(format!("{} {how}", launch.program)),
         }
     }

@@ -1,4 +1,4 @@
-//! Which events a person is told of, and what. Pure.
+//! Which events send a notification, and its text. Pure.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub struct Notice {
     pub exit_code: Option<i32>,
     /// What the run cost, where it ended and is known.
     pub cost_usd: Option<f64>,
-    /// How many tries did not tell what they cost, where it ended: the whole is more then.
+    /// How many attempts reported no cost, where it ended: the whole is more then.
     pub cost_unknown: Option<u64>,
     /// Whether an estimate is part of the cost, where it ended.
     pub cost_estimated: Option<bool>,
@@ -95,7 +95,7 @@ struct Says<'e> {
     next: Option<String>,
 }
 
-/// What a person is told of an event, if anything.
+/// The notification about an event, if it sends one.
 pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
     let says = says(&event.kind)?;
     let (exit_code, cost, tasks) = match &event.kind {
@@ -147,7 +147,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             status: Status::Blocked,
             ..
         } => {
-            let why = "its attempts were lost when Ralph died, again and again";
+            let why = "its attempts were interrupted by crashes of Ralph several times in a row";
             Some(blocked(task, vec![why.to_owned()]))
         }
         EventKind::BreakerOpened {
@@ -157,11 +157,9 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
         } => Some(Says {
             occasion: Occasion::Breaker,
             what: "the circuit breaker opened".to_owned(),
-            lines: std::iter::once(format!(
-                "{failures} consecutive failures on {tasks} tasks, nothing done between them"
-            ))
-            .chain(analysis.lines())
-            .collect(),
+            lines: std::iter::once(format!("{failures} consecutive failures on {tasks} tasks"))
+                .chain(analysis.lines())
+                .collect(),
             task: None,
             next: Some("ralph analyze".to_owned()),
         }),
@@ -174,8 +172,8 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
             Some(Says {
                 occasion: Occasion::Limit,
-                what: "a usage limit was met".to_owned(),
-                lines: vec![wait, "the run goes on by itself then".to_owned()],
+                what: "usage limit hit".to_owned(),
+                lines: vec![wait, "the run then resumes by itself".to_owned()],
                 task: None,
                 next: None,
             })
@@ -187,10 +185,13 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             ..
         } => Some(Says {
             occasion: Occasion::Limit,
-            what: "a usage limit was met".to_owned(),
+            what: "usage limit hit".to_owned(),
             lines: vec![
-                format!("{instead_of} is limited until {}", format::time(*until)),
-                format!("{agent} goes on in its place"),
+                format!(
+                    "{instead_of} hit its usage limit (resets {})",
+                    format::time(*until)
+                ),
+                format!("switching to {agent}"),
             ],
             task: None,
             next: None,
@@ -236,12 +237,12 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
     }
 }
 
-/// A task waits for a person.
+/// A task is blocked.
 fn blocked(task: &TaskRef, why: Vec<String>) -> Says<'_> {
     let title = tame::line(&task.title, TASK_TITLE);
     Says {
         occasion: Occasion::Blocked,
-        what: format!("{} {title} waits for you", task.name()),
+        what: format!("{} {title} is blocked and needs you", task.name()),
         lines: why,
         task: Some(task),
         next: Some(format!("ralph run {}", typed(task))),
@@ -268,7 +269,7 @@ fn all_done(tasks: &PlanCounts) -> &'static str {
     }
 }
 
-/// The run ended. Of one that somebody interrupted nobody is told.
+/// The run ended. A run that was interrupted sends no notification.
 fn finished(kind: &EventKind) -> Option<Says<'_>> {
     let EventKind::RunFinished {
         exit_code,
@@ -287,10 +288,10 @@ fn finished(kind: &EventKind) -> Option<Says<'_>> {
     let (occasion, what, next) = match exit_code {
         0 => (Occasion::Done, all_done(tasks), "ralph status"),
         4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
-        4 => (Occasion::Limit, "a limit ended the run", "ralph run"),
+        4 => (Occasion::Limit, "the run reached a limit", "ralph run"),
         5 => (
             Occasion::Blocked,
-            "what is left waits for you",
+            "the remaining tasks are blocked",
             "ralph status",
         ),
         6 => (
@@ -302,7 +303,7 @@ fn finished(kind: &EventKind) -> Option<Says<'_>> {
         code if *code >= 128 => return None,
         _ => (
             Occasion::Error,
-            "the run ended with an error",
+            "the run stopped with an error",
             "ralph doctor",
         ),
     };

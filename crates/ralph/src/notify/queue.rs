@@ -65,7 +65,7 @@ impl Queues {
                 let occasion = unsent.notice.occasion.as_str();
                 // The receiver is our own.
                 let _ = self.report.send(format!(
-                    "a notice ({occasion}) was not sent: {}: {why}",
+                    "cannot send the notification `{occasion}`: {}: {why}",
                     worker.name
                 ));
             }
@@ -111,7 +111,7 @@ impl Queues {
             if !hinted && elapsed >= WITHOUT_A_WORD {
                 hinted = true;
                 tell(&format!(
-                    "sending notices ({}), for {}s at most; Ctrl-C does without them",
+                    "sending notifications ({}), up to {}s; press Ctrl-C to skip",
                     self.busy_names().join(", "),
                     most.as_secs()
                 ));
@@ -125,7 +125,7 @@ impl Queues {
             let (name, plural) = (worker.name, if unsent == 1 { "" } else { "s" });
             if unsent > 0 {
                 tell(&format!(
-                    "warning: {unsent} notice{plural} not sent in time: {name}"
+                    "warning: {unsent} notification{plural} not sent in time: {name}"
                 ));
             }
             worker.line.cut();
@@ -177,7 +177,7 @@ impl Worker {
                         let occasion = parcel.notice.occasion.as_str();
                         let target = sender.target().map(|target| format!(" {target}"));
                         let _ = report.send(format!(
-                            "a notice ({occasion}) was not sent: {name}{}: {why}",
+                            "cannot send the notification `{occasion}`: {name}{}: {why}",
                             target.unwrap_or_default()
                         ));
                         own.dealt_with();
@@ -198,14 +198,14 @@ impl Worker {
     /// Takes a notice; what is not sent instead, and why, if so.
     fn take(&self, parcel: &Arc<Parcel>) -> Option<(Arc<Parcel>, &'static str)> {
         match &self.thread {
-            None => return Some((Arc::clone(parcel), "no thread can be started")),
+            None => return Some((Arc::clone(parcel), "cannot start a thread")),
             Some(thread) if thread.is_finished() => {
-                return Some((Arc::clone(parcel), "it has ended"));
+                return Some((Arc::clone(parcel), "the sender has stopped"));
             }
             Some(_) => {}
         }
         let gone = self.line.put(Arc::clone(parcel))?;
-        Some((gone, "too many wait already"))
+        Some((gone, "the queue is full"))
     }
 
     /// Lets the notice of the run's end go first where the time may not be enough for all: behind what is on its way,

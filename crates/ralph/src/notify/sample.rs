@@ -18,14 +18,14 @@ const SAMPLE_RUN: &str = "r-00000000";
 pub fn sample(occasion: Occasion, at: Timestamp) -> RunEvent {
     let kind = match occasion {
         Occasion::Done => finished(RunExit::Finished, "every task is done"),
-        Occasion::Error => finished(RunExit::Error, "the agent's program is not there"),
+        Occasion::Error => finished(RunExit::Error, "the agent's program was not found"),
         Occasion::Blocked => EventKind::HandedOver {
             task: TaskRef {
                 task_id: TaskId::from_stored("t-000000"),
                 key: Some(Key::from_stored("1.2")),
                 title: "Parse dates".to_owned(),
             },
-            reason: "it failed 5 times in a row".to_owned(),
+            reason: "failed 5 times in a row".to_owned(),
         },
         Occasion::Breaker => EventKind::BreakerOpened {
             failures: 5,

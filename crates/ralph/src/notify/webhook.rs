@@ -86,16 +86,16 @@ impl Webhook {
         match error {
             ureq::Error::Timeout(_) => {
                 let within = self.timeout.map(|timeout| format!(" in {timeout:?}"));
-                Answer::None(format!("no answer{}", within.unwrap_or_default()))
+                Answer::None(format!("no response{}", within.unwrap_or_default()))
             }
-            ureq::Error::HostNotFound => Answer::None("its host was not found".to_owned()),
+            ureq::Error::HostNotFound => Answer::None("host not found".to_owned()),
             // What TLS does not like, it will not like the next time either.
             ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 Answer::Impossible(self.masked(&error.to_string()))
             }
             ureq::Error::Io(error) => Answer::None(self.masked(&error.to_string())),
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-                Answer::Impossible("that is no URL to post to".to_owned())
+                Answer::Impossible("not a valid http or https URL".to_owned())
             }
             ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::TlsRequired => {
                 Answer::Impossible(self.masked(&error.to_string()))
@@ -148,14 +148,14 @@ impl Sender for Webhook {
 fn told(answer: &Answer, tries: u32) -> String {
     let why = match answer {
         Answer::Status { code, .. } if (300..400).contains(code) => {
-            format!("it answered {code}, and redirects are not followed")
+            format!("HTTP {code} (redirects are not followed)")
         }
-        Answer::Status { code, .. } => format!("it answered {code}"),
+        Answer::Status { code, .. } => format!("HTTP {code}"),
         Answer::None(why) | Answer::Impossible(why) => why.clone(),
     };
     match tries {
         1 => why,
-        _ => format!("{why} (tried {tries} times)"),
+        _ => format!("{why} (after {tries} attempts)"),
     }
 }
 
@@ -202,7 +202,7 @@ mod tests {
         let Answer::Impossible(said) = webhook.unanswered(&error) else {
             panic!("tried again");
         };
-        assert_eq!(said, "that is no URL to post to");
+        assert_eq!(said, "not a valid http or https URL");
     }
 
     #[test]
@@ -228,11 +228,11 @@ mod tests {
             code,
             retry_after: None,
         };
-        assert_eq!(told(&status(400), 1), "it answered 400");
-        assert_eq!(told(&status(503), 4), "it answered 503 (tried 4 times)");
+        assert_eq!(told(&status(400), 1), "HTTP 400");
+        assert_eq!(told(&status(503), 4), "HTTP 503 (after 4 attempts)");
         assert_eq!(
             told(&status(302), 1),
-            "it answered 302, and redirects are not followed"
+            "HTTP 302 (redirects are not followed)"
         );
     }
 }

@@ -154,7 +154,7 @@ fn exit_04_stop_ends_a_run_in_the_background_and_frees_its_claim() {
     project.ok(&["run", "--detach"]);
     eventually("the agent begins", || project.path("begun").exists());
     let stopped = project.ok(&["stop"]);
-    assert!(stopped.stdout.contains("ended"), "{}", stopped.stdout);
+    assert!(stopped.stdout.contains("stopped"), "{}", stopped.stdout);
     let status = project.json(&["status", "--json"]);
     assert_eq!(status["run"]["exit_code"], 143);
     let told = project.ok(&["status"]).stdout;
@@ -165,11 +165,7 @@ fn exit_04_stop_ends_a_run_in_the_background_and_frees_its_claim() {
     assert!(processes_with(&root).is_empty());
     // Once more is no error.
     let again = project.ok(&["stop"]);
-    assert!(
-        again.stdout.contains("no run is active"),
-        "{}",
-        again.stdout
-    );
+    assert!(again.stdout.contains("no active run"), "{}", again.stdout);
 }
 
 #[test]
@@ -210,7 +206,11 @@ fn stop_after_attempt_lets_the_attempt_end() {
     project.ok(&["stop", "--after-attempt"]);
     // Neither takes that back.
     let paused = project.ok(&["pause"]);
-    assert!(paused.stdout.contains("not paused"), "{}", paused.stdout);
+    assert!(
+        paused.stdout.contains("cannot be paused"),
+        "{}",
+        paused.stdout
+    );
     let resumed = project.ok(&["resume"]);
     assert!(
         resumed.stdout.contains("was not paused"),
@@ -279,7 +279,7 @@ fn a_run_that_is_not_active_is_named() {
     let project = waiting_project();
     let run = project.ralph(&["stop", "r-nobody"]).expect_code(2);
     assert!(
-        run.stderr.contains("no run `r-nobody` is active"),
+        run.stderr.contains("run `r-nobody` is not active"),
         "{}",
         run.stderr
     );
@@ -304,7 +304,7 @@ fn a_run_of_another_host_counts_as_long_as_it_gives_signs_of_life() {
     move_away(&project, "2020-01-01T00:00:00.000Z");
     assert!(!active(&project));
     let stop = project.ok(&["stop"]).stdout;
-    assert_eq!(stop.trim(), "no run is active");
+    assert_eq!(stop.trim(), "no active run");
     project.add(&["B"]);
     project.ok(&["run"]);
     let open = "SELECT count(*) FROM runs WHERE ended_at IS NULL";

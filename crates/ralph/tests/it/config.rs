@@ -92,7 +92,7 @@ fn config_path_is_where_the_settings_are_or_would_be() {
     std::fs::remove_file(expected).unwrap();
     let missing = project.ok(&["config", "path"]);
     assert!(
-        missing.stderr.contains("not there yet"),
+        missing.stderr.contains("does not exist"),
         "{}",
         missing.stderr
     );
@@ -103,7 +103,10 @@ fn config_path_is_where_the_settings_are_or_would_be() {
 fn config_show_lists_what_is_set_with_its_line_and_all_of_it_on_request() {
     let mut project = Project::new();
     let shown = project.ok(&["config", "show"]).stdout;
-    assert!(shown.contains("Every setting is at its default"), "{shown}");
+    assert!(
+        shown.contains("All settings have their default values"),
+        "{shown}"
+    );
     assert_eq!(project.json(&["config", "show", "--json"]), json!([]));
     project.write(
         ".ralph.toml",
@@ -116,7 +119,7 @@ fn config_show_lists_what_is_set_with_its_line_and_all_of_it_on_request() {
         .map(|line| line.split_whitespace().collect())
         .collect();
     let expected = [
-        &["SETTING", "VALUE", "DEFAULT", "FROM"][..],
+        &["SETTING", "VALUE", "DEFAULT", "SOURCE"][..],
         &["run.model", "opus", "-", ".ralph.toml:4"],
         &["gate.timeout", "1m30s", "10m", "RALPH_SET_GATE_TIMEOUT"],
         &[
@@ -167,7 +170,7 @@ fn config_set_changes_one_setting_and_says_what_it_was() {
     let set = project.ok(&["config", "set", "run.limit", "5"]);
     assert!(
         set.stderr
-            .contains("RALPH_SET_RUN_LIMIT overrides it: 3 is in force"),
+            .contains("RALPH_SET_RUN_LIMIT overrides this setting with 3"),
         "{}",
         set.stderr
     );

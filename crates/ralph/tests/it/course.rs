@@ -159,11 +159,18 @@ fn fingerprint_says_what_it_is_made_from() {
     );
     let human = project.ok(&["fingerprint", "log"]).stdout;
     assert!(human.contains("kind    lines"), "{human}");
-    assert!(human.contains("Made from, after normalising:"), "{human}");
+    assert!(
+        human.contains("Computed from these normalized lines:"),
+        "{human}"
+    );
     let blank = project
         .ralph_with_input(&["fingerprint"], " \n")
         .expect_code(0);
-    assert!(blank.stderr.contains("blank"), "{}", blank.stderr);
+    assert!(
+        blank.stderr.contains("the output is empty"),
+        "{}",
+        blank.stderr
+    );
     let none = project
         .ralph_with_input(&["fingerprint", "--json"], "")
         .json();

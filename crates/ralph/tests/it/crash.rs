@@ -241,11 +241,7 @@ fn a_read_only_directory_is_a_clear_error() {
         project.write(".ralph", "not a directory");
         project.write(".ralph.toml", "");
         let output = project.ralph(&["task", "add", "x"]).expect_code(1);
-        assert!(
-            output.stderr.contains("cannot be made"),
-            "{}",
-            output.stderr
-        );
+        assert!(output.stderr.contains("cannot create"), "{}", output.stderr);
         return;
     }
     let project = Project::new();

@@ -65,10 +65,10 @@ fn failures_are_listed_oldest_first_and_as_asked_for() {
     let project = project();
     let list = |args: &[&str]| project.ralph(&[&["failures", "list"], args].concat());
     insta::assert_snapshot!(steady(&project, list(&[]).expect_code(0).text()), @r"
-    TASK  TRY  MODEL   WHEN                 CATEGORY     WHY
-    a     1    script  2026-01-02 03:04:05  logic_error  Left recursion: expr calls itself
-    a     2    script  2026-01-02 03:04:05  unknown      the widget is square
-    b     1    script  2026-01-02 03:04:05  unknown      Task failed (no structured report)
+    TASK  ATTEMPT  MODEL   WHEN                 CATEGORY     REASON
+    a     1        script  2026-01-02 03:04:05  logic_error  Left recursion: expr calls itself
+    a     2        script  2026-01-02 03:04:05  unknown      the widget is square
+    b     1        script  2026-01-02 03:04:05  unknown      Task failed (no structured report)
     ");
     let rows = |args: &[&str]| -> Vec<String> {
         let rows = list(&[&["--json"], args].concat()).expect_code(0).json();
@@ -120,7 +120,7 @@ fn a_report_is_shown_in_full() {
       Left recursion:
       expr calls itself
 
-    trace
+    stack trace
       at expr
           at expr
 
@@ -133,7 +133,7 @@ fn a_report_is_shown_in_full() {
     model      script
     outcome    failed
     category   unknown
-    report     written by Ralph: the agent gave none
+    report     written by Ralph (the agent gave none)
 
     why it failed
       the widget is square

@@ -171,7 +171,7 @@ fn stop_inside_a_hook_of_the_same_run_does_not_wait_for_its_end() {
     project.add(&["B", "--key", "b"]);
     project.ralph(&["run"]).expect_code(143);
     let said = project.read("said");
-    assert!(said.ends_with(" ends when this hook does\n0\n"), "{said}");
+    assert!(said.ends_with(" stops when this hook ends\n0\n"), "{said}");
     assert_eq!(
         (project.status_of("a"), project.status_of("b")),
         ("done".into(), "pending".into())

@@ -248,7 +248,7 @@ fn show_tells_all_that_is_known() {
     title      Lexer
     tags       lexer, src/lexer.rs
     state      active
-               withheld from prompts: it hurt more than it helped; `ralph learnings pin` shows it all the same
+               not shown to agents: it hurt more often than it helped; `ralph learnings pin` shows it anyway
     supersedes OLD
     source     human
     task       TASK (k)

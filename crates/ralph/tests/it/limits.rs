@@ -26,9 +26,15 @@ fn a_remembered_limit_is_shown_and_can_be_forgotten() {
     assert_eq!(limits[0]["agent"], "main");
     assert_eq!(project.json(&["status", "--json"])["limits"], limits);
     let shown = project.ok(&["limits", "show"]).stdout;
-    assert!(shown.starts_with("main is limited until "), "{shown}");
+    assert!(
+        shown.starts_with("main hit its usage limit: resets "),
+        "{shown}"
+    );
     let status = project.ok(&["status"]).stdout;
-    assert!(status.contains("main is limited until "), "{status}");
+    assert!(
+        status.contains("main hit its usage limit: resets "),
+        "{status}"
+    );
     let doctor = project.ralph(&["doctor", "--json"]).json();
     let findings = doctor["findings"].as_array().unwrap();
     let told = findings.iter().any(|one| {
@@ -41,7 +47,7 @@ fn a_remembered_limit_is_shown_and_can_be_forgotten() {
     let cleared = project.json(&["limits", "clear", "main", "--json"]);
     assert_eq!(cleared["cleared"][0], "main");
     let again = project.ok(&["limits", "clear"]).stdout;
-    assert!(again.contains("nothing to forget"), "{again}");
+    assert!(again.contains("nothing to clear"), "{again}");
     project.ok(&["run", "--no-wait"]);
     assert_eq!(tries(&project), ["main error rate_limit", "main done"]);
 }
@@ -81,7 +87,7 @@ fn who_goes_on_in_whose_place_is_told_with_the_reason() {
     let told: serde_json::Value = serde_json::from_str(project.read("told").trim()).unwrap();
     assert_eq!(told["occasion"], "limit");
     let message = told["message"].as_str().unwrap();
-    assert!(message.contains("second goes on in its place"), "{message}");
+    assert!(message.contains("switching to second"), "{message}");
 }
 
 #[test]

@@ -59,9 +59,9 @@ fn a_log_is_for_people_unless_it_is_wanted_raw() {
     assert_eq!(
         lines[8..],
         [
-            "  the end of what its gate printed:",
+            "  last lines of the gate's output:",
             "  │ checked",
-            "  the end of its standard error:",
+            "  last lines of its stderr:",
             "  │ warned"
         ]
     );
@@ -109,7 +109,7 @@ fn an_attempt_under_way_is_found() {
     project.add(&["A", "--key", "a"]);
     let none = project.ralph(&["logs", "a"]).expect_code(2);
     assert!(
-        none.stderr.contains("not been attempted"),
+        none.stderr.contains("a has no attempts yet"),
         "{}",
         none.stderr
     );
@@ -119,13 +119,10 @@ fn an_attempt_under_way_is_found() {
     });
     let shown = project.ok(&["logs", "a"]).stdout;
     assert!(
-        shown.lines().next().unwrap().ends_with("· under way"),
+        shown.lines().next().unwrap().ends_with("· in progress"),
         "{shown}"
     );
-    assert!(
-        shown.contains("`ralph logs -f a` goes on with it"),
-        "{shown}"
-    );
+    assert!(shown.contains("to follow it: ralph logs -f a"), "{shown}");
     let document = project.json(&["logs", "a", "--json"]);
     assert_eq!(document["under_way"], json!(true));
     assert_eq!(document["attempt"], json!(1));
@@ -166,7 +163,7 @@ fn without_a_task_the_run_is_told_as_it_was_shown() {
     project.add(&["Good", "--key", "good"]);
     project.add(&["Bad", "--key", "bad"]);
     let none = project.ralph(&["logs"]).expect_code(2);
-    assert!(none.stderr.contains("no run yet"), "{}", none.stderr);
+    assert!(none.stderr.contains("no runs yet"), "{}", none.stderr);
     let run = project
         .ralph(&["run", "--max-attempts", "2"])
         .expect_code(5);
@@ -223,7 +220,7 @@ fn a_run_as_json_has_its_events_and_another_can_be_chosen() {
     assert_eq!(&raw, events);
     assert_ne!(project.json(&["logs", "--json"])["run_id"], json!(id));
     let no = project.ralph(&["logs", "--run", "r-0"]).expect_code(2);
-    assert!(no.stderr.contains("no run `r-0`"), "{}", no.stderr);
+    assert!(no.stderr.contains("unknown run `r-0`"), "{}", no.stderr);
     let no = project.ralph(&["logs", "--path"]).expect_code(2);
     assert!(
         no.stderr.contains("printed to its terminal"),
@@ -248,7 +245,9 @@ fn the_log_of_an_agent_that_is_gone_is_shown_as_text() {
     let shown = project.ok(&["logs", "a"]);
     assert!(shown.stdout.contains("\nhello\n"), "{}", shown.stdout);
     assert!(
-        shown.stderr.contains("`script` is not in the settings"),
+        shown
+            .stderr
+            .contains("`script` is no longer in the settings"),
         "{}",
         shown.stderr
     );

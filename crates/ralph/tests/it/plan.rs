@@ -164,7 +164,7 @@ fn delete_asks_first_and_frees_who_waited() {
     assert!(unasked.stderr.contains("--yes"));
     let deleted = project.ok(&["task", "delete", "a", "--yes"]);
     assert!(
-        deleted.stderr.contains("b no longer waits for a"),
+        deleted.stderr.contains("b no longer depends on a"),
         "{}",
         deleted.stderr
     );
@@ -195,7 +195,7 @@ fn deps_and_tree_show_the_plan() {
     );
     assert_eq!(
         project.ok(&["task", "deps", "list", "b"]).text(),
-        "b waits for a (pending)"
+        "b depends on a (pending)"
     );
     assert_eq!(
         project.ok(&["task", "tree"]).text(),

@@ -48,7 +48,7 @@ fn replay_compares_every_strategy_with_hindsight_and_the_oracle() {
     assert_eq!(project.json(&json_args), report, "the same every time");
     let human = project.ok(&args).stdout;
     assert!(
-        human.contains("adaptive") && human.contains("40 tasks played"),
+        human.contains("adaptive") && human.contains("40 tasks replayed"),
         "{human}"
     );
 }
@@ -121,9 +121,9 @@ fn replay_of_an_ordinary_history_draws_what_nobody_tried_and_says_so() {
     );
     assert_eq!(report["without_cost"], json!(["middle", "large"]));
     let human = project.ok(&["replay", "--history"]).stdout;
-    assert!(human.contains("3 outcomes nobody recorded"), "{human}");
+    assert!(human.contains("3 outcomes not recorded"), "{human}");
     assert!(
-        human.contains("No cost is recorded for middle, large"),
+        human.contains("No recorded cost for middle, large"),
         "{human}"
     );
 }
@@ -135,7 +135,7 @@ fn replay_names_unknown_models_and_keeps_control_characters_to_itself() {
     let other = ["replay", "outcomes.csv", "--ladder", "small,huge"];
     let output = project.ralph(&other).expect_code(2);
     assert!(
-        output.stderr.contains("there is no outcome of `huge`"),
+        output.stderr.contains("no outcomes for model `huge`"),
         "{}",
         output.stderr
     );

@@ -65,9 +65,9 @@ fn stats_say_what_each_model_did_and_what_escalation_bought() {
     for part in [
         "By model",
         "small",
-        "What trying again brought",
-        "another model",
-        "By kind of error",
+        "Retry results",
+        "retry, other model",
+        "By error",
     ] {
         assert!(human.contains(part), "{human}");
     }

@@ -30,7 +30,7 @@ fn remedy(output: &Output) -> String {
     let line = output
         .stderr
         .lines()
-        .find_map(|line| line.split_once("put it back: "));
+        .find_map(|line| line.split_once("restore it: "));
     line.unwrap_or_else(|| panic!("{}", output.stderr))
         .1
         .to_owned()
@@ -177,7 +177,7 @@ fn an_emptied_log_stops_the_run_and_leaves_a_database_that_can_be_read() {
             "{blow}\n{}",
             run.stderr
         );
-        if let Some((_, command)) = run.stderr.split_once("put it back: ") {
+        if let Some((_, command)) = run.stderr.split_once("restore it: ") {
             put_back(&project, command);
             all_is_there(&project, 1);
         }
@@ -210,7 +210,7 @@ fn a_database_deleted_at_the_very_end_is_saved_too() {
         last["hint"]
             .as_str()
             .unwrap()
-            .starts_with("put it back: mv "),
+            .starts_with("restore it: mv "),
         "{last}"
     );
     put_back(&project, &remedy(&run));
@@ -311,7 +311,7 @@ fn only_commands_that_start_a_plan_make_a_database() {
             let output = project.ralph(args);
             assert_eq!(output.code, code, "{args:?}: {}", output.stderr);
             assert!(
-                output.stderr.contains("there is no plan"),
+                output.stderr.contains("no plan in "),
                 "{args:?}: {}",
                 output.stderr
             );
@@ -400,12 +400,12 @@ fn a_plan_that_an_agent_puts_in_the_place_of_the_lost_one_is_not_run() {
     project.ralph(&["run"]).expect_code(1);
     let again = project.ralph(&["run"]).expect_code(1);
     assert!(
-        again.stderr.contains("not the plan of the last run"),
+        again.stderr.contains("not the one the last run used"),
         "{}",
         again.stderr
     );
     let status = project.ok(&["status"]);
-    assert!(status.stderr.contains("put it back: "), "{}", status.stderr);
+    assert!(status.stderr.contains("restore it: "), "{}", status.stderr);
     put_back(&project, &remedy(&again));
     project.ok(&["run"]);
     assert_eq!(

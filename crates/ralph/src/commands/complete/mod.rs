@@ -18,7 +18,7 @@ use crate::cli::Cli;
 use crate::command_error::CommandResult;
 use crate::output;
 
-/// Say what fits at the last word of a command line.
+/// Complete the last word of a command line.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Whose words these are.

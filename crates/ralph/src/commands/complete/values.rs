@@ -44,7 +44,7 @@ pub enum Live {
     Settings,
     /// Values of the setting that was named before.
     SettingValues,
-    /// Ways to choose a model.
+    /// Strategies.
     Strategies,
     /// What a task can be.
     Statuses,

@@ -8,10 +8,11 @@ use clap_complete::Shell;
 use crate::cli::Cli;
 use crate::command_error::CommandResult;
 
-/// Print a script that completes commands, flags, tasks, learnings, models and settings.
+/// Print the shell completion script.
 ///
-/// For example, once and for all: ralph completions bash > ~/.local/share/bash-completion/completions/ralph (zsh: a file
-/// _ralph on your fpath; fish: ~/.config/fish/completions/ralph.fish). elvish and powershell complete commands and flags.
+/// Completes commands, flags, tasks, learnings, models and settings (elvish and powershell: commands and flags). To install
+/// it for bash: ralph completions bash > ~/.local/share/bash-completion/completions/ralph. For zsh, write a file _ralph on
+/// your fpath; for fish, ~/.config/fish/completions/ralph.fish.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The shell.

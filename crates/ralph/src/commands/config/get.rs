@@ -9,15 +9,15 @@ use crate::output;
 use crate::settings::keys::nearest;
 use crate::workspace::find_settings;
 
-/// Print one setting's value and nothing else; an empty line where nothing sets it.
+/// Print the value of a setting, or an empty line if it is not set.
 ///
-/// For example: ralph config get run.model, ralph config get agents.claude.models. Secrets are masked.
+/// Secrets are masked. Examples: ralph config get run.model, ralph config get agents.claude.models
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its name.
+    /// The setting's name.
     #[arg(value_name = "SECTION.KEY")]
     setting: String,
-    /// Print JSON, with where the value comes from.
+    /// Print JSON, including where the value comes from.
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +37,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 }
 
 pub fn unknown(name: &str, rows: &[Row]) -> CommandError {
-    let error = CommandError::usage(format_args!("there is no setting `{name}`"));
+    let error = CommandError::usage(format_args!("unknown setting `{name}`"));
     let names: Vec<String> = rows.iter().map(Row::name).collect();
     // Whoever knows the key but not its section is helped first.
     let of_key = rows.iter().find(|row| row.key == name).map(Row::name);
@@ -46,6 +46,6 @@ pub fn unknown(name: &str, rows: &[Row]) -> CommandError {
         .or_else(|| nearest(name, names.iter().map(String::as_str)))
     {
         Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
-        None => error.hint("`ralph config show --all` lists every setting"),
+        None => error.hint("run `ralph config show --all` to see every setting"),
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::command_error::CommandResult;
 
-/// What to do with settings.
+/// The config commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     Show(show::Args),

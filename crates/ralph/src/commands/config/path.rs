@@ -9,7 +9,7 @@ use crate::command_error::CommandResult;
 use crate::output;
 use crate::workspace::find;
 
-/// Print where the settings' file is, or would be.
+/// Print the path of the settings file.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print JSON.
@@ -26,7 +26,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     output::line(path.display());
     if !path.exists() {
-        output::note("it is not there yet: the defaults stand; `ralph init` writes one");
+        output::note(
+            "note: the file does not exist, so the defaults apply; create it with `ralph init`",
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,16 +16,16 @@ use crate::output;
 use crate::settings::{Settings, save};
 use crate::workspace::{Workspace, find};
 
-/// Change one setting in .ralph.toml. Comments and everything else in the file stay as they are.
+/// Change a setting in .ralph.toml.
 ///
-/// For example: ralph config set run.max_cost_usd 20, ralph config set run.fallback codex,gemini. The value is checked first; a
-/// wrong one changes nothing.
+/// Comments and the rest of the file are kept. An invalid value changes nothing. Examples: ralph config set
+/// run.max_cost_usd 20, ralph config set run.fallback codex,gemini
 #[derive(Debug, clap::Args)]
 pub struct SetArgs {
-    /// Its name.
+    /// The setting's name.
     #[arg(value_name = "SECTION.KEY")]
     setting: String,
-    /// Its value; lists are separated by commas, or written as in TOML.
+    /// The new value; a list is separated by commas or written as in TOML.
     #[arg(allow_hyphen_values = true)]
     value: String,
     /// Print JSON.
@@ -33,10 +33,10 @@ pub struct SetArgs {
     json: bool,
 }
 
-/// Remove one setting from .ralph.toml, so that its default applies again.
+/// Remove a setting from .ralph.toml so that its default applies.
 #[derive(Debug, clap::Args)]
 pub struct UnsetArgs {
-    /// Its name.
+    /// The setting's name.
     #[arg(value_name = "SECTION.KEY")]
     setting: String,
     /// Print JSON.
@@ -217,7 +217,7 @@ impl Change<'_> {
         if let Some(row) = overridden {
             let value = shown(&row.text());
             output::note(format_args!(
-                "note: {} overrides it: {value} is in force",
+                "note: {} overrides this setting with {value}",
                 row.source
             ));
         }

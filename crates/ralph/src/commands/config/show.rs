@@ -11,10 +11,12 @@ use crate::output;
 use crate::ui::table::Table;
 use crate::workspace::find_settings;
 
-/// Show the settings that are not at their default, and where each comes from. Secrets are masked.
+/// Show the settings that differ from the default, and where each comes from.
+///
+/// Secrets are masked.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Show every setting.
+    /// Show all settings, including the defaults.
     #[arg(short, long)]
     all: bool,
     /// Print JSON.
@@ -33,10 +35,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
-        output::line("Every setting is at its default. `ralph config show --all` lists them.");
+        output::line(
+            "All settings have their default values. To list them: ralph config show --all",
+        );
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = Table::new(["SETTING", "VALUE", "DEFAULT", "FROM"]);
+    let mut table = Table::new(["SETTING", "VALUE", "DEFAULT", "SOURCE"]);
     // A field that an agent does not have is not shown.
     for row in rows
         .iter()
@@ -55,7 +59,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     output::text(table.render());
     if !args.all {
         output::note(
-            "`ralph config show --all` shows the rest; `ralph config set KEY VALUE` changes one",
+            "`ralph config show --all` shows all settings; `ralph config set KEY VALUE` changes one",
         );
     }
     Ok(ExitCode::SUCCESS)

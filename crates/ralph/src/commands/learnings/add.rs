@@ -11,22 +11,22 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::workspace::{Workspace, now, random};
 use crate::{input, output};
 
-/// Add a learning by hand; it belongs to no task.
+/// Add a learning by hand.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to remember; `-` reads it from standard input.
+    /// What to remember; `-` reads it from stdin.
     content: String,
-    /// What kind it is: success_pattern, pitfall, tool_usage, code_structure, testing_strategy,
+    /// The category: success_pattern, pitfall, tool_usage, code_structure, testing_strategy,
     /// debugging_technique, or a word of your own.
     #[arg(long, value_name = "C", default_value = "other")]
     category: String,
-    /// What it is about, in keywords: words, phrases, symbols, paths. May be given several times.
+    /// Keywords to find it by: words, phrases, symbols, paths; can be repeated.
     #[arg(long, visible_alias = "tag", value_name = "A,B", value_delimiter = ',')]
     tags: Vec<String>,
-    /// What it is about, in a line.
+    /// A one-line title.
     #[arg(long, value_name = "T")]
     title: Option<String>,
-    /// Keep it for good: it is never withheld and never pruned by itself.
+    /// Pin it: Ralph never withholds or prunes it.
     #[arg(long)]
     pin: bool,
     /// Print the new learning as JSON.

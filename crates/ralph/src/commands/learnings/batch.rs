@@ -71,7 +71,7 @@ fn question(line: &str) -> Result<Question<'_>, String> {
     let object = Object::parse(line)?;
     let id = object
         .name("id")?
-        .ok_or("expected an `id`, a text or a number")?;
+        .ok_or("expected an `id` that is a string or a number")?;
     let query = RecallQuery {
         title: object.text("title")?.unwrap_or_default(),
         text: object.text("description")?.unwrap_or_default(),
@@ -104,7 +104,7 @@ fn answer(
         })
         .collect();
     serde_json::to_writer(&mut *piece, &Answer { id, results })
-        .map_err(|error| CommandError::environment(format_args!("no JSON: {error}")))?;
+        .map_err(|error| CommandError::environment(format_args!("cannot write JSON: {error}")))?;
     piece.push(b'\n');
     Ok(())
 }

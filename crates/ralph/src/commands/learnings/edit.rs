@@ -11,23 +11,23 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::workspace::{Workspace, now, random};
 use crate::{input, output};
 
-/// Change a learning: a new one with a new id takes its place, and its record with it.
+/// Change a learning; the changed version gets a new id and keeps the record of the old one.
 ///
-/// `ralph learnings restore ID` brings the old one back. An empty text clears title or tags: --title "".
+/// `ralph learnings restore ID` restores the old version. An empty value clears the title or the tags: --title "".
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its id.
+    /// The learning's id.
     id: String,
     /// New category.
     #[arg(long, value_name = "C")]
     category: Option<String>,
-    /// New tags, in place of the old ones. May be given several times.
+    /// New tags, replacing the old ones; can be repeated.
     #[arg(long, visible_alias = "tag", value_name = "A,B", value_delimiter = ',')]
     tags: Option<Vec<String>>,
     /// New title.
     #[arg(long, value_name = "T")]
     title: Option<String>,
-    /// New content; `-` reads it from standard input.
+    /// New content; `-` reads it from stdin.
     #[arg(long, value_name = "TEXT")]
     content: Option<String>,
     /// Print the new learning as JSON.
@@ -42,8 +42,9 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
     let mut wording = Wording::new(BY_HAND);
     let edit = edit(&mut wording, args)?;
     if edit == LearningEdit::default() {
-        return Err(CommandError::usage("nothing to change was given")
-            .hint("for example --content \"…\" or --tags a,b; see `ralph learnings edit --help`"));
+        return Err(CommandError::usage("nothing to change").hint(
+            "pass an option such as --content or --tags; see `ralph learnings edit --help`",
+        ));
     }
     let new = workspace
         .store

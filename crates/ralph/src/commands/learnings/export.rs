@@ -18,14 +18,14 @@ use crate::output;
 use crate::ui::format::counted;
 use crate::workspace::{Workspace, start_dir};
 
-/// Write learnings as JSON lines, oldest first; `ralph learnings import` reads them.
+/// Export learnings as JSON lines, oldest first, for `ralph learnings import`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to; standard output unless given.
+    /// The file to write; stdout if omitted.
     file: Option<PathBuf>,
     #[command(flatten)]
     wanted: Wanted,
-    /// Write one JSON array instead.
+    /// Write one JSON array instead of JSON lines.
     #[arg(long)]
     json: bool,
 }
@@ -73,11 +73,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return written(write(&mut BufWriter::new(io::stdout().lock())));
     };
     save(&start_dir(dir)?.join(file), write).map_err(|error| {
-        CommandError::environment(format_args!(
-            "{} cannot be written: {error}",
-            file.display()
-        ))
-        .hint("check the directory's permissions and free space")
+        CommandError::environment(format_args!("cannot write {}: {error}", file.display()))
+            .hint("check the permissions and the free space of the directory")
     })?;
     let counted = counted(learnings.len() as u64, "learning");
     output::note(format_args!("exported {counted} to {}", file.display()));

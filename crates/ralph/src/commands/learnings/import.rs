@@ -17,13 +17,13 @@ use crate::ui::format::counted;
 use crate::ui::progress::waiting;
 use crate::workspace::{Workspace, now, random};
 
-/// Add learnings from a file of JSON lines, all of them or none.
+/// Import learnings from a file of JSON lines, all of them or none.
 ///
-/// A line is {"id", "category", "title", "content", "tags", "created_at"}; id, title, tags and created_at may be
-/// missing. Ids are kept, so that a second import adds nothing; nothing is merged.
+/// Each line is {"id", "category", "title", "content", "tags", "created_at"}; id, title, tags and created_at are
+/// optional. Ids are kept, so importing the same file again adds nothing. Nothing is merged.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The file; `-` reads standard input.
+    /// The file to read; `-` reads stdin.
     file: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -45,7 +45,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             let (first, place) = *known.entry(id.clone()).or_insert((number, learnings.len()));
             let other = learnings.get(place).map(|other| &other.learning);
             if other.is_some_and(|other| differ(other, &learning.learning)) {
-                let what = format!("the id `{id}` stands for another text in line {first}");
+                let what = format!("line {first} uses the id `{id}` for another learning");
                 return Err(refused(&lines, number, &what));
             }
         }
@@ -59,14 +59,14 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     .map_err(|error| match &error {
         StoreError::LearningIdTaken(id) => match known.get(id) {
             Some((number, _)) => refused(&lines, *number, &error.to_string())
-                .hint("leave the id out to import it as a new one"),
+                .hint("remove the id to import it as a new learning"),
             None => error.into(),
         },
         _ => error.into(),
     })?;
     if masked > 0 {
         output::note(format_args!(
-            "{} had what looked like a secret; it was stored as {MASK}",
+            "masked possible secrets in {}; they are stored as {MASK}",
             counted(masked, "learning")
         ));
     }
@@ -82,8 +82,8 @@ fn tell(args: &Args, imported: &Imported) {
     }
     let already = match known.len() {
         0 => String::new(),
-        1 => ", 1 was there already".into(),
-        n => format!(", {n} were there already"),
+        1 => ", 1 already existed".into(),
+        n => format!(", {n} already existed"),
     };
     let added = learning_count(added.len());
     output::line(format_args!("imported {added}{already}"));
@@ -102,7 +102,7 @@ fn read(line: &str, wording: &mut Wording) -> Result<ImportedLearning, String> {
         .map_err(|error| error.to_string())?;
     let required = |name: &str| {
         let text = object.text(name)?;
-        text.ok_or_else(|| format!("expected a `{name}`, a text"))
+        text.ok_or_else(|| format!("expected a `{name}` that is a string"))
     };
     let title = wording.title(&object.text("title")?.unwrap_or_default())?;
     let mut content = required("content")?;

@@ -13,24 +13,24 @@ use crate::ui::{format, table::Table};
 use crate::workspace::{Workspace, ago, now};
 use crate::{input, output};
 
-/// List learnings, newest first; pinned ones are marked with a star.
+/// List learnings, newest first; `*` marks pinned ones.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     wanted: Wanted,
-    /// Only those from there: agent, human, import, merge, agents_md.
+    /// Only learnings from this source: agent, human, import, merge, agents_md.
     #[arg(long, value_name = "S")]
     source: Option<Source>,
-    /// Only pinned ones.
+    /// Only pinned learnings.
     #[arg(long)]
     pinned: bool,
-    /// Only those learnt since: 7d, 12h.
+    /// Only learnings newer than this: 7d, 12h.
     #[arg(long, value_name = "DURATION", value_parser = input::span)]
     newer_than: Option<Duration>,
-    /// Only those learnt before that: 90d.
+    /// Only learnings older than this: 90d.
     #[arg(long, value_name = "DURATION", value_parser = input::span)]
     older_than: Option<Duration>,
-    /// No more than so many, the newest ones.
+    /// Show at most N learnings, the newest.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Print JSON.
@@ -51,7 +51,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&learnings);
     } else if learnings.is_empty() {
-        output::note("no learnings match; agents and `ralph learnings add` make some");
+        output::note("no learnings match; add one with `ralph learnings add TEXT`");
     } else {
         output::text(table(&learnings, args.wanted.state).render());
     }

@@ -17,16 +17,16 @@ use crate::ui::progress::waiting;
 use crate::ui::{self, table};
 use crate::workspace::{Workspace, random};
 
-/// Join learnings into a new one: the named ones, or all that nearly repeat each other.
+/// Merge learnings: the given ones, or all near-duplicates.
 ///
-/// The best one's text is kept, with the tags and the records of all. `ralph learnings restore --merge ID` undoes
-/// all of it; the command prints the id.
+/// The merged learning has the text of the best one, and the tags and records of all. The command prints an id;
+/// `ralph learnings restore --merge ID` undoes the merge.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Two or more ids; without any, all near-duplicates are found and joined.
+    /// Ids of two or more learnings; without ids, Ralph merges all near-duplicates.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// Say what would be joined, and change nothing.
+    /// Show what would be merged, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print JSON.
@@ -68,13 +68,15 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&json!({ "merged": joined, "undo": undo }));
     } else if joined.is_empty() {
-        output::note("no two active learnings say nearly the same");
+        output::note("no near-duplicates among the active learnings");
     } else {
         for one in &joined {
             output::line(table::cut(&line(&workspace, one), ui::width()));
         }
         if let Some(undo) = undo {
-            output::note(format_args!("undo: ralph learnings restore --merge {undo}"));
+            output::note(format_args!(
+                "to undo: ralph learnings restore --merge {undo}"
+            ));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -87,8 +89,8 @@ fn of_named(workspace: &Workspace, args: &Args) -> Result<Option<Merge>, Command
     }
     let members = named_active(workspace, &args.ids)?;
     if members.len() < 2 {
-        return Err(CommandError::usage("it takes two learnings to join them")
-            .hint("give two ids or more, or none to join all near-duplicates"));
+        return Err(CommandError::usage("a merge needs at least two learnings")
+            .hint("pass two or more ids, or none to merge all near-duplicates"));
     }
     Ok(Some(Merge::of(best_first(members))))
 }
@@ -101,7 +103,7 @@ fn proposed(workspace: &Workspace, args: &Args) -> Result<Vec<Merge>, CommandErr
         state: Some(LearningState::Active),
         ..LearningFilter::default()
     })?;
-    Ok(waiting("looking for near-duplicates", || merges(active)))
+    Ok(waiting("searching for near-duplicates", || merges(active)))
 }
 
 fn made(workspace: &mut Workspace, args: &Args) -> Result<Vec<Merged>, CommandError> {
@@ -114,8 +116,8 @@ fn made(workspace: &mut Workspace, args: &Args) -> Result<Vec<Merged>, CommandEr
     let merged = workspace.store.merge_learnings(&[merge], &mut random)?;
     if merged.is_empty() {
         return Err(
-            CommandError::usage("another process changed these learnings just now")
-                .hint("`ralph learnings list` shows what is active; then try again"),
+            CommandError::usage("another process has just changed these learnings")
+                .hint("run `ralph learnings list` to see the active learnings, then retry"),
         );
     }
     Ok(merged)

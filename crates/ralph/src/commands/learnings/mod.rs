@@ -1,4 +1,4 @@
-//! `ralph learnings …`: what agents and people learnt.
+//! `ralph learnings …`: what agents and people learned.
 
 mod add;
 mod batch;
@@ -24,7 +24,7 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::ui::{self, table};
 use crate::workspace::Workspace;
 
-/// What to do with learnings.
+/// The learnings commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     List(list::Args),
@@ -59,16 +59,16 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
 /// Which learnings, where several commands ask it alike.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// In which state.
+    /// Only learnings in this state.
     #[arg(long, value_enum, default_value_t = State::Active)]
     state: State,
-    /// Only those of this category.
+    /// Only learnings of this category.
     #[arg(long, value_name = "C")]
     category: Option<String>,
-    /// Only those with this tag, regardless of case.
+    /// Only learnings with this tag (case-insensitive).
     #[arg(long, value_name = "T")]
     tag: Option<String>,
-    /// Only those learnt from this task: its id or key.
+    /// Only learnings from this task (id or key).
     #[arg(long)]
     task: Option<String>,
 }
@@ -76,13 +76,13 @@ pub struct Wanted {
 /// The states as people ask for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum State {
-    /// Can be shown.
+    /// Can be shown to agents.
     Active,
-    /// Put away.
+    /// Archived: not shown to agents.
     Pruned,
-    /// Another one stands for it.
+    /// Replaced by another learning.
     Superseded,
-    /// All of them.
+    /// All learnings.
     All,
 }
 

@@ -11,13 +11,13 @@ use crate::command_error::CommandResult;
 use crate::output;
 use crate::workspace::Workspace;
 
-/// Keep learnings for good: they are never withheld and never pruned by themselves.
+/// Pin learnings: Ralph never withholds or prunes them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Their ids.
+    /// Ids of the learnings.
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// End that.
+    /// Unpin them.
     #[arg(long)]
     off: bool,
     /// Print JSON.

@@ -16,21 +16,21 @@ use crate::ui::{self, format, table};
 use crate::workspace::{Workspace, now};
 use crate::{input, output};
 
-/// Put learnings away: the named ones, or what is old and long unused.
+/// Archive learnings: the given ones, or all that are old and unused.
 ///
-/// Without ids it does what the end of a run does. Nothing is lost: `ralph learnings restore ID` brings them back.
+/// Without ids it does the same as the end of a run. Nothing is deleted: `ralph learnings restore ID` restores a learning.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Their ids; without any, what is old, unused and not pinned.
+    /// Ids of the learnings; without ids, all that are old, unused and not pinned.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// What counts as old (90d unless told).
+    /// Age from which a learning is old (default: 90d).
     #[arg(long, value_name = "DURATION", value_parser = input::span, conflicts_with = "ids")]
     older_than: Option<Duration>,
-    /// What counts as unused (30d unless told).
+    /// Time without use from which a learning is unused (default: 30d).
     #[arg(long, value_name = "DURATION", value_parser = input::span, conflicts_with = "ids")]
     unused_for: Option<Duration>,
-    /// Say what would be put away, and change nothing.
+    /// Show what would be archived, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print JSON.
@@ -44,7 +44,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&json!({ "pruned": pruned }));
     } else if pruned.is_empty() {
-        output::note("nothing is old and unused enough to be put away");
+        output::note("no learnings are old and unused");
     } else {
         tell(&workspace, args, &pruned);
     }
@@ -74,18 +74,18 @@ fn prune(workspace: &mut Workspace, args: &Args) -> Result<Vec<LearningId>, Comm
 
 fn tell(workspace: &Workspace, args: &Args, pruned: &[LearningId]) {
     let doing = if args.dry_run {
-        "would prune"
+        "would archive"
     } else {
-        "pruned"
+        "archived"
     };
     for id in pruned {
         output::line(told(doing, workspace, id));
     }
     let counted = format::counted(pruned.len() as u64, "learning");
     if args.dry_run {
-        output::line(format_args!("would put away {counted}"));
+        output::line(format_args!("would archive {counted}"));
     } else {
-        let line = format!("put away {counted}; `ralph learnings restore ID` brings one back");
+        let line = format!("archived {counted}; `ralph learnings restore ID` restores one");
         output::line(table::wrap(&line, ui::width()));
     }
 }

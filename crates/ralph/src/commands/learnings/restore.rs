@@ -10,13 +10,13 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::workspace::{Workspace, now};
 
-/// Bring learnings back: undoes a pruning, a merge or an edit.
+/// Restore learnings that were pruned, merged or edited.
 ///
-/// What had taken their place is archived, and all else it stood for comes back too. The id of a merged learning undoes
-/// that merge; `--merge` undoes everything that one `ralph learnings merge` or the end of one run did.
+/// The learning that replaced them is archived, and everything else it replaced is restored too. The id of a merged
+/// learning undoes that merge; `--merge` undoes everything that one `ralph learnings merge` or the end of one run merged.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Their ids.
+    /// Ids of the learnings.
     #[arg(required_unless_present = "merge", value_name = "ID")]
     ids: Vec<String>,
     /// Undo a whole merge, given the id that it printed (m-...) or a learning that it created.
@@ -33,11 +33,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if let Some(merge) = &args.merge {
         let batch = workspace.store.batch(merge)?;
         if batch.is_empty() {
-            return Err(CommandError::usage(format_args!(
-                "no merge is known as `{}`",
-                cell(merge)
-            ))
-            .hint("`ralph learnings list --source merge` lists merged learnings"));
+            return Err(
+                CommandError::usage(format_args!("unknown merge `{}`", cell(merge)))
+                    .hint("run `ralph learnings list --source merge` to see merged learnings"),
+            );
         }
         wanted.extend(batch);
     }
@@ -51,12 +50,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     for id in &done.retired {
         let id = cell(id.as_str());
-        output::line(format_args!("put away {id}, which had taken its place"));
+        output::line(format_args!("archived {id}, which had replaced it"));
     }
     for id in &wanted {
         if !done.restored.contains(id) && !done.retired.contains(id) {
             let id = cell(id.as_str());
-            output::note(format_args!("{id} is active already"));
+            output::note(format_args!("{id} is already active"));
         }
     }
     Ok(ExitCode::SUCCESS)

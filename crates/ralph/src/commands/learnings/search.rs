@@ -15,16 +15,16 @@ use crate::ui::{self, scores, style, table};
 use crate::workspace::{Workspace, now};
 use crate::{input, output};
 
-/// Find learnings, ranked as they are for a task's prompt, but with nothing kept back.
+/// Search learnings, ranked as for a task's prompt.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to look for, as a task's description would say it; `-` reads it from standard input.
+    /// The text to search for, such as a task's description; `-` reads it from stdin.
     #[arg(required_unless_present = "batch")]
     text: Option<String>,
-    /// What to look for, as a task's title would say it.
+    /// A task title to search for.
     #[arg(long, value_name = "T")]
     title: Option<String>,
-    /// No more than so many.
+    /// Show at most N learnings.
     #[arg(
         long,
         value_name = "N",
@@ -32,13 +32,13 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     limit: u32,
-    /// Search as of this time, among what was learnt before it: 2026-01-31T12:00:00Z or 2026-01-31.
+    /// Search only what was known at this time: 2026-01-31T12:00:00Z or 2026-01-31.
     #[arg(long, value_name = "TIME", value_parser = input::time)]
     before: Option<Timestamp>,
-    /// Show what each score is made of.
+    /// Show how each score is calculated.
     #[arg(long)]
     explain: bool,
-    /// Answer many searches at once, each with a line of JSON. FILE (`-` for standard input) has lines
+    /// Run many searches and print one line of JSON each. FILE (`-` for stdin) has lines
     /// {"id", "title", "description", "before"}.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "title", "before"])]
     batch: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
     if args.json {
         output::json(&json!({ "results": found }));
     } else if found.is_empty() {
-        output::note("nothing matched; `ralph learnings list` shows all there is");
+        output::note("no learnings match; `ralph learnings list` shows all learnings");
     } else {
         output::text(human(&found));
     }

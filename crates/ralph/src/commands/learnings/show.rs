@@ -17,10 +17,10 @@ use crate::ui::format::{counted, time};
 use crate::ui::table;
 use crate::workspace::Workspace;
 
-/// Show one learning with all that is known of it.
+/// Show one learning with all its details.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its id.
+    /// The learning's id.
     id: String,
     /// Print JSON.
     #[arg(long)]
@@ -83,8 +83,8 @@ fn print(shown: &Shown) {
     }
     field("state", state(learning));
     if shown.withheld {
-        let why = "withheld from prompts: it hurt more than it helped";
-        let how = "`ralph learnings pin` shows it all the same";
+        let why = "not shown to agents: it hurt more often than it helped";
+        let how = "`ralph learnings pin` shows it anyway";
         output::text(table::wrap_all(&format!("{:<10} {why}; {how}", "")));
     }
     for id in &shown.supersedes {

@@ -53,7 +53,7 @@ impl Wording {
     pub fn tell_masked(&mut self) {
         if self.take_masked() {
             output::note(format_args!(
-                "what looked like a secret was stored as {MASK}"
+                "masked a possible secret; it is stored as {MASK}"
             ));
         }
     }
@@ -88,7 +88,7 @@ impl Wording {
         }
         let (most, given) = (self.limits.tags, tags.len());
         if given > most {
-            return Err(format!("there are {given} tags; at most {most} are kept"));
+            return Err(format!("{given} tags given; at most {most} are allowed"));
         }
         Ok(tags)
     }
@@ -101,7 +101,7 @@ impl Wording {
         let length = masked.replace(MASK, "").chars().count();
         if length > most {
             return Err(format!(
-                "{what} has {length} characters; at most {most} are kept"
+                "{what} has {length} characters; at most {most} are allowed"
             ));
         }
         Ok(masked.into_owned())
@@ -109,7 +109,7 @@ impl Wording {
 
     fn not_empty(what: &str, text: String) -> Result<String, String> {
         if text.is_empty() {
-            return Err(format!("{what} must not be empty"));
+            return Err(format!("{what} is empty"));
         }
         Ok(text)
     }
@@ -127,7 +127,7 @@ mod tests {
         let error = by_hand.content(&"x".repeat(10_001)).unwrap_err();
         assert_eq!(
             error,
-            "the content has 10001 characters; at most 10000 are kept"
+            "the content has 10001 characters; at most 10000 are allowed"
         );
         assert!(by_hand.content(&"ä".repeat(10_000)).is_ok());
         assert!(by_hand.category(" \n").unwrap_err().contains("empty"));

@@ -59,17 +59,18 @@ pub fn no_attempt(task: &Task, wanted: &Wanted) -> CommandError {
     let name = task.name();
     let which = match (wanted.number, wanted.try_number) {
         (Some(n), _) => format!("has no attempt {n}"),
-        (None, Some(n)) => format!("has no try {n}"),
-        (None, None) if wanted.run.is_some() => "was not attempted".to_owned(),
+        (None, Some(n)) => format!("has no attempt with the internal number {n}"),
+        (None, None) if wanted.run.is_some() => "has no attempts".to_owned(),
         (None, None) => {
-            return CommandError::usage(format_args!("`{name}` has not been attempted yet"))
-                .hint("`ralph status` says what is");
+            return CommandError::usage(format_args!("{name} has no attempts yet"))
+                .hint("run `ralph status` to see the plan");
         }
     };
     let run = wanted.run.as_ref();
     let run = run.map(|run| format!(" in run {run}")).unwrap_or_default();
-    CommandError::usage(format_args!("`{name}` {which}{run}"))
-        .hint(format_args!("`ralph history {name}` lists its attempts"))
+    CommandError::usage(format_args!("{name} {which}{run}")).hint(format_args!(
+        "run `ralph history {name}` to see its attempts"
+    ))
 }
 
 fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
@@ -115,10 +116,7 @@ impl Shown {
         let settings = workspace.settings()?;
         let missing = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => gone(task, target, &settings),
-            _ => CommandError::environment(format_args!(
-                "{} cannot be read: {error}",
-                path.display()
-            )),
+            _ => CommandError::environment(format_args!("cannot read {}: {error}", path.display())),
         };
         let opened = LogDir::of_record(workspace.project.root(), &target.log);
         let (dir, name) = opened.map_err(missing)?;
@@ -154,7 +152,7 @@ impl Shown {
                 read
             }
         };
-        read.map_err(|e| CommandError::environment(format_args!("the log cannot be read: {e}")))
+        read.map_err(|e| CommandError::environment(format_args!("cannot read the log: {e}")))
     }
 
     /// Shows what stands below it.
@@ -176,7 +174,7 @@ fn parser(target: &Target, settings: &Settings) -> Box<dyn StreamParser> {
         Ok(agent) => agent.parser(),
         Err(_) => {
             output::note(format_args!(
-                "the agent `{name}` is not in the settings any more: its log is shown as text"
+                "note: the agent `{name}` is no longer in the settings, so its log is shown as text"
             ));
             AgentKind::Command.build(Setup::default()).parser()
         }
@@ -217,20 +215,20 @@ fn gone(task: &Task, target: &Target, settings: &Settings) -> CommandError {
     let age = ended.map_or(Duration::ZERO, |ended| now().since(ended));
     let why = match (limits.max_age, limits.max_bytes) {
         (Some(most), _) if age > most => {
-            format!("was pruned: [logs] keep_days = {days} keeps logs for {days} days")
+            format!("was deleted after {days} days ([logs] keep_days = {days})")
         }
-        (_, Some(_)) => format!(
-            "was pruned: [logs] max_mb = {room} lets logs take {room} MB, and the oldest go first"
-        ),
-        _ => "is gone, and not by Ralph: [logs] keep_days and max_mb keep it".to_owned(),
+        (_, Some(_)) => {
+            format!("was deleted because logs exceeded {room} MB ([logs] max_mb = {room})")
+        }
+        _ => "is missing; Ralph did not delete it".to_owned(),
     };
     CommandError::environment(format_args!(
-        "the log of attempt {} of `{}` {why}",
+        "the log of attempt {} of {} {why}",
         target.number,
         task.name()
     ))
     .hint(format_args!(
-        "`ralph history {}` and `ralph failures show {}` still know how it went",
+        "`ralph history {}` and `ralph failures show {}` still show the result",
         task.name(),
         task.name()
     ))

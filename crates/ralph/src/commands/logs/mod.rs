@@ -12,19 +12,19 @@ use std::path::Path;
 use crate::command_error::CommandResult;
 use crate::workspace::Workspace;
 
-/// Look at what an agent said and did, or at what happened in a run.
+/// Show the log of an attempt or of a run.
 ///
-/// With a task: its last attempt, also one under way. Without: the run under way, or the last one. Times are UTC;
-/// those with a + are since the attempt began. What looks like a secret is masked, but not with --raw.
+/// With a task, shows its current or last attempt; without, the current or last run. Times are local; times with a + are
+/// relative to the start of the attempt. Possible secrets are masked, except with --raw.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Id or key; without one, what happened in the run.
+    /// The task's id or key; if omitted, shows the run.
     task: Option<String>,
-    /// Which attempt, as `ralph history` numbers them.
+    /// The attempt's number in `ralph history`.
     #[arg(long, value_name = "N", requires = "task")]
     attempt: Option<u32>,
-    /// Which try, with those that do not count: `ralph history` has the number of such a one in parentheses, and its JSON
-    /// that of every one as `attempt_number`.
+    /// The attempt's number with uncounted attempts included: in parentheses in `ralph history`, `attempt_number` in
+    /// its JSON.
     #[arg(
         long = "try",
         value_name = "N",
@@ -32,25 +32,25 @@ pub struct Args {
         conflicts_with = "attempt"
     )]
     try_number: Option<u32>,
-    /// Which run, if not the one under way or the last; with a task, its tries in that run.
+    /// The run to show instead of the current or last one; with a task, its attempts in that run.
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Go on as more comes, also with the task's next attempts, until the run ends.
+    /// Follow the log, including the task's next attempts, until the run ends.
     #[arg(short, long, conflicts_with = "path")]
     follow: bool,
-    /// As it came: an agent's output byte by byte, a run's events as JSON lines.
+    /// Print the raw log: the agent's output unchanged, or the run's events as JSON lines.
     #[arg(long, conflicts_with_all = ["path", "json"])]
     raw: bool,
-    /// Print where it is, not what is in it.
+    /// Print the path of the log file.
     #[arg(long)]
     path: bool,
-    /// Print JSON: where the log is, or a run's events; with --follow a line per event.
+    /// Print JSON: the log's path, or a run's events (with --follow one line per event).
     #[arg(long)]
     json: bool,
-    /// Delete logs that are too old or too many, as [logs] keep_days and max_mb say. Every run does so at its end.
+    /// Delete old logs according to [logs] keep_days and max_mb, as every run does at its end.
     #[arg(long, conflicts_with_all = ["task", "run", "follow", "raw", "path"])]
     prune: bool,
-    /// Only say what would be deleted.
+    /// Show what would be deleted, and delete nothing.
     #[arg(long, requires = "prune")]
     dry_run: bool,
 }

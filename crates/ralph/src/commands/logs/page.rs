@@ -56,7 +56,7 @@ impl Page {
         let name = paint(BOLD, format_args!("{} {}", task.name(), task.title));
         let which = match &target.standing {
             Standing::Ended(attempt) if !attempt.counted => {
-                format!("try {}, not counted", target.try_number)
+                format!("attempt ({}), not counted", target.try_number)
             }
             Standing::Ended(_) | Standing::UnderWay | Standing::Lost => {
                 format!("attempt {}", target.number)
@@ -74,8 +74,8 @@ impl Page {
             parts.push(format::time(at));
         }
         match &target.standing {
-            Standing::UnderWay => parts.push(paint(CYAN, "under way")),
-            Standing::Lost => parts.push(paint(YELLOW, "lost when Ralph died")),
+            Standing::UnderWay => parts.push(paint(CYAN, "in progress")),
+            Standing::Lost => parts.push(paint(YELLOW, "interrupted by a crash")),
             Standing::Ended(attempt) => {
                 parts.push(format::outcome(attempt));
                 parts.extend(format::attempt_cost(attempt));
@@ -138,23 +138,23 @@ impl Page {
         text.push('\n');
         match standing {
             Standing::UnderWay => {
-                let more = format!("under way; `ralph logs -f {}` goes on with it", self.task);
+                let more = format!("in progress; to follow it: ralph logs -f {}", self.task);
                 let mark = paint(CYAN, "…");
                 text.push_str(&self.block(&more, &format!("{mark} "), "  "));
             }
             Standing::Lost => {
                 let said = match &report.ending {
                     Ending::Completed => {
-                        "Ralph died before it was recorded; the next run does that"
+                        "Ralph crashed before recording this attempt; the next run records it"
                     }
-                    Ending::Faulted { .. } => "Ralph died during the attempt",
+                    Ending::Faulted { .. } => "Ralph crashed during this attempt",
                 };
                 text.push_str(&format!("{} {said}\n", paint(YELLOW, "~")));
             }
             Standing::Ended(attempt) => text.push_str(&self.ended(attempt)),
         }
         if !errors.is_empty() {
-            text.push_str("  the end of its standard error:\n");
+            text.push_str("  last lines of its stderr:\n");
             text.push_str(&self.quoted(errors));
         }
         text
@@ -183,14 +183,12 @@ impl Page {
         let mut text = self.block(&line, &format!("{mark} "), "  ");
         if !attempt.detail.denials.is_empty() {
             let denied = attempt.detail.denials.join(", ");
-            text.push_str(&self.block(&format!("tools it was denied: {denied}"), "  ", "  "));
+            text.push_str(&self.block(&format!("denied tools: {denied}"), "  ", "  "));
         }
         let gate = match attempt.detail.gate {
             None | Some(GateOutcome::Passed) => return text,
-            Some(GateOutcome::Failed) => "  the end of what its gate printed:\n",
-            Some(GateOutcome::TimedOut) => {
-                "  its gate took too long; the end of what it printed:\n"
-            }
+            Some(GateOutcome::Failed) => "  last lines of the gate's output:\n",
+            Some(GateOutcome::TimedOut) => "  the gate timed out; last lines of its output:\n",
         };
         let output = attempt.detail.gate_output.as_deref().unwrap_or_default();
         let tail = last_lines(&shown(output), TAIL_LINES);
@@ -270,7 +268,7 @@ impl Page {
 }
 
 /// Where more stood than is shown.
-const CUT: &str = " [… and more than is shown; --raw has it]";
+const CUT: &str = " [… truncated; --raw shows all]";
 
 /// Text of an agent that stands for itself, fit for a terminal.
 fn shown(text: &str) -> String {

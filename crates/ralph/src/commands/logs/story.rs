@@ -66,7 +66,7 @@ pub fn follow_task(workspace: &Workspace, task: &TaskId, args: &Args) -> Command
 }
 
 fn no_run() -> CommandError {
-    CommandError::usage("there was no run yet").hint("`ralph run` starts one")
+    CommandError::usage("no runs yet").hint("start one with `ralph run`")
 }
 
 fn chosen(workspace: &Workspace, args: &Args) -> Result<RunRow, CommandError> {
@@ -80,18 +80,18 @@ fn chosen(workspace: &Workspace, args: &Args) -> Result<RunRow, CommandError> {
 pub fn named(workspace: &Workspace, id: &str) -> Result<RunRow, CommandError> {
     let run = workspace.store.run(&RunId::from_stored(id))?;
     run.ok_or_else(|| {
-        CommandError::usage(format_args!("there is no run `{id}`"))
-            .hint("`ralph history --json` names the run of every attempt")
+        CommandError::usage(format_args!("unknown run `{id}`"))
+            .hint("run `ralph history --json` to see the run of each attempt")
     })
 }
 
 fn path(workspace: &Workspace, run: &RunRow) -> CommandResult {
     let Some(path) = &run.output else {
         return Err(CommandError::usage(format_args!(
-            "run {} printed to its terminal, not to a file",
+            "run {} has no log file: it printed to its terminal",
             run.id
         ))
-        .hint("`ralph logs --raw` has its events"));
+        .hint("run `ralph logs --raw` to see its events"));
     };
     output::line(workspace.project.root().join(path).display());
     Ok(ExitCode::SUCCESS)
@@ -245,7 +245,7 @@ fn told(event: &StoredEvent) -> Option<String> {
             }
             Some(text)
         }
-        EventKind::WaitOver => Some("goes on".to_owned()),
+        EventKind::WaitOver => Some("resumed".to_owned()),
         _ => plain::line(&read),
     }
 }

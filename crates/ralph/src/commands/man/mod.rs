@@ -14,12 +14,12 @@ use crate::cli::Cli;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 
-/// Print the manual page, or write the pages of all commands into a directory.
+/// Print the manual page, or write the pages of all commands to a directory.
 ///
-/// For example: ralph man --dir ~/.local/share/man/man1, and then: man ralph-run
+/// Example: ralph man --dir ~/.local/share/man/man1, then: man ralph-run
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write ralph.1, ralph-run.1 and so on into this directory, which is made where it is missing.
+    /// Write ralph.1, ralph-run.1 and so on to this directory, which is created if needed.
     // It takes the place of the flag of the same name that says where to work.
     #[arg(id = "dir", long = "dir", value_name = "DIR", value_hint = ValueHint::DirPath)]
     dir: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> CommandResult {
     };
     std::fs::create_dir_all(dir).map_err(|error| unwritten(dir, &error))?;
     let written = write(&command, dir)?;
-    output::line(format_args!("wrote {written} pages into {}", dir.display()));
+    output::line(format_args!("wrote {written} pages to {}", dir.display()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -61,9 +61,6 @@ fn write(command: &Command, dir: &Path) -> Result<usize, CommandError> {
 }
 
 fn unwritten(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::environment(format_args!(
-        "{} cannot be written: {error}",
-        path.display()
-    ))
-    .hint("check the directory's permissions and free space")
+    CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
+        .hint("check the permissions and the free space of the directory")
 }

@@ -9,7 +9,7 @@ use clap_mangen::roff::Roff;
 use super::sections;
 use crate::command_error::CommandError;
 
-/// When the manual was last gone through. It is written down here: a page is the same whenever and wherever it is made.
+/// When the manual was last revised. It is fixed here so that a page does not depend on when it is built.
 const DATE: &str = "2026-11-16";
 
 /// The name of a command's page: `ralph-task-add`.
@@ -23,13 +23,13 @@ pub fn name(command: &Command) -> &str {
 pub fn render(command: &Command) -> Result<String, CommandError> {
     let mut page = Vec::new();
     write(command, &mut page).map_err(|error| {
-        CommandError::environment(format_args!("the manual page cannot be made: {error}"))
+        CommandError::environment(format_args!("cannot create the manual page: {error}"))
     })?;
     let page = String::from_utf8_lossy(&page);
     // Every section brings the same first lines; once is enough.
     let first = Roff::default().render();
     let title = format!(
-        ".TH {} 1 {DATE} \"ralph {}\" \"Ralph's manual\"\n",
+        ".TH {} 1 {DATE} \"ralph {}\" \"Ralph Manual\"\n",
         name(command),
         env!("CARGO_PKG_VERSION")
     );

@@ -7,29 +7,32 @@ use ralph_core::exit::RunExit;
 const FILES: [(&str, &str); 8] = [
     (
         ".ralph.toml",
-        "Settings; found by walking up from the working directory.",
+        "Settings, read from the working directory or the nearest directory above it.",
     ),
     (
         ".ralph/progress.db",
-        "The plan and all that was recorded (SQLite).",
+        "The plan and the history of all attempts (SQLite).",
     ),
     (
         ".ralph/logs/",
-        "The raw output of every attempt, for its owner alone to read.",
+        "The raw output of every attempt, readable only by its owner.",
     ),
-    (".ralph/STATE.md", "Where the run stands."),
+    (".ralph/STATE.md", "The state of the current or last run."),
     (
         ".ralph/templates/",
-        "Texts of prompts that replace the built-in ones.",
+        "Prompt templates that replace the built-in ones.",
     ),
-    (".ralph/specs/", "Documents that agents are told to read."),
+    (
+        ".ralph/specs/",
+        "Documents that every prompt tells the agent to read.",
+    ),
     (
         "AGENTS.md",
-        "What failed and what was learnt, for people and agents.",
+        "Failures and learnings, for people and agents.",
     ),
     (
         "tasks.md, .progress.md, .ralph-state.json",
-        "An imported spec, its log and where it stands.",
+        "An imported spec, its log and its state.",
     ),
 ];
 
@@ -37,27 +40,27 @@ const FILES: [(&str, &str); 8] = [
 const ENVIRONMENT: [(&str, &str); 5] = [
     (
         "RALPH_SET_SECTION_KEY",
-        "A setting that wins over .ralph.toml: RALPH_SET_RUN_MAX_ATTEMPTS=3 for max_attempts under [run].",
+        "Overrides a setting of .ralph.toml: RALPH_SET_RUN_MAX_ATTEMPTS=3 sets max_attempts in [run].",
     ),
-    ("NO_COLOR", "No colours, in a terminal either."),
+    ("NO_COLOR", "Disables colors."),
     (
         "CLICOLOR_FORCE",
-        "Colours also where the output is no terminal, if it is not 0.",
+        "Enables colors even if the output is not a terminal, unless it is 0.",
     ),
     (
         "RALPH_TASK_ID, RALPH_TASK_KEY, RALPH_ATTEMPT, RALPH_MODEL, RALPH_RUN_ID, RALPH_PROJECT",
-        "Set for agents and whatever they start. Where RALPH_RUN_ID is set, ralph run is refused. Inside an attempt only \
-         reading commands work, whatever the environment.",
+        "Set for agents and the processes they start. If RALPH_RUN_ID is set, ralph run refuses to start. Inside an attempt \
+         only commands that read are allowed, regardless of the environment.",
     ),
     (
-        "ANTHROPIC_API_KEY and the like",
-        "Agents inherit the whole environment, and so their credentials; ralph doctor says which are seen.",
+        "ANTHROPIC_API_KEY and similar",
+        "Agents inherit the whole environment, including their credentials. ralph doctor shows which ones it finds.",
     ),
 ];
 
 const EXAMPLES: [(&str, &str); 6] = [
     ("ralph demo", "See a complete run in a scratch project."),
-    ("ralph init", "Make this directory a project."),
+    ("ralph init", "Create a project in this directory."),
     (
         "ralph task add \"Parse dates\" --key 1.1 --verify \"cargo test dates\"",
         "Add a task with its gate.",
@@ -68,24 +71,24 @@ const EXAMPLES: [(&str, &str); 6] = [
     ),
     (
         "ralph status; ralph history",
-        "See where the plan stands, and every attempt.",
+        "Show the progress of the plan, and all attempts.",
     ),
     (
         "ralph doctor",
-        "See whether a run would work, and what mends what would not.",
+        "Check whether a run would work, and how to fix what would not.",
     ),
 ];
 
 const RUN_EXAMPLES: [(&str, &str); 4] = [
-    ("ralph run", "Everything that is left."),
-    ("ralph run 1.2 --once", "One attempt at one task."),
+    ("ralph run", "Run all remaining tasks."),
+    ("ralph run 1.2 --once", "Make one attempt at one task."),
     (
         "ralph run --strategy adaptive --value-usd 8",
-        "Models by what was learnt of them.",
+        "Choose models by their recorded results.",
     ),
     (
         "ralph run --dry-run",
-        "What would be tried next, and why with that model.",
+        "Show the next attempt, and why it would use that model.",
     ),
 ];
 
@@ -96,7 +99,8 @@ pub fn of(page: &str) -> Roff {
         "ralph" => {
             let mut exits = RunExit::ALL;
             exits.sort_by_key(|exit| exit.code());
-            let words = "Of ralph run. Other commands use 0, 1, 2 and 3 alike.";
+            let words =
+                "Exit codes of ralph run. Other commands use 0, 1, 2 and 3 with the same meaning.";
             exits_of_runs(&mut roff, words, &exits);
             list(&mut roff, "FILES", &FILES);
             list(&mut roff, "ENVIRONMENT", &ENVIRONMENT);
@@ -109,8 +113,8 @@ pub fn of(page: &str) -> Roff {
         }
         "ralph-doctor" => {
             let exits = [
-                ("0", "nothing would stop a run; there may be warnings"),
-                ("1", "something would stop a run"),
+                ("0", "a run would work; there may be warnings"),
+                ("1", "a run would fail"),
             ];
             list(&mut roff, "EXIT STATUS", &exits);
             see_also(&mut roff);

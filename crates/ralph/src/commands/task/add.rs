@@ -11,35 +11,35 @@ use crate::output;
 use crate::ui::lines;
 use crate::workspace::{Workspace, now, random};
 
-/// Add a task; prints its id and nothing else, with --json the task.
+/// Add a task and print its id.
 ///
-/// Wherever a task is named, its id or its key will do.
+/// Wherever a command takes a task, you can use its id or its key.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What is to be done, in a line.
+    /// What to do, in one line.
     title: String,
-    /// What is to be done, in full; `-` reads it from standard input.
+    /// What to do, in full; `-` reads it from stdin.
     #[arg(short, long, value_name = "TEXT")]
     description: Option<String>,
-    /// Your own name for it, unique in the project: 1.3, 12-01, V4.
+    /// Your own short name for the task, unique in the project: 1.3, 12-01, V4.
     #[arg(long)]
     key: Option<String>,
-    /// The part of the plan it belongs to: 2, 2.1.
+    /// The phase of the plan: 2, 2.1.
     #[arg(long, value_name = "N")]
     phase: Option<String>,
-    /// The task it is a part of.
+    /// The parent task.
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
-    /// A task that must be done before; may be given several times.
+    /// A task that must be done first; can be repeated.
     #[arg(long, value_name = "ID")]
     after: Vec<String>,
-    /// The gate: a command that exits 0 only when the task is really done.
+    /// The gate: a command that exits 0 only if the task is done.
     #[arg(long, value_name = "CMD")]
     verify: Option<String>,
-    /// Files it is about.
+    /// The files that the task is about.
     #[arg(long, value_name = "A,B")]
     files: Option<String>,
-    /// Lower numbers come first.
+    /// The priority; lower numbers run first.
     #[arg(
         long,
         value_name = "N",
@@ -47,16 +47,16 @@ pub struct Args {
         allow_negative_numbers = true
     )]
     priority: i64,
-    /// The model it needs.
+    /// The model to use for this task.
     #[arg(long)]
     model: Option<String>,
-    /// What tells in words that it is done.
+    /// How to tell that the task is done, in words.
     #[arg(long, value_name = "TEXT")]
     done_when: Option<String>,
-    /// The message of the commit that Ralph makes of its work, where it commits.
+    /// The commit message, if Ralph commits.
     #[arg(long, value_name = "MESSAGE")]
     commit: Option<String>,
-    /// Print JSON.
+    /// Print the task as JSON.
     #[arg(long)]
     json: bool,
 }

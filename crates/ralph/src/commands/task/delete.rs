@@ -10,15 +10,15 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::workspace::{Workspace, now};
 
-/// Delete a task with its history; learnings stay.
+/// Delete a task and its history; its learnings are kept.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its id or key.
+    /// The task's id or key.
     task: String,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     yes: bool,
-    /// Delete its children too.
+    /// Delete the task's children too.
     #[arg(long)]
     recursive: bool,
 }
@@ -28,7 +28,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let task = workspace.task(&args.task)?;
     if !args.yes
         && !confirmed(&format!(
-            "delete {} ({}) with its history?",
+            "Delete {} ({}) and its history?",
             task.name(),
             task.title
         ))?
@@ -47,15 +47,18 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             .task(freed.as_str())
             .map(|task| task.name().to_owned());
         let name = name.unwrap_or_else(|_| freed.to_string());
-        output::note(format_args!("{name} no longer waits for {}", task.name()));
+        output::note(format_args!("{name} no longer depends on {}", task.name()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks at a terminal; elsewhere nobody can answer.
+/// Asks at a terminal. Elsewhere nobody can answer.
 fn confirmed(question: &str) -> Result<bool, CommandError> {
     if !std::io::stdin().is_terminal() {
-        return Err(CommandError::usage("deleting needs a yes").hint("add --yes"));
+        return Err(
+            CommandError::usage("cannot ask for confirmation: stdin is not a terminal")
+                .hint("add --yes"),
+        );
     }
     let mut err = std::io::stderr().lock();
     let _ = write!(err, "{question} [y/N] ");
@@ -63,6 +66,6 @@ fn confirmed(question: &str) -> Result<bool, CommandError> {
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)
-        .map_err(|e| CommandError::environment(format_args!("the answer cannot be read: {e}")))?;
+        .map_err(|e| CommandError::environment(format_args!("cannot read the answer: {e}")))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

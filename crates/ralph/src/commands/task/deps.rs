@@ -13,13 +13,13 @@ use crate::workspace::{Workspace, now};
 /// What to do with dependencies.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Make TASK wait for DEPENDENCY.
+    /// Make TASK depend on DEPENDENCY.
     Add(Pair),
-    /// Let TASK wait for DEPENDENCY no longer.
+    /// Remove the dependency of TASK on DEPENDENCY.
     Rm(Pair),
-    /// List dependencies, of one task or of all.
+    /// List the dependencies of one task or of all tasks.
     List {
-        /// Id or key.
+        /// The task's id or key.
         task: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -27,12 +27,12 @@ pub enum Command {
     },
 }
 
-/// Who waits for whom.
+/// A task and a task it depends on.
 #[derive(Debug, clap::Args)]
 pub struct Pair {
-    /// Id or key of the task that waits.
+    /// Id or key of the task.
     task: String,
-    /// Id or key of the task it waits for.
+    /// Id or key of the task that must be done first.
     dependency: String,
 }
 
@@ -56,7 +56,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
                 .add_dependency(&task.id, &dependency.id, now())?
             {
                 output::note(format_args!(
-                    "{} waits for {} already",
+                    "{} already depends on {}",
                     task.name(),
                     dependency.name()
                 ));
@@ -70,7 +70,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
                 .remove_dependency(&task.id, &dependency.id, now())?
             {
                 output::note(format_args!(
-                    "{} did not wait for {}",
+                    "{} does not depend on {}",
                     task.name(),
                     dependency.name()
                 ));
@@ -101,8 +101,8 @@ fn list(
                 let dependency = workspace.store.task(dependency.as_str());
                 let name = dependency
                     .map(|task| format!("{} ({})", task.name(), task.status))
-                    .unwrap_or_else(|_| "a task that is no longer there".into());
-                output::line(format_args!("{} waits for {name}", task.name()));
+                    .unwrap_or_else(|_| "a deleted task".into());
+                output::line(format_args!("{} depends on {name}", task.name()));
             }
         }
     }

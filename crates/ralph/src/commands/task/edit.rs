@@ -9,17 +9,17 @@ use ralph_core::store::PlanStore;
 use crate::command_error::{CommandError, CommandResult};
 use crate::workspace::{Workspace, now};
 
-/// Change a task. An empty text clears a field: --verify "".
+/// Change a task.
 ///
-/// Changes take effect at the task's next attempt.
+/// An empty value clears a field: --verify "". Changes apply from the task's next attempt.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its id or key.
+    /// The task's id or key.
     task: String,
     /// New title.
     #[arg(long)]
     title: Option<String>,
-    /// New description; `-` reads it from standard input.
+    /// New description; `-` reads it from stdin.
     #[arg(short, long, value_name = "TEXT")]
     description: Option<String>,
     /// New key.
@@ -28,7 +28,7 @@ pub struct Args {
     /// New phase.
     #[arg(long, value_name = "N")]
     phase: Option<String>,
-    /// New parent.
+    /// New parent task.
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
     /// New gate.
@@ -37,16 +37,16 @@ pub struct Args {
     /// New files.
     #[arg(long, value_name = "A,B")]
     files: Option<String>,
-    /// New priority; lower numbers come first.
+    /// New priority; lower numbers run first.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
     /// New model.
     #[arg(long)]
     model: Option<String>,
-    /// New words for what tells that it is done.
+    /// New description of when the task is done.
     #[arg(long, value_name = "TEXT")]
     done_when: Option<String>,
-    /// New message of the commit of its work.
+    /// New commit message.
     #[arg(long, value_name = "MESSAGE")]
     commit: Option<String>,
 }
@@ -80,8 +80,8 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
         ..TaskEdit::default()
     };
     if edit.is_empty() {
-        return Err(CommandError::usage("nothing to change was given")
-            .hint("for example --title \"…\" or --verify \"…\"; see `ralph task edit --help`"));
+        return Err(CommandError::usage("nothing to change")
+            .hint("pass an option such as --title or --verify; see `ralph task edit --help`"));
     }
     workspace.store.edit_task(&task.id, &edit, now())?;
     Ok(ExitCode::SUCCESS)

@@ -21,7 +21,7 @@ pub struct Args {
     /// Only tasks of this phase.
     #[arg(long, value_name = "N")]
     phase: Option<String>,
-    /// Only tasks that could be run now.
+    /// Only tasks that are ready to run.
     #[arg(long)]
     ready: bool,
     /// Print JSON.
@@ -47,7 +47,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&tasks);
     } else if tasks.is_empty() {
-        output::note("no tasks; `ralph task add TITLE` adds one");
+        output::note("no tasks match; add one with `ralph task add TITLE`");
     } else {
         output::text(table(&tasks).render());
     }
@@ -55,7 +55,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 }
 
 fn table(tasks: &[Task]) -> Table {
-    let mut table = Table::new(["ID", "KEY", "STATUS", "TRIES", "TITLE"]);
+    let mut table = Table::new(["ID", "KEY", "STATUS", "ATTEMPTS", "TITLE"]);
     for task in tasks {
         table.row([
             task.id.to_string(),

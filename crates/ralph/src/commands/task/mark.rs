@@ -1,4 +1,4 @@
-//! `ralph task done|fail|reset|skip`: a person's word on tasks.
+//! `ralph task done|fail|reset|skip`: status changes made by a person.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::{interrupts, output};
 /// Tasks by name.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Ids or keys.
+    /// The tasks' ids or keys.
     #[arg(required = true)]
     tasks: Vec<String>,
 }
@@ -23,21 +23,21 @@ pub struct Args {
 /// Tasks by name, and why.
 #[derive(Debug, clap::Args)]
 pub struct ReasonArgs {
-    /// Ids or keys.
+    /// The tasks' ids or keys.
     #[arg(required = true)]
     tasks: Vec<String>,
-    /// Why; shown in `status` and `task show`.
+    /// The reason, shown by `status` and `task show`.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
 
-/// Tasks by name, and whether the gate is asked.
+/// Tasks by name, and whether to run their gates.
 #[derive(Debug, clap::Args)]
 pub struct DoneArgs {
-    /// Ids or keys.
+    /// The tasks' ids or keys.
     #[arg(required = true)]
     tasks: Vec<String>,
-    /// Run the task's gate first; it stays as it is if that fails.
+    /// Run the gate first and change nothing if it fails.
     #[arg(long)]
     verify: bool,
 }
@@ -105,8 +105,8 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     let settings = workspace.settings()?;
     let Some(command) = task.verify.as_deref().or(settings.text("gate", "verify")) else {
         return Err(
-            CommandError::usage(format_args!("`{}` has no gate to run", task.name())).hint(
-                format_args!("give it one: ralph task edit {} --verify CMD", task.name()),
+            CommandError::usage(format_args!("task {} has no gate", task.name())).hint(
+                format_args!("add one: ralph task edit {} --verify CMD", task.name()),
             ),
         );
     };
@@ -120,7 +120,7 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
         grace: run_settings.1,
         retries: settings.count("gate", "retries").unwrap_or(0),
     };
-    output::note(format_args!("running {command}"));
+    output::note(format_args!("running the gate: {command}"));
     let result = gate::run(&gate, None, &interrupts::listen()?, &mut |_| {})
         .map_err(|e| CommandError::environment(e.to_string()))?;
     match result {
@@ -129,10 +129,12 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
             output::note(record.output_tail);
             let name = task.name();
             Err(CommandError::environment(format_args!(
-                "the gate of `{name}` did not pass; it is not done"
+                "the gate of {name} failed; the task was not marked as done"
             )))
         }
         GateResult::Broken(why) => Err(CommandError::environment(why)),
-        GateResult::Interrupted => Err(CommandError::environment("interrupted while the gate ran")),
+        GateResult::Interrupted => Err(CommandError::environment(
+            "interrupted while the gate was running",
+        )),
     }
 }

@@ -18,23 +18,23 @@ use crate::commands::run::{Crew, note_stranger};
 use crate::input;
 use crate::workspace::Workspace;
 
-/// What to do with the plan.
+/// The task commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     Add(add::Args),
     List(list::Args),
     Show(show::Args),
     Edit(edit::Args),
-    /// Mark a task done: your word, or with --verify the gate's.
+    /// Mark tasks as done; with --verify only if their gates pass.
     Done(mark::DoneArgs),
-    /// Give a task up; what depends on it waits.
+    /// Mark tasks as failed; tasks that depend on them do not run.
     Fail(mark::ReasonArgs),
-    /// Make a task pending again; done parents open with it.
+    /// Make tasks pending again, and with them their finished parents.
     Reset(mark::Args),
-    /// Leave a task and its children out; what depends on them may go on.
+    /// Skip tasks and their children; tasks that depend on them can run.
     Skip(mark::ReasonArgs),
     Delete(delete::Args),
-    /// Look at dependencies and change them.
+    /// Show and change dependencies.
     #[command(subcommand)]
     Deps(deps::Command),
     Tree(tree::Args),
@@ -75,13 +75,13 @@ fn title(text: &str) -> Result<String, CommandError> {
     let title = ralph_core::text::plain_line(text, usize::MAX);
     let length = title.chars().count();
     if length == 0 {
-        return Err(CommandError::usage("a title must not be empty"));
+        return Err(CommandError::usage("the title is empty"));
     }
     if length > TITLE_CHARS {
         return Err(CommandError::usage(format_args!(
             "the title has {length} characters; at most {TITLE_CHARS} are allowed"
         ))
-        .hint("give a short title, and the rest with --description"));
+        .hint("shorten it and put the rest into --description"));
     }
     Ok(title)
 }

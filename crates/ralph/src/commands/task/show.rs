@@ -13,10 +13,10 @@ use crate::ui::format;
 use crate::ui::style::Standing;
 use crate::workspace::Workspace;
 
-/// Show one task with all that is known of it.
+/// Show one task with all its details and attempts.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its id or key.
+    /// The task's id or key.
     task: String,
     /// Print JSON.
     #[arg(long)]
@@ -37,7 +37,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     };
     let name = |id: &str| match store.task(id) {
         Ok(task) => relative(&task),
-        Err(_) => format!("{id} (no longer there)"),
+        Err(_) => format!("{id} (deleted)"),
     };
     let field = |label: &str, value: String| output::line(format_args!("{label:<10} {value}"));
     field("id", task.id.to_string());

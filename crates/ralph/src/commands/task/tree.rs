@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 pub struct Args {
     /// Id or key of the task to start from.
     task: Option<String>,
-    /// Print JSON: tasks with their children in them.
+    /// Print JSON, with each task's children nested in it.
     #[arg(long)]
     json: bool,
 }
@@ -48,7 +48,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tree in the order it is read. Walked without recursion and each task once: an old file may hold a circle of
+/// The tree in the order it is read. Walked without recursion and each task once: an old file may contain a cycle of
 /// parents, whose members then stand at the top.
 fn lines<'a>(tasks: &'a [Task], root: Option<&TaskId>) -> Vec<Line<'a>> {
     let known: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
@@ -65,10 +65,10 @@ fn lines<'a>(tasks: &'a [Task], root: Option<&TaskId>) -> Vec<Line<'a>> {
             .as_ref()
             .is_none_or(|parent| !known.contains(parent)),
     };
-    let in_circles = tasks.iter().filter(|task| root.is_none() && !is_root(task));
+    let in_cycles = tasks.iter().filter(|task| root.is_none() && !is_root(task));
     let mut lines = Vec::new();
     let mut seen: HashSet<&TaskId> = HashSet::new();
-    for start in tasks.iter().filter(is_root).chain(in_circles) {
+    for start in tasks.iter().filter(is_root).chain(in_cycles) {
         let mut stack = vec![Line {
             task: start,
             depth: 0,

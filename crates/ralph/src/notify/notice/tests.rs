@@ -142,7 +142,7 @@ fn a_task_is_told_of_where_it_waits_for_a_person() {
     let failed = attempt("t-000001", Outcome::Failed, Status::Blocked);
     let told = notice(&event(failed), &place()).unwrap();
     assert_eq!(told.occasion, Occasion::Blocked);
-    assert_eq!(told.title, "shop: 1.2 Parse dates waits for you");
+    assert_eq!(told.title, "shop: 1.2 Parse dates is blocked and needs you");
     assert_eq!(told.message, "5 failures in a row: no luck");
     assert_eq!(told.next.as_deref(), Some("ralph run 1.2"));
     let again = attempt("t-000001", Outcome::Failed, Status::Pending);

@@ -126,7 +126,7 @@ fn the_end_of_the_run_is_sent_although_there_is_no_time_for_all() {
         "in order as long as there is time"
     );
     let unsent = format!(
-        "warning: {} notices not sent in time: fake",
+        "warning: {} notifications not sent in time: fake",
         21 - sent.len()
     );
     assert_eq!(told.last(), Some(&unsent), "{told:?}");
@@ -160,7 +160,7 @@ fn a_notice_without_end_makes_way_for_the_end_of_the_run() {
     queues.post(parcel());
     let (told, took) = finish(queues, false);
     assert_eq!(*sent.lock().unwrap(), [Occasion::Done]);
-    assert_eq!(told, ["warning: 2 notices not sent in time: hangs"]);
+    assert_eq!(told, ["warning: 2 notifications not sent in time: hangs"]);
     assert!(took < Duration::from_secs(120), "{took:?}");
 }
 
@@ -175,7 +175,7 @@ fn a_full_queue_takes_the_end_of_the_run() {
     queues.post(parcel());
     let (told, _) = finish(queues, false);
     assert!(sent.lock().unwrap().contains(&Occasion::Done));
-    let full = "warning: a notice (blocked) was not sent: fake: too many wait already";
+    let full = "warning: cannot send the notification `blocked`: fake: the queue is full";
     assert_eq!(told[0], full);
 }
 
@@ -187,7 +187,7 @@ fn the_same_failure_is_told_once() {
         queues.post(parcel());
     }
     let (told, _) = finish(queues, false);
-    let expected = "warning: a notice (done) was not sent: fake somewhere: it answered 400";
+    let expected = "warning: cannot send the notification `done`: fake somewhere: it answered 400";
     assert_eq!(told, [expected]);
 }
 
@@ -206,7 +206,7 @@ fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() 
         }
     }
     assert!(started.elapsed() < Duration::from_secs(120));
-    let full = "a notice (done) was not sent: fake: too many wait already";
+    let full = "cannot send the notification `done`: fake: the queue is full";
     assert_eq!(queues.failures(), [full]);
     let (told, took) = finish(queues, false);
     assert!(took < Duration::from_secs(120), "{took:?}");
@@ -226,10 +226,10 @@ fn whoever_is_told_to_stop_waits_less() {
     let (told, took) = finish(queues, true);
     assert!(took < Duration::from_secs(120), "{took:?}");
     assert!(
-        told[0].contains("sending notices (fake), for 2s at most"),
+        told[0].contains("sending notifications (fake), up to 2s"),
         "{told:?}"
     );
-    assert_eq!(told[1], "warning: 1 notice not sent in time: fake");
+    assert_eq!(told[1], "warning: 1 notification not sent in time: fake");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn life_06_an_export_comes_back_as_it_was() {
     assert_eq!(told.text(), "imported 5 learnings");
     assert_eq!(two.ok(&["learnings", "export"]).stdout, first);
     let again = import_text(&two, &first).expect_code(0);
-    assert_eq!(again.text(), "imported 0 learnings, 5 were there already");
+    assert_eq!(again.text(), "imported 0 learnings, 5 already existed");
     assert_eq!(two.ok(&["learnings", "export"]).stdout, first);
     let learning = shown(&two, "after");
     assert_eq!(
@@ -129,18 +129,21 @@ fn a_bad_line_is_named_and_nothing_is_imported() {
     for (bad, expected) in [
         ("{".to_owned(), "JSON object"),
         ("\"text\"".to_owned(), "JSON object"),
-        (line("tags", json!("a,b")), "`tags` to be an array of texts"),
+        (
+            line("tags", json!("a,b")),
+            "`tags` to be an array of strings",
+        ),
         (
             line("tags", json!(["a", 1])),
-            "`tags` to be an array of texts",
+            "`tags` to be an array of strings",
         ),
         (line("tags", tags(1001)), "at most 1000"),
         (line("tags", json!(["t".repeat(501)])), "at most 500"),
         (line("category", Value::Null), "expected a `category`"),
         (line("category", json!("c".repeat(65))), "at most 64"),
         (line("content", Value::Null), "expected a `content`"),
-        (line("content", json!(5)), "`content` to be a text"),
-        (line("content", json!(" ")), "content must not be empty"),
+        (line("content", json!(5)), "`content` to be a string"),
+        (line("content", json!(" ")), "content is empty"),
         (line("content", json!("x".repeat(10_001))), "at most 10000"),
         (line("title", json!("x".repeat(2001))), "at most 2000"),
         (line("id", json!("")), "learning's id"),
@@ -148,11 +151,11 @@ fn a_bad_line_is_named_and_nothing_is_imported() {
         (line("id", json!("--merge")), "learning's id"),
         (line("id", json!("a<b")), "learning's id"),
         (line("id", json!("a`b")), "learning's id"),
-        (line("id", json!([7])), "`id` to be a text or a number"),
+        (line("id", json!([7])), "`id` to be a string or a number"),
         (line("id", json!("taken")), "taken by another learning"),
         (line("id", json!("twice")), "line 1"),
         (line("created_at", json!("yesterday")), "2026-01-31"),
-        (line("created_at", json!(1)), "`created_at` to be a text"),
+        (line("created_at", json!(1)), "`created_at` to be a string"),
     ] {
         let good = "{\"category\":\"c\",\"content\":\"good\",\"id\":\"twice\"}\n\n";
         let output = import_text(&project, &format!("{good}{bad}\n"));
@@ -161,7 +164,7 @@ fn a_bad_line_is_named_and_nothing_is_imported() {
         assert_eq!(project.ok(&["learnings", "export"]).stdout, before);
     }
     let missing = project.ralph(&["learnings", "import", "none.jsonl"]);
-    refused(missing, &["none.jsonl cannot be read"]);
+    refused(missing, &["cannot read none.jsonl"]);
 }
 
 #[test]
@@ -172,7 +175,9 @@ fn imports_are_cleaned_and_masked_and_merge_nothing() {
     let output = import_text(&project, lines).expect_code(0);
     assert_eq!(output.text(), "imported 3 learnings");
     assert!(
-        output.stderr.contains("1 learning had"),
+        output
+            .stderr
+            .contains("masked possible secrets in 1 learning;"),
         "{}",
         output.stderr
     );
@@ -246,7 +251,7 @@ fn an_export_goes_into_a_file_whole() {
     for bad in ["none/out.jsonl", "deep"] {
         let failed = project.ralph(&["learnings", "export", bad]).expect_code(1);
         assert!(
-            failed.stderr.contains(&format!("{bad} cannot be written")),
+            failed.stderr.contains(&format!("cannot write {bad}")),
             "{}",
             failed.stderr
         );

@@ -118,7 +118,7 @@ fn a_search_says_what_it_found_and_why() {
     let nothing = project.ok(&["learnings", "search", "zebra"]);
     assert_eq!(nothing.stdout, "");
     assert!(
-        nothing.stderr.contains("nothing matched"),
+        nothing.stderr.contains("no learnings match"),
         "{}",
         nothing.stderr
     );
@@ -255,10 +255,7 @@ fn a_bad_line_of_a_batch_is_named_and_nothing_is_printed() {
     std::fs::write(project.path("q.jsonl"), b"{\"id\": 1}\n\xff").unwrap();
     let search = |args: &[&str]| project.ralph(&[&["learnings", "search"], args].concat());
     refused(search(&["--batch", "q.jsonl"]), &["q.jsonl:2: ", "UTF-8"]);
-    refused(
-        search(&["--batch", "none.jsonl"]),
-        &["none.jsonl", "standard input"],
-    );
+    refused(search(&["--batch", "none.jsonl"]), &["none.jsonl", "stdin"]);
     refused(search(&["text", "--batch", "q.jsonl"]), &["--batch"]);
     refused(search(&[]), &["TEXT"]);
     refused(search(&["x", "--limit", "0"]), &["--limit"]);

@@ -19,7 +19,7 @@ fn life_05_what_was_pruned_comes_back_and_is_found_again() {
     assert_eq!(
         told.text(),
         format!(
-            "pruned {a}: Clear the cache\nput away 1 learning; `ralph learnings restore ID` brings one back"
+            "archived {a}: Clear the cache\narchived 1 learning; `ralph learnings restore ID` restores one"
         )
     );
     assert_eq!(found(&project, "cache", &[]), NONE);
@@ -42,7 +42,7 @@ fn life_05_what_was_pruned_comes_back_and_is_found_again() {
     let again = project.ok(&["learnings", "restore", &a]);
     assert_eq!(
         (again.stdout.as_str(), again.stderr),
-        ("", format!("{a} is active already\n"))
+        ("", format!("{a} is already active\n"))
     );
     let nothing = project.json(&["learnings", "restore", &a, "--json"]);
     assert_eq!(nothing, json!({ "restored": [], "retired": [] }));
@@ -104,11 +104,15 @@ fn life_05_what_was_merged_comes_back_and_is_found_again() {
     assert_eq!(found(&project, "cache", &[]), [into]);
     let nothing = project.ok(&["learnings", "merge"]);
     assert_eq!(nothing.stdout, "");
-    assert!(nothing.stderr.contains("no two"), "{}", nothing.stderr);
+    assert!(
+        nothing.stderr.contains("no near-duplicates"),
+        "{}",
+        nothing.stderr
+    );
     let told = project.ok(&["learnings", "restore", &a]).stdout;
     let mut lines: Vec<&str> = told.lines().collect();
     lines.sort_unstable();
-    let retired = format!("put away {into}, which had taken its place");
+    let retired = format!("archived {into}, which had replaced it");
     assert!(lines.contains(&retired.as_str()), "{told}");
     assert!(
         lines.contains(&format!("restored {a}: {words}").as_str()),
@@ -203,7 +207,7 @@ fn without_ids_what_is_old_and_unused_is_put_away() {
     let would = project.ok(&["learnings", "prune", "--dry-run"]);
     assert_eq!(
         would.text(),
-        "would prune old: old 100\nwould put away 1 learning"
+        "would archive old: old 100\nwould archive 1 learning"
     );
     assert_eq!(listed(&project, &[]).len(), 5);
     assert_eq!(prune(&[]), json!(["old"]));
@@ -211,7 +215,7 @@ fn without_ids_what_is_old_and_unused_is_put_away() {
     let nothing = project.ok(&["learnings", "prune"]);
     assert_eq!(nothing.stdout, "");
     assert!(
-        nothing.stderr.contains("nothing is old"),
+        nothing.stderr.contains("no learnings are old and unused"),
         "{}",
         nothing.stderr
     );
@@ -259,7 +263,7 @@ fn life_05_one_name_undoes_a_whole_merge() {
         assert_eq!(listed(&project, &[]).len(), 6);
         refused(
             project.ralph(&["learnings", "restore", "--merge", "m-nothing"]),
-            &["no merge is known as `m-nothing`"],
+            &["unknown merge `m-nothing`"],
         );
     }
 }

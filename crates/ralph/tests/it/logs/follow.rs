@@ -197,7 +197,7 @@ fn a_run_that_dies_ends_it_too() {
     drop(run);
     let (rest, _, code) = of_task.end();
     assert!(
-        rest.contains("Ralph died during the attempt") && code == 0,
+        rest.contains("Ralph crashed during this attempt") && code == 0,
         "{rest}"
     );
     let (story, _, code) = of_run.end();

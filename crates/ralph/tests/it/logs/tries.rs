@@ -40,14 +40,17 @@ fn a_try_that_does_not_count_is_reached_by_its_number_and_by_its_run() {
         assert!(!shown.contains(other), "{args:?}: {shown}");
     }
     let shown = project.ok(&["logs", "a", "--try", "1"]).stdout;
-    assert!(shown.contains("· try 1, not counted ·"), "{shown}");
+    assert!(shown.contains("· attempt (1), not counted ·"), "{shown}");
     let document = project.json(&["logs", "a", "--try", "1", "--json"]);
     assert_eq!(document["attempt_number"], 1);
     for (args, why) in [
-        (&["logs", "a", "--try", "9"][..], "`a` has no try 9"),
+        (
+            &["logs", "a", "--try", "9"][..],
+            "a has no attempt with the internal number 9",
+        ),
         (
             &["logs", "b", "--run", &runs[0]],
-            "`b` was not attempted in run",
+            "b has no attempts in run",
         ),
         (&["logs", "a", "--run", "r-0"], "no run `r-0`"),
         (

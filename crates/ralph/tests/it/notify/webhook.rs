@@ -51,7 +51,10 @@ fn a_task_that_waits_for_a_person_is_told_of_once_and_so_is_the_end() {
     let task = &notices[0];
     assert_eq!(task["task"]["key"], "bad");
     assert_eq!(task["next"], "ralph run bad");
-    assert_eq!(task["title"], "work: bad Thing bad waits for you");
+    assert_eq!(
+        task["title"],
+        "work: bad Thing bad is blocked and needs you"
+    );
     assert!(!task["message"].as_str().unwrap().is_empty(), "{task}");
     let end = &notices[1];
     assert_eq!((&end["exit_code"], &end["task"]), (&json!(5), &json!(null)));
@@ -212,13 +215,16 @@ fn what_a_server_refuses_is_not_sent_again() {
         let project = with_webhook(&["a"], &receiver, "");
         let output = project.ok(&["run"]);
         assert_eq!(receiver.posts().len(), 1, "{answer:?}");
-        let warnings = output.stderr.matches("was not sent").count();
+        let warnings = output
+            .stderr
+            .matches("cannot send the notification")
+            .count();
         assert_eq!(warnings, 1, "{}", output.stderr);
         let code = match answer {
             Answer::Status(code) | Answer::With(code, _) => code,
             Answer::Late(_) | Answer::Hang => 0,
         };
-        let told = format!("it answered {code}");
+        let told = format!("HTTP {code}");
         assert!(output.stderr.contains(&told), "{}", output.stderr);
     }
 }
@@ -238,12 +244,16 @@ fn a_server_that_is_not_there_changes_nothing_but_is_told_once() {
     );
     let output = project.ok(&["run"]);
     let told = &output.stderr;
-    assert_eq!(told.matches("was not sent").count(), 1, "{told}");
+    assert_eq!(
+        told.matches("cannot send the notification").count(),
+        1,
+        "{told}"
+    );
     assert!(
         told.contains(&format!("webhook http://127.0.0.1:{port}/…")),
         "{told}"
     );
-    assert!(told.contains("(tried 3 times)"), "{told}");
+    assert!(told.contains("(after 3 attempts)"), "{told}");
     for secret in ["password", "private", "querytoken", "hush"] {
         assert!(!told.contains(secret), "{told}");
     }
@@ -259,19 +269,21 @@ fn one_post_has_a_time_limit_and_the_end_of_a_run_has_one_too() {
     let took = started.elapsed();
     assert!(took >= Duration::from_secs(2), "{took:?}");
     assert!(
-        output.stdout.contains("no answer in 1s (tried 2 times)"),
+        output
+            .stdout
+            .contains("no response in 1s (after 2 attempts)"),
         "{}",
         output.stdout
     );
     assert_eq!(receiver.posts().len(), 2);
     let output = project.ok(&["run"]);
     assert!(
-        output.stderr.contains("sending notices (webhook)"),
+        output.stderr.contains("sending notifications (webhook)"),
         "{}",
         output.stderr
     );
     assert!(
-        output.stderr.contains("no answer in 1s"),
+        output.stderr.contains("no response in 1s"),
         "{}",
         output.stderr
     );

@@ -145,11 +145,11 @@ fn a_session_of_claude_code_reads_like_a_story() {
       <task-done>1.2</task-done>
 
     ✗ failed (test_failure) after 1 min 2 s, $0.25, 1000 tokens in, 7 out: the gate failed: 1 of 3 tests
-      tools it was denied: WebFetch
-      the end of what its gate printed:
+      denied tools: WebFetch
+      last lines of the gate's output:
       │ running 3 tests
       │ FAIL dates
-      the end of its standard error:
+      last lines of its stderr:
       │ warning: slow
     ");
 }
@@ -162,13 +162,13 @@ fn a_result_that_was_not_said_is_shown() {
     let text = page(Box::new(ClaudeStream::new()), log, &target, (80, &[]));
     insta::assert_snapshot!(text, @"
     1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 ·
-      lost when Ralph died
+      interrupted by a crash
 
     ● Working.
     result:
       API Error: 529 overloaded
 
-    ~ Ralph died during the attempt
+    ~ Ralph crashed during this attempt
     ");
 }
 
@@ -185,7 +185,7 @@ fn a_log_of_text_is_text() {
     1.2 Parse dates ·
       attempt 2 · script ·
       2023-11-14 22:13:20 ·
-      under way
+      in progress
 
     Reading    the parser
 
@@ -193,8 +193,8 @@ fn a_log_of_text_is_text() {
     long
     <task-done>1.2</task-done>
 
-    … under way; `ralph logs -f
-      1.2` goes on with it
+    … in progress; to follow it:
+      ralph logs -f 1.2
     ");
 }
 
