@@ -208,15 +208,15 @@ fn lists_are_tables_that_mark_what_is_pinned_and_put_away() {
     project.ok(&["learnings", "pin", "l-2"]);
     project.ok(&["learnings", "prune", "l-3"]);
     insta::assert_snapshot!(project.ok(&["learnings", "list"]).text(), @r"
-       ID   CATEGORY  AGE   SHOWN  HELPED  HURT  CONTENT
-    *  l-2  pitfall   3d    0      0       0     kept
-       l-1  pitfall   100d  12     3       1     clear the cache
+       ID   CATEGORY  AGE    SHOWN  HELPED  HURT  CONTENT
+    *  l-2  pitfall   3 d    0      0       0     kept
+       l-1  pitfall   100 d  12     3       1     clear the cache
     ");
     insta::assert_snapshot!(project.ok(&["learnings", "list", "--state", "all"]).text(), @r"
-       ID   CATEGORY  STATE   AGE   SHOWN  HELPED  HURT  CONTENT
-    *  l-2  pitfall   active  3d    0      0       0     kept
-       l-1  pitfall   active  100d  12     3       1     clear the cache
-       l-3  pitfall   pruned  200d  0      0       0     away
+       ID   CATEGORY  STATE   AGE    SHOWN  HELPED  HURT  CONTENT
+    *  l-2  pitfall   active  3 d    0      0       0     kept
+       l-1  pitfall   active  100 d  12     3       1     clear the cache
+       l-3  pitfall   pruned  200 d  0      0       0     away
     ");
 }
 

@@ -59,7 +59,7 @@ pub fn no_attempt(task: &Task, wanted: &Wanted) -> CommandError {
     let name = task.name();
     let which = match (wanted.number, wanted.try_number) {
         (Some(n), _) => format!("has no attempt {n}"),
-        (None, Some(n)) => format!("has no attempt with the internal number {n}"),
+        (None, Some(n)) => format!("has no attempt ({n})"),
         (None, None) if wanted.run.is_some() => "has no attempts".to_owned(),
         (None, None) => {
             return CommandError::usage(format_args!("{name} has no attempts yet"))

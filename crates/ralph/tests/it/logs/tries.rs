@@ -44,15 +44,12 @@ fn a_try_that_does_not_count_is_reached_by_its_number_and_by_its_run() {
     let document = project.json(&["logs", "a", "--try", "1", "--json"]);
     assert_eq!(document["attempt_number"], 1);
     for (args, why) in [
-        (
-            &["logs", "a", "--try", "9"][..],
-            "a has no attempt with the internal number 9",
-        ),
+        (&["logs", "a", "--try", "9"][..], "a has no attempt (9)"),
         (
             &["logs", "b", "--run", &runs[0]],
             "b has no attempts in run",
         ),
-        (&["logs", "a", "--run", "r-0"], "no run `r-0`"),
+        (&["logs", "a", "--run", "r-0"], "unknown run `r-0`"),
         (
             &["logs", "a", "--try", "1", "--attempt", "1"],
             "cannot be used with",
