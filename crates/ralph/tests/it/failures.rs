@@ -157,16 +157,16 @@ fn a_report_is_shown_in_full() {
         assert_eq!(&json[0][field], value, "{field}");
     }
     assert_eq!(show(&["a", "--json"]).json()[1]["auto"], json!(true));
-    refused(show(&["a", "3"]), &["attempt 3 of `a`", "1, 2"]);
+    refused(show(&["a", "3"]), &["attempt 3 of a", "1, 2"]);
     refused(show(&["zz"]), &["zz"]);
     project.add(&["New", "--key", "n"]);
     let none = show(&["n"]).expect_code(0);
     assert_eq!(
         (none.stdout.as_str(), none.stderr.as_str()),
-        ("", "`n` has no failures\n")
+        ("", "n has no failures\n")
     );
     assert_eq!(show(&["n", "--json"]).expect_code(0).json(), json!([]));
-    refused(show(&["n", "1"]), &["attempt 1 of `n`", "history n"]);
+    refused(show(&["n", "1"]), &["attempt 1 of n", "history n"]);
 }
 
 #[test]
