@@ -475,7 +475,7 @@ fn prices_give_a_cost_where_the_agent_reports_tokens_only() {
 fn wrong_prices_are_told_with_their_place() {
     let project = Project::new();
     for (price, wrong) in [
-        ("price = 3", "[agents.x] price: expected a table by model"),
+        ("price = 3", "[agents.x] price: expected a table of models"),
         (
             "price = { a = -1 }",
             "[agents.x] price.a: expected dollars per million tokens",
