@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
+use rusqlite::{Connection, OpenFlags};
+
 use crate::storms::Storm;
-use crate::support::Project;
+use crate::support::{Project, eventually};
 
 mod agreement;
 mod plan;
@@ -71,6 +73,7 @@ fn storm_in(storm: &mut Storm, mut project: Project, seed: u64, line_end: &'stat
     project.ok(&["import", "specs/storm"]);
     let mut random = fastrand::Rng::with_seed(seed);
     let run = ["run", "--recovery", "--quiet"];
+    let (mut ended, mut in_vain) = (0, 0);
     for _ in 0..KILLS {
         // The last plan of a storm takes all its kills too.
         storm.goes_on();
@@ -80,9 +83,17 @@ fn storm_in(storm: &mut Storm, mut project: Project, seed: u64, line_end: &'stat
             person.append();
         }
         std::thread::sleep(Duration::from_millis(random.u64(10..200)));
+        // A third crash in a row would count, and tasks be given up that this storm wants to see done.
+        if in_vain == 2 {
+            eventually("an attempt ends", || {
+                attempts_ended(&project) > ended || child.try_wait().unwrap().is_some()
+            });
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         storm.killed();
+        let before = std::mem::replace(&mut ended, attempts_ended(&project));
+        in_vain = if ended > before { 0 } else { in_vain + 1 };
         if random.u8(..6) == 0 {
             person.rename(&format!("{}.{}", random.u8(1..=4), random.u8(1..=27)));
         }
@@ -91,6 +102,14 @@ fn storm_in(storm: &mut Storm, mut project: Project, seed: u64, line_end: &'stat
     storm.add(&project);
     agreement::check(&project, &person.text);
     project
+}
+
+/// Attempts on record that no crash interrupted. Opened for reading alone: whoever closes a database last tidies it up.
+fn attempts_ended(project: &Project) -> i64 {
+    let path = project.path(".ralph/progress.db");
+    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let count = "SELECT count(*) FROM iteration_outcomes WHERE error_type IS NOT 'lost'";
+    database.query_row(count, [], |row| row.get(0)).unwrap()
 }
 
 #[test]
