@@ -478,7 +478,7 @@ fn wrong_prices_are_told_with_their_place() {
         ("price = 3", "[agents.x] price: expected a table of models"),
         (
             "price = { a = -1 }",
-            "[agents.x] price.a: expected dollars per million tokens",
+            "[agents.x] price.a: expected a price in dollars per million tokens",
         ),
         (
             "price = { a = { input = 1 } }",
