@@ -22,7 +22,7 @@ impl Run<'_, '_> {
 
     /// The end after a signal, which `ralph stop` sends too.
     pub(super) fn interrupted(&self, signal: Signal) -> Result<StopRun, EngineError> {
-        let asked = self.engine.store.asked_of(&self.id)? == Some(RunRequest::Stop);
+        let asked = self.engine.store.stop_was_sent(&self.id)?;
         let reason = match (self.engine.interrupt.hung_up(), asked) {
             (true, _) => "interrupted: the terminal was closed".to_owned(),
             (false, true) => STOPPED.to_owned(),

@@ -72,6 +72,10 @@ pub trait ControlStore {
     fn resume_run(&mut self, run: &RunId) -> Result<bool>;
     /// What a run is asked to do.
     fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>>;
+    /// Notes that `ralph stop` is about to send a run the signal that ends it.
+    fn note_stop(&mut self, run: &RunId) -> Result<()>;
+    /// Whether the signal that ends a run comes from `ralph stop`.
+    fn stop_was_sent(&self, run: &RunId) -> Result<bool>;
     /// The limit an agent met last, which may be over.
     fn agent_limit(&self, agent: &str) -> Result<Option<AgentLimit>>;
     /// Remembers until when an agent is limited.

@@ -74,7 +74,7 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
     let (_, grace) = super::run::gate_limits(&settings);
     for run in &runs {
         // Recorded first, so that the run can say who ended it.
-        workspace.store.ask_run(&run.id, RunRequest::Stop)?;
+        workspace.store.note_stop(&run.id)?;
         send_term(run)?;
         if args.now {
             // The second word says that there is no time.

@@ -40,6 +40,23 @@ impl ControlStore for SqliteStore {
         })
     }
 
+    fn note_stop(&mut self, run: &RunId) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.execute(
+                "UPDATE runs SET stop_sent = 1 WHERE id = ?1",
+                [run.as_str()],
+            )?;
+            Ok(())
+        })
+    }
+
+    fn stop_was_sent(&self, run: &RunId) -> Result<bool> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent")?
+                .exists([run.as_str()])
+        })
+    }
+
     fn agent_limit(&self, agent: &str) -> Result<Option<AgentLimit>> {
         self.read(|conn| {
             conn.prepare_cached("SELECT until, met_at FROM agent_limits WHERE agent = ?1")?

@@ -11,7 +11,7 @@ use crate::model::Timestamp;
 use crate::store::{Result, StoreError};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-const STEPS: [&str; 19] = [
+const STEPS: [&str; 20] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -31,6 +31,7 @@ const STEPS: [&str; 19] = [
     include_str!("../../../migrations/sqlite/0017_learning_batches.sql"),
     include_str!("../../../migrations/sqlite/0018_verified.sql"),
     include_str!("../../../migrations/sqlite/0019_waiting_gates.sql"),
+    include_str!("../../../migrations/sqlite/0020_stopped.sql"),
 ];
 
 /// The version this binary writes.

@@ -355,7 +355,7 @@ fn an_older_file_knows_which_costs_nobody_told() {
          DROP TABLE learning_batches;
          DROP TABLE hook_processes; DROP TRIGGER tasks_gate_changed; DROP TABLE gate_changes;
          ALTER TABLE task_sources DROP COLUMN gate_waits;
-         ALTER TABLE task_sources DROP COLUMN waiting_gate;
+         ALTER TABLE task_sources DROP COLUMN waiting_gate; ALTER TABLE runs DROP COLUMN stop_sent;
          ALTER TABLE strategy_metrics DROP COLUMN attempts_used;
          ALTER TABLE strategy_metrics DROP COLUMN breaker_forgave;
          DROP TRIGGER estimates_added; DROP TRIGGER estimates_removed;
@@ -484,7 +484,7 @@ fn an_older_file_shows_what_its_recorded_gates_verified() {
         .unwrap();
     }
     conn.execute_batch(
-        "ALTER TABLE task_sources DROP COLUMN waiting_gate;
+        "ALTER TABLE task_sources DROP COLUMN waiting_gate; ALTER TABLE runs DROP COLUMN stop_sent;
          INSERT INTO task_sources (task_id, source_id, name, ticked) VALUES ('t-ticked', 1, 'ticked', 1);
          INSERT INTO run_events (run_id, seq, at, type, json) VALUES
              ('r-1', 1, '2026-01-01T00:00:00Z', 'parent_gate', 'no json'),
