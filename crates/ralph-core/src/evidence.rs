@@ -15,6 +15,18 @@ pub struct Evidence<'a> {
     pub signals: &'a Signals,
     /// What the gate said.
     pub gate: GateView<'a>,
+    /// Whether a gate that passed stands for a signal that was forgotten.
+    pub green: Green,
+}
+
+/// What a gate proves that passes after an attempt without a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Green {
+    /// Nothing: only the signal counts.
+    #[default]
+    Ignored,
+    /// That the task is done: the settings say so, and it did not pass before the attempt.
+    Accepted,
 }
 
 /// What the gate said.
@@ -28,8 +40,8 @@ pub enum GateView<'a> {
     Ran(&'a GateRecord),
     /// Ralph was told to stop while it ran.
     Interrupted,
-    /// It could not be started.
-    Broken(&'a str),
+    /// Its shell could not be started.
+    NotStarted(&'a str),
     /// It passed, but the surroundings did not let the work be committed.
     NotCommitted(&'a str),
 }

@@ -1,5 +1,9 @@
 //! The gate: a task's own verify command, run by Ralph and believed by nobody else.
 
+mod broken;
+mod script;
+
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +14,13 @@ use crate::agent::{
 use crate::diagnose::Reader;
 use crate::model::{GateOutcome, GateRecord};
 use crate::text;
+use crate::which;
+use broken::Exited;
+pub use broken::{Broken, task_texts};
+pub use script::{has_pipe, programs};
+
+/// The shell that knows how each member of a pipeline ended.
+pub const PIPE_SHELL: &str = "bash";
 
 /// How much of the end of the gate's output is stored.
 const TAIL: usize = 8 * 1024;
@@ -31,6 +42,8 @@ pub struct Gate<'a> {
     pub grace: Duration,
     /// How often it is run again when it fails.
     pub retries: u32,
+    /// The texts of its task: a missing path that they name is for the task to write.
+    pub task_texts: Vec<String>,
 }
 
 /// What came of it.
@@ -41,7 +54,7 @@ pub enum GateResult {
     /// Ralph was told to stop meanwhile.
     Interrupted,
     /// Its shell could not be started, for this reason.
-    Broken(String),
+    NotStarted(String),
 }
 
 /// Runs a gate, started by the guard where there is one, again if it fails and may be flaky. `look_on` is called many times a second, and with the number
@@ -59,7 +72,8 @@ pub fn run(
             return Ok(GateResult::Interrupted);
         };
         let guard_lost = guard.as_deref_mut().is_some_and(Guard::is_lost);
-        if record.outcome == GateOutcome::Passed || run > gate.retries || guard_lost {
+        let settled = matches!(record.outcome, GateOutcome::Passed | GateOutcome::Broken);
+        if settled || run > gate.retries || guard_lost {
             record.flaky = record.outcome == GateOutcome::Passed && run > 1;
             return Ok(GateResult::Ran(record));
         }
@@ -85,9 +99,10 @@ fn once(
     interrupt: &Interrupt,
     look_on: &mut dyn FnMut(GateProgress),
 ) -> Result<Option<GateRecord>, SpawnError> {
+    let (shell, script) = shell_for(gate);
     let launch = Launch {
-        program: "sh".into(),
-        args: vec!["-c".into(), gate.command.into()],
+        program: shell.into(),
+        args: vec!["-c".into(), script],
         env: gate.env.clone(),
         cwd: gate.dir.to_owned(),
         stdin: String::new(),
@@ -101,9 +116,18 @@ fn once(
     let mut output = Output {
         reader: Reader::default(),
         end: BoundedText::new(0, KEPT),
+        member: None,
         look_on,
     };
-    let ended = agent::run_below(guard, &launch, &limits, interrupt, &mut output)?;
+    let ended = match agent::run_below(guard, &launch, &limits, interrupt, &mut output) {
+        Err(error) if error.source.kind() == std::io::ErrorKind::ArgumentListTooLong => {
+            return Ok(Some(too_long(gate.command)));
+        }
+        ended => ended?,
+    };
+    let end = output.end.into_text();
+    let end = text::mask_secrets(&end);
+    let mut fix = None;
     let (outcome, how) = match (ended.stop, ended.exit) {
         (Stop::Interrupted, _) => return Ok(None),
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => (
@@ -117,14 +141,31 @@ fn once(
         // A gate has no budget.
         (Stop::Exited | Stop::Budget, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
         (Stop::Exited | Stop::Budget, Exit::Code(code)) => {
-            (GateOutcome::Failed, format!("exited with code {code}"))
+            let exited = Exited {
+                command: gate.command,
+                code,
+                output: &end,
+                dir: gate.dir,
+                task_texts: &gate.task_texts,
+            };
+            match (broken::broken(&exited), output.member) {
+                (Some(broken), _) => {
+                    fix = Some(broken.fix);
+                    (GateOutcome::Broken, format!("cannot run: {}", broken.why))
+                }
+                (None, Some((member, all))) => (
+                    GateOutcome::Failed,
+                    format!(
+                        "exited with code {code}, from command {member} of {all} in its pipeline"
+                    ),
+                ),
+                (None, None) => (GateOutcome::Failed, format!("exited with code {code}")),
+            }
         }
         (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
             (GateOutcome::Failed, format!("was ended by signal {signal}"))
         }
     };
-    let end = output.end.into_text();
-    let end = text::mask_secrets(&end);
     Ok(Some(GateRecord {
         command: text::code_line(gate.command, 80),
         outcome,
@@ -133,7 +174,33 @@ fn once(
         diagnosis: Box::new(output.reader.finish().of_gate(gate.command)),
         output_tail: end_of(end.trim(), TAIL).to_owned(),
         touched: Vec::new(),
+        fix,
     }))
+}
+
+/// A command that the system does not take: a fault of this gate alone.
+fn too_long(command: &str) -> GateRecord {
+    GateRecord {
+        command: text::code_line(command, 80),
+        outcome: GateOutcome::Broken,
+        ended: "cannot run: its command is too long for this system".into(),
+        flaky: false,
+        diagnosis: Box::default(),
+        output_tail: String::new(),
+        touched: Vec::new(),
+        fix: Some("move it to a script".into()),
+    }
+}
+
+/// The shell and the script for it: bash where the gate has a pipeline, because `sh` knows only how the last member ended.
+fn shell_for(gate: &Gate<'_>) -> (&'static str, String) {
+    let search = which::search_path();
+    let bash = || which::find(PIPE_SHELL, gate.dir, search.as_ref()).is_some();
+    if script::has_pipe(gate.command) && bash() {
+        let script = script::minding_pipes(gate.command);
+        return (PIPE_SHELL, script.unwrap_or_else(|| gate.command.into()));
+    }
+    ("sh", gate.command.into())
 }
 
 /// The last bytes of a text, from a character's beginning.
@@ -148,18 +215,63 @@ fn end_of(text: &str, bytes: usize) -> &str {
 struct Output<'a> {
     reader: Reader,
     end: BoundedText,
+    /// The command of its pipeline that failed, of how many.
+    member: Option<(usize, usize)>,
     look_on: &'a mut dyn FnMut(GateProgress),
 }
 
 impl Watch for Output<'_> {
     fn output(&mut self, _stream: Stream, chunk: &[u8]) {
-        self.reader.push(chunk);
-        self.end.push(chunk);
+        let Some(mark) = script::find_pipe_mark(chunk) else {
+            self.reader.push(chunk);
+            self.end.push(chunk);
+            return;
+        };
+        self.member = Some(mark.member);
+        for rest in [mark.before, mark.after] {
+            self.reader.push(rest);
+            self.end.push(rest);
+        }
     }
 
     fn tick(&mut self) {
         (self.look_on)(GateProgress::Tick);
     }
+}
+
+/// A program that gates need and that cannot be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unready {
+    /// What is wrong and what to do.
+    pub problem: Broken,
+    /// The tasks whose gates need it, in plan order.
+    pub tasks: Vec<String>,
+}
+
+/// The programs of gates that cannot be started now. Gates come with the name of their task. A path inside the tree that does
+/// not exist is left out: a task may be about to write it.
+#[must_use]
+pub fn unready<'g>(gates: impl Iterator<Item = (&'g str, &'g str)>, dir: &Path) -> Vec<Unready> {
+    let mut looked: HashMap<&str, Option<usize>> = HashMap::new();
+    let mut found: Vec<Unready> = Vec::new();
+    for (task, command) in gates {
+        for program in programs(command) {
+            let place = *looked.entry(program).or_insert_with(|| {
+                let problem = broken::known_problem(program, dir)?;
+                found.push(Unready {
+                    problem,
+                    tasks: Vec::new(),
+                });
+                Some(found.len() - 1)
+            });
+            if let Some(unready) = place.and_then(|place| found.get_mut(place))
+                && unready.tasks.last().is_none_or(|last| last != task)
+            {
+                unready.tasks.push(task.to_owned());
+            }
+        }
+    }
+    found
 }
 
 /// Changed files that the gate's command names: an attempt that edits its own judge should be looked at.
@@ -204,6 +316,7 @@ mod tests {
             timeout: Duration::from_secs(20),
             grace: Duration::from_millis(200),
             retries,
+            task_texts: Vec::new(),
         }
     }
 
@@ -240,6 +353,77 @@ mod tests {
             record(&gate("kill -9 $$", dir.path(), 0)).outcome,
             GateOutcome::Failed
         );
+    }
+
+    #[test]
+    fn out_01_a_gate_fails_where_a_member_of_its_last_pipeline_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        // The gate and its exit code; none where it passes.
+        for (command, code) in [
+            ("exit 3 | cat", Some("3")),
+            ("echo out | (exit 4)", Some("4")),
+            ("false | true | true", Some("1")),
+            ("(exit 3) |& cat", Some("3")),
+            ("exit 3 | tail \\", Some("3")),
+            ("exit 3 | cat # why", Some("3")),
+            ("cat <<EOF | cat\nx | y\nEOF", None),
+            ("cat nothing <<EOF | cat\nx\nEOF", Some("1")),
+            ("yes | head -1", None),
+            ("yes | grep -q y && test -f x", Some("1")),
+            ("yes | grep -q y && true", None),
+            ("false | true; true", None),
+            ("false | true || true", Some("1")),
+            ("false | true && true", None),
+            ("set -e\ntrue\nexit 5 | cat", Some("5")),
+            ("set -eu\nfalse | true\ntrue", None),
+            ("exit 3 | cat; exit 0", None),
+            ("{ exit 3 | cat; }", Some("3")),
+            ("(cd . && exit 3 | cat)", Some("3")),
+            ("(true; (exit 3 | cat) )", Some("3")),
+            ("for i in 1; do exit 3 | cat; done", Some("3")),
+            // A failure that the gate asks for: a search that found nothing.
+            ("! grep x /dev/null | grep -v y", None),
+            ("! (exit 101) | grep -q warning", Some("101")),
+            ("if grep x /dev/null | grep y; then exit 1; fi", None),
+            // Left alone, and a mistake stays one.
+            ("true | cat &&", Some("2")),
+            ("echo 'a|b' || exit 3", None),
+        ] {
+            let found = record(&gate(command, dir.path(), 0));
+            match code {
+                None => assert_eq!(found.outcome, GateOutcome::Passed, "{command}: {found:?}"),
+                Some(code) => {
+                    assert_eq!(found.outcome, GateOutcome::Failed, "{command}: {found:?}");
+                    let expected = format!("exited with code {code}");
+                    assert!(found.ended.starts_with(&expected), "{command}: {found:?}");
+                }
+            }
+            assert!(!found.output_tail.contains("ralph-pipe"), "{found:?}");
+        }
+        let told = record(&gate("echo kept; exit 3 | cat", dir.path(), 0));
+        assert_eq!(told.output_tail, "kept");
+        assert_eq!(
+            told.ended,
+            "exited with code 3, from command 1 of 2 in its pipeline"
+        );
+    }
+
+    #[test]
+    fn out_01_a_program_that_is_missing_breaks_the_gate_wherever_it_stands() {
+        let dir = tempfile::tempdir().unwrap();
+        for command in [
+            "no-such-9",
+            "no-such-9 | tail",
+            "true && no-such-9 2>/dev/null",
+        ] {
+            let found = record(&gate(command, dir.path(), 3));
+            assert_eq!(found.outcome, GateOutcome::Broken, "{command}: {found:?}");
+            assert_eq!(found.fix.as_deref(), Some("install no-such-9"));
+        }
+        let mut writes = gate("./check.sh", dir.path(), 0);
+        assert_eq!(record(&writes).outcome, GateOutcome::Broken);
+        writes.task_texts = vec!["Write check.sh".into()];
+        assert_eq!(record(&writes).outcome, GateOutcome::Failed);
     }
 
     #[test]

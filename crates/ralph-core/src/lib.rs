@@ -67,3 +67,4 @@ pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod which;

@@ -5,7 +5,7 @@ use super::named_files::named_files;
 use crate::agent::Ending;
 use crate::diagnose::error_line;
 use crate::evidence::{Evidence, GateView, Verdict};
-use crate::model::{ErrorType, GateRecord, NewLearning, ReportRow};
+use crate::model::{ErrorType, GateOutcome, GateRecord, NewLearning, ReportRow};
 use crate::signals::{LearningSignal, Signals};
 use crate::text::neutral::inert_prose;
 use crate::text::{cut_words, mask_secrets, one_line, without_signals};
@@ -141,6 +141,8 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
         ) {
             row.error_category = Some("timeout".into());
         }
+    } else if let Some(why) = green_without_signal(evidence, verdict) {
+        row.why_it_failed = cut(why);
     } else if let GateView::Ran(gate) = evidence.gate {
         let own = gate.diagnosis.excerpt(usize::MAX).unwrap_or_default();
         row.relevant_files = named_files(&format!("{own}\n{}", gate.output_tail));
@@ -154,6 +156,14 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict) -> ReportRow {
         row.why_it_failed = NOTHING_KNOWN.into();
     }
     row
+}
+
+/// Why an attempt failed whose gate passed: only its signal is missing.
+fn green_without_signal<'v>(evidence: &Evidence<'_>, verdict: &'v Verdict) -> Option<&'v str> {
+    match evidence.gate {
+        GateView::Ran(gate) if gate.outcome == GateOutcome::Passed => verdict.message.as_deref(),
+        _ => None,
+    }
 }
 
 fn structured_error(evidence: &Evidence<'_>, verdict: &Verdict) -> Option<String> {

@@ -94,13 +94,20 @@ pub fn after_attempt(
         // The service's faults neither raise nor clear anything, lost attempts in a row included: a task that kills Ralph
         // would else go on for ever, if only a limit is met now and then. But a model that cannot be used must not be tried again
         // and again because somebody hinted at it.
-        let setup = verdict.error_type.as_ref().map(ErrorType::class) == Some(FailureClass::Setup);
-        if setup {
+        let class = verdict.error_type.as_ref().map(ErrorType::class);
+        if class == Some(FailureClass::Setup) {
             metrics.next_model = None;
         }
+        let next = match class {
+            // Every further attempt would end the same way.
+            Some(FailureClass::Gate) => TaskNext::Blocked {
+                reason: gate_reason(verdict, said),
+            },
+            _ => TaskNext::Pending,
+        };
         return AfterAttempt {
             metrics,
-            next: TaskNext::Pending,
+            next,
             gave_up: false,
         };
     }
@@ -131,6 +138,14 @@ pub fn after_attempt(
         metrics,
         next,
         gave_up,
+    }
+}
+
+fn gate_reason(verdict: &Verdict, said: &Said<'_>) -> String {
+    let why = verdict.message.as_deref().unwrap_or("the gate cannot run");
+    match said.needs_person {
+        Some(fix) => format!("{why}; {fix}"),
+        None => why.to_owned(),
     }
 }
 

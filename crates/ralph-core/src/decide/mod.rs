@@ -24,6 +24,6 @@ pub use model::{Decision, ModelQuestion, choose_model, needs_experience};
 pub use planning::is_planning;
 pub use stance::stance;
 pub use turn::{Out, Standing, Turn, whose_turn};
-pub use verdict::{claims_done, verdict};
+pub use verdict::{claims_done, gate_broken, gave_no_signal, verdict};
 pub use waits::{Blocker, HeldUp, Outlook, Waiter, held_up, outlook, unmet_outside};
 pub use worth::{Worth, task_view};

@@ -1,8 +1,8 @@
 //! How an attempt ended: from the session, its signals and the gate. The agent's prose decides nothing.
 
 use crate::agent::{AgentReport, Ending, Fault, Stop};
-use crate::evidence::{Evidence, GateView, Verdict};
-use crate::model::{ErrorType, GateOutcome, Outcome};
+use crate::evidence::{Evidence, GateView, Green, Verdict};
+use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome};
 use crate::signals::{Completion, Promise, Signals};
 use crate::text::duration;
 
@@ -11,6 +11,15 @@ pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool 
     stop == Stop::Exited
         && report.ending == Ending::Completed
         && signals.completion == Completion::Done
+        && signals.promise != Some(Promise::Failure)
+}
+
+/// Whether the agent ended normally and said neither that the task is done nor that it failed. The gate is run all the same:
+/// the signal may only have been forgotten.
+pub fn gave_no_signal(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
+    stop == Stop::Exited
+        && report.ending == Ending::Completed
+        && signals.completion == Completion::Absent
         && signals.promise != Some(Promise::Failure)
 }
 
@@ -75,21 +84,68 @@ fn exited(evidence: &Evidence<'_>) -> Verdict {
         },
         Ending::Completed => match signals.completion {
             Completion::Failed => signalled_failure(signals),
-            Completion::Absent => plain(Outcome::NoSigil, "the agent gave no completion signal"),
+            Completion::Absent => without_signal(evidence),
             Completion::Done => done_if_the_gate_agrees(evidence),
         },
     }
 }
 
+/// An attempt without a signal. What its gate says is recorded, and counts where the settings want that.
+fn without_signal(evidence: &Evidence<'_>) -> Verdict {
+    const NO_SIGNAL: &str = "the agent ended without reporting a result";
+    match evidence.gate {
+        GateView::Ran(gate) => match gate.outcome {
+            GateOutcome::Broken => gate_broken(gate),
+            GateOutcome::Passed => {
+                let message = format!("{NO_SIGNAL}, but the gate `{}` passed", gate.command);
+                match evidence.green {
+                    Green::Accepted => Verdict {
+                        message: Some(format!("{message} ([run] accept_green)")),
+                        ..done()
+                    },
+                    Green::Ignored => plain(Outcome::NoSigil, &message),
+                }
+            }
+            GateOutcome::Failed | GateOutcome::TimedOut => {
+                let (command, ended) = (&gate.command, &gate.ended);
+                let message = format!("{NO_SIGNAL}; the gate `{command}` {ended}");
+                plain(Outcome::NoSigil, &message)
+            }
+        },
+        GateView::NotStarted(why) => not_started(why),
+        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate ran"),
+        GateView::Absent | GateView::NotRun | GateView::NotCommitted(_) => {
+            plain(Outcome::NoSigil, NO_SIGNAL)
+        }
+    }
+}
+
+/// Nobody's failure: no attempt could change it.
+pub fn gate_broken(gate: &GateRecord) -> Verdict {
+    let (command, ended) = (&gate.command, &gate.ended);
+    error(
+        ErrorType::GateBroken,
+        &format!("the gate `{command}` {ended}"),
+    )
+}
+
+fn not_started(why: &str) -> Verdict {
+    error(
+        ErrorType::Spawn,
+        &format!("the gate could not be run: {why}"),
+    )
+}
+
 fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
     match evidence.gate {
-        GateView::Ran(gate) if gate.outcome == GateOutcome::Passed => done(),
-        GateView::Ran(gate) => gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended)),
-        // Not the agent's fault, and no attempt could mend it.
-        GateView::Broken(why) => error(
-            ErrorType::Spawn,
-            &format!("the gate could not be run: {why}"),
-        ),
+        GateView::Ran(gate) => match gate.outcome {
+            GateOutcome::Passed => done(),
+            GateOutcome::Broken => gate_broken(gate),
+            GateOutcome::Failed | GateOutcome::TimedOut => {
+                gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended))
+            }
+        },
+        GateView::NotStarted(why) => not_started(why),
         GateView::NotCommitted(why) => error(
             ErrorType::Spawn,
             &format!("the work could not be committed: {why}"),
@@ -179,7 +235,6 @@ mod tests {
 
     use super::*;
     use crate::agent::Usage;
-    use crate::model::GateRecord;
     use crate::signals::{self, Scope};
 
     fn report(ending: Ending, text: &str) -> AgentReport {
@@ -221,6 +276,7 @@ mod tests {
             report,
             signals: &signals,
             gate,
+            green: Green::Ignored,
         });
         (
             verdict.outcome,
@@ -238,6 +294,7 @@ mod tests {
             diagnosis: Box::default(),
             output_tail: String::new(),
             touched: Vec::new(),
+            fix: None,
         }
     }
 
@@ -267,6 +324,63 @@ mod tests {
             judge(&silent, Stop::Exited, GateView::NotRun),
             (Outcome::NoSigil, None, true)
         );
+    }
+
+    #[test]
+    fn out_03_a_gate_without_a_signal_decides_only_where_that_is_wanted() {
+        let silent = report(Ending::Completed, "all good");
+        let signals = signals::parse(
+            "",
+            &Scope {
+                task_id: "t-000001",
+                task_key: None,
+                ladder: &[],
+            },
+        );
+        for (outcome, green, expected) in [
+            (
+                GateOutcome::Passed,
+                Green::Ignored,
+                (Outcome::NoSigil, true),
+            ),
+            (GateOutcome::Passed, Green::Accepted, (Outcome::Done, true)),
+            (
+                GateOutcome::Failed,
+                Green::Accepted,
+                (Outcome::NoSigil, true),
+            ),
+            (
+                GateOutcome::TimedOut,
+                Green::Accepted,
+                (Outcome::NoSigil, true),
+            ),
+            (
+                GateOutcome::Broken,
+                Green::Accepted,
+                (Outcome::Error, false),
+            ),
+        ] {
+            let gate = gate(outcome);
+            let evidence = Evidence {
+                stop: Stop::Exited,
+                report: &silent,
+                signals: &signals,
+                gate: GateView::Ran(&gate),
+                green,
+            };
+            let verdict = verdict(&evidence);
+            assert_eq!(
+                (verdict.outcome, verdict.counted),
+                expected,
+                "{outcome:?} {green:?}"
+            );
+            // Whoever was stopped has proved nothing.
+            let late = Evidence {
+                stop: Stop::WallTimeout(std::time::Duration::from_secs(1)),
+                ..evidence
+            };
+            assert_eq!(super::verdict(&late).outcome, Outcome::Error);
+        }
     }
 
     #[test]
@@ -371,6 +485,7 @@ mod tests {
                 report: &report,
                 signals: &signals,
                 gate: GateView::Absent,
+                green: Green::Ignored,
             };
             let verdict = verdict(&evidence);
             assert_eq!(verdict.abort, abort);

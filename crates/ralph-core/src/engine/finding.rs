@@ -1,5 +1,6 @@
 //! Capture: all that an attempt found out goes to the store in one transaction.
 
+use super::judge::told_gate_fix;
 use super::prompt::marked_try;
 use super::run::{EngineError, Run, millis};
 use crate::adaptive::TaskView;
@@ -53,11 +54,9 @@ impl Finding {
         git: GitRecord,
         verdict: Verdict,
     ) -> Self {
-        let report = gate
-            .as_ref()
-            .map(|gate| capture::parent_gate_report(gate, &verdict));
-        let mark = gate
-            .as_ref()
+        let failed = gate.as_ref().filter(|_| verdict.counted);
+        let report = failed.map(|gate| capture::parent_gate_report(gate, &verdict));
+        let mark = failed
             .and_then(|gate| gate.diagnosis.fingerprint.clone())
             .map(|found| capture::mark_of(found, MarkSource::Gate));
         let verdict = told(verdict, gate.as_ref(), report.as_ref());
@@ -137,6 +136,8 @@ impl Run<'_, '_> {
         let changes = self.engine.store.change_standing(&claimed.task.id)?.made;
         let chain = [&finding.inherited[..], &tries].concat();
         let tried = alternatives(&chain, claimed.metrics.stuck, &fixes, changes);
+        let gate_fix = finding.gate.as_ref().and_then(|gate| gate.fix.as_deref());
+        let gate_fix = gate_fix.map(|fix| told_gate_fix(&claimed.task, fix));
         let said = Said {
             difficulty: signals.as_ref().and_then(|signals| signals.difficulty),
             next_model: signals
@@ -145,7 +146,7 @@ impl Run<'_, '_> {
             why: why.as_deref(),
             stuck: course(&tries, policy).stuck,
             tried: tried.as_deref(),
-            needs_person: finding.needs_person.as_deref(),
+            needs_person: finding.needs_person.as_deref().or(gate_fix.as_deref()),
         };
         let mut after = after_attempt(&claimed.metrics, &verdict, &said, policy);
         let mending = self.mending(claimed, &finding, tried.as_deref(), &mut after)?;
@@ -382,7 +383,7 @@ pub(super) fn told(
     report: Option<&ReportRow>,
 ) -> Verdict {
     let said = gate
-        .filter(|gate| gate.outcome != GateOutcome::Passed)
+        .filter(|gate| matches!(gate.outcome, GateOutcome::Failed | GateOutcome::TimedOut))
         .and_then(GateRecord::headline);
     // The agent's own reason says more than that it gave up.
     let gave_up = matches!(verdict.outcome, Outcome::Failed | Outcome::NoSigil);

@@ -4,16 +4,16 @@ use std::ffi::OsString;
 
 use super::run::{EngineError, Run, millis};
 use super::session::Session;
-use crate::decide::claims_done;
+use crate::decide::{claims_done, gave_no_signal};
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::GateView;
-use crate::gate::{self, Gate, GateProgress, GateResult};
-use crate::model::{GateOutcome, GateRecord, GitRecord};
+use crate::gate::{self, Gate, GateProgress, GateResult, Unready};
+use crate::model::{GateOutcome, GateRecord, GitRecord, Task};
 use crate::signals::Signals;
 use crate::store::Claimed;
 
 impl Run<'_, '_> {
-    /// The gate, where the agent says the task is done.
+    /// The gate, where the agent says the task is done or says nothing.
     pub(super) fn judge(
         &mut self,
         claimed: &Claimed,
@@ -24,13 +24,14 @@ impl Run<'_, '_> {
         let Some(command) = self.gate_of(claimed) else {
             return Ok(Judged::Absent);
         };
-        if !claims_done(session.stop, &session.report, signals) {
+        let (stop, report) = (session.stop, &session.report);
+        if !claims_done(stop, report, signals) && !gave_no_signal(stop, report, signals) {
             return Ok(Judged::NotRun);
         }
         let retries = self.engine.settings.gate.retries;
         match self.run_gate(claimed, &command, retries)? {
             GateResult::Interrupted => Ok(Judged::Interrupted),
-            GateResult::Broken(why) => Ok(Judged::Broken(why)),
+            GateResult::NotStarted(why) => Ok(Judged::NotStarted(why)),
             GateResult::Ran(record) => {
                 let record = self.mended(claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
@@ -78,6 +79,39 @@ impl Run<'_, '_> {
         own.filter(|_| settings.enabled).cloned()
     }
 
+    /// Remembers which programs a broken gate needs.
+    pub(super) fn note_broken_gate(&mut self, claimed: &Claimed) {
+        let Some(command) = self.gate_of(claimed) else {
+            return;
+        };
+        let gates = std::iter::once((claimed.task.name(), command.as_str()));
+        for unready in gate::unready(gates, self.engine.work_tree) {
+            self.missing_programs.extend(unready.problem.program);
+        }
+    }
+
+    /// Why no attempt is made on a task: its gate needs a program that has broken another gate of this run and is still
+    /// missing.
+    pub(super) fn gate_still_broken(&self, claimed: &Claimed) -> Option<String> {
+        if self.missing_programs.is_empty() {
+            return None;
+        }
+        let command = self.gate_of(claimed)?;
+        let gates = std::iter::once((claimed.task.name(), command.as_str()));
+        let known = |unready: &Unready| {
+            let program = unready.problem.program.as_ref();
+            program.is_some_and(|program| self.missing_programs.contains(program))
+        };
+        let unready = gate::unready(gates, self.engine.work_tree);
+        let problem = unready.into_iter().find(known)?.problem;
+        let command = crate::text::code_line(&command, COMMAND_CHARS);
+        let fix = told_gate_fix(&claimed.task, &problem.fix);
+        Some(format!(
+            "the gate `{command}` cannot run: {}; {fix}",
+            problem.why
+        ))
+    }
+
     /// The variables of what Ralph runs for a task beside agents.
     pub(super) fn child_variables(&self, claimed: &Claimed) -> Vec<(String, OsString)> {
         let key = claimed.task.key.as_ref().map_or("", |key| key.as_str());
@@ -87,6 +121,18 @@ impl Run<'_, '_> {
             ("RALPH_RUN_ID".into(), self.id.as_str().into()),
             ("RALPH_PROJECT".into(), self.engine.project.root().into()),
         ]
+    }
+
+    /// All that may name what a task is to write. A fix task is to write what its original is.
+    fn task_texts(&self, task: &Task) -> Result<Vec<String>, EngineError> {
+        let mut texts = gate::task_texts(task);
+        let link = self.engine.store.fix_link(&task.id)?;
+        if let Some(original) = link.and_then(|link| link.original) {
+            texts.extend(gate::task_texts(
+                &self.engine.store.task(original.as_str())?,
+            ));
+        }
+        Ok(texts)
     }
 
     /// Runs a gate to its end and tells of it.
@@ -104,6 +150,7 @@ impl Run<'_, '_> {
             timeout: self.engine.settings.gate.timeout,
             grace: self.engine.settings.grace,
             retries,
+            task_texts: self.task_texts(&claimed.task)?,
         };
         let task = TaskRef::from(&claimed.task);
         let interrupt = self.engine.interrupt.clone();
@@ -124,7 +171,7 @@ impl Run<'_, '_> {
         };
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut look_on);
         self.put_back(guard)?;
-        let result = result.unwrap_or_else(|error| GateResult::Broken(error.to_string()));
+        let result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
         if let GateResult::Ran(record) = &result {
             let duration_ms = millis(self.engine.clock.now().since(started));
             // Stored at once: should this process die before the attempt is recorded, the gate's word is known.
@@ -138,9 +185,13 @@ impl Run<'_, '_> {
         Ok(result)
     }
 
-    /// A gate that is green before the first attempt proves nothing afterwards; people should know.
+    /// A gate that is green before the first attempt proves nothing afterwards; people should know. Where a green gate can
+    /// stand for a signal, it is run before every attempt.
     pub(super) fn precheck(&mut self, claimed: &Claimed) -> Result<Precheck, EngineError> {
-        if !self.engine.settings.gate.precheck || claimed.tries.counted > 0 {
+        let settings = &self.engine.settings.gate;
+        let is_first = claimed.tries.counted == 0;
+        let wanted = settings.accept_green || (settings.precheck && is_first);
+        if !wanted {
             return Ok(Precheck::NotMade);
         }
         let Some(command) = self.gate_of(claimed) else {
@@ -149,10 +200,10 @@ impl Run<'_, '_> {
         match self.run_gate(claimed, &command, 0)? {
             GateResult::Interrupted => Ok(Precheck::Interrupted),
             // The gate after the attempt will say so too, and that one stops the run.
-            GateResult::Broken(_) => Ok(Precheck::NotMade),
+            GateResult::NotStarted(_) => Ok(Precheck::NotMade),
             GateResult::Ran(record) => {
                 let green = record.outcome == GateOutcome::Passed;
-                if green {
+                if green && is_first {
                     let task = TaskRef::from(&claimed.task);
                     let command = crate::text::code_line(&command, COMMAND_CHARS);
                     self.tell(EventKind::GateGreenBefore { task, command })?;
@@ -161,6 +212,14 @@ impl Run<'_, '_> {
             }
         }
     }
+}
+
+/// What to type about a gate that cannot run.
+pub(super) fn told_gate_fix(task: &Task, fix: &str) -> String {
+    let name = task.name();
+    format!(
+        "{fix}, or change the gate (`ralph task edit {name} --verify CMD`), then `ralph run {name}`"
+    )
 }
 
 /// Characters of a gate's command in an event.
@@ -183,7 +242,8 @@ pub(super) enum Judged {
     NotRun,
     Ran(GateRecord),
     Interrupted,
-    Broken(String),
+    /// Its shell could not be started.
+    NotStarted(String),
     /// The commit was held up by programs that appeared during the run, and no further attempt would do better.
     HeldUp {
         record: GateRecord,
@@ -203,7 +263,7 @@ impl Judged {
             Self::NotRun => GateView::NotRun,
             Self::Ran(record) | Self::HeldUp { record, .. } => GateView::Ran(record),
             Self::Interrupted => GateView::Interrupted,
-            Self::Broken(why) => GateView::Broken(why),
+            Self::NotStarted(why) => GateView::NotStarted(why),
             Self::NotCommitted { why, .. } => GateView::NotCommitted(why),
         }
     }
@@ -214,7 +274,7 @@ impl Judged {
             Self::Absent
             | Self::NotRun
             | Self::Interrupted
-            | Self::Broken(_)
+            | Self::NotStarted(_)
             | Self::NotCommitted { .. } => None,
         }
     }

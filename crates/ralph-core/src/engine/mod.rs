@@ -42,7 +42,7 @@ pub use agents_md::refresh_failures;
 pub use breaker::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
 pub use log_upkeep::protected_logs;
 pub use prompt::{Prompt, PromptError, Prompter, Templates};
-pub use readiness::{dirt_of_others, own_files};
+pub use readiness::{DueGate, dirt_of_others, open_gates, own_files, told_unready, unready_gates};
 pub use recall::{Recalled, recall};
 pub use recover::{Recovered, Recovery};
 pub use recovery::Repairs;

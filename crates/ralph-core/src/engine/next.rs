@@ -62,7 +62,10 @@ impl Run<'_, '_> {
                 });
             }
             // The loop sees the signal itself.
-            FailureClass::Interruption | FailureClass::Lost | FailureClass::AgentFault => {}
+            FailureClass::Interruption
+            | FailureClass::Lost
+            | FailureClass::AgentFault
+            | FailureClass::Gate => {}
         }
         let member = self.team.current_mut();
         member.service_faults = 0;

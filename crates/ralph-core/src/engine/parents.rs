@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::run::{EngineError, Run};
+use crate::decide::gate_broken;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
 use crate::gate::GateResult;
@@ -38,7 +39,7 @@ impl Run<'_, '_> {
         let gate = match &command {
             None => None,
             Some(command) => match self.run_gate(claimed, command, retries)? {
-                GateResult::Broken(why) => {
+                GateResult::NotStarted(why) => {
                     self.engine.store.release(&claimed.task.id, token)?;
                     return Err(EngineError::Gate {
                         task: task.name().to_owned(),
@@ -70,17 +71,25 @@ impl Run<'_, '_> {
             task,
             passed: false,
         })?;
+        let broken = gate
+            .as_ref()
+            .filter(|gate| gate.outcome == GateOutcome::Broken);
+        let verdict = match broken {
+            Some(gate) => gate_broken(gate),
+            None => Verdict {
+                outcome: Outcome::Failed,
+                error_type: Some(ErrorType::TestFailure),
+                counted: true,
+                message: Some("the children are done, but the task's own gate failed".into()),
+                abort: false,
+            },
+        };
         // A failure would count as an attempt, and the task has used up all it may have.
-        if let Some((reason, end)) = self.used_up(&claimed.task)? {
+        if verdict.counted
+            && let Some((reason, end)) = self.used_up(&claimed.task)?
+        {
             return self.block(claimed, token, &reason, end.as_ref());
         }
-        let verdict = Verdict {
-            outcome: Outcome::Failed,
-            error_type: Some(ErrorType::TestFailure),
-            counted: true,
-            message: Some("the children are done, but the task's own gate failed".into()),
-            abort: false,
-        };
         let choice = ModelChoice {
             model: NO_MODEL.into(),
             rationale: "the task's own gate".into(),

@@ -18,8 +18,8 @@ use crate::decide::{
 };
 use crate::files::{Limit, Links, read_text};
 use crate::model::{
-    ChosenBy, FailureMark, LearningId, MarkSource, ModelChoice, NO_MODEL, Recent, Status, Task,
-    TaskMetrics, Timestamp,
+    ChosenBy, FailureMark, GateOutcome, LearningId, MarkSource, ModelChoice, NO_MODEL, Outcome,
+    Recent, Status, Task, TaskMetrics, Timestamp,
 };
 use crate::modification;
 use crate::project::Project;
@@ -165,6 +165,9 @@ impl Prompter<'_> {
                 .map(String::as_str),
         );
         let stuck = metrics.stuck || course.stuck;
+        let only_the_signal_is_missing = failures.last().is_some_and(|last| {
+            last.outcome == Outcome::NoSigil && last.gate == Some(GateOutcome::Passed)
+        });
         let task_data = self.task_part(task)?;
         let recalled = self.recall(task, &task_data, failures.last())?;
         let memory = Memory {
@@ -193,6 +196,10 @@ impl Prompter<'_> {
         let rendered = render_memory(&memory, &self.settings.memory);
         let template = &self.templates.task;
         let task_part = render_task(&task_data, &rendered.text, template)?;
+        let task_part = match only_the_signal_is_missing {
+            true => format!("{}\n\n{task_part}", green_gate(task)),
+            false => task_part,
+        };
         let rules = self.rules(task, stuck)?;
         Ok(Prompt {
             choice,
@@ -409,6 +416,15 @@ impl Prompter<'_> {
         parts.extend(refused_changes(&refused));
         Ok(parts)
     }
+}
+
+/// What the next attempt reads first after one that passed the gate and forgot its signal.
+fn green_gate(task: &Task) -> String {
+    format!(
+        "**The gate passed after the last attempt, but that attempt ended without a completion signal.** Check that the \
+         task is complete. If it is, change nothing and end with `<task-done>{}</task-done>` on a line of its own.",
+        task.id
+    )
 }
 
 fn shown(candidate: &Candidate) -> ShownLearning {

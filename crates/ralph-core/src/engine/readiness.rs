@@ -1,17 +1,20 @@
-//! What a run looks at in git before it begins, and what others may ask to know whether one would.
+//! What a run looks at in git and in its gates before it begins, and what others may ask to know whether one would.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use super::left_work::cut_off_work;
 use super::run::{EngineError, Run, StopRun};
 use super::work_tree::{CommitWhen, GitSettings, cannot};
 use crate::event::EventKind;
 use crate::exit::RunExit;
+use crate::gate::{self, Unready};
 use crate::git::{Obstacle, Snapshot, Wants, Weight};
 use crate::import::{PROGRESS_MD, STATE_JSON};
 use crate::model::{LeftFile, TaskId};
 use crate::plan_files::Format;
-use crate::store::{Store, StoreError};
+use crate::store::{PlanNode, Scope, Store, StoreError};
+use crate::text::few;
 
 impl GitSettings {
     /// What these settings need of git.
@@ -45,6 +48,92 @@ impl Run<'_, '_> {
         }
         Ok(None)
     }
+}
+
+impl Run<'_, '_> {
+    /// Warns of gates whose program is missing: an attempt is not needed to find that out.
+    pub(super) fn warn_of_unready_gates(&mut self) -> Result<(), EngineError> {
+        if !self.engine.settings.gate.enabled {
+            return Ok(());
+        }
+        let mut gates = open_gates(
+            self.engine.store,
+            self.engine.settings.gate.verify.as_deref(),
+        )?;
+        if let Scope::Below(roots) = &self.engine.settings.scope {
+            let inside = below(&self.engine.store.skeleton()?, roots);
+            gates.retain(|gate| inside.contains(&gate.task));
+        }
+        for unready in unready_gates(&gates, self.engine.work_tree) {
+            let message = told_unready(&unready);
+            let fix = &unready.problem.fix;
+            let message = format!("{message}; {fix}, or change the gates");
+            self.tell(EventKind::Warning { message })?;
+        }
+        Ok(())
+    }
+}
+
+/// A gate that will be run: the task's name and the command.
+pub struct DueGate {
+    task: TaskId,
+    /// The task's key, else its id.
+    pub name: String,
+    /// The task's own gate, else the project's.
+    pub command: String,
+}
+
+/// The gates of unfinished tasks; `of_project` is the gate of those that have none. Bounded: a plan may be very long.
+pub fn open_gates(store: &dyn Store, of_project: Option<&str>) -> Result<Vec<DueGate>, StoreError> {
+    let open = store.open_gates(MOST_GATES)?.into_iter();
+    let due = open.filter_map(|gate| {
+        Some(DueGate {
+            task: gate.task,
+            name: gate.name,
+            command: gate.command.or_else(|| of_project.map(str::to_owned))?,
+        })
+    });
+    Ok(due.collect())
+}
+
+/// The programs of these gates that cannot be started.
+pub fn unready_gates(gates: &[DueGate], dir: &Path) -> Vec<Unready> {
+    let gates = gates.iter();
+    let named = gates.map(|gate| (gate.name.as_str(), gate.command.as_str()));
+    gate::unready(named, dir)
+}
+
+/// What is wrong, and whose gates are concerned.
+pub fn told_unready(unready: &Unready) -> String {
+    let gates = match unready.tasks.len() {
+        1 => "the gate of",
+        _ => "the gates of",
+    };
+    let tasks = few(&unready.tasks, NAMED_TASKS);
+    format!("{gates} {tasks} cannot run: {}", unready.problem.why)
+}
+
+/// Tasks that are named in one warning.
+const NAMED_TASKS: usize = 5;
+/// Gates that are looked at.
+const MOST_GATES: usize = 5000;
+
+/// These tasks and all below them.
+fn below(plan: &[PlanNode], roots: &[TaskId]) -> HashSet<TaskId> {
+    let mut children: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
+    for node in plan {
+        if let Some(parent) = &node.parent {
+            children.entry(parent).or_default().push(&node.id);
+        }
+    }
+    let mut inside: HashSet<TaskId> = HashSet::new();
+    let mut next: Vec<&TaskId> = roots.iter().collect();
+    while let Some(id) = next.pop() {
+        if inside.insert(id.clone()) {
+            next.extend(children.get(id).into_iter().flatten().copied());
+        }
+    }
+    inside
 }
 
 fn stopped_by(obstacle: &Obstacle) -> StopRun {

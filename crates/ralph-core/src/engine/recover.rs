@@ -311,6 +311,7 @@ impl Recovery<'_> {
                     diagnosis: Box::default(),
                     output_tail: String::new(),
                     touched: Vec::new(),
+                    fix: None,
                 }),
                 _ => None,
             },

@@ -12,7 +12,9 @@ use crate::evidence::Verdict;
 use crate::files::{Limit, Links, RealPaths, read_text};
 use crate::gate::every_line_counts;
 use crate::import::{PROGRESS_MD, TASKS_MD};
-use crate::model::{ErrorType, Key, MarkSource, NewTask, Outcome, Phase, Task};
+use crate::model::{
+    ErrorType, GateOutcome, GateRecord, Key, MarkSource, NewTask, Outcome, Phase, Task,
+};
 use crate::modification::{
     self, Change, Dependency, Found, Kind, Known, Limits, Place, PlannedTask, Standing, plan_change,
 };
@@ -342,6 +344,11 @@ impl Repairs<'_> {
         let settings = self.recovery_of(store, task)?;
         let verdict = &finding.verdict;
         if !settings.enabled || !verdict.counted || verdict.outcome == Outcome::Done {
+            return Ok(Repair::None);
+        }
+        // Only its signal is missing: there is nothing to fix.
+        let passed = |gate: &GateRecord| gate.outcome == GateOutcome::Passed;
+        if verdict.outcome == Outcome::NoSigil && finding.gate.as_ref().is_some_and(passed) {
             return Ok(Repair::None);
         }
         let family = store.fix_family(&task.id)?;

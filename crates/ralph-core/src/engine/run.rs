@@ -197,6 +197,10 @@ pub(super) struct Run<'e, 'a> {
     pub resumed: HashMap<TaskId, u32>,
     /// The last change of a gate that was told.
     pub gate_change_told: i64,
+    /// Programs that broke a gate in this run.
+    pub missing_programs: BTreeSet<String>,
+    /// Whether people were told of `[run] accept_green`.
+    pub accept_green_told: bool,
 }
 
 impl Engine<'_> {
@@ -286,6 +290,8 @@ impl<'e, 'a> Run<'e, 'a> {
             analysis: None,
             resumed: HashMap::new(),
             gate_change_told: 0,
+            missing_programs: BTreeSet::new(),
+            accept_green_told: false,
         };
         run.gate_change_told = run.engine.store.last_gate_change()?;
         let settings = run.engine.settings;
@@ -337,6 +343,7 @@ impl<'e, 'a> Run<'e, 'a> {
         }
         self.tidy_git()?;
         self.open_plan_files()?;
+        self.warn_of_unready_gates()?;
         self.probe()?;
         self.write_state(None)?;
         self.sync_agents_md(Moment::Before)?;

@@ -146,6 +146,8 @@ pub struct GateSettings {
     pub retries: u32,
     /// Whether it is run before a task's first attempt.
     pub precheck: bool,
+    /// Whether one that passes after an attempt without a signal, and did not pass before it, makes the task done.
+    pub accept_green: bool,
 }
 
 impl GateSettings {
@@ -189,6 +191,7 @@ impl Default for RunSettings {
                 timeout: Duration::from_secs(10 * 60),
                 retries: 0,
                 precheck: false,
+                accept_green: false,
             },
             service_retries: 4,
             backoff: Duration::from_secs(2),

@@ -445,6 +445,7 @@ pub(super) fn refused(output: String) -> GateRecord {
         diagnosis: Box::new(diagnose(&output).of_gate(command)),
         output_tail: output,
         touched: Vec::new(),
+        fix: None,
     }
 }
 

@@ -111,6 +111,8 @@ pub enum GateOutcome {
     Failed,
     /// It took longer than it may.
     TimedOut,
+    /// It could not run: a program it needs could not be started.
+    Broken,
 }
 
 impl GateOutcome {
@@ -120,12 +122,13 @@ impl GateOutcome {
             Self::Passed => "passed",
             Self::Failed => "failed",
             Self::TimedOut => "timed_out",
+            Self::Broken => "broken",
         }
     }
 
     /// Reads the stored name.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Passed, Self::Failed, Self::TimedOut]
+        [Self::Passed, Self::Failed, Self::TimedOut, Self::Broken]
             .into_iter()
             .find(|g| g.as_str() == text)
     }
@@ -148,6 +151,8 @@ pub struct GateRecord {
     pub output_tail: String,
     /// Files its command names that the attempt changed.
     pub touched: Vec<String>,
+    /// What makes a broken gate run: `install npm`.
+    pub fix: Option<String>,
 }
 
 impl GateRecord {

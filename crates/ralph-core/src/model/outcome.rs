@@ -68,6 +68,8 @@ pub enum ErrorType {
     Permission,
     /// The service does not know what was asked for.
     Config,
+    /// The gate could not run: a program it needs could not be started.
+    GateBroken,
     /// A signal to Ralph ended the attempt.
     Interrupted,
     /// Ralph died during the attempt.
@@ -87,6 +89,8 @@ pub enum FailureClass {
     Service,
     /// Stop at once and say what to do.
     Setup,
+    /// Block the task and say what to do; the run goes on with others.
+    Gate,
     /// Release the claim.
     Interruption,
     /// Found at the next start.
@@ -108,6 +112,7 @@ impl ErrorType {
             Self::Spawn => "spawn",
             Self::Permission => "permission",
             Self::Config => "config",
+            Self::GateBroken => "gate_broken",
             Self::Interrupted => "interrupted",
             Self::Lost => "lost",
             Self::Reported(name) => name,
@@ -128,6 +133,7 @@ impl ErrorType {
             Self::Spawn,
             Self::Permission,
             Self::Config,
+            Self::GateBroken,
             Self::Interrupted,
             Self::Lost,
         ];
@@ -152,6 +158,7 @@ impl ErrorType {
             Self::RateLimit => FailureClass::RateLimit,
             Self::Overloaded | Self::Network => FailureClass::Service,
             Self::Auth | Self::Spawn | Self::Permission | Self::Config => FailureClass::Setup,
+            Self::GateBroken => FailureClass::Gate,
             Self::Interrupted => FailureClass::Interruption,
             Self::Lost => FailureClass::Lost,
         }

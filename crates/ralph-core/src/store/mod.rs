@@ -184,6 +184,8 @@ pub trait PlanStore {
     /// Tasks in scope that an agent may still be asked to do and that have no gate of their own; every such task where
     /// gates are off. Parents are done by their children.
     fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>>;
+    /// The gates of tasks that are not finished, in plan order.
+    fn open_gates(&self, limit: usize) -> Result<Vec<OpenGate>>;
     /// The plan's skeleton, for questions about the whole of it.
     fn skeleton(&self) -> Result<Vec<PlanNode>>;
     /// Adds a task.

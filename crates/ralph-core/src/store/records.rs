@@ -6,8 +6,8 @@ use super::{Lesson, NewFix, PlanChange, RecoveryEnd, RunRequest};
 use crate::agent::{LimitNotice, Usage};
 use crate::event::RunEvent;
 use crate::model::{
-    AttemptCost, Cost, ErrorType, FailureMark, GateRecord, GitRecord, Key, LearningId, NewLearning,
-    Outcome, ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
+    AttemptCost, Cost, ErrorType, FailureMark, GateOutcome, GateRecord, GitRecord, Key, LearningId,
+    NewLearning, Outcome, ReportRow, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
 };
 
 /// Which tasks a run may touch.
@@ -18,6 +18,17 @@ pub enum Scope {
     All,
     /// These tasks and their descendants.
     Below(Vec<TaskId>),
+}
+
+/// The gate of a task that is not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenGate {
+    /// The task.
+    pub task: TaskId,
+    /// Its key, else its id.
+    pub name: String,
+    /// The gate's command; none where the task has none of its own.
+    pub command: Option<String>,
 }
 
 /// How many tasks have each status, and how many of the done ones are verified.
@@ -562,6 +573,8 @@ pub struct PastFailure {
     pub cost_usd: Option<f64>,
     /// Why its model was chosen.
     pub rationale: Option<String>,
+    /// What its gate said, where it was run.
+    pub gate: Option<GateOutcome>,
 }
 
 /// Which failures are wanted; all conditions must hold.

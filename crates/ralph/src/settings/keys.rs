@@ -171,6 +171,13 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "run",
+        "accept_green",
+        Kind::Flag,
+        "false",
+        "Count an attempt that ends without reporting a result as done if its gate passes and did not pass before the attempt. Gates then run before every attempt, too.",
+    ),
+    key(
+        "run",
         "attempt_timeout",
         Kind::Duration,
         "30m",

@@ -10,7 +10,7 @@ fn project(tasks: &[&str]) -> Project {
     project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
     project.write(
         "gate.sh",
-        "[ -f broken ] || exit 0\necho \"sh: 1: frobnicate: not found\"\nexit 127",
+        "[ -f broken ] || exit 0\necho \"sh: 1: frobnicate: not found\"\nexit 1",
     );
     project.write("broken", "");
     for key in tasks {

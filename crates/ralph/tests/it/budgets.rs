@@ -103,8 +103,11 @@ fn the_budget_of_a_day_holds_over_a_kill_in_the_middle_of_an_attempt() {
     project.add(&["A"]);
     project.add(&["B"]);
     let mut child = project.start(&["run"]);
-    eventually("the agent has said what it costs", || {
-        project.path("said").exists()
+    eventually("Ralph has read what the agent costs", || {
+        let logs = std::fs::read_dir(project.path(".ralph/logs"));
+        let logs = logs.into_iter().flatten().flatten();
+        let texts = logs.filter_map(|log| std::fs::read_to_string(log.path()).ok());
+        texts.into_iter().any(|text| text.contains("0.7"))
     });
     send(&child, Signal::KILL);
     child.wait().unwrap();
@@ -134,18 +137,49 @@ fn exit_02_a_time_limit_ends_the_run_after_its_attempt() {
 }
 
 #[test]
-fn who_does_not_tell_what_it_costs_is_named_where_cost_is_limited() {
+fn a_cost_limit_that_could_not_hold_refuses_the_run() {
     let project = crate::run::project(crate::run::DONE);
     project.add(&["A"]);
-    let run = project.ok(&["run", "--max-cost", "1"]);
+    for flag in ["--max-cost", "--max-task-cost", "--max-daily-cost"] {
+        let refused = project.ralph(&["run", flag, "1"]).expect_code(2);
+        let told = &refused.stderr;
+        assert!(told.contains("the cost of script is unknown"), "{told}");
+        assert!(
+            told.contains("[agents.script]") && told.contains(flag),
+            "{told}"
+        );
+    }
+    assert!(project.history().is_empty());
+    project.set("run", "max_cost_usd = 1.0");
+    let doctor = project.ralph(&["doctor"]).expect_code(1);
     assert!(
-        run.stdout.contains("script does not tell what it costs"),
+        doctor.stdout.contains("the cost of script is unknown"),
         "{}",
-        run.stdout
+        doctor.stdout
     );
-    project.add(&["B"]);
-    let run = project.ok(&["run"]);
-    assert!(!run.stdout.contains("does not tell"), "{}", run.stdout);
+    // What costs nothing needs no limit.
+    project.set("agents.script", "price = { script = 0 }");
+    project.ok(&["run"]);
+}
+
+#[test]
+fn a_cost_limit_that_holds_only_in_part_is_warned_about_before_the_run() {
+    let project = crate::run::project(crate::run::DONE);
+    project.set(
+        "agents.script",
+        "output = \"codex\"\nmodels = [\"a\", \"b\"]\nprice = { a = 1 }",
+    );
+    project.add(&["A"]);
+    let run = project.ralph(&["run", "--max-cost", "1", "--dry-run"]);
+    assert!(
+        run.stderr
+            .contains("warning: the cost of b (script) is unknown"),
+        "{}",
+        run.stderr
+    );
+    project
+        .ralph(&["run", "--max-cost", "1", "--model", "b"])
+        .expect_code(2);
 }
 
 #[test]

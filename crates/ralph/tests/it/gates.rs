@@ -139,14 +139,209 @@ fn a_gate_that_cannot_be_started_is_nobodys_failure() {
         .database()
         .execute("UPDATE tasks SET verify = ?1", [&long])
         .unwrap();
-    let output = project.ralph(&["run"]).expect_code(1);
-    assert!(
-        output.stderr.contains("gate could not be run"),
-        "{}",
-        output.stderr
-    );
+    project.ralph(&["run"]).expect_code(5);
+    let reason = project.task("a")["reason"].to_string();
+    assert!(reason.contains("too long"), "{reason}");
     assert_eq!(project.history()[0]["counted"], json!(false));
     assert_eq!(project.task("a")["attempts"], json!(0));
+}
+
+#[test]
+fn out_01_a_gate_whose_program_is_missing_blocks_its_task_and_counts_for_nothing() {
+    let project = project(DONE);
+    project.add(&["Add tests", "--key", "a", "--verify", "npm9 test"]);
+    project.add(&["Lint", "--key", "b", "--verify", "npm9 run lint | tail -5"]);
+    project.add(&["Write check.sh", "--key", "c", "--verify", "./check.sh"]);
+    project.add(&["Fine", "--key", "d", "--verify", "true"]);
+    let run = project
+        .ralph(&["run", "--max-attempts", "2"])
+        .expect_code(5);
+    assert!(
+        run.stdout
+            .contains("the gates of a, b cannot run: `npm9` is not installed"),
+        "{}",
+        run.stdout
+    );
+    let attempts: Vec<_> = project
+        .history()
+        .iter()
+        .map(|one| {
+            (
+                one["key"].clone(),
+                one["error_type"].clone(),
+                one["counted"].clone(),
+            )
+        })
+        .collect();
+    let expected = [
+        (json!("a"), json!("gate_broken"), json!(false)),
+        // A script that the task is to write.
+        (json!("c"), json!("test_failure"), json!(true)),
+        (json!("c"), json!("test_failure"), json!(true)),
+        (json!("d"), json!(null), json!(true)),
+    ];
+    assert_eq!(attempts, expected);
+    assert_eq!(project.history()[0]["gate"], json!("broken"));
+    // The second gate needs the same program: no attempt is wasted on it.
+    for key in ["a", "b"] {
+        let task = project.task(key);
+        assert_eq!(
+            (&task["status"], &task["attempts"]),
+            (&json!("blocked"), &json!(0))
+        );
+        let reason = task["reason"].as_str().unwrap().to_owned();
+        let fix = format!(
+            "install npm9, or change the gate (`ralph task edit {key} --verify CMD`), then `ralph run {key}`"
+        );
+        assert!(
+            reason.contains("`npm9` is not installed") && reason.ends_with(&fix),
+            "{reason}"
+        );
+    }
+    project.ok(&["task", "edit", "a", "--verify", "true"]);
+    project.ok(&["run", "a"]);
+    assert_eq!(project.status_of("a"), "done");
+}
+
+#[test]
+fn out_01_a_broken_gate_makes_no_fix_task_and_is_told_to_who_asks_for_it() {
+    let project = project(DONE);
+    project.add(&["Add tests", "--key", "1.1", "--verify", "npm9 test"]);
+    project.ralph(&["run", "--recovery"]).expect_code(5);
+    assert_eq!(
+        project
+            .json(&["task", "list", "--json"])
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let refused = project
+        .ralph(&["task", "done", "1.1", "--verify"])
+        .expect_code(1);
+    assert!(
+        refused.stderr.contains("cannot run: `npm9`")
+            && refused.stderr.contains("hint: install npm9"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn out_01_a_parents_broken_gate_blocks_the_parent() {
+    let project = project(DONE);
+    project.add(&["Parent", "--key", "p", "--verify", "npm9 test"]);
+    project.add(&["Child", "--key", "c", "--parent", "p"]);
+    project.ralph(&["run"]).expect_code(5);
+    assert_eq!(project.status_of("c"), "done");
+    let parent = project.task("p");
+    assert_eq!(
+        (&parent["status"], &parent["attempts"]),
+        (&json!("blocked"), &json!(0))
+    );
+    let calls = project.history().len();
+    project.ok(&["task", "edit", "p", "--verify", "true"]);
+    // Its gate is asked again, not an agent.
+    project.ok(&["run", "p"]);
+    assert_eq!(
+        (project.status_of("p"), project.history().len()),
+        ("done".into(), calls)
+    );
+}
+
+#[test]
+fn out_01_a_gate_with_a_pipe_fails_where_its_first_command_does() {
+    let project = project(DONE);
+    project.add(&[
+        "A",
+        "--key",
+        "a",
+        "--verify",
+        "(echo 'error: no'; exit 3) | tail -5",
+    ]);
+    project
+        .ralph(&["run", "--max-attempts", "1"])
+        .expect_code(5);
+    let attempt = &project.history()[0];
+    assert_eq!(attempt["error_type"], json!("test_failure"));
+    assert_eq!(attempt["gate_output"], json!("error: no"));
+    let message = attempt["message"].as_str().unwrap();
+    assert!(message.contains("code 3, from command 1 of 2"), "{message}");
+}
+
+/// Works, and forgets its signal in its first attempt.
+const FORGETS: &str = "touch made; if [ -e again ]; then echo \"<task-done>$RALPH_TASK_ID</task-done>\"; \
+                       else touch again; echo 'All is well.'; fi";
+
+#[test]
+fn out_03_a_gate_that_passes_without_a_signal_is_recorded_and_told() {
+    let project = Project::with_git();
+    project.agent(FORGETS);
+    project.set("git", "rollback = \"reset\"");
+    project.add(&["A", "--key", "a", "--verify", "test -e made"]);
+    let run = project.ok(&["run"]);
+    let first = &project.history()[0];
+    assert_eq!(
+        (&first["outcome"], &first["gate"], &first["counted"]),
+        (&json!("no_sigil"), &json!("passed"), &json!(true))
+    );
+    assert!(
+        run.stdout.contains("but the gate `test -e made` passed"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("accept_green = true"), "{}", run.stdout);
+    // Passing work is not rolled back.
+    assert_eq!(first["undone_ref"], json!(null));
+    let prompt = project.read(".ralph/last-prompt");
+    let (told, task) = (
+        prompt.find("**The gate passed"),
+        prompt.find("## Assigned Task"),
+    );
+    assert!(told.is_some() && told < task, "{prompt}");
+    assert_eq!(project.history()[1]["outcome"], json!("done"));
+}
+
+#[test]
+fn out_03_a_gate_that_fails_without_a_signal_is_what_the_next_attempt_sees() {
+    let project = project("echo 'All is well.'");
+    project.add(&["A", "--verify", "echo 'error: nothing here'; false"]);
+    project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    let first = &project.history()[0];
+    assert_eq!(
+        (&first["outcome"], &first["gate"]),
+        (&json!("no_sigil"), &json!("failed"))
+    );
+    let prompt = project.read(".ralph/last-prompt");
+    assert!(prompt.contains("error: nothing here"), "{prompt}");
+    assert!(!prompt.contains("**The gate passed"), "{prompt}");
+}
+
+#[test]
+fn out_03_accept_green_counts_a_gate_that_became_green() {
+    let project = project(FORGETS);
+    project.set("run", "accept_green = true");
+    project.add(&["A", "--key", "a", "--verify", "test -e made"]);
+    project.add(&["B", "--key", "b", "--verify", "test -e made"]);
+    project.ok(&["run", "a"]);
+    let history = project.history();
+    assert_eq!(history.len(), 1);
+    assert_eq!(
+        (
+            &history[0]["outcome"],
+            &history[0]["gate"],
+            &history[0]["gate_green_before"]
+        ),
+        (&json!("done"), &json!("passed"), &json!(false))
+    );
+    // A gate that was green before proves nothing.
+    std::fs::remove_file(project.path("again")).unwrap();
+    project.ralph(&["run", "b", "--limit", "1"]).expect_code(4);
+    let last = project.history().pop().unwrap();
+    assert_eq!(
+        (&last["outcome"], &last["gate"], &last["gate_green_before"]),
+        (&json!("no_sigil"), &json!("passed"), &json!(true))
+    );
 }
 
 #[test]

@@ -13,7 +13,8 @@ use super::work::Worked;
 use crate::agent::{AgentReport, Ending, Stop};
 use crate::capture;
 use crate::decide::verdict;
-use crate::model::{self, NewLearning, Outcome, ReportRow, TaskMetrics};
+use crate::event::EventKind;
+use crate::model::{self, ErrorType, NewLearning, Outcome, ReportRow, TaskMetrics};
 use crate::store::{BreakerState, Hand};
 
 impl Run<'_, '_> {
@@ -33,14 +34,17 @@ impl Run<'_, '_> {
         let mark = report
             .as_ref()
             .and_then(|report| capture::mark(&evidence, &verdict, report));
+        // Work that passes the gate is not thrown away because a signal is missing.
+        let green = worked.is_green_without_signal();
         let mut git = worked.git;
         self.warn_of_program_changes(git.files_changed.as_deref().unwrap_or_default())?;
         self.end_unfinished(&begun.kept_name)?;
-        git.undone_ref = self.settle_tree(claimed, begun.kept, failed, &begun.kept_name)?;
+        git.undone_ref =
+            self.settle_tree(claimed, begun.kept, failed && !green, &begun.kept_name)?;
         let returned = self.return_to(begun.branch.as_deref())?;
         self.note_left_work(&claimed.task.id, begun.tree.as_ref())?;
         let culprit = match &worked.gate {
-            Judged::Broken(_) => Culprit::Gate,
+            Judged::NotStarted(_) => Culprit::Gate,
             Judged::NotCommitted { remedy, .. } => Culprit::Git(remedy.clone()),
             _ => Culprit::Agent,
         };
@@ -82,6 +86,9 @@ impl Run<'_, '_> {
             own_work: false,
             needs_person,
         };
+        if verdict.error_type == Some(ErrorType::GateBroken) {
+            self.note_broken_gate(claimed);
+        }
         let untold = completed && self.cost(&finding).is_none();
         let metrics = self.store_finding(claimed, task.token, finding)?;
         // Only now: a deleted file can still be written, and the attempt must not be lost.
@@ -90,6 +97,9 @@ impl Run<'_, '_> {
             self.warn_of_unknown_cost()?;
         }
         self.warn_of_task_budget(&claimed.task)?;
+        if green && failed {
+            self.tell_of_accept_green()?;
+        }
         self.sync_after(failed, learnt)?;
         let hand = Hand::Agent(Some(claimed.task.id.clone()));
         self.sync_plan_files(Some(&claimed.task.id), hand, &log)?;
@@ -104,6 +114,18 @@ impl Run<'_, '_> {
             Step::Continue if failed => self.after_failure(&claimed.task, &metrics),
             step => Ok(step),
         }
+    }
+
+    /// Tells people once how a gate that passes can stand for a forgotten signal.
+    fn tell_of_accept_green(&mut self) -> Result<(), EngineError> {
+        if self.accept_green_told || self.engine.settings.gate.accept_green {
+            return Ok(());
+        }
+        self.accept_green_told = true;
+        let message = "an attempt passed its gate but ended without reporting a result; `accept_green = true` under [run] \
+                       counts such attempts as done";
+        let message = message.to_owned();
+        self.tell(EventKind::Warning { message })
     }
 
     /// A counted failure: the breaker may have opened, and a person may want to be asked.

@@ -40,7 +40,7 @@ impl Run<'_, '_> {
         let (begun, log) = self.begin(&task, &ready)?;
         self.at_work = true;
         self.attempt_begins();
-        let worked = self.work(&task, &ready.prompt, &begun, log);
+        let worked = self.work(&task, &ready, &begun, log);
         self.at_work = false;
         let worked = worked?;
         self.conclude(&task, ready, begun, worked)

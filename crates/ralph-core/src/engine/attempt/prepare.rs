@@ -48,6 +48,9 @@ impl Run<'_, '_> {
             self.block(claimed, task.token, &reason, end.as_ref())?;
             return Ok(Prepared::NotMade(Step::Continue));
         }
+        if let Some(reason) = self.gate_still_broken(claimed) {
+            return self.hand_over(task, &reason);
+        }
         self.sync_agents_md(Moment::Before)?;
         let prompt = self.context(claimed)?;
         if let Some(reason) = &prompt.ask_human {

@@ -8,10 +8,11 @@ use super::super::session::Session;
 use super::super::work_tree::Committed;
 use super::Task;
 use super::begin::Begun;
+use super::prepare::Ready;
 use crate::agent::{AttemptLog, Ending, Fault, LaunchRequest, Stop};
-use crate::decide::{claims_done, verdict};
-use crate::evidence::Evidence;
-use crate::model::{self, GitRecord, Outcome};
+use crate::decide::{claims_done, gave_no_signal, verdict};
+use crate::evidence::{Evidence, Green};
+use crate::model::{self, GateOutcome, GateRecord, GitRecord, Outcome};
 use crate::signals::{self, Completion, Signals};
 
 /// What came of the work.
@@ -20,6 +21,8 @@ pub(super) struct Worked {
     pub signals: Signals,
     pub gate: Judged,
     pub git: GitRecord,
+    /// Whether a gate that passed stands for a forgotten signal.
+    pub green: Green,
 }
 
 impl Worked {
@@ -30,7 +33,15 @@ impl Worked {
             report: &self.session.report,
             signals: &self.signals,
             gate: self.gate.view(),
+            green: self.green,
         }
+    }
+
+    /// The gate passed after an attempt without a signal: the work may be done.
+    pub fn is_green_without_signal(&self) -> bool {
+        let passed = |gate: &GateRecord| gate.outcome == GateOutcome::Passed;
+        let green = matches!(&self.gate, Judged::Ran(gate) if passed(gate));
+        green && gave_no_signal(self.session.stop, &self.session.report, &self.signals)
     }
 }
 
@@ -38,12 +49,12 @@ impl Run<'_, '_> {
     pub(super) fn work(
         &mut self,
         task: &Task<'_>,
-        prompt: &Prompt,
+        ready: &Ready,
         begun: &Begun,
         log: AttemptLog,
     ) -> Result<Worked, EngineError> {
         let claimed = task.claimed;
-        let mut session = self.call_agent(task, prompt, log)?;
+        let mut session = self.call_agent(task, &ready.prompt, log)?;
         let scope = self.signal_scope(&claimed.task);
         let signals = signals::parse(&session.report.result_text, &scope);
         // An agent that was told to stop with us has not failed by itself, whatever its exit code.
@@ -61,15 +72,24 @@ impl Run<'_, '_> {
         let git = self.look_at_changes(begun.tree.clone())?;
         let done = claims_done(session.stop, &session.report, &signals);
         let misplaced = self.misplaced(unfinished, &returned, branch);
-        let gate = match misplaced.filter(|_| done) {
-            Some(misplaced) => misplaced,
+        let gate = match misplaced {
+            Some(misplaced) if done => misplaced,
+            // What the gate would judge is not the work.
+            Some(_) => Judged::NotRun,
             None => self.judge(claimed, &session, &signals, &git)?,
+        };
+        // A gate that passed before proves nothing about this attempt.
+        let red_before = ready.gate_green_before == Some(false);
+        let green = match self.engine.settings.gate.accept_green && red_before {
+            true => Green::Accepted,
+            false => Green::Ignored,
         };
         let mut worked = Worked {
             session,
             signals,
             gate,
             git,
+            green,
         };
         if verdict(&worked.evidence()).outcome == Outcome::Done {
             match self.commit_work(claimed, task.token, begun.tree.as_ref())? {

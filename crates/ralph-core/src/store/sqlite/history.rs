@@ -110,7 +110,7 @@ impl HistoryStore for SqliteStore {
                         r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
                         r.excerpt, r.auto, o.fingerprint_coarse, o.fingerprint_fine, o.failing_tests,
                         o.files_changed, o.commit_before, o.commit_after, o.cost_usd,
-                        o.fingerprint_source, o.rationale
+                        o.fingerprint_source, o.rationale, o.gate_outcome
                  FROM iteration_outcomes o
                  LEFT JOIN failure_reports r
                      ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number
@@ -354,5 +354,8 @@ fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
         committed: commits.1.is_some() && commits.0 != commits.1,
         cost_usd: row.get(18)?,
         rationale: rows::optional_text(row, 20)?,
+        gate: rows::optional_text(row, 21)?
+            .as_deref()
+            .and_then(GateOutcome::parse),
     })
 }

@@ -12,8 +12,8 @@ use super::{Durability, SqliteStore, rows, status};
 use crate::event::TaskRef;
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 use crate::store::{
-    Children, Deleted, Held, Mark, PlanCounts, PlanNode, PlanStore, Random, Result, Scope,
-    StoreError,
+    Children, Deleted, Held, Mark, OpenGate, PlanCounts, PlanNode, PlanStore, Random, Result,
+    Scope, StoreError,
 };
 
 impl PlanStore for SqliteStore {
@@ -144,6 +144,24 @@ impl PlanStore for SqliteStore {
                     })
                 })?
                 .collect()
+        })
+    }
+
+    fn open_gates(&self, limit: usize) -> Result<Vec<OpenGate>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT id, coalesce(key, id), verify FROM tasks
+                 WHERE status NOT IN ('done', 'skipped')
+                 ORDER BY priority, position LIMIT ?1",
+            )?
+            .query_map([limit], |row| {
+                Ok(OpenGate {
+                    task: TaskId::from_stored(row.get::<_, String>(0)?),
+                    name: row.get(1)?,
+                    command: row.get(2)?,
+                })
+            })?
+            .collect()
         })
     }
 

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use ralph_core::agent::{Facts, Interrupt};
+use ralph_core::which::{find, not_executable, search_path};
 
 use super::finding::{Check, Finding, Level};
 use super::mend::make_executable;
-use super::program::{Answer, PATIENCE, Question, ask, find, not_executable, search_path};
+use super::program::{Answer, PATIENCE, Question, ask};
 use super::version::{Distance, Version};
 use crate::settings::{AgentSettings, Settings, build_agent};
 

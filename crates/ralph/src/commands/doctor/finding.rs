@@ -44,6 +44,8 @@ pub enum Check {
     AgentsMd,
     /// What there is to do.
     Plan,
+    /// The commands that decide whether tasks are done.
+    Gates,
 }
 
 impl Check {
@@ -67,6 +69,7 @@ impl Check {
             Self::Processes => "processes",
             Self::AgentsMd => "agents_md",
             Self::Plan => "plan",
+            Self::Gates => "gates",
         }
     }
 
@@ -83,7 +86,8 @@ impl Check {
             | Self::Runs
             | Self::Processes
             | Self::AgentsMd
-            | Self::Plan => "Project",
+            | Self::Plan
+            | Self::Gates => "Project",
         }
     }
 }

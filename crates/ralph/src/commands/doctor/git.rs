@@ -4,10 +4,11 @@ use std::path::Path;
 
 use ralph_core::agent::Interrupt;
 use ralph_core::git::Git;
+use ralph_core::which::{find, search_path};
 
 use super::finding::{Check, Finding};
 use super::mend::word;
-use super::program::{Answer, PATIENCE, Question, ask, find, search_path};
+use super::program::{Answer, PATIENCE, Question, ask};
 
 /// Whether git is there, and whether the project is in a repository.
 pub fn finding(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {

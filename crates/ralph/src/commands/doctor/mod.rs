@@ -7,6 +7,7 @@ pub mod credentials;
 mod database;
 mod disk;
 pub mod finding;
+mod gates;
 mod git;
 pub mod git_ready;
 mod launch;
@@ -33,8 +34,9 @@ use ralph_core::project::Project;
 use ralph_core::store::{ControlStore, HistoryStore, SqliteStore, StoreError};
 
 use super::limits;
+use super::run::unlimited;
 use crate::command_error::{CommandError, CommandResult};
-use crate::settings::Settings;
+use crate::settings::{Settings, build_agent};
 use crate::workspace::{Workspace, no_project, now, start_dir};
 use crate::{interrupts, output, trust, ui};
 
@@ -104,7 +106,8 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     findings.extend(templates(project));
     findings.extend(database);
     findings.extend(permissions::findings(project, read, chosen));
-    match store.as_ref().map(|store| recorded(store, &team)) {
+    let recorded = |store| recorded(store, &team, read, project.root());
+    match store.as_ref().map(recorded) {
         Some(Ok(recorded)) => findings.extend(recorded),
         Some(Err(error)) => findings.push(database::unusable(&error, &project.database())),
         None if !project.database().exists() => findings.push(plan::empty()),
@@ -174,7 +177,24 @@ fn programs(
     let launched = team.iter().take(1);
     findings.extend(launched.filter_map(|chosen| launch::finding(settings, chosen, root, store)));
     findings.extend(credentials::findings(&known, team));
+    findings.extend(costs(settings, team));
     findings
+}
+
+/// Agents for which the cost limits of the settings do not hold.
+fn costs(settings: &Settings, team: &[&str]) -> Vec<Finding> {
+    let agents = team.iter();
+    let agents: Vec<_> = agents
+        .filter_map(|name| build_agent(name, &settings.agents).ok())
+        .collect();
+    let agents = agents.iter().map(AsRef::as_ref);
+    let unlimited = unlimited(settings, agents, None).into_iter();
+    unlimited
+        .map(|one| match one.stops {
+            true => Finding::error(Check::Agent, one.message, one.fix),
+            false => Finding::warning(Check::Agent, one.message, one.fix),
+        })
+        .collect()
 }
 
 /// A template with a mistake in it stops every run.
@@ -185,7 +205,12 @@ fn templates(project: &Project) -> Option<Finding> {
 }
 
 /// What the plan's file says: left-overs, limits of agents that runs use, and what there is to do.
-fn recorded(store: &SqliteStore, team: &[&str]) -> Result<Vec<Finding>, StoreError> {
+fn recorded(
+    store: &SqliteStore,
+    team: &[&str],
+    settings: Option<&Settings>,
+    root: &Path,
+) -> Result<Vec<Finding>, StoreError> {
     let now = now();
     let mut findings = left_overs::findings(store, &ThisHost::new(), now)?;
     for limit in store.agent_limits(now)? {
@@ -196,5 +221,8 @@ fn recorded(store: &SqliteStore, team: &[&str]) -> Result<Vec<Finding>, StoreErr
         }
     }
     findings.extend(plan::findings(store)?);
+    if let Some(settings) = settings {
+        findings.extend(gates::findings(store, settings, root)?);
+    }
     Ok(findings)
 }

@@ -1,7 +1,6 @@
 //! Programs: where they are, and what they answer within a short time.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use ralph_core::agent::{Access, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch, run};
@@ -15,35 +14,6 @@ const GRACE: Duration = Duration::from_millis(300);
 const ANSWER: usize = 4096;
 /// Characters of the line that is shown.
 const SHOWN: usize = 100;
-
-/// Where a program is: as a path below a directory, or on a search path.
-pub fn find(program: &str, dir: &Path, search: Option<&OsString>) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        use rustix::fs::{Access as May, access};
-        path.is_file() && access(path, May::EXEC_OK).is_ok()
-    };
-    if program.contains('/') {
-        return Some(dir.join(program)).filter(is_program);
-    }
-    std::env::split_paths(search?)
-        .map(|folder| dir.join(folder).join(program))
-        .find(is_program)
-}
-
-/// A file that would be the program, were it executable.
-pub fn not_executable(program: &str, dir: &Path, search: Option<&OsString>) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(dir.join(program)).filter(|path| path.is_file());
-    }
-    std::env::split_paths(search?)
-        .map(|folder| dir.join(folder).join(program))
-        .find(|path| path.is_file())
-}
-
-/// This process's own search path.
-pub fn search_path() -> Option<OsString> {
-    std::env::var_os("PATH")
-}
 
 /// What came of asking a program something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,24 +150,5 @@ mod tests {
             );
             assert!(started.elapsed() < Duration::from_secs(120), "{script}");
         }
-    }
-
-    #[test]
-    fn programs_are_found_as_paths_and_on_a_search_path() {
-        let search = OsString::from("/nowhere:/bin:/usr/bin");
-        let root = Path::new("/");
-        assert!(find("sh", root, Some(&search)).is_some());
-        assert!(find("bin/sh", root, None).is_some());
-        assert!(find("/bin/sh", Path::new("/tmp"), None).is_some());
-        assert_eq!(find("sh", root, None), None);
-        assert_eq!(find("no-such-program", root, Some(&search)), None);
-        // A directory or a plain file is none.
-        assert_eq!(find("/bin", root, Some(&search)), None);
-        assert_eq!(find("/etc/passwd", root, Some(&search)), None);
-        let passwd = Some(PathBuf::from("/etc/passwd"));
-        assert_eq!(not_executable("etc/passwd", root, None), passwd);
-        assert_eq!(not_executable("/bin", root, Some(&search)), None);
-        let search = OsString::from("/nowhere:/etc");
-        assert_eq!(not_executable("passwd", root, Some(&search)), passwd);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use ralph_core::which::{find, search_path};
+
 use super::finding::{Check, Finding};
-use super::program::{find, search_path};
 
 /// Programs that can confine another.
 #[cfg(target_os = "macos")]

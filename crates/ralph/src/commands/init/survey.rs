@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::git::{Git, Wants, Weight};
+use ralph_core::which::{find, search_path};
 use serde::Serialize;
 
 use super::detect::{Detected, Listing, READ, detect};
 use crate::command_error::CommandError;
 use crate::commands::doctor::agents::is_installed;
 use crate::commands::doctor::credentials;
-use crate::commands::doctor::program::{find, search_path};
 use crate::settings::Settings;
 
 /// Entries of a directory that are looked at; a directory with more is not listed to its end.

@@ -187,6 +187,7 @@ impl Page {
         }
         let gate = match attempt.detail.gate {
             None | Some(GateOutcome::Passed) => return text,
+            Some(GateOutcome::Broken) => "  the gate could not run; last lines of its output:\n",
             Some(GateOutcome::Failed) => "  last lines of the gate's output:\n",
             Some(GateOutcome::TimedOut) => "  the gate timed out; last lines of its output:\n",
         };

@@ -38,6 +38,11 @@ impl Crew {
         self.team.iter().skip(1).map(AsRef::as_ref).collect()
     }
 
+    /// Who works, then who stands in.
+    pub fn team(&self) -> impl Iterator<Item = &dyn Agent> {
+        self.team.iter().map(AsRef::as_ref)
+    }
+
     /// Everybody.
     pub fn known(&self) -> Vec<&dyn Agent> {
         self.team

@@ -1,5 +1,6 @@
 //! `ralph run`.
 
+mod costs;
 mod crew;
 mod detach;
 mod dry;
@@ -13,6 +14,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+pub use costs::unlimited;
 pub use crew::Crew;
 pub use launch::{launch, rest_of_budgets};
 use ralph_core::agent::{Agent, adopt_orphans};
@@ -169,6 +171,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let crew = Crew::of(&settings)?;
     if let Some(model) = args.model.as_deref().or(settings.text("run", "model")) {
         note_stranger(crew.agent(), model);
+    }
+    for warning in costs::check(&settings, crew.team(), args.model.as_deref())? {
+        output::note(format_args!("warning: {warning}"));
     }
     let scope = scope::scope(&workspace, args)?;
     if let Some(code) = scope::unmet(&workspace, &scope)? {

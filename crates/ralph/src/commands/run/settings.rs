@@ -140,6 +140,7 @@ pub fn run_settings(
             timeout: gate_timeout,
             retries: settings.count("gate", "retries").unwrap_or(0),
             precheck: settings.flag("gate", "precheck"),
+            accept_green: settings.flag("run", "accept_green"),
         },
         service_retries: settings.count("run", "service_retries").unwrap_or(4),
         backoff: settings

@@ -119,12 +119,24 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
         timeout: run_settings.0,
         grace: run_settings.1,
         retries: settings.count("gate", "retries").unwrap_or(0),
+        task_texts: gate::task_texts(task),
     };
     output::note(format_args!("running the gate: {command}"));
     let result = gate::run(&gate, None, &interrupts::listen()?, &mut |_| {})
         .map_err(|e| CommandError::environment(e.to_string()))?;
     match result {
         GateResult::Ran(record) if record.outcome == GateOutcome::Passed => Ok(()),
+        GateResult::Ran(record) if record.outcome == GateOutcome::Broken => {
+            output::note(record.output_tail);
+            let (name, why) = (task.name(), record.ended);
+            let fix = record.fix.unwrap_or_default();
+            Err(CommandError::environment(format_args!(
+                "the gate of {name} {why}; the task was not marked as done"
+            ))
+            .hint(format_args!(
+                "{fix}, or change the gate: ralph task edit {name} --verify CMD"
+            )))
+        }
         GateResult::Ran(record) => {
             output::note(record.output_tail);
             let name = task.name();
@@ -132,7 +144,7 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
                 "the gate of {name} failed; the task was not marked as done"
             )))
         }
-        GateResult::Broken(why) => Err(CommandError::environment(why)),
+        GateResult::NotStarted(why) => Err(CommandError::environment(why)),
         GateResult::Interrupted => Err(CommandError::environment(
             "interrupted while the gate was running",
         )),

@@ -6,6 +6,32 @@ use super::{bare, files, finding, findings, report, text};
 use crate::support::Project;
 
 #[test]
+fn doctor_names_gates_whose_program_is_missing() {
+    let project = Project::with_git();
+    project.agent("echo nothing");
+    for n in 1..=7 {
+        project.add(&[
+            "A",
+            "--key",
+            &format!("k{n}"),
+            "--verify",
+            "npm9 test | tail",
+        ]);
+    }
+    project.add(&["Done", "--key", "done", "--verify", "gone9"]);
+    project.ok(&["task", "done", "done"]);
+    project.add(&["Write it", "--key", "w", "--verify", "./unwritten.sh"]);
+    let gates = findings(&report(&project), "gates");
+    assert_eq!(gates.len(), 1, "{gates:?}");
+    let message = "the gates of k1, k2, k3, k4, k5 and 2 more cannot run: `npm9` is not installed or not on PATH";
+    assert_eq!(
+        (text(&gates[0]["level"]), text(&gates[0]["message"])),
+        ("warning", message)
+    );
+    assert!(text(&gates[0]["fix"]).starts_with("install npm9, or change the gate"));
+}
+
+#[test]
 fn doctor_names_what_would_stop_a_run_and_what_mends_it() {
     let project = Project::new();
     project.agent("true");

@@ -52,6 +52,7 @@ fn everything_of_an_attempt_reads_back() {
         diagnosis: Box::default(),
         output_tail: "boom".into(),
         touched: vec!["x".into()],
+        fix: None,
     });
     capture.report = Some(report());
     capture.metrics = TaskMetrics {

@@ -190,6 +190,7 @@ fn passed_gate(passed: bool) -> GateRecord {
         diagnosis: Box::default(),
         output_tail: String::new(),
         touched: Vec::new(),
+        fix: None,
     }
 }
 

@@ -1,0 +1,442 @@
+//! Gates that cannot run: the shell exits with 126 or 127 where it cannot start a program. That is nobody's failure, unless
+//! the program is what the task is to write.
+
+use std::io::Read as _;
+use std::path::{Component, Path};
+
+use super::script::programs;
+use crate::files::{Links, open};
+use crate::model::Task;
+use crate::text::one_line;
+use crate::which;
+
+/// Exit codes of a shell that found a program it could not execute, and of one that found none.
+const CANNOT_EXECUTE: i32 = 126;
+const NOT_FOUND: i32 = 127;
+/// How much of a script is read for its first line.
+const FIRST_LINE: u64 = 256;
+/// Longest name that is shown.
+const NAME_CHARS: usize = 80;
+
+/// Why a gate cannot run, and what makes it run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The program, or the path, that is at fault, where it is known.
+    pub program: Option<String>,
+    /// What is wrong, as a sentence without its full stop.
+    pub why: String,
+    /// What to do about it: `install npm`.
+    pub fix: String,
+}
+
+/// A gate that exited by itself.
+pub(super) struct Exited<'a> {
+    pub command: &'a str,
+    pub code: i32,
+    pub output: &'a str,
+    /// Where it ran.
+    pub dir: &'a Path,
+    /// The texts of the task, which name what it is to write.
+    pub task_texts: &'a [String],
+}
+
+/// All that may name what a task is to write: its texts and its files.
+#[must_use]
+pub fn task_texts(task: &Task) -> Vec<String> {
+    let own = [&task.title, &task.description];
+    let own = own.into_iter().chain(&task.done_when).chain(&task.files);
+    own.cloned().collect()
+}
+
+/// Whether a gate could not run, and why. None for an ordinary failure.
+pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
+    if !matches!(exited.code, CANNOT_EXECUTE | NOT_FOUND) {
+        return None;
+    }
+    let own = programs(exited.command);
+    let said = not_started(exited.output).filter(|name| !name.is_empty());
+    let is_missing = |name: &&str| problem(name, exited.dir).is_some();
+    let guessed = || own.iter().copied().find(is_missing).map(str::to_owned);
+    let name = said.or_else(guessed);
+    let is_own_program = |name: &str| !name.contains('/') && own.contains(&name);
+    if !name.as_deref().is_some_and(is_own_program) {
+        let nested = name
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !name.contains('/'));
+        let mut to_write = paths(exited.command, exited.dir).chain(name.iter().cloned());
+        let is_named = |path: String| names(exited.task_texts, &path, exited.dir);
+        if to_write.any(is_named) || nested.clone().any(|name| mentions(exited.task_texts, name)) {
+            return None;
+        }
+    }
+    let code = exited.code;
+    let Some(name) = name else {
+        return Some(Broken {
+            program: None,
+            why: format!(
+                "it exited with code {code}, which means that a program could not be started"
+            ),
+            fix: "install what it needs".into(),
+        });
+    };
+    // A relative path says nothing once the gate has gone elsewhere.
+    let elsewhere = name.contains('/') && split_words(exited.command).any(|word| word == "cd");
+    let found = problem(&name, exited.dir).filter(|_| !elsewhere);
+    let found = found.unwrap_or_else(|| Problem::other(&name));
+    Some(Broken {
+        why: format!("{} (exit code {code})", found.why),
+        fix: found.fix,
+        program: Some(name),
+    })
+}
+
+/// What is wrong with a program before a gate runs; none if it can be started, or may yet be written.
+pub(super) fn known_problem(program: &str, dir: &Path) -> Option<Broken> {
+    let missing_path = program.contains('/')
+        && inside(program, dir).is_some()
+        && which::not_executable(program, dir, None).is_none();
+    let found = problem(program, dir).filter(|_| !missing_path)?;
+    Some(Broken {
+        program: Some(program.to_owned()),
+        why: found.why,
+        fix: found.fix,
+    })
+}
+
+struct Problem {
+    why: String,
+    fix: String,
+}
+
+impl Problem {
+    fn other(name: &str) -> Self {
+        Self {
+            why: format!("`{name}` could not be started"),
+            fix: format!("make sure that {name} runs here"),
+        }
+    }
+
+    fn not_installed(name: &str) -> Self {
+        Self {
+            why: match name.contains('/') {
+                true => format!("`{name}` is not installed"),
+                false => format!("`{name}` is not installed or not on PATH"),
+            },
+            fix: format!("install {name}"),
+        }
+    }
+}
+
+fn problem(name: &str, dir: &Path) -> Option<Problem> {
+    let search = which::search_path();
+    if let Some(path) = which::find(name, dir, search.as_ref()) {
+        let interpreter = name.contains('/').then(|| interpreter(&path)).flatten()?;
+        let runs = which::find(&interpreter, dir, search.as_ref()).is_some();
+        return (!runs).then(|| Problem {
+            why: format!("`{name}` needs `{interpreter}`, which is not installed"),
+            fix: format!("install {interpreter}, or change the first line of {name}"),
+        });
+    }
+    if !name.contains('/') || inside(name, dir).is_none() {
+        return Some(Problem::not_installed(name));
+    }
+    Some(match which::not_executable(name, dir, None) {
+        Some(_) => Problem {
+            why: format!("`{name}` is not executable"),
+            fix: format!("`chmod +x {name}`"),
+        },
+        None => Problem {
+            why: format!("`{name}` does not exist"),
+            fix: format!("add {name}"),
+        },
+    })
+}
+
+/// The program that a script's first line names.
+fn interpreter(script: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    let file = open(script, Links::Follow).ok()?;
+    file.take(FIRST_LINE).read_to_end(&mut start).ok()?;
+    let start = String::from_utf8_lossy(&start);
+    let mut words = start.lines().next()?.strip_prefix("#!")?.split_whitespace();
+    let program = words.next()?;
+    let named = match program.rsplit('/').next() {
+        Some("env") => words.find(|word| !word.starts_with('-') && !word.contains('='))?,
+        _ => program,
+    };
+    Some(one_line(named, NAME_CHARS))
+}
+
+/// What a shell, or `env`, says it could not start.
+fn not_started(output: &str) -> Option<String> {
+    let name = output.lines().rev().find_map(named_in)?;
+    Some(one_line(name, NAME_CHARS))
+}
+
+/// How shells and `env` end a line about a program that they could not start.
+const ENDS: [&str; 10] = [
+    ": bad interpreter: No such file or directory",
+    ": cannot execute: required file not found",
+    ": cannot execute: No such file or directory",
+    ": cannot execute binary file: Exec format error",
+    ": Exec format error",
+    ": command not found",
+    ": not found",
+    ": No such file or directory",
+    ": Permission denied",
+    ": Is a directory",
+];
+
+/// The program that such a line names.
+fn named_in(line: &str) -> Option<&str> {
+    const QUOTES: [char; 5] = ['\'', '"', '`', '\u{2018}', '\u{2019}'];
+    let line = line.trim();
+    let before = ENDS.iter().find_map(|end| line.strip_suffix(end))?;
+    let name = before.rsplit(": ").next()?;
+    Some(name.trim_matches(|c: char| QUOTES.contains(&c) || c.is_whitespace()))
+}
+
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
+    let separates = |c: char| c.is_whitespace() || "'\"`;|&()<>=,:[]{}*".contains(c);
+    text.split(separates).filter(|word| !word.is_empty())
+}
+
+/// The words of a command that may be paths inside the tree.
+fn paths(command: &str, dir: &Path) -> impl Iterator<Item = String> {
+    let words = split_words(command).filter(|word| word.contains(['/', '.']));
+    let inside = words.filter_map(|word| inside(word, dir));
+    inside.collect::<Vec<_>>().into_iter()
+}
+
+/// A path as the tree's root sees it; none where it leads out of the tree.
+fn inside(path: &str, dir: &Path) -> Option<String> {
+    let path = Path::new(path);
+    let path = match path.is_absolute() {
+        true => path.strip_prefix(dir).ok()?,
+        false => path,
+    };
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+/// Whether the task's texts name a path: whole, by its file name, or by a folder above it.
+fn names(texts: &[String], path: &str, dir: &Path) -> bool {
+    let Some(path) = inside(path, dir) else {
+        return false;
+    };
+    let file = path.rsplit('/').next().unwrap_or(&path);
+    // A name without an ending is a word like any other.
+    let telling = file.contains('.') || path.contains('/');
+    let mut words = texts.iter().flat_map(|text| split_words(text));
+    telling
+        && words.any(|word| {
+            let word = word
+                .trim_start_matches("./")
+                .trim_end_matches(['.', '!', '?']);
+            let folder = word.strip_suffix('/').filter(|folder| !folder.is_empty());
+            let above = folder.is_some_and(|folder| path.starts_with(&format!("{folder}/")));
+            word == path || word == file || above || word.ends_with(&format!("/{path}"))
+        })
+}
+
+/// Whether the task's texts contain a word.
+fn mentions(texts: &[String], name: &str) -> bool {
+    let mut words = texts.iter().flat_map(|text| split_words(text));
+    words.any(|word| {
+        word.trim_end_matches(['.', '!', '?'])
+            .eq_ignore_ascii_case(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn tree() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, mode, text) in [
+            ("plain.sh", 0o644, "#!/bin/sh\n"),
+            ("snake.py", 0o755, "#!/usr/bin/env -S python9 -u\n"),
+            ("old.sh", 0o755, "#!/no/such/sh\n"),
+            ("good.sh", 0o755, "#!/bin/sh\n"),
+        ] {
+            let path = dir.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn out_01_a_gate_that_cannot_run_says_why_and_what_to_do() {
+        let dir = tree();
+        // The command, its exit code, what was printed, the task's text, and why it is broken; none for a plain failure.
+        for (command, code, output, text, why) in [
+            (
+                "npm9 test",
+                127,
+                "sh: 1: npm9: not found",
+                "Add tests",
+                Some("`npm9` is not installed or not on PATH"),
+            ),
+            (
+                "npm9 test src/a.ts",
+                127,
+                "sh: 1: npm9: not found",
+                "Write src/a.ts with npm9",
+                Some("`npm9` is not installed"),
+            ),
+            (
+                "npm9 test >x 2>&1",
+                127,
+                "",
+                "Add tests",
+                Some("`npm9` is not installed"),
+            ),
+            (
+                "bash: x",
+                127,
+                "bash: line 1: tool9: command not found",
+                "",
+                Some("`tool9` is not installed"),
+            ),
+            (
+                "./snake.py",
+                127,
+                "/usr/bin/env: \u{2018}python9\u{2019}: No such file or directory",
+                "",
+                Some("`python9` is not installed"),
+            ),
+            (
+                "./snake.py",
+                127,
+                "",
+                "",
+                Some("`./snake.py` needs `python9`, which is not installed"),
+            ),
+            (
+                "./old.sh",
+                127,
+                "sh: 1: ./old.sh: not found",
+                "",
+                Some("`./old.sh` needs `/no/such/sh`"),
+            ),
+            (
+                "./old.sh",
+                126,
+                "bash: line 1: ./old.sh: /no/such/sh: bad interpreter: No such file or directory",
+                "",
+                Some("`/no/such/sh` is not installed"),
+            ),
+            (
+                "./plain.sh",
+                126,
+                "sh: 1: ./plain.sh: Permission denied",
+                "",
+                Some("`./plain.sh` is not executable"),
+            ),
+            (
+                "./check.sh",
+                127,
+                "sh: 1: ./check.sh: not found",
+                "Add tests",
+                Some("`./check.sh` does not exist"),
+            ),
+            (
+                "cd sub && ./check.sh",
+                127,
+                "sh: 1: ./check.sh: not found",
+                "",
+                Some("`./check.sh` could not be started"),
+            ),
+            ("exit 127", 127, "", "", Some("it exited with code 127")),
+            // What the task is to write.
+            (
+                "./check.sh",
+                127,
+                "sh: 1: ./check.sh: not found",
+                "Write check.sh, please",
+                None,
+            ),
+            (
+                "cd sub && ./check.sh",
+                127,
+                "sh: 1: ./check.sh: not found",
+                "Write `sub/check.sh`.",
+                None,
+            ),
+            (
+                "./bin/check",
+                127,
+                "sh: 1: ./bin/check: not found",
+                "bin/",
+                None,
+            ),
+            (
+                "./plain.sh",
+                126,
+                "sh: 1: ./plain.sh: Permission denied",
+                "Write ./plain.sh",
+                None,
+            ),
+            (
+                "./snake.py",
+                127,
+                "env: 'python9': No such file or directory",
+                "Write snake.py",
+                None,
+            ),
+            (
+                "./good.sh",
+                127,
+                "./good.sh: 3: foo9: not found",
+                "Write good.sh",
+                None,
+            ),
+            (
+                "npm test",
+                127,
+                "sh: 1: jest9: not found",
+                "Set up jest9",
+                None,
+            ),
+            ("npm9 test", 1, "sh: 1: npm9: not found", "", None),
+        ] {
+            let found = broken(&Exited {
+                command,
+                code,
+                output,
+                dir: dir.path(),
+                task_texts: &[text.to_owned()],
+            });
+            let found = found.map(|broken| broken.why);
+            match (why, &found) {
+                (None, None) => {}
+                (Some(why), Some(found)) if found.contains(why) => {}
+                _ => panic!("{command} ({code}, {output}, {text}): {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn programs_that_run_or_may_yet_be_written_have_no_problem() {
+        let dir = tree();
+        for program in ["sh", "/bin/sh", "./good.sh", "./unwritten.sh", "bin/check"] {
+            assert_eq!(known_problem(program, dir.path()), None, "{program}");
+        }
+        for program in ["no-such-9", "/no/such/9", "./plain.sh", "./snake.py"] {
+            assert!(known_problem(program, dir.path()).is_some(), "{program}");
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! What a gate's script looks like to a shell: whether it has a pipeline, and which programs it starts.
+//!
+//! This is no full parser. Where the text is ambiguous, the answer is the one that changes nothing about how the shell
+//! itself would run the gate.
+
+/// Reads the exit codes of the last pipeline. The shell's own verdict stands where it is a failure. Otherwise the first
+/// member that failed decides, except the last one (the shell has judged that), a member that was cut off by a later one
+/// (141, SIGPIPE), and, where a failure of the pipeline is what the gate wants (`!`, the condition of an `if`), a member
+/// that exited with 1, as a search does that found nothing.
+const READ_PIPESTATUS: &str = r#"
+ralph_codes=("$?" "${PIPESTATUS[@]}"); ralph_last=$((${#ralph_codes[@]} - 1))
+for ((ralph_n = 1; ralph_codes[0] == 0 && ralph_n < ralph_last; ralph_n++)); do
+  case ${ralph_codes[ralph_n]}:${ralph_codes[ralph_last]} in 0:* | 141:*) continue ;; 1:0) ;; 1:*) continue ;; esac
+  printf '%s\n' "ralph-pipe: $ralph_n of $ralph_last" >&2; exit "${ralph_codes[ralph_n]}"
+done; exit "${ralph_codes[0]}"
+"#;
+
+/// The start of the line that says which command of a pipeline failed.
+const PIPE_MARK: &str = "ralph-pipe: ";
+
+/// Whether a gate has a pipeline of its own: not a quoted `|`, not `||`, and none inside `$( )`.
+#[must_use]
+pub fn has_pipe(script: &str) -> bool {
+    let read = tokens(script);
+    read.list.iter().any(|token| token.is_pipe())
+}
+
+/// The script for bash that also fails where a member of its last pipeline fails. None where the script is better left
+/// alone: it has no pipeline, or it is not complete, so that a line after it would become part of it.
+pub(super) fn minding_pipes(script: &str) -> Option<String> {
+    let read = tokens(script);
+    let significant = |token: &&Token<'_>| token.kind != Kind::Separator("\n");
+    let last = read.list.iter().rev().find(significant)?;
+    let continues = matches!(last.kind, Kind::Separator("|" | "|&" | "||" | "&&" | "("));
+    if !read.complete || continues || !read.list.iter().any(Token::is_pipe) {
+        return None;
+    }
+    let mut minding = script.to_owned();
+    // From the end, so that earlier places stay valid. A pipeline inside a subshell is known only there.
+    for end in ends_of_last_subshells(&read.list) {
+        minding.insert_str(end, &format!("\n{READ_PIPESTATUS}"));
+    }
+    // After an empty line: the script may end with a comment or a backslash.
+    minding.push('\n');
+    minding.push_str(READ_PIPESTATUS);
+    Some(minding)
+}
+
+/// A line about the command of a pipeline that failed, in an output.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PipeMark<'o> {
+    /// Which command, of how many.
+    pub member: (usize, usize),
+    /// The output before and after the line.
+    pub before: &'o [u8],
+    pub after: &'o [u8],
+}
+
+/// The line that [`READ_PIPESTATUS`] prints with a single write, which therefore arrives in one piece.
+pub(super) fn find_pipe_mark(chunk: &[u8]) -> Option<PipeMark<'_>> {
+    let windows = chunk.windows(PIPE_MARK.len());
+    let start = windows
+        .into_iter()
+        .rposition(|part| part == PIPE_MARK.as_bytes())?;
+    let (before, rest) = chunk.split_at(start);
+    let length = rest.iter().position(|byte| *byte == b'\n')? + 1;
+    let (line, after) = rest.split_at(length);
+    let numbers = std::str::from_utf8(line.get(PIPE_MARK.len()..)?).ok()?;
+    let (member, all) = numbers.trim_end().split_once(" of ")?;
+    Some(PipeMark {
+        member: (member.parse().ok()?, all.parse().ok()?),
+        before,
+        after,
+    })
+}
+
+/// The programs that a script starts whatever happens before them, as it names them. Names that only a shell can work out are
+/// left out, and so is everything after a branch, a loop, a function, or a change of directory or search path.
+#[must_use]
+pub fn programs(script: &str) -> Vec<&str> {
+    let read = tokens(script);
+    let mut found = Vec::new();
+    let mut at_command = true;
+    let mut list = read.list.iter().peekable();
+    while let Some(token) = list.next() {
+        let word = match token.kind {
+            Kind::Separator("||") => break,
+            Kind::Separator(_) => {
+                at_command = true;
+                continue;
+            }
+            Kind::Target => continue,
+            Kind::Word if !at_command => continue,
+            Kind::Word => token.text,
+        };
+        if is_assignment(word) {
+            match word.starts_with("PATH=") {
+                true => break,
+                false => continue,
+            }
+        }
+        let defines = matches!(
+            list.peek().map(|next| next.kind),
+            Some(Kind::Separator("("))
+        );
+        if defines || CHANGES_WHAT_FOLLOWS.contains(&word) {
+            break;
+        }
+        at_command = GOES_ON.contains(&word);
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+        if !at_command && !BUILTINS.contains(&word) && word.chars().all(plain) {
+            found.push(word);
+        }
+    }
+    found
+}
+
+/// After these the next word is a command again.
+const GOES_ON: [&str; 4] = ["!", "{", "time", "exec"];
+const CHANGES_WHAT_FOLLOWS: [&str; 18] = [
+    "if", "case", "while", "until", "for", "select", "function", "cd", "pushd", "popd", ".",
+    "source", "eval", "export", "alias", "set", "trap", "command",
+];
+const BUILTINS: [&str; 33] = [
+    ":", "[", "[[", "}", "break", "builtin", "continue", "declare", "echo", "exit", "false",
+    "getopts", "hash", "jobs", "kill", "let", "local", "printf", "pwd", "read", "readonly",
+    "return", "shift", "test", "times", "true", "type", "typeset", "ulimit", "umask", "unset",
+    "wait", "fg",
+];
+
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    let name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty()
+        && name.chars().all(name_char)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Where the closing parentheses stand of subshells that the script ends with, innermost last.
+fn ends_of_last_subshells(list: &[Token<'_>]) -> Vec<usize> {
+    let mut open: Vec<bool> = Vec::new();
+    let mut closes: Vec<(usize, bool)> = Vec::new();
+    let mut before: Option<Kind> = None;
+    for token in list {
+        match token.kind {
+            Kind::Separator("(") => {
+                // Not an array, a function's parentheses or arithmetic.
+                let at_command = matches!(before, None | Some(Kind::Separator(_)));
+                open.push(at_command && !token.doubled);
+                closes.clear();
+            }
+            Kind::Separator(")") => closes.push((token.start, open.pop().unwrap_or(false))),
+            Kind::Separator("\n" | ";") => {}
+            _ => closes.clear(),
+        }
+        before = Some(token.kind);
+    }
+    // The outermost closes last in the text; only an unbroken row of subshells from there is known to be the end.
+    let ends = closes.into_iter().rev();
+    ends.take_while(|(_, is_subshell)| *is_subshell)
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// A piece of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Token<'s> {
+    kind: Kind,
+    text: &'s str,
+    start: usize,
+    /// It stands directly beside another of the same kind, as in `((`.
+    doubled: bool,
+}
+
+impl Token<'_> {
+    fn is_pipe(&self) -> bool {
+        matches!(self.kind, Kind::Separator("|" | "|&"))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Word,
+    /// Where a redirection goes.
+    Target,
+    Separator(&'static str),
+}
+
+struct Tokens<'s> {
+    list: Vec<Token<'s>>,
+    /// No quote, parenthesis or here-document is still open.
+    complete: bool,
+}
+
+/// Longer ones first.
+const SEPARATORS: [&str; 11] = ["||", "|&", "|", "&&", ";;", ";", "&", "(", ")", "\n", "\r"];
+const REDIRECTIONS: [&str; 12] = [
+    "&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">",
+];
+
+fn tokens(script: &str) -> Tokens<'_> {
+    let mut read = Tokens {
+        list: Vec::new(),
+        complete: true,
+    };
+    let mut here_documents: Vec<(String, bool)> = Vec::new();
+    let mut redirection: Option<&str> = None;
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(rest) = script.get(at..).filter(|rest| !rest.is_empty()) {
+        let is_process = rest.starts_with("<(") || rest.starts_with(">(");
+        if rest.starts_with([' ', '\t']) {
+            at += 1;
+        } else if rest.starts_with("\\\n") {
+            at += 2;
+        } else if rest.starts_with('#') {
+            at += rest.find('\n').unwrap_or(rest.len());
+        } else if let Some(found) = starts(rest, &REDIRECTIONS).filter(|_| !is_process) {
+            redirection = Some(found);
+            at += found.len();
+        } else if let Some(found) = starts(rest, &SEPARATORS) {
+            let doubled = matches!(found, "(" | ")")
+                && (script[..at].ends_with(found) || rest[1..].starts_with(found));
+            read.list.push(Token {
+                kind: Kind::Separator(found),
+                text: found,
+                start: at,
+                doubled,
+            });
+            at += found.len();
+            match found {
+                "(" => depth += 1,
+                // The end of a pattern in a `case` closes nothing.
+                ")" => depth = depth.saturating_sub(1),
+                "\n" => {
+                    for (end, tabs) in here_documents.drain(..) {
+                        match after_here_document(&script[at..], &end, tabs) {
+                            Some(length) => at += length,
+                            None => {
+                                read.complete = false;
+                                at = script.len();
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+        } else {
+            let word = word(rest);
+            read.complete &= word.closed;
+            let text = &rest[..word.length];
+            let after = &rest[word.length..];
+            match redirection.take() {
+                Some(operator @ ("<<" | "<<-")) => {
+                    let end = text.replace(['\'', '"', '\\'], "");
+                    here_documents.push((end, operator == "<<-"));
+                }
+                Some(_) => read.list.push(token(Kind::Target, text, at)),
+                // The number of what is redirected.
+                None if is_number(text) && after.starts_with(['<', '>']) => {}
+                None => read.list.push(token(Kind::Word, text, at)),
+            }
+            at += word.length.max(1);
+        }
+    }
+    read.complete &= depth == 0 && here_documents.is_empty() && redirection.is_none();
+    read
+}
+
+fn token(kind: Kind, text: &str, start: usize) -> Token<'_> {
+    Token {
+        kind,
+        text,
+        start,
+        doubled: false,
+    }
+}
+
+fn starts(text: &str, known: &[&'static str]) -> Option<&'static str> {
+    known.iter().copied().find(|known| text.starts_with(known))
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// How long the body of a here-document is, with its last line.
+fn after_here_document(text: &str, end: &str, tabs: bool) -> Option<usize> {
+    let mut length = 0;
+    for line in text.split_inclusive('\n') {
+        length += line.len();
+        let bare = line.trim_end_matches(['\n', '\r']);
+        let bare = match tabs {
+            true => bare.trim_start_matches('\t'),
+            false => bare,
+        };
+        if bare == end {
+            return Some(length);
+        }
+    }
+    None
+}
+
+/// A word's length in bytes, and whether everything that was opened in it is closed.
+struct Word {
+    length: usize,
+    closed: bool,
+}
+
+/// Reads a word with its quotes and substitutions. One pass over the text, with a stack in place of recursion: the text may
+/// nest as deep as it likes.
+fn word(text: &str) -> Word {
+    let bytes = text.as_bytes();
+    let mut open: Vec<u8> = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let next = bytes.get(at + 1).copied();
+        let inside = open.last().copied();
+        let starts_group = matches!((byte, next), (b'$' | b'<' | b'>', Some(b'(')));
+        match inside {
+            Some(b'\'') if byte == b'\'' => _ = open.pop(),
+            Some(b'\'') => {}
+            Some(b'e') if byte == b'\\' => at += 1,
+            Some(b'e') if byte == b'\'' => _ = open.pop(),
+            Some(b'e') => {}
+            _ if byte == b'\\' => at += 1,
+            Some(end @ (b'"' | b'`')) if byte == end => _ = open.pop(),
+            Some(b')') if byte == b')' => _ = open.pop(),
+            Some(b'}') if byte == b'}' => _ = open.pop(),
+            _ if byte == b'`' => open.push(b'`'),
+            _ if byte == b'$' && next == Some(b'{') => {
+                open.push(b'}');
+                at += 1;
+            }
+            _ if byte == b'$' && next == Some(b'(') => {
+                open.push(b')');
+                at += 1;
+            }
+            Some(b'"') => {}
+            _ if byte == b'"' => open.push(b'"'),
+            _ if byte == b'$' && next == Some(b'\'') => {
+                open.push(b'e');
+                at += 1;
+            }
+            _ if byte == b'\'' => open.push(b'\''),
+            Some(b')') if byte == b'(' => open.push(b')'),
+            Some(_) => {}
+            None if starts_group => {
+                open.push(b')');
+                at += 1;
+            }
+            None if b" \t\n\r;&|()<>".contains(&byte) => break,
+            None => {}
+        }
+        at += 1;
+    }
+    // A backslash may be the last character of all.
+    let length = at.min(bytes.len());
+    let mut end = length;
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    Word {
+        length: end,
+        closed: open.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn out_01_a_pipe_is_one_that_the_shell_would_see() {
+        for (script, expected) in [
+            ("cargo test | tail -5", true),
+            ("cargo test |& tail", true),
+            ("(cd a && make | tail)", true),
+            ("a |\n  b", true),
+            ("if a | b; then c; fi", true),
+            ("a || b", false),
+            ("grep 'a|b' file", false),
+            ("grep \"a|b\" file", false),
+            ("grep a\\|b file", false),
+            ("grep $'it\\'s|b' file", false),
+            ("test -z \"$(a | b)\"", false),
+            ("test -z $(a | b)", false),
+            ("test -z `a | b`", false),
+            ("diff <(a | b) c", false),
+            ("echo ${x:-a|b}", false),
+            ("make >| out", false),
+            ("make # a | b", false),
+            ("cat <<EOF\na | b\nEOF\nmake", false),
+            ("cat <<'E' | sort\na\nE", true),
+            ("echo a#b | c", true),
+        ] {
+            assert_eq!(has_pipe(script), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_is_not_complete_is_left_alone() {
+        for script in [
+            "a | b |",
+            "a | b &&",
+            "a | b ||",
+            "a | echo 'b",
+            "a | echo \"$(b",
+            "(a | b",
+            "a | cat <<EOF\nno end",
+            "a | b >",
+            "a",
+        ] {
+            assert_eq!(minding_pipes(script), None, "{script}");
+        }
+        for script in ["a | b \\", "a | b # why", "a | b;", "a | b\n\n", "a | b &"] {
+            assert!(minding_pipes(script).is_some(), "{script}");
+        }
+    }
+
+    #[test]
+    fn the_member_that_failed_is_taken_out_of_the_output() {
+        let found = find_pipe_mark(b"one\nralph-pipe: 1 of 2\ntwo");
+        let expected = PipeMark {
+            member: (1, 2),
+            before: b"one\n",
+            after: b"two",
+        };
+        assert_eq!(found, Some(expected));
+        for other in ["one", "ralph-pipe: x of 2\n", "ralph-pipe: 1 of 2"] {
+            assert_eq!(find_pipe_mark(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn programs_are_what_stands_where_a_command_does() {
+        for (script, expected) in [
+            ("npm test", &["npm"][..]),
+            ("A=1 B='x y' cargo test 2>&1 | tail -5", &["cargo", "tail"]),
+            (
+                "! grep -q x <in >out && ./check.sh",
+                &["grep", "./check.sh"],
+            ),
+            ("(make; make check) 2>/dev/null", &["make", "make"]),
+            ("test -f x && [ -d y ] && true", &[]),
+            ("\"$BIN\" --version; $x; ~/bin/y; a*", &[]),
+            ("python3 x || python x", &["python3"]),
+            ("cd sub && ./check.sh", &[]),
+            (". venv/bin/activate && pytest", &[]),
+            ("PATH=$PWD/bin:$PATH tool", &[]),
+            ("if a; then b; fi", &[]),
+            ("f() { x; }; f", &[]),
+            ("set -e\nmake", &[]),
+            ("time make # and not this; nor that", &["make"]),
+            ("cat <<EOF\nnot this\nEOF\nsort x", &["cat", "sort"]),
+        ] {
+            assert_eq!(programs(script), expected, "{script}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_read(script in "[a-c|&;()<>'\"`$\\\\{}#! \n\té]{0,60}") {
+            let _ = has_pipe(&script);
+            let _ = programs(&script);
+            if let Some(minding) = minding_pipes(&script) {
+                prop_assert!(minding.len() > script.len());
+            }
+        }
+    }
+}
