@@ -186,7 +186,7 @@ pub fn run(
             format!("was ended by signal {signal}")
         }
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
-            format!("took longer than {:?}", limits.wall)
+            format!("timed out after {}", text::duration(limits.wall))
         }
         (Stop::Interrupted, _) => "was interrupted".to_owned(),
     };
@@ -269,7 +269,7 @@ mod tests {
             Err("exited with code 3: not today".into())
         );
         let late = call("sleep 60", Duration::from_millis(100)).unwrap_err();
-        assert_eq!(late, "took longer than 100ms");
+        assert_eq!(late, "timed out after 100 ms");
     }
 
     #[test]

@@ -26,7 +26,10 @@ impl Run<'_, '_> {
         let reason = match (self.engine.interrupt.hung_up(), asked) {
             (true, _) => "interrupted: the terminal was closed".to_owned(),
             (false, true) => STOPPED.to_owned(),
-            (false, false) => format!("interrupted by {}", signal.name()),
+            (false, false) => match signal {
+                Signal::Interrupt => "interrupted (Ctrl-C)".to_owned(),
+                Signal::Terminate => "interrupted (SIGTERM)".to_owned(),
+            },
         };
         Ok(StopRun::new(RunExit::Interrupted(signal), reason))
     }

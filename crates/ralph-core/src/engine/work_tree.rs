@@ -131,10 +131,13 @@ impl Run<'_, '_> {
                 Ok(None)
             }
             OnDirty::Refuse => {
-                let reason = format!("the work tree is not clean: {}", named(&dirty));
+                let reason = format!(
+                    "the working tree has uncommitted changes: {}",
+                    named(&dirty)
+                );
                 let mut stop = StopRun::new(RunExit::Error, reason);
                 stop.hint = Some(
-                    "commit or stash that, or set on_dirty = \"continue\" under [git] in .ralph.toml"
+                    "commit or stash the changes, or allow them: ralph config set git.on_dirty continue"
                         .into(),
                 );
                 Ok(Some(stop))

@@ -45,7 +45,7 @@ pub enum GitError {
         output: String,
     },
     /// `git commit` did not come to an end.
-    #[error("the commit took longer than {limit:?} and was ended")]
+    #[error("the commit timed out after {}")]
     CommitTimedOut {
         /// How long it had.
         limit: Duration,

@@ -48,7 +48,7 @@ impl Attendant for AtTerminal {
             Answer::Resume => "resume",
             Answer::Skip => "skip",
             Answer::Abort => "abort",
-            Answer::Nobody => "no answer; going on as if nobody were here",
+            Answer::Nobody => "no answer; continuing without input",
         };
         print(&format!(" {said}\n"));
         answer
@@ -64,11 +64,11 @@ fn opening(question: &Question<'_>) -> String {
         ),
         PauseReason::Stuck { task, failures } => (
             format!("STUCK: {task} has failed {}", in_a_row(*failures)),
-            "More of the same may not help".to_owned(),
+            "Another attempt may fail the same way".to_owned(),
         ),
         PauseReason::Failure { task } => (
             format!("FAILURE: an attempt on {task} failed"),
-            "Asked after every failure, as pause_on says".to_owned(),
+            "Ralph asks after every failure because pause_on = \"failure\"".to_owned(),
         ),
     };
     let mut text = format!(

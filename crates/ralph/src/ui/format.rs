@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::model::{Attempt, Cost, Outcome, Timestamp};
+use ralph_core::model::{Attempt, Cost, ErrorType, Outcome, Timestamp};
 use ralph_core::text::one_line;
 
 use super::style::{self, UNVERIFIED};
@@ -77,7 +77,7 @@ pub fn attempt_cost(attempt: &Attempt) -> Option<String> {
     attempt.cost_usd.map(|usd| cost(Some(usd), estimated))
 }
 
-/// What several tries cost, where any were made or told: `$4.12`, `at least $4.12`, `cost unknown`.
+/// What several attempts cost, where any was made: `$4.12`, `at least $4.12`, `cost unknown`.
 pub fn total(total: &Cost) -> Option<String> {
     match total.cost_usd {
         None => Some("cost unknown".to_owned()),
@@ -123,14 +123,56 @@ pub fn counted(n: u64, thing: &str) -> String {
 
 /// How an attempt ended, in a few words.
 pub fn outcome(attempt: &Attempt) -> String {
-    let error = attempt
-        .error_type
-        .as_ref()
-        .map(|error| format!(" ({error})"))
-        .unwrap_or_default();
+    with_message(attempt, None)
+}
+
+/// How an attempt ended, with the message of a failure.
+pub fn outcome_line(attempt: &Attempt) -> String {
+    with_message(attempt, attempt.detail.message.as_deref())
+}
+
+fn with_message(attempt: &Attempt, message: Option<&str>) -> String {
     match (attempt.outcome, attempt.verified) {
         (Outcome::Done, false) => UNVERIFIED.to_owned(),
-        (outcome, _) => format!("{}{error}", outcome.as_str().replace('_', " ")),
+        (Outcome::Done, true) => "done".to_owned(),
+        (outcome, _) => failure(outcome, attempt.error_type.as_ref(), message),
+    }
+}
+
+/// What went wrong in an attempt: the kind of failure, then the message where it says more than the kind.
+pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str>) -> String {
+    let kind = match error {
+        None if outcome == Outcome::NoSigil => "ended without reporting a result".to_owned(),
+        None => "failed".to_owned(),
+        Some(ErrorType::TestFailure) => "gate failed".to_owned(),
+        Some(ErrorType::Timeout | ErrorType::IdleTimeout) => "timed out".to_owned(),
+        Some(ErrorType::Crash) => "crashed".to_owned(),
+        Some(ErrorType::RateLimit) => "rate limit".to_owned(),
+        Some(ErrorType::Overloaded) => "API error".to_owned(),
+        Some(ErrorType::Network) => "network error".to_owned(),
+        Some(ErrorType::Auth) => "authentication failed".to_owned(),
+        Some(ErrorType::Spawn) => "could not start the agent".to_owned(),
+        Some(ErrorType::Permission) => "permission denied".to_owned(),
+        Some(ErrorType::Config) => "configuration error".to_owned(),
+        Some(ErrorType::Interrupted) => "interrupted".to_owned(),
+        Some(ErrorType::Lost) => "interrupted by a crash".to_owned(),
+        Some(ErrorType::Reported(name)) => format!("failed ({})", name.replace('_', " ")),
+    };
+    // These messages name the kind themselves: "timed out after 30 min".
+    let is_whole = outcome == Outcome::NoSigil
+        || matches!(
+            error,
+            Some(
+                ErrorType::Timeout
+                    | ErrorType::IdleTimeout
+                    | ErrorType::Interrupted
+                    | ErrorType::Lost
+            )
+        );
+    match message {
+        Some(message) if is_whole => message.to_owned(),
+        Some(message) => format!("{kind}: {message}"),
+        None => kind,
     }
 }
 
@@ -139,12 +181,12 @@ pub fn history(attempts: &[Attempt]) -> String {
     let mut table = Table::new([
         "",
         "TASK",
-        "TRY",
+        "ATTEMPT",
         "MODEL",
         "TIME",
         "COST",
         "STARTED",
-        "WHY THAT MODEL",
+        "MODEL CHOICE",
         "OUTCOME",
     ]);
     for attempt in attempts {
@@ -152,10 +194,6 @@ pub fn history(attempts: &[Attempt]) -> String {
             .key
             .as_ref()
             .map_or(attempt.task_id.as_str(), |key| key.as_str());
-        let what = match &attempt.detail.message {
-            Some(message) => format!("{}: {message}", outcome(attempt)),
-            None => outcome(attempt),
-        };
         table.row([
             style::outcome_mark(attempt.outcome, attempt.counted, attempt.verified),
             name.to_owned(),
@@ -170,7 +208,7 @@ pub fn history(attempts: &[Attempt]) -> String {
             attempt_cost(attempt).unwrap_or_default(),
             time(attempt.started_at),
             one_line(attempt.rationale.as_deref().unwrap_or_default(), 60),
-            what,
+            outcome_line(attempt),
         ]);
     }
     table.render()

@@ -23,21 +23,21 @@ pub fn line(event: &RunEvent) -> Option<String> {
             verified,
             ..
         } => Some(format!(
-            "{} {} Ralph died after it had committed the work; the task is {}",
+            "{} {} Ralph crashed after it committed the work; the task is {}",
             style::outcome_mark(Outcome::Done, true, *verified),
             task.name(),
             if *verified { "done" } else { UNVERIFIED },
         )),
         EventKind::LostFound { task, counted, .. } => {
             let counts = if *counted {
-                "; it counts, the third in a row"
+                "; counted as a failure (third in a row)"
             } else {
                 ""
             };
             Some(paint(
                 YELLOW,
                 format_args!(
-                    "~ {} an attempt was lost when Ralph died{counts}",
+                    "~ {} the last attempt was interrupted by a crash{counts}",
                     task.name()
                 ),
             ))
@@ -51,23 +51,24 @@ pub fn line(event: &RunEvent) -> Option<String> {
             paint(
                 YELLOW,
                 format_args!(
-                    "! Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks"
+                    "! Circuit breaker triggered: {failures} consecutive failures on {}",
+                    format::counted((*tasks).into(), "task")
                 )
             ),
             analysis.lines().join("\n")
         )),
         EventKind::BreakerProbes => Some(paint(
             YELLOW,
-            "~ the circuit breaker is open: one attempt, to see",
+            "~ Circuit breaker open: running one trial attempt",
         )),
         EventKind::Paused | EventKind::Resumed => None,
         EventKind::Skipped { task } => Some(format!("– {} {} skipped", task.name(), task.title)),
         EventKind::HandedOver { task, reason } => Some(paint(
             YELLOW,
-            format_args!("! {} waits for a human: {reason}", task.name()),
+            format_args!("! {} blocked (needs you): {reason}", task.name()),
         )),
         EventKind::ParentGate { task, passed: true } => Some(format!(
-            "{} {} {}  all its parts are done",
+            "{} {} {}  all subtasks are done",
             paint(GREEN, "✓"),
             task.name(),
             task.title
@@ -76,7 +77,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             task,
             passed: false,
         } => Some(format!(
-            "{} {} {}  all its parts are done, but its own gate failed",
+            "{} {} {}  all subtasks are done, but the gate failed",
             paint(RED, "✗"),
             task.name(),
             task.title
@@ -84,7 +85,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::GateGreenBefore { task, command } => Some(paint(
             YELLOW,
             format_args!(
-                "! {} its gate passes before anything was done: {command}",
+                "! {} the gate already passes before any work: {command}",
                 task.name()
             ),
         )),
@@ -96,7 +97,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         } => Some(paint(
             YELLOW,
             format_args!(
-                "! {} its gate was changed{}: {} → {}",
+                "! {} gate changed{}: {} → {}",
                 task.name(),
                 gate_author(*by),
                 gate(before.as_deref()),
@@ -122,7 +123,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             ..
         } => Some(paint(
             YELLOW,
-            format_args!("! {} its gate is flaky: failed, then passed", task.name()),
+            format_args!("! {} flaky gate: it failed, then passed", task.name()),
         )),
         EventKind::AgentChanged {
             agent,
@@ -130,11 +131,15 @@ pub fn line(event: &RunEvent) -> Option<String> {
             reason,
             limited_until,
         } => {
-            let why = reason.as_ref().map(|why| format!(": {why}"));
-            let until = limited_until.map(|until| format!(" until {}", format::time(until)));
-            let more = format!("{}{}", why.unwrap_or_default(), until.unwrap_or_default());
-            let line = format_args!("~ {agent} goes on in place of {instead_of}{more}");
-            Some(paint(YELLOW, line))
+            let why = match (limited_until, reason) {
+                (Some(until), _) => {
+                    let resets = format::moment(*until, event.at);
+                    format!("{instead_of} hit its usage limit (resets {resets}). ")
+                }
+                (None, Some(why)) => format!("{instead_of} is unavailable: {why}. "),
+                (None, None) => String::new(),
+            };
+            Some(paint(YELLOW, format_args!("~ {why}Switching to {agent}.")))
         }
         EventKind::BudgetNear { message, .. } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::Waiting { reason, until, .. } => {
@@ -149,7 +154,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             fix_title,
             ..
         } => Some(format!(
-            "{} {fix} {fix_title}  (first, then {} again)",
+            "{} {fix} {fix_title}  (runs before {} is retried)",
             paint(YELLOW, "+"),
             task.name()
         )),
@@ -175,11 +180,11 @@ pub fn line(event: &RunEvent) -> Option<String> {
         } => Some(paint(
             DIM,
             format_args!(
-                "{path} was changed: {added} added, {updated} updated, {finished} ticked off, {removed} no longer in it"
+                "· {path} changed: {added} added, {updated} updated, {finished} checked off, {removed} removed"
             ),
         )),
         EventKind::BranchChanged { branch } => {
-            Some(paint(DIM, format_args!("· works on branch {branch}")))
+            Some(paint(DIM, format_args!("· working on branch {branch}")))
         }
         EventKind::Committed {
             task,
@@ -188,7 +193,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         } => {
             let short: String = commit.chars().take(10).collect();
             let files = format::counted(*files as u64, "file");
-            let text = format!("· {} committed as {short}, {files}", task.name());
+            let text = format!("· {} committed {short} ({files})", task.name());
             Some(paint(DIM, text))
         }
         EventKind::RolledBack {
@@ -199,14 +204,14 @@ pub fn line(event: &RunEvent) -> Option<String> {
         } => {
             let files = format::counted(*files as u64, "file");
             let text = format!(
-                "· {} rolled back, {files}; kept at {reference}",
+                "· {} rolled back {files}; the changes are saved at {reference}",
                 task.name()
             );
             Some(paint(DIM, text))
         }
         EventKind::HookFailed { hook, message } => Some(paint(
             YELLOW,
-            format_args!("! the hook {} {message}", hook.name()),
+            format_args!("! hook {} {message}", hook.name()),
         )),
         EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::LearningsTidied {
@@ -217,20 +222,17 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::LogsPruned { files, bytes } => Some(paint(
             DIM,
             format_args!(
-                "· {} deleted, {}; [logs] keep_days and max_mb say when",
+                "· deleted {} ({}); limits: [logs] keep_days and max_mb",
                 format::counted(*files, "old log"),
                 format::bytes(*bytes)
             ),
         )),
         EventKind::Interrupted { signal } => {
-            let again = match signal.as_str() {
-                "INT" => "; press Ctrl-C again to kill it",
-                _ => "",
+            let text = match signal.as_str() {
+                "INT" => "! Stopping the agent; press Ctrl-C again to kill it".to_owned(),
+                signal => format!("! Stopping the agent (SIG{signal})"),
             };
-            Some(paint(
-                YELLOW,
-                format_args!("! {signal}: stopping the agent{again}"),
-            ))
+            Some(paint(YELLOW, text))
         }
         EventKind::RunStarted { without_gate, .. } => ungated(*without_gate, "ID"),
         EventKind::AttemptStarted { .. }
@@ -253,16 +255,16 @@ pub fn ungated(tasks: u64, name: &str) -> Option<String> {
     Some(paint(
         YELLOW,
         format_args!(
-            "! {} {have} no gate and can only be {UNVERIFIED}; to add one: ralph task edit {name} --verify CMD",
+            "! {} {have} no gate and can only be {UNVERIFIED}; add one: ralph task edit {name} --verify CMD",
             format::counted(tasks, "task")
         ),
     ))
 }
 
-/// From where a change of a gate came, in a few words.
+/// Where a change of a gate came from, in a few words.
 pub fn gate_author(by: GateAuthor) -> &'static str {
     match by {
-        GateAuthor::PlanFile => " in its plan's file",
+        GateAuthor::PlanFile => " in the plan file",
         GateAuthor::Elsewhere => " outside this run",
     }
 }
@@ -275,11 +277,11 @@ pub fn gate(command: Option<&str>) -> String {
     }
 }
 
-/// What is said of a gate that an agent may have changed in a plan's file.
+/// The message about a gate that an agent may have changed in a plan file.
 pub fn waiting_gate(name: &str, path: &str, before: Option<&str>, after: Option<&str>) -> String {
     format!(
-        "the Verify of {name} was changed in {path} while an agent was at work: {} → {}; its gate stays as it was until \
-         you run `ralph import {}`",
+        "the gate of {name} changed in {path} while an agent was running: {} → {}. Ralph keeps the old gate; to accept \
+         the new one: ralph import {}",
         gate(before),
         gate(after),
         ralph_core::text::shell_word(path)
@@ -292,14 +294,14 @@ fn plan_change(
     added: &[String],
     refusal: Option<&str>,
 ) -> String {
-    let kind = kind.unwrap_or("a change of the plan");
+    let kind = kind.unwrap_or("plan change");
     match refusal {
         Some(why) => paint(
             YELLOW,
-            format_args!("! {} asked for {kind}; refused: {why}", task.name()),
+            format_args!("! {} {kind} refused: {why}", task.name()),
         ),
         None => format!(
-            "{} {kind} at {}: {}",
+            "{} {} {kind}: added {}",
             paint(YELLOW, "+"),
             task.name(),
             added.join(", ")
@@ -322,12 +324,12 @@ fn given_up(lines: &[String]) -> String {
     text
 }
 
-/// How many learnings a prompt shows, after a separator; nothing where it shows none.
-pub fn told(learnings: usize, separator: &str) -> String {
+/// The number of learnings in a prompt, after a separator; empty if there are none.
+pub fn learnings_shown(learnings: usize, separator: &str) -> String {
     match learnings {
         0 => String::new(),
         n => format!(
-            "{separator}{} in view",
+            "{separator}{} in the prompt",
             format::counted(n as u64, "learning")
         ),
     }
@@ -337,13 +339,10 @@ fn tidied(merged: &[Merged], pruned: &[LearningId], undo: Option<&str>) -> Strin
     let joined: usize = merged.iter().map(|merge| merge.from.len()).sum();
     let mut done = Vec::new();
     if joined > 0 {
-        done.push(format!(
-            "{joined} near-duplicates merged into {}",
-            merged.len()
-        ));
+        done.push(format!("{joined} similar merged into {}", merged.len()));
     }
     if !pruned.is_empty() {
-        done.push(format!("{} old and unused put away", pruned.len()));
+        done.push(format!("{} unused archived", pruned.len()));
     }
     let done = done.join(", ");
     let undo = undo
@@ -376,34 +375,26 @@ fn attempt(finished: &AttemptFinished) -> String {
     if finished.outcome == Outcome::Done && !finished.verified {
         line.push_str(&format!(
             "\n    {}",
-            paint(YELLOW, "done, unverified: no gate was run")
+            paint(YELLOW, "done, unverified: no gate ran")
         ));
     }
     if finished.outcome != Outcome::Done {
-        let error = finished
-            .error_type
-            .as_ref()
-            .map(|e| format!(" ({e})"))
-            .unwrap_or_default();
-        let word = finished.outcome.as_str().replace('_', " ");
-        let message = finished
-            .message
-            .as_deref()
-            .map(|m| format!(": {m}"))
-            .unwrap_or_default();
-        line.push_str(&format!("\n    {word}{error}{message}"));
+        let error = finished.error_type.as_ref();
+        let message = finished.message.as_deref();
+        let failure = format::failure(finished.outcome, error, message);
+        line.push_str(&format!("\n    {failure}"));
     }
     if finished.files_changed.as_ref().is_some_and(Vec::is_empty) {
-        line.push_str(&format!("\n    {}", paint(YELLOW, "git saw no change")));
+        line.push_str(&format!("\n    {}", paint(YELLOW, "no files changed")));
     }
     if !finished.gate_files_changed.is_empty() {
         let files = finished.gate_files_changed.join(", ");
-        let text = format!("it changed what its own gate names: {files}");
+        let text = format!("changed files that its gate uses: {files}");
         line.push_str(&format!("\n    {}", paint(YELLOW, text)));
     }
     if finished.status == Status::Blocked {
         let next = format!(
-            "waits for you; `ralph run {}` tries it again",
+            "blocked (needs you); retry: ralph run {}",
             finished.task.name()
         );
         line.push_str(&format!("\n    {}", paint(YELLOW, next)));
@@ -424,15 +415,15 @@ pub fn activity(activity: &Activity) -> String {
             status,
         } => {
             let status = status
-                .map(|status| format!(" after {status}"))
+                .map(|status| format!(" {status}"))
                 .unwrap_or_default();
-            format!("its service is troubled: retry {attempt} of {max}{status}")
+            format!("API error{status}, retrying ({attempt} of {max})")
         }
         Activity::LimitWarning {
             utilization: Some(share),
         } => {
             format!("usage limit: {:.0}% used", share * 100.0)
         }
-        Activity::LimitWarning { utilization: None } => "usage limit is near".into(),
+        Activity::LimitWarning { utilization: None } => "close to the usage limit".into(),
     }
 }

@@ -28,7 +28,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         } => {
             let total = format::counted(tasks.total, "task");
             let mut text = format!(
-                "run {}: {total}, {} done; agent {agent}, strategy {strategy}",
+                "Run {}: {total}, {} done; agent {agent}, strategy {strategy}",
                 event.run_id, tasks.done
             );
             if let Some(ungated) = lines::line(event) {
@@ -48,7 +48,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             task.title,
             choice.model,
             choice.rationale,
-            lines::told(learnings.len(), ", ")
+            lines::learnings_shown(learnings.len(), ", ")
         )),
         _ => lines::line(event),
     }

@@ -33,7 +33,7 @@ pub fn parts(parts: &ScoreParts) -> String {
 pub fn considered(recalled: &Recalled, shown: &[LearningId]) -> String {
     let all = &recalled.ranking;
     if all.is_empty() {
-        return "Learnings: none has anything in common with the task\n".to_owned();
+        return "Learnings: none is relevant to the task\n".to_owned();
     }
     let count = format::counted(all.len() as u64, "learning");
     let mut lines = format!("Learnings: {count} considered, {} shown\n", shown.len());
@@ -62,9 +62,9 @@ pub fn fate(ranked: &Ranked, shown: &[LearningId]) -> &'static str {
     match ranked.fate {
         Fate::Chosen if is_shown => "shown",
         Fate::Chosen => "no room",
-        Fate::BelowFloor => "too little to do with the task",
-        Fate::Withheld => "withheld for its record",
-        Fate::Repeats => "repeats another",
-        Fate::BeyondLimit => "others are better",
+        Fate::BelowFloor => "not relevant enough",
+        Fate::Withheld => "withheld: did not help before",
+        Fate::Repeats => "duplicate of another",
+        Fate::BeyondLimit => "over the limit",
     }
 }

@@ -173,9 +173,9 @@ impl Observer for Terminal {
                 } else {
                     &choice.model
                 };
-                let told = lines::told(learnings.len(), " · ");
+                let shown = lines::learnings_shown(learnings.len(), " · ");
                 let facts = format!(" · attempt {attempt} · {agent} {model}");
-                let facts = format!("{}{told}", facts.trim_end());
+                let facts = format!("{}{shown}", facts.trim_end());
                 let room = super::width()
                     .saturating_sub(table::shown(&facts) + 12)
                     .max(10);

@@ -80,9 +80,7 @@ fn a_detached_run_that_cannot_work_is_told_with_its_own_message_and_exit_code() 
     };
     assert_eq!(message(&detached.stderr), message(&alone.stderr));
     assert!(
-        detached
-            .stderr
-            .contains("the run's output is in .ralph/logs/run-"),
+        detached.stderr.contains("see its output: .ralph/logs/run-"),
         "{}",
         detached.stderr
     );

@@ -49,7 +49,7 @@ fn a_terminal_shows_what_is_done_now_and_how_far_the_plan_is() {
         "1 of 2 done (1 ",
         "░",
         "ATTEMPTS",
-        "waits for you",
+        "blocked (needs you)",
         "ended:",
     ] {
         assert!(screen.contains(seen), "{seen} in {screen:?}");

@@ -53,7 +53,7 @@ fn a_gate_that_a_person_changes_during_an_attempt_counts_from_the_next_one() {
     });
     assert_eq!(project.history()[0]["outcome"], json!("failed"));
     // In the events while it ran, and in the summary.
-    let named = "a was changed outside this run: `false` → `true`";
+    let named = "a changed outside this run: `false` → `true`";
     assert!(printed.contains(named), "{printed}");
     assert_eq!(printed.matches("`false` → `true`").count(), 2, "{printed}");
     let status = project.json(&["status", "--json"]);
@@ -106,7 +106,7 @@ fn with_spec(script: &str) -> Project {
 fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
     let project = with_spec("sed -i 's/`false.*`/`true`/' tasks.md");
     let output = project.ralph(&["run", "--limit", "2"]).expect_code(4);
-    let warned = "the Verify of 1.1 was changed in tasks.md while an agent was at work";
+    let warned = "the gate of 1.1 changed in tasks.md while an agent was running";
     assert!(output.stdout.contains(warned), "{}", output.stdout);
     assert!(output.stdout.contains("ralph import tasks.md"));
     // As an event while it ran and again in the summary, with both gates.
@@ -121,7 +121,7 @@ fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
     );
     let status = project.ok(&["status"]);
     assert!(
-        status.stdout.contains("the Verify of 1.1 was changed"),
+        status.stdout.contains("the gate of 1.1 changed"),
         "{}",
         status.stdout
     );
@@ -209,6 +209,6 @@ fn a_persons_verify_between_runs_counts_at_once() {
     project.write("tasks.md", &text);
     let output = project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(project.status_of("1.1"), "done");
-    let named = "1.1 was changed in its plan's file: `false && x` → `true`";
+    let named = "1.1 changed in the plan file: `false && x` → `true`";
     assert!(output.stdout.contains(named), "{}", output.stdout);
 }

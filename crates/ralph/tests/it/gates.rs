@@ -45,7 +45,7 @@ fn git_tells_what_an_attempt_did() {
     assert_eq!(attempts[0]["files_changed"], json!([]));
     assert_eq!(attempts[0]["changed_nothing"], json!(true));
     assert!(
-        output.stdout.contains("git saw no change"),
+        output.stdout.contains("no files changed"),
         "{}",
         output.stdout
     );

@@ -244,7 +244,8 @@ fn a_dirty_tree_can_be_refused() {
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(1);
     assert!(
-        run.stderr.contains("the work tree is not clean"),
+        run.stderr
+            .contains("the working tree has uncommitted changes"),
         "{}",
         run.stderr
     );
@@ -341,7 +342,7 @@ fn what_a_stopped_run_left_is_no_dirt_but_what_somebody_changed_since_is_theirs(
     project.write(".ralph.toml", &refuse);
     project.write("code.txt", "mine\n");
     let run = project.ralph(&["run"]).expect_code(1);
-    let named = "the work tree is not clean: code.txt\n";
+    let named = "the working tree has uncommitted changes: code.txt\n";
     assert!(run.stderr.contains(named), "{}", run.stderr);
     project.write(".ralph.toml", &toml);
     let run = project.ok(&["run"]);

@@ -77,7 +77,7 @@ fn a_hook_before_an_attempt_can_veto_it_and_leaves_no_try_and_no_claim() {
     let run = project.ok(&["run"]);
     assert!(
         run.stdout
-            .contains("the hook before_attempt exited with code 1"),
+            .contains("hook before_attempt exited with code 1"),
         "{}",
         run.stdout
     );
@@ -93,14 +93,12 @@ fn a_failing_hook_afterwards_is_reported_and_changes_nothing() {
     project.add(&["A"]);
     let run = project.ok(&["run"]);
     assert!(
-        run.stdout
-            .contains("the hook after_attempt exited with code 1"),
+        run.stdout.contains("hook after_attempt exited with code 1"),
         "{}",
         run.stdout
     );
     assert!(
-        run.stdout
-            .contains("the hook after_run took longer than 200ms"),
+        run.stdout.contains("hook after_run timed out after 200 ms"),
         "{}",
         run.stdout
     );

@@ -141,9 +141,9 @@ fn init_asks_in_a_terminal_and_takes_enter_for_yes() {
     project.write("Makefile", "test:\n\ttrue\n");
     project.write("AGENTS.md", "# Mine\n");
     let mut terminal = project.in_terminal(&["init"], 120);
-    terminal.expect("Which agent should work").unwrap();
+    terminal.expect("Which agent should Ralph run").unwrap();
     terminal.send("cloude\r").unwrap();
-    terminal.expect("There is no agent `cloude`").unwrap();
+    terminal.expect("Unknown agent `cloude`").unwrap();
     terminal.expect("[gemini]").unwrap();
     terminal.send("\r").unwrap();
     terminal.expect("[make test]").unwrap();
@@ -171,9 +171,9 @@ fn init_asks_in_a_terminal_and_takes_enter_for_yes() {
 fn init_that_is_given_up_leaves_nothing() {
     let project = bare();
     let mut terminal = project.in_terminal(&["init"], 120);
-    terminal.expect("Which agent should work").unwrap();
+    terminal.expect("Which agent should Ralph run").unwrap();
     terminal.send("\u{4}").unwrap();
-    terminal.expect("canceled: nothing was created").unwrap();
+    terminal.expect("canceled; nothing was created").unwrap();
     assert!(!project.path(".ralph.toml").exists());
     assert!(!project.path(".ralph").exists());
 }

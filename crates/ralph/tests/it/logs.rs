@@ -49,13 +49,10 @@ fn a_log_is_for_people_unless_it_is_wanted_raw() {
         lines[0].starts_with("a Paint it · attempt 1 · script · 20"),
         "{lines:?}"
     );
-    assert!(lines[0].ends_with(" · failed (test_failure)"), "{lines:?}");
+    assert!(lines[0].ends_with(" · gate failed"), "{lines:?}");
     assert_eq!(lines[1..5], ["", "first red line", "", "  kept  apart"]);
     assert!(lines[5].starts_with("<task-done>t-"));
-    assert!(
-        lines[7].starts_with("✗ failed (test_failure) after "),
-        "{lines:?}"
-    );
+    assert!(lines[7].starts_with("✗ gate failed after "), "{lines:?}");
     assert_eq!(
         lines[8..],
         [

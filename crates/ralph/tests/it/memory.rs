@@ -328,7 +328,7 @@ fn lrn_09_what_hurt_is_withheld_and_explained_and_a_pinned_one_is_not() {
     assert!(shown(&project, "a").is_empty());
     let explained = project.ok(&["context", "a", "--explain"]).stdout;
     assert!(
-        explained.contains("l-bad withheld for its record"),
+        explained.contains("l-bad withheld: did not help before"),
         "{explained}"
     );
     project
@@ -372,7 +372,7 @@ fn lrn_02_max_learnings_is_a_setting() {
     project.set_env("RALPH_SET_MEMORY_MAX_LEARNINGS", "1");
     assert_eq!(shown(&project, "a").len(), 1);
     let explained = project.ok(&["context", "a", "--explain"]).stdout;
-    assert!(explained.contains("others are better"), "{explained}");
+    assert!(explained.contains("over the limit"), "{explained}");
 }
 
 #[test]
@@ -425,7 +425,7 @@ fn life_03_04_the_end_of_a_run_merges_and_prunes_and_says_so() {
     answer(&project, "a.1", DONE);
     let output = project.ok(&["run"]).stdout;
     assert!(
-        output.contains("learnings: 2 near-duplicates merged into 1, 1 old and unused put away"),
+        output.contains("learnings: 2 similar merged into 1, 1 unused archived"),
         "{output}"
     );
     let undo = output

@@ -137,7 +137,7 @@ fn a_persons_word_moves_tasks_and_their_family() {
     assert_eq!(project.status_of("a"), "failed");
     let status = project.ok(&["status"]).stdout;
     assert!(
-        status.contains("too hard") && status.contains(" · waits for a (failed)"),
+        status.contains("too hard") && status.contains(" · waiting for a (failed)"),
         "{status}"
     );
 }

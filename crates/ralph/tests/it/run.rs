@@ -85,7 +85,7 @@ fn str_04_a_blocked_task_does_not_hold_up_the_rest() {
     assert_eq!(project.status_of("waits"), "pending");
     let status = project.ok(&["status"]).stdout;
     assert!(
-        status.contains("waits After bad · waits for bad (blocked)"),
+        status.contains("waits After bad · waiting for bad (blocked)"),
         "{status}"
     );
     // Naming a blocked task is the go-ahead to try it again.

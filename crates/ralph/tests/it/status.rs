@@ -74,8 +74,8 @@ fn in_the_morning_it_says_what_was_done_what_was_not_and_what_to_type() {
 
     let text = project.ok(&["status"]).stdout;
     for told in [
-        &format!("last run {}, started ", last["run_id"].as_str().unwrap()),
-        "  ended: nothing can be run",
+        &format!("Last run {}, started ", last["run_id"].as_str().unwrap()),
+        "  Stopped: nothing can be run",
         "  2 done (2 unverified), 1 blocked · 4 attempts, ",
         "one Thing one",
         "two Thing two",
@@ -95,7 +95,7 @@ fn a_hint_of_the_runs_end_is_repeated() {
     project.ralph(&["run"]).expect_code(7);
     let text = project.ok(&["status"]).stdout;
     assert!(
-        text.contains("  ended: the hook before_run vetoed"),
+        text.contains("  Stopped: the hook before_run vetoed"),
         "{text}"
     );
     assert!(text.contains("  hint: mend [hooks] before_run"), "{text}");
@@ -209,7 +209,7 @@ fn a_run_that_died_is_told_with_what_it_lost() {
     );
     let text = project.ok(&["status"]).stdout;
     assert!(
-        text.contains("  ended: it died; the next run picks up what it left"),
+        text.contains("  Stopped: Ralph crashed; the next run continues where it stopped"),
         "{text}"
     );
     assert!(text.contains("1 attempt lost"), "{text}");

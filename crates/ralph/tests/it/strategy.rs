@@ -268,7 +268,7 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
     assert!(
         output
             .stdout
-            .contains("a waits for a human: adaptive: ask a human"),
+            .contains("a blocked (needs you): adaptive: ask a human"),
         "{}",
         output.stdout
     );
@@ -429,7 +429,7 @@ fn a_model_that_is_no_rung_is_used_with_a_warning() {
     assert!(
         output
             .stderr
-            .contains("`sonet` is not among the models of script"),
+            .contains("`sonet` is not in the model list of script"),
         "{}",
         output.stderr
     );

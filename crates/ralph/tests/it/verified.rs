@@ -39,7 +39,7 @@ fn exit_01_unverified_is_not_verified_in_any_view() {
         "! 3 tasks have no gate and can only be done, unverified",
         "✓ gated Gated  attempt 1",
         "◐ ungated Ungated  attempt 1",
-        "    done, unverified: no gate was run",
+        "    done, unverified: no gate ran",
         "◐  ungated Ungated  1 ",
     ] {
         assert!(run.stdout.contains(told), "{told:?} in\n{}", run.stdout);
@@ -186,7 +186,7 @@ fn adding_and_importing_say_how_many_tasks_have_no_gate() {
     let project = Project::new();
     let told = |n: &str, name: &str| {
         format!(
-            "! {n} no gate and can only be done, unverified; to add one: ralph task edit {name} --verify CMD\n"
+            "! {n} no gate and can only be done, unverified; add one: ralph task edit {name} --verify CMD\n"
         )
     };
     let first = project.ok(&["task", "add", "A", "--key", "a"]);
@@ -224,11 +224,11 @@ fn required_gates_refuse_to_start_and_name_what_has_none() {
     };
     let stderr = refused(&["run", "--require-gates"]);
     assert!(
-        stderr.contains("gates are required, and 2 tasks have none: bare, naked\n"),
+        stderr.contains("gates are required, but 2 tasks have none: bare, naked\n"),
         "{stderr}"
     );
     assert!(
-        stderr.contains("hint: give it one: ralph task edit bare --verify CMD"),
+        stderr.contains("hint: add one: ralph task edit bare --verify CMD"),
         "{stderr}"
     );
     refused(&["run", "--require-gates", "--detach"]);
@@ -258,11 +258,11 @@ fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
     let text = project.ok(&["status"]).stdout;
     for told in [
         "  ✗ bad Bad · blocked after 2 attempts, last ",
-        " s ago · 2 tasks wait for it\n",
+        " s ago · blocks 2 tasks\n",
         "square wheels",
         "      next: ralph run bad\n",
         "  ✗ later Later · marked failed\n      too hard\n      next: ralph task reset later\n",
-        "  · after After · waits for bad (blocked)\n",
+        "  · after After · waiting for bad (blocked)\n",
         "  – skipped Skipped · skipped\n      nobody asked\n",
         "  · new New · ready, not started\n",
         "  next: ralph run bad · ralph task reset skipped · ralph run\n",

@@ -13,8 +13,9 @@ use super::program::{Answer, PATIENCE, Question, ask};
 use super::version::{Distance, Version};
 use crate::settings::{AgentSettings, Settings, build_agent};
 
-const NAME_ANOTHER: &str = "name another agent: [run] agent in .ralph.toml";
-const NAME_ANOTHER_STAND_IN: &str = "name another agent: fallback in .ralph.toml";
+const CHOOSE_ANOTHER: &str = "choose another agent: ralph config set run.agent NAME";
+const CHOOSE_ANOTHER_FALLBACK: &str =
+    "choose another fallback agent: [run] fallback in .ralph.toml";
 
 /// An agent and what its program says of itself.
 #[derive(Debug)]
@@ -66,9 +67,9 @@ impl Known<'_> {
 pub enum Role {
     /// It works.
     Chosen,
-    /// It stands in where the chosen one cannot work.
-    StandIn,
-    /// It would work, and cannot; another stands in.
+    /// It is used when the chosen one cannot work.
+    Fallback,
+    /// It is the chosen one but cannot work; a fallback agent is used.
     Replaced,
     /// It is only known.
     Other,
@@ -79,7 +80,7 @@ impl Role {
     pub fn of(agent: &str, team: &[&str]) -> Self {
         match team.iter().position(|name| *name == agent) {
             Some(0) => Self::Chosen,
-            Some(_) => Self::StandIn,
+            Some(_) => Self::Fallback,
             None => Self::Other,
         }
     }
@@ -209,26 +210,26 @@ pub fn findings(known: &[Known<'_>], settings: &Settings, team: &[&str]) -> Vec<
 fn unknown(name: &str, settings: &Settings, role: Role) -> Finding {
     let message = match build_agent(name, &settings.agents) {
         Err(error) => error.message().to_owned(),
-        Ok(_) => format!("there is no agent `{name}`"),
+        Ok(_) => format!("unknown agent `{name}`"),
     };
     let fix = match role {
-        Role::StandIn => NAME_ANOTHER_STAND_IN,
-        Role::Chosen | Role::Replaced | Role::Other => NAME_ANOTHER,
+        Role::Fallback => CHOOSE_ANOTHER_FALLBACK,
+        Role::Chosen | Role::Replaced | Role::Other => CHOOSE_ANOTHER,
     };
     Finding::error(Check::Agent, message, fix)
 }
 
 /// One that runs use. They start without one that stands in.
 fn of_used(agent: &Known<'_>, role: Role) -> Finding {
-    let stands_in = match role {
-        Role::StandIn => " (stands in)",
-        Role::Replaced => " (another stands in)",
+    let note = match role {
+        Role::Fallback => " (fallback)",
+        Role::Replaced => " (a fallback agent is used instead)",
         Role::Chosen | Role::Other => "",
     };
     let cannot = |fix: String| {
-        let message = format!("{}{stands_in}", missing_program(agent));
+        let message = format!("{}{note}", missing_program(agent));
         match role {
-            Role::StandIn | Role::Replaced => Finding::warning(Check::Agent, message, fix),
+            Role::Fallback | Role::Replaced => Finding::warning(Check::Agent, message, fix),
             Role::Chosen | Role::Other => Finding::error(Check::Agent, message, fix),
         }
     };
@@ -237,7 +238,7 @@ fn of_used(agent: &Known<'_>, role: Role) -> Finding {
         Program::NotExecutable(path) => return cannot(make_executable(path)),
         Program::NotThere => return cannot(install(agent)),
     };
-    let message = format!("{}{stands_in}", described(agent, answer));
+    let message = format!("{}{note}", described(agent, answer));
     match (answer, distance(agent, answer), agent.facts()) {
         (Answer::Nothing(_), _, _) => {
             let command = agent.settings.setup.command.join(" ");
@@ -260,10 +261,10 @@ fn missing_program(agent: &Known<'_>) -> String {
     match &agent.program {
         Program::NotExecutable(path) => {
             let path = path.display();
-            format!("{name}: the program `{word}` is not executable: {path}")
+            format!("{name}: `{word}` is not executable: {path}")
         }
         Program::NotThere | Program::Answered(_) => {
-            format!("{name}: the program `{word}` is not there")
+            format!("{name}: program `{word}` not found")
         }
     }
 }
@@ -275,7 +276,7 @@ fn install(agent: &Known<'_>) -> String {
             facts.install.to_owned()
         }
         _ => format!(
-            "install it, or change command under [agents.{}] in .ralph.toml",
+            "install it, or change `command` under [agents.{}] in .ralph.toml",
             agent.name
         ),
     }
@@ -301,11 +302,11 @@ fn described(agent: &Known<'_>, answer: &Answer) -> String {
     let tested = agent.facts().map_or("", |facts| facts.tested);
     let note = match distance(agent, answer) {
         None => String::new(),
-        Some(Distance::Same) => ", as tested".into(),
+        Some(Distance::Same) => ", the tested version".into(),
         Some(Distance::Newer) => format!(", newer than the tested {tested}"),
         Some(Distance::Older) => format!(", older than the tested {tested}"),
         Some(Distance::MajorNewer | Distance::MajorOlder) => {
-            format!(", another major version than the tested {tested}")
+            format!(", a different major version than the tested {tested}")
         }
     };
     format!("{name}: {command}, {line}{note}")
@@ -337,7 +338,11 @@ mod tests {
     fn a_version_is_compared_with_the_tested_one() {
         let tested = ralph_core::agent::AgentKind::Claude.facts().unwrap().tested;
         for (line, level, words) in [
-            (format!("{tested} (Claude Code)"), Level::Ok, "as tested"),
+            (
+                format!("{tested} (Claude Code)"),
+                Level::Ok,
+                "the tested version",
+            ),
             ("2.999.0".into(), Level::Ok, "newer than the tested"),
             ("2.0.0".into(), Level::Ok, "older than the tested"),
             ("99.0.0".into(), Level::Warning, "another major version"),
@@ -349,7 +354,7 @@ mod tests {
             assert!(finding.message.contains(words), "{}", finding.message);
         }
         let silent = of_claude(Program::Answered(Answer::Nothing(
-            "it exited with 1".into(),
+            "exited with code 1".into(),
         )));
         assert_eq!(silent.level, Level::Warning);
         let missing = of_claude(Program::NotThere);
@@ -387,7 +392,7 @@ mod tests {
         assert_eq!(
             messages[1..],
             [
-                "mine: the program `nope` is not there",
+                "mine: program `nope` not found",
                 "not installed: codex, gemini"
             ]
         );

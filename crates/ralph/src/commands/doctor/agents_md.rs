@@ -15,16 +15,16 @@ use crate::settings::Settings;
 pub fn finding(root: &Path, settings: &Settings) -> Finding {
     let check = Check::AgentsMd;
     let Some(file) = agents_md(settings) else {
-        return Finding::ok(check, "it is switched off");
+        return Finding::ok(check, "turned off");
     };
     let path = root.join(&file);
     match read(&path, Links::Follow, Limit::TEXT) {
         Err(error) if path.is_symlink() || error.kind() != ErrorKind::NotFound => {
-            let message = format!("{file} cannot be kept: {error}");
-            return Finding::warning(check, message, "make it a file that can be read");
+            let message = format!("cannot update {file}: {error}");
+            return Finding::warning(check, message, "make it a readable file");
         }
         Ok(bytes) if std::str::from_utf8(&bytes).is_err() => {
-            let message = format!("{file} cannot be kept: it is not UTF-8");
+            let message = format!("cannot update {file}: it is not UTF-8");
             return Finding::warning(check, message, "save it as UTF-8");
         }
         _ => {}
@@ -38,13 +38,13 @@ pub fn finding(root: &Path, settings: &Settings) -> Finding {
     match read_text(&claude_md, Links::Follow, Limit::TEXT) {
         Ok(text) if !same && !text.contains(&name) => Finding::warning(
             check,
-            format!("CLAUDE.md does not mention {name}: Claude Code does not read what failed"),
+            format!("CLAUDE.md does not mention {name}, so Claude Code does not read it"),
             format!(
                 "echo {} >> {}",
                 shell_word(&format!("@{file}")),
                 word(&claude_md)
             ),
         ),
-        _ => Finding::ok(check, format!("{file} reaches agents that read it")),
+        _ => Finding::ok(check, format!("agents can read {file}")),
     }
 }

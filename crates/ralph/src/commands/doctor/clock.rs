@@ -16,7 +16,7 @@ pub fn judge(now: Timestamp, newest: Option<Timestamp>) -> Finding {
         Some(newest) if newest.since(now) > SLACK => Finding::warning(
             Check::Clock,
             format!(
-                "it is {}, but an attempt was recorded at {}, {} later",
+                "the clock says {}, but an attempt was recorded at {}, {} later",
                 time(now),
                 time(newest),
                 age(newest.since(now))

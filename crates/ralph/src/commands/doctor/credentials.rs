@@ -15,7 +15,7 @@ pub fn findings(known: &[Known<'_>], team: &[&str]) -> Vec<Finding> {
         .iter()
         .filter(|agent| agent.is_there())
         .filter_map(|agent| {
-            let facts = agent.facts().filter(|facts| has_ways(facts))?;
+            let facts = agent.facts().filter(|facts| has_places(facts))?;
             let role = Role::of(agent.name, team);
             Some(in_places(agent.settings, |places| {
                 judge(agent.name, facts, places, role)
@@ -26,7 +26,7 @@ pub fn findings(known: &[Known<'_>], team: &[&str]) -> Vec<Finding> {
 
 /// The names of the credentials that are seen of an agent; `None` where there is nothing to look for.
 pub fn seen(agent: &AgentSettings) -> Option<Vec<String>> {
-    let facts = agent.kind.facts().filter(|facts| has_ways(facts))?;
+    let facts = agent.kind.facts().filter(|facts| has_places(facts))?;
     Some(in_places(agent, |places| places.seen(facts)))
 }
 
@@ -39,7 +39,7 @@ fn in_places<T>(agent: &AgentSettings, look: impl FnOnce(&Places<'_>) -> T) -> T
 }
 
 /// Whether there is anything to look for.
-fn has_ways(facts: &Facts) -> bool {
+fn has_places(facts: &Facts) -> bool {
     !facts.credential_variables.is_empty() || !facts.credential_files.is_empty()
 }
 
@@ -107,9 +107,9 @@ fn judge(name: &str, facts: &Facts, places: &Places<'_>, role: Role) -> Finding 
         return Finding::ok(Check::Credentials, format!("{name}: {}", seen.join(", ")));
     }
     if role == Role::Other {
-        return Finding::ok(Check::Credentials, format!("{name}: none seen"));
+        return Finding::ok(Check::Credentials, format!("{name}: none found"));
     }
-    let message = format!("{name}: none seen; it may have its own, in a keychain for instance");
+    let message = format!("{name}: none found; it may use others, for example in a keychain");
     let login = match facts.login {
         "" => format!("log in to {name}"),
         login => login.to_owned(),
@@ -158,7 +158,7 @@ mod tests {
             ["looked for X_API_KEY, X_TOKEN, ~/.x/auth.json"]
         );
         let level = |role| judge("x", &FACTS, &places, role).level;
-        assert_eq!(level(Role::StandIn), Level::Warning);
+        assert_eq!(level(Role::Fallback), Level::Warning);
         assert_eq!(level(Role::Other), Level::Ok);
 
         std::fs::create_dir(home.path().join(".x")).unwrap();

@@ -36,7 +36,7 @@ pub fn look(path: &Path) -> Looked {
     let (finding, store) = match sound(path) {
         Err(error) => (broken(&error, path, &copies), None),
         Ok((store, word)) if word != "ok" => {
-            let message = format!("it is damaged; SQLite says: {word}");
+            let message = format!("damaged; SQLite reports: {word}");
             drop(store);
             (
                 Finding::error(Check::Database, message, bring_back(path, &copies)),
@@ -55,10 +55,13 @@ fn missing(path: &Path) -> Finding {
     match rescued(path).last() {
         None => {
             let fix = "ralph task add TITLE, or ralph import PATH";
-            Finding::warning(Check::Database, "there is none yet", fix)
+            Finding::warning(Check::Database, "no database yet", fix)
         }
         Some(copy) => {
-            let message = format!("it is gone; a copy was saved as {}", copy.display());
+            let message = format!(
+                "the database is missing; a copy was saved as {}",
+                copy.display()
+            );
             let fix = restore_command(copy, path, now());
             Finding::error(Check::Database, message, fix)
         }
@@ -88,19 +91,19 @@ fn versioned(path: &Path, store: SqliteStore) -> (Finding, Option<SqliteStore>) 
         Ok(_) if rescued_since(path).is_some() => {
             let copy = rescued_since(path).unwrap_or_default();
             let message = format!(
-                "it is not the one that the last run worked on, which was saved as {}",
+                "not the database that the last run used; that one was saved as {}",
                 copy.display()
             );
             let fix = restore_command(&copy, path, now());
             (Finding::error(Check::Database, message, fix), Some(store))
         }
         Ok(version) if version == known => {
-            let message = format!("it is sound: version {version}, {}", bytes(size));
+            let message = format!("OK: version {version}, {}", bytes(size));
             (Finding::ok(Check::Database, message), Some(store))
         }
         Ok(version) => {
             let message = format!(
-                "it is sound, of version {version}; the next command brings it to {known} and keeps a copy"
+                "OK: version {version}; the next command migrates it to version {known} and keeps a copy"
             );
             (Finding::ok(Check::Database, message), None)
         }
@@ -113,7 +116,7 @@ pub fn unusable(error: &StoreError, path: &Path) -> Finding {
     broken(error, path, &beside(path))
 }
 
-/// What is left to do with a file that cannot be mended.
+/// What is left to do with a file that cannot be repaired.
 pub fn replace(path: &Path) -> String {
     bring_back(path, &beside(path))
 }
@@ -121,35 +124,34 @@ pub fn replace(path: &Path) -> String {
 fn broken(error: &StoreError, path: &Path, copies: &[Beside]) -> Finding {
     let message = error.to_string();
     let fix = match error {
-        StoreError::NewerSchema { .. } => "update ralph: a newer one wrote this file".to_owned(),
+        StoreError::NewerSchema { .. } => {
+            "update Ralph: a newer version wrote this file".to_owned()
+        }
         StoreError::NotWritable { path, .. } => make_writable(&[path]),
         StoreError::Locked { .. } => {
-            format!(
-                "another process holds it; who that is: fuser {}",
-                word(path)
-            )
+            format!("find the process that locks it: fuser {}", word(path))
         }
         _ => bring_back(path, copies),
     };
     Finding::error(Check::Database, message, fix)
 }
 
-/// Nobody can mend a damaged file; its log must not be read into another one.
+/// A damaged file cannot be repaired; its log must not be applied to another file.
 fn bring_back(path: &Path, copies: &[Beside]) -> String {
     let newest = copies
         .iter()
         .filter(|copy| copy.kind == Kind::Copy)
         .max_by_key(|copy| copy.version);
     let file = word(path);
-    let away = format!("move {file} away, and its -wal and -shm if they are there");
+    let away = format!("move {file} away, with its -wal and -shm files");
     match newest {
         Some(copy) => format!(
-            "{away}; then bring back the copy from before a migration: cp {} {file} (what came later is lost)",
+            "{away}; then restore the copy from before a migration: cp {} {file} (later changes are lost)",
             word(&copy.path)
         ),
         None => format!(
-            "{away}; then bring back a backup, or make the plan again with `ralph import` or `ralph task add` (there \
-             is no copy here: what was recorded is lost)"
+            "{away}; then restore a backup, or create the plan again with `ralph import` or `ralph task add` (there \
+             is no copy here: the history is lost)"
         ),
     }
 }
@@ -157,7 +159,7 @@ fn bring_back(path: &Path, copies: &[Beside]) -> String {
 /// What other processes wrote last waits in a log.
 fn log_note(path: &Path) -> Option<String> {
     let size = std::fs::metadata(log_path(path)).ok()?.len();
-    (size > 0).then(|| format!("its log has {}, not yet folded in", bytes(size)))
+    (size > 0).then(|| format!("its write-ahead log has {} to be merged", bytes(size)))
 }
 
 fn log(path: &Path) -> Option<Finding> {
@@ -167,7 +169,7 @@ fn log(path: &Path) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "its log has grown to {}: some process keeps it open",
+        "its write-ahead log has grown to {}: a process keeps it open",
         bytes(size)
     );
     Some(Finding::warning(
@@ -241,9 +243,9 @@ fn notes(copies: &[Beside]) -> Vec<String> {
             let (path, size) = (copy.path.display(), bytes(copy.size));
             match copy.kind {
                 Kind::Copy => format!(
-                    "{path} ({size}) is the file before a migration; it may go when all is well"
+                    "{path} ({size}) is a copy from before a migration; you can delete it if all works"
                 ),
-                Kind::Half => format!("{path} ({size}) was left by a killed process; it may go"),
+                Kind::Half => format!("{path} ({size}) was left by a killed process; you can delete it"),
             }
         })
         .collect()
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!(
             look(&path).findings[0].level,
             Level::Warning,
-            "there is none yet"
+            "no database yet"
         );
         assert!(!path.exists());
     }

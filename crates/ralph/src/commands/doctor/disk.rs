@@ -21,7 +21,7 @@ pub fn finding(path: &Path) -> Finding {
             judge(free, files, path)
         }
         Err(error) => {
-            let message = format!("free space cannot be seen: {error}");
+            let message = format!("cannot read free space: {error}");
             Finding::warning(Check::Disk, message, format!("df {}", word(path)))
         }
     }
@@ -34,12 +34,15 @@ fn judge(free: u64, files: Option<u64>, path: &Path) -> Finding {
         Some(files) => format!("{} and {files} files free", bytes(free)),
         None => format!("{} free", bytes(free)),
     };
-    let fix = format!("free some: df -h {0}; df -i {0}", word(path));
+    let fix = format!(
+        "free some space; see usage: df -h {0}; df -i {0}",
+        word(path)
+    );
     let files = files.unwrap_or(u64::MAX);
     if free < TOO_LITTLE || files < TOO_FEW_FILES {
-        Finding::error(Check::Disk, format!("{left}: a run would fill it"), fix)
+        Finding::error(Check::Disk, format!("{left}: too little for a run"), fix)
     } else if free < LITTLE || files < FEW_FILES {
-        Finding::warning(Check::Disk, format!("{left}: that is little"), fix)
+        Finding::warning(Check::Disk, format!("{left}: running low"), fix)
     } else {
         Finding::ok(Check::Disk, left)
     }

@@ -1,4 +1,4 @@
-//! What was found: one fact each, how bad it is, and what mends it.
+//! A finding: one fact, how bad it is, and how to fix it.
 
 use ralph_core::text::{mask_secrets, one_line};
 use serde::Serialize;
@@ -113,7 +113,7 @@ pub struct Finding {
     pub level: Level,
     /// What was found.
     pub message: String,
-    /// What mends it.
+    /// How to fix it.
     pub fix: Option<String>,
     /// More about it, in lines.
     pub detail: Vec<String>,
@@ -131,7 +131,7 @@ impl Finding {
         }
     }
 
-    /// Worth mending.
+    /// Worth fixing.
     pub fn warning(check: Check, message: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
         Self {
             level: Level::Warning,
@@ -140,7 +140,7 @@ impl Finding {
         }
     }
 
-    /// To be mended before a run.
+    /// To be fixed before a run.
     pub fn error(check: Check, message: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
         Self {
             level: Level::Error,

@@ -14,7 +14,7 @@ use super::program::{Answer, PATIENCE, Question, ask};
 pub fn finding(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
     let search = search_path();
     if find("git", dir, search.as_ref()).is_none() {
-        let message = "git is not installed: what attempts change is not seen";
+        let message = "git is not installed: Ralph cannot see what attempts change";
         return Finding::warning(Check::Git, message, "install git");
     }
     let question = Question {
@@ -33,7 +33,7 @@ pub fn finding(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Fin
     match project {
         Some(root) if Git::discover(root).is_none() => Finding::warning(
             Check::Git,
-            format!("{version}; no repository: what attempts change is not seen"),
+            format!("{version}; not a repository: Ralph cannot see what attempts change"),
             format!("git init {}", word(root)),
         ),
         _ => Finding::ok(Check::Git, version),

@@ -13,8 +13,8 @@ use crate::settings::Settings;
 /// Files that a message names.
 const NAMED: usize = 5;
 const CLEAN: &str =
-    "commit or stash that, or set on_dirty = \"continue\" under [git] in .ralph.toml";
-const ASK_GIT: &str = "mend what git says, or [git] in .ralph.toml";
+    "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
+const ASK_GIT: &str = "fix what git reports, or change [git] in .ralph.toml";
 
 /// What stands in the way; nothing where [git] asks for nothing or there is no repository.
 pub fn findings(
@@ -91,11 +91,14 @@ fn dirt(
     if files.is_empty() {
         return None;
     }
-    let message = format!("the work tree is not clean: {}", few(&files, NAMED));
+    let message = format!(
+        "the working tree has uncommitted changes: {}",
+        few(&files, NAMED)
+    );
     Some(match whose {
         Whose::Others => Finding::error(Check::Git, message, CLEAN),
         Whose::Unsure => {
-            let message = format!("{message}; the next run sees whether that is a task's work");
+            let message = format!("{message}; the next run checks whether they belong to a task");
             Finding::warning(Check::Git, message, CLEAN)
         }
     })

@@ -19,8 +19,8 @@ use crate::workspace::now;
 const SHOWN: usize = 60;
 /// Variables of the attempt, which every agent gets.
 const OF_THE_ATTEMPT: &str = "RALPH_";
-const RULES: &str = "(the rules for signals)";
-const PROMPT: &str = "(the prompt)";
+const RULES: &str = "(signal rules)";
+const PROMPT: &str = "(prompt)";
 
 /// How the chosen agent would be started on what is next; nothing where it cannot be built.
 pub fn finding(
@@ -50,7 +50,7 @@ pub fn finding(
         is_root: rustix::process::getuid().is_root(),
         budget_usd: budgets.into_iter().flatten().reduce(f64::min),
     });
-    let message = format!("what Ralph starts {chosen} with");
+    let message = format!("how Ralph starts {chosen}");
     Some(Finding::ok(Check::Launch, message).with(lines(&launch, agent.as_ref())))
 }
 
@@ -125,9 +125,9 @@ fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
         let rules = if agent.system_prompt(RULES).is_some() {
             ""
         } else {
-            ", the rules for signals first"
+            ", preceded by the signal rules"
         };
-        lines.push(format!("on standard input: the prompt{rules}"));
+        lines.push(format!("standard input: the prompt{rules}"));
     }
     let is_own = |name: &str| name.starts_with(OF_THE_ATTEMPT);
     let (own, added): (Vec<_>, Vec<_>) = launch.env.iter().partition(|(name, _)| is_own(name));
@@ -137,7 +137,7 @@ fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
     }
     let own: Vec<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
     if !own.is_empty() {
-        lines.push(format!("{} of the attempt", own.join(", ")));
+        lines.push(format!("environment: {}", own.join(", ")));
     }
     lines
 }
@@ -186,7 +186,7 @@ mod tests {
         assert!(line.starts_with("claude -p "), "{line}");
         assert!(line.contains("--model haiku"), "{line}");
         assert!(
-            line.contains("--append-system-prompt '(the rules for signals)'"),
+            line.contains("--append-system-prompt '(signal rules)'"),
             "{line}"
         );
         assert!(line.contains("--max-budget-usd 2.0000"), "{line}");
@@ -198,7 +198,7 @@ mod tests {
         );
         assert!(detail.contains(&"MODE='a b'".to_owned()), "{detail:?}");
         assert!(
-            detail.contains(&"on standard input: the prompt".to_owned()),
+            detail.contains(&"standard input: the prompt".to_owned()),
             "{detail:?}"
         );
         assert!(!detail.join("\n").contains("hunter2"));

@@ -1,4 +1,4 @@
-//! What dead runs left: claims, their own record, processes. Those that live are told apart from them.
+//! What crashed runs left behind: claims, their own record, processes.
 
 use ralph_core::agent::processes_of_runs;
 use ralph_core::host::{Host, Liveness, is_over, is_stale};
@@ -8,7 +8,7 @@ use ralph_core::text::few;
 
 use super::finding::{Check, Finding};
 
-const NEXT_RUN: &str = "nothing to do: the next `ralph run` records and frees them";
+const NEXT_RUN: &str = "nothing to do: the next `ralph run` cleans them up";
 /// Names that are listed.
 const LISTED: usize = 5;
 
@@ -23,36 +23,33 @@ pub fn findings(
     let (dead, alive): (Vec<Claim>, Vec<Claim>) = store.claims()?.into_iter().partition(is_dead);
     if !alive.is_empty() {
         let message = format!(
-            "held now: {}",
+            "in use: {}",
             list(alive.iter().map(|claim| held(store, claim)))
         );
         findings.push(Finding::ok(Check::Claims, message));
     }
     if !dead.is_empty() {
         let tasks = list(dead.iter().map(|claim| name(store, claim)));
-        let message = format!("held by runs that died: {tasks}");
+        let message = format!("left by crashed runs: {tasks}");
         findings.push(Finding::warning(Check::Claims, message, NEXT_RUN));
     }
     let gone = |run: &RunRow| is_over(run, host.liveness(&run.owner), now);
     let (over, open): (Vec<RunRow>, Vec<RunRow>) = store.open_runs()?.into_iter().partition(gone);
     let dead: Vec<RunId> = over.into_iter().map(|run| run.id).collect();
     if !dead.is_empty() {
-        let message = format!(
-            "died without a word: {}",
-            list(dead.iter().map(RunId::to_string))
-        );
+        let message = format!("crashed: {}", list(dead.iter().map(RunId::to_string)));
         findings.push(Finding::warning(Check::Runs, message, NEXT_RUN));
     }
     let processes = processes_of_runs(&dead);
     if !processes.is_empty() {
         let pids = list(processes.iter().map(u32::to_string));
-        let message = format!("still running for runs that died: {pids}");
-        let fix = "the next `ralph run` ends them; or end them yourself";
+        let message = format!("still running after their run crashed: {pids}");
+        let fix = "the next `ralph run` kills them; or kill them yourself";
         findings.push(Finding::warning(Check::Processes, message, fix));
     }
     for (liveness, words) in [
-        (Liveness::Alive, "under way"),
-        (Liveness::Elsewhere, "under way on another host"),
+        (Liveness::Alive, "running"),
+        (Liveness::Elsewhere, "running on another host"),
     ] {
         let there = |run: &&RunRow| host.liveness(&run.owner) == liveness;
         let runs: Vec<String> = open
@@ -66,7 +63,7 @@ pub fn findings(
         }
     }
     if findings.is_empty() {
-        let message = "none is under way, and none left anything behind";
+        let message = "none running, nothing left behind";
         findings.push(Finding::ok(Check::Runs, message));
     }
     Ok(findings)

@@ -1,4 +1,4 @@
-//! Commands that mend who may do what, for a shell as it is.
+//! Shell commands that fix permissions.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn why(path: &Path, wanted: Access) -> Because {
 /// The strongest remedy that one of them needs.
 fn command(because: &[Because], mode: &str, words: &str) -> String {
     if because.contains(&Because::ReadOnly) {
-        return "its file system is read-only: mount it for writing, or work elsewhere".to_owned();
+        return "remount its file system read-write, or work elsewhere: it is read-only".to_owned();
     }
     if because.contains(&Because::Owner) {
         return format!("sudo chown \"$(id -u)\" {words} && chmod {mode} {words}");

@@ -1,4 +1,4 @@
-//! `ralph doctor`: whether a run would work, and what mends what would not. It looks, and changes nothing.
+//! `ralph doctor`: checks whether a run would work and says how to fix what would not. It changes nothing.
 
 pub mod agents;
 mod agents_md;
@@ -40,10 +40,9 @@ use crate::settings::{Settings, build_agent};
 use crate::workspace::{Workspace, no_project, now, start_dir};
 use crate::{interrupts, output, trust, ui};
 
-/// Check what a run needs: git, agents and their versions, credentials, settings, database, disk, permissions, what dead
-/// runs left; each finding with what mends it.
+/// Check that Ralph can run: git, agents, credentials, settings, database, disk, permissions.
 ///
-/// Nothing is changed, and no secret is shown. Exits 1 when something would stop a run.
+/// Prints a fix for every problem. Changes nothing and shows no secrets. Exits with code 1 if something would stop a run.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print JSON.
@@ -54,9 +53,8 @@ pub struct Args {
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let here = start_dir(dir)?;
     let interrupt = interrupts::listen()?;
-    let findings = ui::progress::waiting("looking at programs and files", || {
-        examine(&here, &interrupt)
-    });
+    let findings =
+        ui::progress::waiting("checking programs and files", || examine(&here, &interrupt));
     if let Some(signal) = interrupt.first() {
         return Ok(ExitCode::from(RunExit::Interrupted(signal).code()));
     }
@@ -200,7 +198,7 @@ fn costs(settings: &Settings, team: &[&str]) -> Vec<Finding> {
 /// A template with a mistake in it stops every run.
 fn templates(project: &Project) -> Option<Finding> {
     let error = Templates::load(project).err()?;
-    let fix = "mend the template, or delete it to use the one that comes with Ralph";
+    let fix = "fix the template, or delete it to use the built-in one";
     Some(Finding::error(Check::Settings, error.to_string(), fix))
 }
 
@@ -216,7 +214,10 @@ fn recorded(
     for limit in store.agent_limits(now)? {
         if team.contains(&limit.agent.as_str()) {
             let message = limits::words(&limit, now);
-            let fix = format!("wait, or `ralph limits clear {}`", limit.agent);
+            let fix = format!(
+                "wait, or forget the limit: ralph limits clear {}",
+                limit.agent
+            );
             findings.push(Finding::warning(Check::Agents, message, fix));
         }
     }

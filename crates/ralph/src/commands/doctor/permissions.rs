@@ -34,7 +34,7 @@ pub fn findings(
     }
     findings.extend(open_logs(&project.logs()));
     if findings.is_empty() {
-        let message = "the project can be written, and its logs are yours alone";
+        let message = "the project is writable, and only you can read its logs";
         findings.push(Finding::ok(Check::Permissions, message));
     }
     let note = settings.and_then(|settings| as_root(settings, chosen?));
@@ -52,11 +52,11 @@ fn root(project: &Project) -> Option<Finding> {
     let path = root.display();
     Some(match project.ralph_dir().symlink_metadata() {
         Ok(_) => {
-            let message = format!("{path} may not be written: agents can make no files in it");
+            let message = format!("{path} is not writable: agents cannot create files in it");
             Finding::warning(Check::Permissions, message, fix)
         }
         Err(_) => {
-            let message = format!("{path} may not be written: .ralph cannot be made");
+            let message = format!("{path} is not writable: Ralph cannot create .ralph");
             Finding::error(Check::Permissions, message, fix)
         }
     })
@@ -67,13 +67,13 @@ fn directory(dir: &Path) -> Option<Finding> {
     let there = dir.symlink_metadata().is_ok();
     let path = dir.display();
     if there && !dir.is_dir() {
-        let message = format!("{path} is no directory");
+        let message = format!("{path} is not a directory");
         return Some(Finding::error(Check::Permissions, message, move_away(dir)));
     }
     if !there || may_write(dir) {
         return None;
     }
-    let message = format!("{path} may not be written");
+    let message = format!("{path} is not writable");
     Some(Finding::error(
         Check::Permissions,
         message,
@@ -93,7 +93,7 @@ fn database(path: &Path) -> Option<Finding> {
         .filter(|file| file.exists() && !may_write(file))
         .collect();
     let first = files.first()?;
-    let message = format!("{} may not be written by you", first.display());
+    let message = format!("{} is not writable", first.display());
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     Some(Finding::error(
         Check::Permissions,
@@ -116,7 +116,7 @@ fn pages(dir: &Path) -> Option<Finding> {
     found.sort();
     let first = found.first()?;
     let message = format!(
-        "{} in .ralph may not be written by you, {} among them: a run works, but pages may stay as they are",
+        "{} in .ralph not writable, including {}: a run works, but cannot update them",
         count(found.len(), "file"),
         first.display()
     );
@@ -140,7 +140,7 @@ fn open_logs(logs: &Path) -> Option<Finding> {
     if open == 0 {
         return None;
     }
-    let message = format!("others may read {} in .ralph/logs", count(open, "log"));
+    let message = format!("other users can read {} in .ralph/logs", count(open, "log"));
     let fix = format!("find {} -type f -exec chmod 600 {{}} +", word(logs));
     Some(Finding::warning(Check::Permissions, message, fix))
 }
@@ -151,8 +151,8 @@ fn as_root(settings: &Settings, chosen: &str) -> Option<Finding> {
     if !minds || !rustix::process::getuid().is_root() {
         return None;
     }
-    let message = "you are root: Claude Code works without asking only in a sandbox, and is told that it is in one \
-                   (IS_SANDBOX=1)";
+    let message = "you are root: Ralph sets IS_SANDBOX=1, because Claude Code skips permission prompts as root only in a \
+                   sandbox";
     Some(Finding::ok(Check::Permissions, message))
 }
 
@@ -178,7 +178,10 @@ mod tests {
         mode(0o640).unwrap();
         let found = findings(&project, None, None);
         assert_eq!(found[0].level, Level::Warning);
-        assert_eq!(found[0].message, "others may read 1 log in .ralph/logs");
+        assert_eq!(
+            found[0].message,
+            "other users can read 1 log in .ralph/logs"
+        );
     }
 
     /// What is said of a path that is in the way, as long as it says what mends it.
@@ -199,7 +202,7 @@ mod tests {
             std::fs::write(&path, "x").unwrap();
             let (level, message, fix) = found(&project);
             assert_eq!(level, Level::Error);
-            assert!(message.ends_with("is no directory"), "{message}");
+            assert!(message.ends_with("is not a directory"), "{message}");
             let mended = std::process::Command::new("sh").args(["-c", &fix]).status();
             assert!(mended.unwrap().success(), "{fix}");
             assert_eq!(found(&project).0, Level::Ok);

@@ -12,14 +12,10 @@ pub fn findings(store: &SqliteStore) -> Result<Vec<Finding>, StoreError> {
     if counts.total == 0 {
         return Ok(vec![empty()]);
     }
-    let message = format!(
-        "{}; {} can be run now",
-        counts.summary(),
-        store.ready_count()?
-    );
+    let message = format!("{}; {} ready", counts.summary(), store.ready_count()?);
     let mut findings = vec![Finding::ok(Check::Plan, message)];
     if store.breaker()?.state != BreakerState::Closed {
-        let message = "the circuit breaker is open: the next run probes with one attempt";
+        let message = "circuit breaker open: the next run makes one trial attempt";
         findings.push(Finding::warning(
             Check::Plan,
             message,
@@ -31,5 +27,5 @@ pub fn findings(store: &SqliteStore) -> Result<Vec<Finding>, StoreError> {
 
 /// There is nothing to do.
 pub fn empty() -> Finding {
-    Finding::warning(Check::Plan, "there are no tasks", ADD)
+    Finding::warning(Check::Plan, "no tasks yet", ADD)
 }

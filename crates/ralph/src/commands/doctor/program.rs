@@ -58,19 +58,19 @@ pub fn ask(question: &Question<'_>, interrupt: &Interrupt) -> Answer {
     };
     let mut heard = Heard::default();
     match run(&launch, &limits, interrupt, &mut heard) {
-        Err(error) => Answer::Nothing(format!("it cannot be started: {}", error.source)),
+        Err(error) => Answer::Nothing(format!("cannot start: {}", error.source)),
         Ok(ended) => match (ended.stop, ended.exit) {
             (Stop::Exited, Exit::Code(0)) => heard.answer(),
-            (Stop::Exited, Exit::Code(code)) => Answer::Nothing(format!("it exited with {code}")),
+            (Stop::Exited, Exit::Code(code)) => Answer::Nothing(format!("exited with code {code}")),
             (Stop::Exited, Exit::Signal(signal)) => {
-                Answer::Nothing(format!("it was ended by signal {signal}"))
+                Answer::Nothing(format!("killed by signal {signal}"))
             }
             (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
                 let patience = question.patience.as_secs_f32();
-                Answer::Nothing(format!("there was no answer within {patience} s"))
+                Answer::Nothing(format!("no answer within {patience} s"))
             }
             (Stop::Interrupted | Stop::Budget | Stop::GuardLost, _) => {
-                Answer::Nothing("it was not waited for".into())
+                Answer::Nothing("canceled".into())
             }
         },
     }
@@ -103,7 +103,7 @@ impl Heard {
             .map(|line| one_line(line, SHOWN));
         match lines.find(|line| !line.is_empty()) {
             Some(line) => Answer::Said(line),
-            None => Answer::Nothing("it printed nothing".into()),
+            None => Answer::Nothing("printed nothing".into()),
         }
     }
 }
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(asked("echo; echo \"v $A\"; echo x", PATIENCE), said("v 1"));
         assert_eq!(asked("echo v 2 >&2", PATIENCE), said("v 2"));
         let nothing = |why: &str| Answer::Nothing(why.into());
-        assert_eq!(asked("exit 3", PATIENCE), nothing("it exited with 3"));
-        assert_eq!(asked(":", PATIENCE), nothing("it printed nothing"));
+        assert_eq!(asked("exit 3", PATIENCE), nothing("exited with code 3"));
+        assert_eq!(asked(":", PATIENCE), nothing("printed nothing"));
     }
 
     #[test]
@@ -144,10 +144,7 @@ mod tests {
         ] {
             let started = Instant::now();
             let answer = asked(script, short);
-            assert_eq!(
-                answer,
-                Answer::Nothing("there was no answer within 0.2 s".into())
-            );
+            assert_eq!(answer, Answer::Nothing("no answer within 0.2 s".into()));
             assert!(started.elapsed() < Duration::from_secs(120), "{script}");
         }
     }

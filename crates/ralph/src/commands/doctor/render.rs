@@ -1,4 +1,4 @@
-//! Findings as people read them: under headings, marks and names in columns, what mends something right below it.
+//! Findings as people read them: under headings, marks and names in columns, each fix right below its problem.
 
 use super::finding::{Finding, Level};
 use crate::ui::format::counted;
@@ -71,7 +71,7 @@ fn sum(findings: &[Finding]) -> String {
         n => format!("; {}", counted(n, "warning")),
     };
     match of(Level::Error) {
-        0 => format!("{}{warnings}", paint(GREEN, "ready to run")),
+        0 => format!("{}{warnings}", paint(GREEN, "Ready to run")),
         n => {
             let problems = format!("{} would stop a run", counted(n, "problem"));
             format!("{}{warnings}", paint(RED, problems))
@@ -94,10 +94,10 @@ mod tests {
             Finding::ok(Check::Git, "git version 2.39.5"),
             Finding::error(
                 Check::Agent,
-                "claude: the program `claude` is not there",
+                "claude: program `claude` not found",
                 "npm install -g @anthropic-ai/claude-code",
             ),
-            Finding::warning(Check::Credentials, "claude: none seen", "claude /login"),
+            Finding::warning(Check::Credentials, "claude: none found", "claude /login"),
             Finding::ok(Check::Launch, "script adds nothing").with(["sh agent.sh", "A=1"]),
             Finding::error(Check::Database, "it is damaged", "bring it back"),
         ];
@@ -105,9 +105,9 @@ mod tests {
         Machine
           ✓ git          git version 2.39.5
         Agents
-          ✗ agent        claude: the program `claude` is not there
+          ✗ agent        claude: program `claude` not found
                          → npm install -g @anthropic-ai/claude-code
-          ! credentials  claude: none seen
+          ! credentials  claude: none found
                          → claude /login
           ✓ launch       script adds nothing
                          sh agent.sh
@@ -133,7 +133,7 @@ mod tests {
                   → one two three four five six
                     seven eight nine ten eleven
 
-        ready to run; 1 warning
+        Ready to run; 1 warning
         ");
     }
 
@@ -143,7 +143,7 @@ mod tests {
         Project
           ✓ plan  2 tasks, 2 ready
 
-        ready to run
+        Ready to run
         ");
         assert!(render(&[Finding::ok(Check::Plan, "x")], 80).contains('\u{1b}'));
     }

@@ -56,8 +56,8 @@ fn judge(offers: &[(&str, Seen)]) -> Finding {
     };
     let parts = [
         (of(Some(true)), ""),
-        (of(Some(false)), "not there: "),
-        (of(None), "cannot be seen: "),
+        (of(Some(false)), "not installed: "),
+        (of(None), "unknown: "),
     ];
     let parts: Vec<String> = parts
         .iter()
@@ -79,7 +79,7 @@ mod tests {
             ("c", None),
             ("d", Some(true)),
         ]);
-        assert_eq!(finding.message, "a, d; not there: b; cannot be seen: c");
+        assert_eq!(finding.message, "a, d; not installed: b; unknown: c");
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn fix(
         _ => {}
     }
     if Settings::load(&file, std::iter::empty()).is_err() {
-        return "mend .ralph.toml; docs/config.md has every setting".to_owned();
+        return "fix .ralph.toml; see all settings: ralph config show --all".to_owned();
     }
     if Settings::load(&file, environment).is_ok() {
         return database::replace(&project.database());
@@ -54,7 +54,7 @@ fn fix(
     let mut words = message.split(|c: char| !is_name(c));
     let name = words.find(|word| word.starts_with(VARIABLES));
     format!(
-        "unset {}, or give it a value that docs/config.md allows",
+        "unset {}, or set it to a valid value (see docs/config.md)",
         name.unwrap_or(VARIABLES)
     )
 }
@@ -76,8 +76,8 @@ fn webhook(settings: &Settings) -> Option<Finding> {
     if is_url(url) {
         return None;
     }
-    let message = "[notify] webhook is no URL to post to: nobody is told anything by it";
-    let fix = "write it as https://HOST/PATH; `ralph notify test` tries it";
+    let message = "[notify] webhook is not a valid URL: no notification is sent to it";
+    let fix = "use https://HOST/PATH, then test it: ralph notify test";
     Some(Finding::warning(Check::Settings, message, fix))
 }
 
@@ -99,7 +99,7 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
             counted(agents, "agent")
         )
     } else {
-        "there is no .ralph.toml: the defaults stand".to_owned()
+        "no .ralph.toml: using the defaults".to_owned()
     };
     let elsewhere = settings.all().filter_map(|(key, setting)| {
         let (Source::Environment(place) | Source::Spec(place)) = &setting.source else {
@@ -137,7 +137,7 @@ fn secrets(names: &[String], mode: u32, file: &Path) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        ".ralph.toml holds secrets and others may read it (mode {:o}): {}",
+        ".ralph.toml contains secrets and other users can read it (mode {:o}): {}",
         mode & 0o777,
         names.join(", ")
     );

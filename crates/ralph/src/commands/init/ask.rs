@@ -23,10 +23,10 @@ pub fn choices(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
     }
     if survey.agents_md {
         output::line(
-            "AGENTS.md exists. Ralph keeps four sections in it (Failure Context, Error Fixes, Codebase Patterns, \
-             Phase-Specific)\nand leaves the rest of the file alone.",
+            "AGENTS.md exists. Ralph maintains four sections in it (Failure Context, Error Fixes, Codebase Patterns, \
+             Phase-Specific)\nand does not change the rest of the file.",
         );
-        choices.agents_md = yes("Let Ralph keep its sections there?", true)?;
+        choices.agents_md = yes("Let Ralph maintain these sections?", true)?;
     }
     Ok(choices)
 }
@@ -38,19 +38,19 @@ fn agent(survey: &Survey, suggested: Option<&str>) -> Result<String, CommandErro
         .map(|agent| agent.name.as_str())
         .collect();
     let suggested = suggested.unwrap_or("claude");
-    let question = format!("Which agent should work ({})?", names.join(", "));
+    let question = format!("Which agent should Ralph run ({})?", names.join(", "));
     loop {
         let answer = text(&question, suggested)?;
         if names.contains(&answer.as_str()) {
             return Ok(answer);
         }
-        output::line(format_args!("There is no agent `{answer}`."));
+        output::line(format_args!("Unknown agent `{answer}`."));
     }
 }
 
 fn gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError> {
     let question =
-        "Default gate: the command that must pass for a task without its own (- for none)?";
+        "Default gate: which command must pass for a task without its own gate (- for none)?";
     let suggested = survey.test_command().unwrap_or("-");
     let answer = match text(question, suggested)?.as_str() {
         "y" | "yes" => suggested.to_owned(),
@@ -99,8 +99,8 @@ fn read(prompt: &str) -> Result<String, CommandError> {
         Ok(length) if length > 0 => Ok(line.trim().to_owned()),
         _ => {
             output::line("");
-            Err(CommandError::environment("canceled: nothing was created")
-                .hint("`ralph init --yes` takes the suggested answers"))
+            Err(CommandError::environment("canceled; nothing was created")
+                .hint("accept the suggested answers: ralph init --yes"))
         }
     }
 }

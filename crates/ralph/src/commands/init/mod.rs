@@ -23,25 +23,25 @@ use crate::ui::format::counted;
 use crate::workspace::{Workspace, start_dir};
 use crate::{output, trust};
 
-/// Set up Ralph in this directory: settings and a place for the plan.
+/// Set up Ralph in this directory.
 ///
-/// Looks for the language, the test command, git and installed agents, asks in a terminal, and writes .ralph.toml and .ralph/. What
-/// is there already stays as it is.
+/// Detects the language, the test command, git and installed agents, asks a few questions in a terminal, and creates
+/// .ralph.toml and .ralph/. Existing files are not changed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Take the suggested answers and ask nothing.
+    /// Accept the suggested answers without asking.
     #[arg(short, long)]
     yes: bool,
-    /// Make a separate project here, although this directory belongs to a project further up.
+    /// Create a separate project here, even inside another project.
     #[arg(long)]
     here: bool,
-    /// Ask nothing: the same as --yes.
+    /// Do not prompt; the same as --yes.
     #[arg(long)]
     no_input: bool,
-    /// Ask nothing and print nothing but errors.
+    /// Do not prompt; print only errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Ask nothing and print what was found and written as JSON.
+    /// Do not prompt; print what was detected and created as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -93,18 +93,18 @@ fn project_above(root: &Path) -> Option<Project> {
 /// Whether a separate project is wanted below another one.
 fn separate(above: &Project, args: &Args) -> Result<bool, CommandError> {
     let message = format!(
-        "this directory belongs to the Ralph project at {}",
+        "this directory is inside the Ralph project at {}",
         above.root().display()
     );
     if !args.asks() {
         return Err(CommandError::usage(message)
-            .hint("use that project: every command finds it from here, `ralph status` for instance")
-            .hint("or make a separate one here: ralph init --here"));
+            .hint("commands here use that project; for example: ralph status")
+            .hint("to create a separate project here: ralph init --here"));
     }
     output::line(format_args!(
-        "Note: {message}; every command finds it from here."
+        "Note: {message}; commands here use that project."
     ));
-    let separate = ask::yes("Make a separate project here?", false)?;
+    let separate = ask::yes("Create a separate project here?", false)?;
     if !separate {
         output::line("Nothing was created.");
     }
@@ -140,7 +140,7 @@ pub fn create(root: &Path, settings: &str) -> Result<Vec<&'static str>, CommandE
     Ok(made)
 }
 
-/// A project that has settings: they stay, and what is there is told.
+/// A project that has settings: nothing is overwritten.
 fn again(project: &Project, args: &Args) -> CommandResult {
     let root = project.root();
     let settings = Settings::load(&project.config(), std::env::vars_os())?;
@@ -166,7 +166,7 @@ fn again(project: &Project, args: &Args) -> CommandResult {
     }
     let names: Vec<String> = set.iter().map(Row::name).collect();
     let names = match names.is_empty() {
-        true => "every setting is at its default".to_owned(),
+        true => "all settings have their defaults".to_owned(),
         false => one_line(&names.join(", "), 200),
     };
     output::line(format_args!("  .ralph.toml  {names} (`ralph config show`)"));
@@ -238,7 +238,7 @@ fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
     match choices.verify {
         Some(_) => output::line(format_args!("  {title}")),
         None => output::line(format_args!(
-            "  {title} --verify \"the command that proves it\""
+            "  {title} --verify \"command that must pass\""
         )),
     }
     output::line("  ralph run");
@@ -252,7 +252,7 @@ fn gate(survey: &Survey, choices: &Choices) -> String {
         &survey.missing_program,
     ) {
         (Some(verify), ..) => format!(
-            "`{}` must pass for every task that has no gate of its own. Run it once now: while it fails, no such task can be done",
+            "`{}` must pass for every task that has no gate of its own. Check that it passes now: no such task can be done while it fails",
             one_line(verify, 100)
         ),
         (None, Some(test), Some(program)) => {
@@ -269,7 +269,7 @@ fn git(survey: &Survey, choices: &Choices) -> String {
             "Ralph commits the work of each finished task (git.commit = \"on-success\")".into()
         }
         (true, false) => "Ralph commits nothing (ralph config set git.commit on-success)".into(),
-        (false, _) => "no repository: Ralph cannot commit, or undo failed work".into(),
+        (false, _) => "no repository: Ralph cannot commit or roll back".into(),
     }
 }
 
@@ -296,7 +296,7 @@ fn agent(survey: &Survey, choices: &Choices) -> String {
 
 fn agents_md(choices: &Choices) -> String {
     match choices.agents_md {
-        true => "Ralph keeps four sections there and leaves the rest alone (off: ralph config set memory.agents_md false)".into(),
-        false => "Ralph does not touch it (memory.agents_md = false)".into(),
+        true => "Ralph maintains four sections and does not change the rest (turn off: ralph config set memory.agents_md false)".into(),
+        false => "Ralph does not change it (memory.agents_md = false)".into(),
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) ->
             if !args.json && !args.quiet {
                 output::line(HOW_TO_LOOK);
                 if let Some(reason) = waits_for(workspace, &run)? {
-                    output::line(format_args!("It is waiting: {reason}"));
+                    output::line(format_args!("It is waiting for {reason}"));
                 }
             }
             Ok(ExitCode::SUCCESS)
@@ -68,22 +68,23 @@ pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) ->
                 return Ok(ExitCode::SUCCESS);
             }
             let mut hints: Vec<String> = end.hint.into_iter().collect();
-            hints.push(format!("the run's output is in {shown}"));
+            hints.push(format!("see its output: {shown}"));
             command_error::print(&end.reason, &hints);
             Ok(ExitCode::from(u8::try_from(end.exit_code).unwrap_or(1)))
         }
     }
 }
 
-const HOW_TO_LOOK: &str = "  ralph status --watch   see how far it is\n  ralph logs -f          follow what happens\n  \
+const HOW_TO_LOOK: &str = "  ralph status --watch   watch its progress\n  ralph logs -f          follow its output\n  \
      ralph pause            pause after the current attempt\n  ralph stop             stop it";
 
 /// What can be seen without starting anything: a plan, the agent's program, and whether git allows what the settings ask for.
 /// The run itself checks the same, and more.
 fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), CommandError> {
     if workspace.store.counts()?.total == 0 {
-        return Err(CommandError::no_plan("there is no plan")
-            .hint("add a task with `ralph task add TITLE`"));
+        return Err(
+            CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE")
+        );
     }
     let project = &workspace.project;
     let team = settings.team();
@@ -104,7 +105,7 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), Command
     {
         let login = agent.kind.facts().map_or("", |facts| facts.login);
         output::note(format_args!(
-            "note: no login found for {name}; if it has none: {login}"
+            "note: no login found for {name}; if it is not logged in: {login}"
         ));
     }
     Ok(())
@@ -123,11 +124,11 @@ fn report(args: &Args, child: &Child, run: &RunRow, output: &str, end: Option<&E
         Some(end) if end.is_failure => {}
         _ if args.quiet => output::line(&run.id),
         Some(end) => output::line(format_args!(
-            "Run {} has already ended: {}. Its output is in {output}",
+            "Run {} has already ended: {}. Output: {output}",
             run.id, end.reason
         )),
         None => output::line(format_args!(
-            "Run {} is running in the background (process {}). Its output goes to {output}",
+            "Run {} is running in the background (process {}). Output: {output}",
             run.id,
             child.id()
         )),
@@ -195,11 +196,8 @@ fn output_name() -> String {
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::environment(format_args!(
-        "{} cannot be written: {error}",
-        path.display()
-    ))
-    .hint("check the directory's permissions and free space")
+    CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
+        .hint("check the directory's permissions and free space")
 }
 
 fn shown_path(workspace: &Workspace, path: &Path) -> String {
@@ -213,8 +211,7 @@ fn spawn(workspace: &Workspace, dir: &LogDir, name: &str) -> Result<Child, Comma
     // Both streams share one position: neither writes over the other.
     let out = dir.create(name).map_err(|error| unwritable(path, &error))?;
     let err = out.try_clone().map_err(|error| unwritable(path, &error))?;
-    let failed =
-        |error| CommandError::environment(format_args!("the run could not be started: {error}"));
+    let failed = |error| CommandError::environment(format_args!("cannot start the run: {error}"));
     let program = env::current_exe().map_err(failed)?;
     Command::new(program)
         .args(arguments(env::args_os().skip(1)))
@@ -275,10 +272,10 @@ fn wait_for_work(
                 }
             }
             None if started.elapsed() > START => {
-                return Err(CommandError::environment(
-                    "the run in the background is not on record yet",
-                )
-                .hint(format_args!("look at {output}, and at `ralph status`")));
+                return Err(
+                    CommandError::environment("the background run has not started yet")
+                        .hint(format_args!("check {output} and `ralph status`")),
+                );
             }
             None => {}
         }

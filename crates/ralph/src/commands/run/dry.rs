@@ -23,7 +23,7 @@ pub(super) fn dry_run(
     let json = args.json;
     if workspace.store.counts()?.total == 0 {
         return Err(
-            CommandError::no_plan("there is no plan").hint("`ralph task add TITLE` adds a task")
+            CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE")
         );
     }
     let most = settings.limit.unwrap_or(20) as usize;
@@ -51,7 +51,7 @@ pub(super) fn dry_run(
             let (name, title) = (task.name(), &task.title);
             let attempt = metrics.total_attempts + 1;
             output::line(match &decision.ask_human {
-                Some(reason) => format!("{name} {title}  no attempt, {reason}"),
+                Some(reason) => format!("{name} {title}  needs you: {reason}"),
                 None => format!(
                     "{name} {title}  attempt {attempt}, {} ({})",
                     choice.model, choice.rationale
@@ -67,7 +67,7 @@ pub(super) fn dry_run(
     if json {
         output::json(&rows);
     } else if rows.is_empty() {
-        output::line("nothing can be run now; `ralph status` says who waits for whom");
+        output::line("No task is ready; run `ralph status` to see what blocks them");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -89,7 +89,7 @@ impl ShownLaunch {
             text.push_str(&format!("\n  {arg}"));
         }
         text.push_str(&format!(
-            "\nwith {} characters on its standard input (`ralph context` prints them)\n",
+            "\nstandard input: {} characters (print them with `ralph context`)\n",
             self.stdin_chars
         ));
         text

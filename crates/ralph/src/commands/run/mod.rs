@@ -42,91 +42,91 @@ const NAMED: usize = 20;
 
 /// Run agents over the plan, one fresh session per attempt, until every task is done.
 ///
-/// Without names the whole plan is in scope, else the named tasks and their children. A task is done only when
-/// the agent says so and its gate passes. Ctrl-C once ends the attempt in order, twice at once.
+/// Runs the whole plan, or only the named tasks and their subtasks. A task is done only when the agent says so and its
+/// gate passes. Press Ctrl-C once to stop gracefully, twice to kill.
 ///
-/// Exit codes: 0 all done, 1 error, 2 wrong usage, 3 no plan, 4 a limit was reached, 5 what is left waits for a
-/// human or a failed task, 6 circuit breaker open, 7 aborted, 130 INT, 143 TERM.
+/// Exit codes: 0 all done, 1 error, 2 wrong usage, 3 no plan, 4 limit reached, 5 the remaining tasks are blocked or
+/// depend on a failed task, 6 circuit breaker open, 7 aborted, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Ids or keys; naming a blocked task is the go-ahead to try it again.
+    /// Ids or keys of tasks; a blocked task that you name is retried.
     tasks: Vec<String>,
-    /// Also run what the named tasks depend on.
+    /// Also run the tasks that the named tasks depend on.
     #[arg(long, requires = "tasks")]
     with_deps: bool,
-    /// The agent to use.
+    /// Agent to use.
     #[arg(long)]
     agent: Option<String>,
-    /// Agents that stand in, in this order, where the agent is limited or out of order.
+    /// Fallback agents, in order, used when the main agent is rate-limited or unavailable.
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
     fallback: Vec<String>,
-    /// The model to use, whatever strategy and tasks say.
+    /// Model to use; overrides the strategy and the tasks.
     #[arg(long)]
     model: Option<String>,
-    /// How models are chosen: fixed, escalate, cost-optimized, plan-then-execute, adaptive.
+    /// How to choose models: fixed, escalate, cost-optimized, plan-then-execute, adaptive.
     #[arg(long, value_parser = strategy)]
     strategy: Option<Strategy>,
-    /// What a done task is worth in dollars: `adaptive` asks a human rather than spend more.
+    /// Value of a done task in dollars; `adaptive` blocks a task rather than spend more on it.
     #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
     value_usd: Option<f64>,
-    /// Make exactly this many attempts, if there is work for them.
+    /// Stop after this many attempts.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Make one attempt: --limit 1.
+    /// Make one attempt; the same as --limit 1.
     #[arg(long, conflicts_with = "limit")]
     once: bool,
-    /// What the run may cost in dollars: no attempt starts above it.
+    /// Maximum cost of the run in dollars.
     #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
     max_cost: Option<f64>,
-    /// What one task may cost, over all runs; then it waits for a human.
+    /// Maximum cost of one task over all runs; a task that reaches it is blocked.
     #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
     max_task_cost: Option<f64>,
-    /// What all runs of one day (UTC) may cost.
+    /// Maximum cost of all runs on one day (UTC).
     #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
     max_daily_cost: Option<f64>,
-    /// Start no attempt after so many minutes.
+    /// Maximum duration of the run in minutes; no attempt starts after that.
     #[arg(long, value_name = "N", value_parser = positive)]
     max_minutes: Option<f64>,
-    /// How many minutes agents may work on one task, over all runs; then it waits for a human.
+    /// Maximum minutes of agent time for one task over all runs; a task that reaches it is blocked.
     #[arg(long, value_name = "N", value_parser = positive)]
     max_task_minutes: Option<f64>,
-    /// How long the end of a usage limit is waited for: seconds, or 30m, 12h.
+    /// Maximum wait for a usage limit to reset: seconds, or a time such as 30m or 12h.
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "no_wait")]
     max_wait: Option<Duration>,
-    /// Do not wait for the end of a usage limit: exit 4.
+    /// Exit with code 4 instead of waiting for a usage limit to reset.
     #[arg(long)]
     no_wait: bool,
-    /// Failures in a row after which a task waits for a human.
+    /// Consecutive failures after which a task is blocked.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: Option<u32>,
-    /// How long one attempt may take: seconds, or 30m, 1h.
+    /// Maximum duration of one attempt: seconds, or a time such as 30m or 1h.
     #[arg(long, value_name = "TIME", value_parser = time)]
     attempt_timeout: Option<Duration>,
-    /// How long the agent may be silent; 0 for ever.
+    /// Maximum time without output from the agent; 0 means no limit.
     #[arg(long, value_name = "TIME", value_parser = time)]
     idle_timeout: Option<Duration>,
-    /// Give every failed task a fix task that comes before it is tried again.
+    /// Create a fix task for every failed task and run it before the retry.
     #[arg(long, visible_alias = "recovery-mode", conflicts_with = "no_recovery")]
     recovery: bool,
-    /// No fix tasks, whatever the settings say.
+    /// Create no fix tasks; overrides the settings.
     #[arg(long)]
     no_recovery: bool,
-    /// Run no gates: the agent's word is enough.
+    /// Run no gates; tasks are done when the agent says so.
     #[arg(long)]
     no_gate: bool,
-    /// Refuse to start while tasks in scope have no gate.
+    /// Refuse to start if a task has no gate.
     #[arg(long, conflicts_with = "no_gate")]
     require_gates: bool,
-    /// Work in the background: `ralph status --watch` and `ralph logs -f` show it, `ralph stop` ends it.
+    /// Run in the background; watch it with `ralph status --watch` or `ralph logs -f`, stop it with `ralph stop`.
     #[arg(long, conflicts_with = "dry_run")]
     detach: bool,
-    /// Show what would be attempted next, and change nothing.
+    /// Show the next attempts without running them.
     #[arg(long)]
     dry_run: bool,
-    /// Never ask a person, also in a terminal.
+    /// Never prompt, even in a terminal.
     #[arg(long)]
     no_input: bool,
-    /// Show nothing but errors; with --detach, nothing but the run's id.
+    /// Print only errors; with --detach, only the run's id.
     #[arg(short, long)]
     quiet: bool,
     /// Print events as JSON lines.
@@ -147,7 +147,7 @@ fn strategy(text: &str) -> Result<Strategy, String> {
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(n) if n.is_finite() && n > 0.0 => Ok(n),
-        _ => Err("expected a number above 0".into()),
+        _ => Err("expected a number greater than 0".into()),
     }
 }
 
@@ -218,7 +218,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     result
 }
 
-/// Where gates are required, a task without one would end as done on nothing but its agent's word.
+/// Where gates are required, refuses tasks that have none.
 fn refuse_ungated(
     workspace: &Workspace,
     settings: &Settings,
@@ -229,8 +229,8 @@ fn refuse_ungated(
     }
     if !run.gate.enabled {
         return Err(
-            CommandError::usage("--no-gate contradicts [gate] require = true")
-                .hint("leave one of them out"),
+            CommandError::usage("--no-gate conflicts with [gate] require = true")
+                .hint("remove one of the two"),
         );
     }
     let ungated = run.gate.ungated(&workspace.store, &run.scope)?;
@@ -243,17 +243,17 @@ fn refuse_ungated(
         if ungated.len() == 1 { "has" } else { "have" },
     );
     Err(CommandError::usage(format_args!(
-        "gates are required, and {} {have} none: {}",
+        "gates are required, but {} {have} none: {}",
         counted(n, "task"),
         few(&names, NAMED)
     ))
     .hint(format_args!(
-        "give it one: ralph task edit {} --verify CMD; or set [gate] verify for all tasks",
+        "add one: ralph task edit {} --verify CMD; or set a default: ralph config set gate.verify CMD",
         first.name()
     )))
 }
 
-/// A model that is no rung of the ladder may be meant, but may be a slip too.
+/// Warns about a model that is not in the agent's list: it may be a typo.
 pub fn note_stranger(agent: &dyn Agent, model: &str) {
     let ladder = agent.ladder();
     if ladder.is_empty() || ladder.iter().any(|rung| rung == model) {
@@ -261,7 +261,7 @@ pub fn note_stranger(agent: &dyn Agent, model: &str) {
     }
     let (name, rungs) = (agent.name(), ladder.join(", "));
     output::note(format_args!(
-        "warning: `{model}` is not among the models of {name} ({rungs}); it is used as given"
+        "warning: `{model}` is not in the model list of {name} ({rungs}); using it anyway"
     ));
 }
 
@@ -328,11 +328,11 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
     match env::var("RALPH_RUN_ID") {
         Ok(run) if !run.is_empty() => {
             let (place, instead) = match env::var_os("RALPH_HOOK") {
-                Some(_) => ("a hook", "start it when that run has ended"),
-                None => ("an attempt", "signal the end of your own task instead"),
+                Some(_) => ("a hook", "start it after that run has ended"),
+                None => ("an attempt", "report the result of your own task instead"),
             };
             Err(CommandError::usage(format_args!(
-                "`ralph run` inside {place} of run {run} is refused: it would run itself without end"
+                "cannot start `ralph run` inside {place} of run {run}: it would start itself again and again"
             ))
             .hint(format_args!(
                 "{instead}; unset RALPH_RUN_ID if this is not inside {place}"

@@ -9,8 +9,7 @@ use ralph_core::model::{Status, TaskId};
 use ralph_core::store::{Mark, PlanStore, Scope};
 
 use super::Args;
-use crate::command_error::CommandError;
-use crate::output;
+use crate::command_error::{self, CommandError};
 use crate::workspace::{Workspace, now};
 
 /// Named tasks, and their dependencies if asked for.
@@ -78,10 +77,10 @@ pub(super) fn unmet(
                 .map(|task| format!("{} ({})", task.name(), task.status))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    output::note(format_args!(
-        "unfinished dependencies outside the named tasks: {}",
+    let message = format!(
+        "the named tasks depend on unfinished tasks: {}",
         names.join(", ")
-    ));
-    output::note("hint: add --with-deps to run them too");
+    );
+    command_error::print(&message, &["add --with-deps to run them too".to_owned()]);
     Ok(Some(ExitCode::from(RunExit::NothingToRun.code())))
 }

@@ -15,17 +15,17 @@ use crate::ui;
 use crate::workspace::Workspace;
 use report::Report;
 
-/// Show where the plan stands, what the run is doing or how the last one ended, and what needs you.
+/// Show the state of the plan, the current or last run, and what needs you.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Show it again as it changes, until the run ends. In a terminal q ends it too; elsewhere every change is printed, as
-    /// a line with --json.
+    /// Refresh until the run ends; press q to quit. Without a terminal, print the report after each change, with --json as
+    /// one line.
     #[arg(short, long)]
     watch: bool,
-    /// How many seconds lie between two looks.
+    /// Seconds between refreshes.
     #[arg(long, value_name = "SECS", default_value = "1", value_parser = interval, requires = "watch")]
     interval: Duration,
 }
@@ -37,7 +37,7 @@ fn interval(text: &str) -> Result<Duration, String> {
         .filter(|n| (0.1..=86_400.0).contains(n));
     seconds
         .and_then(|n| Duration::try_from_secs_f64(n).ok())
-        .ok_or_else(|| "expected a number of seconds from 0.1 on".into())
+        .ok_or_else(|| "expected a number of seconds from 0.1 to 86400".into())
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {

@@ -24,7 +24,7 @@ pub fn text(report: &Report, width: usize) -> String {
         width,
     };
     match report.tasks.total {
-        0 => page.add("no tasks yet; `ralph task add TITLE` adds one"),
+        0 => page.add("No tasks yet. Add one: ralph task add TITLE"),
         _ => plan(report, &mut page),
     }
     breaker(&report.breaker, &mut page);
@@ -114,7 +114,7 @@ fn breaker(breaker: &BreakerReport, page: &mut Lines) {
     ));
     page.add("  the next `ralph run` makes one trial attempt");
     page.add(format_args!(
-        "  next: {} (what the failures have in common), then {} or {}",
+        "  next: {} to see what the failures have in common, then {} or {}",
         paint(CYAN, "ralph analyze"),
         paint(CYAN, "ralph run"),
         paint(CYAN, "ralph breaker reset")
@@ -136,7 +136,7 @@ fn active(run: &ActiveRun, page: &mut Lines) {
     let attempts = format::counted(run.counted, "attempt");
     page.add(format_args!(
         "{} (process {} on {}), started {} ago: {attempts}, {} done{}",
-        paint(BOLD, format_args!("run {} is running", run.run_id)),
+        paint(BOLD, format_args!("Run {} is running", run.run_id)),
         run.owner.pid,
         run.owner.host,
         ago(run.started_at),
@@ -147,7 +147,7 @@ fn active(run: &ActiveRun, page: &mut Lines) {
         page.add(paint(
             YELLOW,
             format_args!(
-                "  its process is stopped, as by Ctrl-Z: `fg` in its terminal or `kill -CONT {}` lets it go on",
+                "  its process is suspended (Ctrl-Z); resume it with `fg` in its terminal or `kill -CONT {}`",
                 run.owner.pid
             ),
         ));
@@ -159,11 +159,13 @@ fn active(run: &ActiveRun, page: &mut Lines) {
     match run.request {
         Some(RunRequest::Pause) if working => page.add(paint(
             YELLOW,
-            "  asked to pause: nothing more is started after this attempt; `ralph resume` goes on",
+            "  pausing after this attempt; continue with `ralph resume`",
         )),
-        Some(RunRequest::Pause) => page.add(paint(YELLOW, "  paused; `ralph resume` goes on")),
+        Some(RunRequest::Pause) => {
+            page.add(paint(YELLOW, "  paused; continue with `ralph resume`"))
+        }
         Some(RunRequest::Stop) => {
-            page.add(paint(YELLOW, "  asked to stop: it ends after this attempt"));
+            page.add(paint(YELLOW, "  stopping after this attempt"));
         }
         None => {}
     }
@@ -177,11 +179,8 @@ fn active(run: &ActiveRun, page: &mut Lines) {
         None => {}
     }
     if let Some(work) = run.attempts.first() {
-        let look = format!(
-            "  `ralph logs -f {}` shows what the agent does",
-            work.name()
-        );
-        page.add(paint(DIM, look));
+        let follow = format!("  follow the agent: ralph logs -f {}", work.name());
+        page.add(paint(DIM, follow));
     }
 }
 
@@ -189,7 +188,7 @@ fn doing(work: &Work) -> String {
     let name = paint(BOLD, format_args!("{} {}", work.name(), work.title));
     let since = ago(work.since);
     match work.purpose {
-        Purpose::ParentGate => format!("{name} · its gate, for {since}"),
+        Purpose::ParentGate => format!("{name} · running its gate · {since}"),
         Purpose::Attempt => {
             let agent = work.agent.as_deref().unwrap_or_default();
             let model = work.model.as_deref().filter(|model| *model != agent);
@@ -198,7 +197,7 @@ fn doing(work: &Work) -> String {
                 "" => "starting".to_owned(),
                 who => who.to_owned(),
             };
-            format!("{name} · attempt {} · {who} · for {since}", work.attempt)
+            format!("{name} · attempt {} · {who} · {since}", work.attempt)
         }
     }
 }
@@ -225,19 +224,23 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
         None => String::new(),
     };
     page.add(format_args!(
-        "{}, started {} ago: {}{ended}",
-        paint(BOLD, format_args!("last run {}", facts.run_id)),
+        "{}, started {} ago ({}{ended})",
+        paint(BOLD, format_args!("Last run {}", facts.run_id)),
         format::age(now().since(facts.started_at)),
         format::moment(facts.started_at, now()),
     ));
+    let how = match facts.exit_code {
+        Some(0) => "Finished",
+        _ => "Stopped",
+    };
     let reason = facts.reason.clone().unwrap_or_else(|| {
         match facts.outcome.as_str() {
-            "died" => "it died; the next run picks up what it left",
-            _ => "it died",
+            "died" => "Ralph crashed; the next run continues where it stopped",
+            _ => "Ralph crashed",
         }
         .to_owned()
     });
-    page.add(format_args!("  ended: {reason}"));
+    page.add(format_args!("  {how}: {reason}"));
     if let Some(hint) = &facts.hint {
         page.add(format_args!("  hint: {hint}"));
     }
@@ -265,17 +268,17 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
     }
 }
 
-/// What did not go its way and is nobody's failure.
+/// Crashes and waits, which count against no task.
 fn trouble(facts: &RunFacts) -> String {
     let mut text = String::new();
     if facts.lost_attempts > 0 {
         let lost = format::counted(facts.lost_attempts, "attempt");
-        text.push_str(&format!(" · {lost} lost"));
+        text.push_str(&format!(" · {lost} interrupted by a crash"));
     }
     if facts.waits > 0 {
         let waits = format::counted(facts.waits, "wait");
         let time = format::duration(Duration::from_millis(facts.waited_ms));
-        text.push_str(&format!(" · {waits}, {time}"));
+        text.push_str(&format!(" · waited {time} ({waits})"));
     }
     text
 }
@@ -288,7 +291,7 @@ fn limited(report: &Report, page: &mut Lines) {
     for limit in &report.limits {
         page.add(paint(YELLOW, limits::words(limit, now())));
     }
-    page.add("  runs wait for that or use another agent; `ralph limits clear` forgets it");
+    page.add("  runs wait for the reset or use a fallback agent; to forget the limit: ralph limits clear");
 }
 
 /// Tasks that are neither done nor a person's to move on: running, ready, waiting for others, skipped.

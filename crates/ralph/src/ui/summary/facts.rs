@@ -35,6 +35,8 @@ pub struct RunFacts {
     pub hint: Option<String>,
     /// Counted attempts.
     pub attempts: u64,
+    /// Attempts that do not count against their task: interrupted, rate-limited, not started.
+    pub uncounted_attempts: u64,
     /// Attempts whose process died.
     pub lost_attempts: u64,
     /// How often it waited.
@@ -101,6 +103,8 @@ pub struct TaskFacts {
     pub reason: Option<String>,
     /// The run's counted attempts on it.
     pub attempts: u64,
+    /// The run's attempts on it that do not count against it.
+    pub uncounted_attempts: u64,
     /// How long they took, uncounted ones included.
     pub duration_ms: u64,
     /// What they cost.
@@ -131,6 +135,7 @@ impl TaskFacts {
             done_by: task.done_by,
             reason: task.reason,
             attempts: 0,
+            uncounted_attempts: 0,
             duration_ms: 0,
             cost: Cost::default(),
             place,
@@ -196,6 +201,7 @@ impl RunFacts {
             reason: None,
             hint: None,
             attempts: run.attempts,
+            uncounted_attempts: attempts.iter().filter(|one| !one.counted).count() as u64,
             lost_attempts: lost(&attempts),
             waits: 0,
             waited_ms: 0,
@@ -329,6 +335,7 @@ fn tasks(workspace: &Workspace, attempts: &[Attempt]) -> Result<Vec<TaskFacts>, 
         };
         if let Some(task) = all.get_mut(at) {
             task.attempts += u64::from(attempt.counted);
+            task.uncounted_attempts += u64::from(!attempt.counted);
             task.duration_ms += attempt.duration_ms;
             let worked =
                 attempt.detail.agent.is_some() && attempt.error_type != Some(ErrorType::Spawn);

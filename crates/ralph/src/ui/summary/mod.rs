@@ -46,8 +46,8 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
         text.push_str(&unverified(&tasks, LISTED, width));
     }
     if summary.exit != RunExit::Finished && !is_error(summary.exit) {
-        let ended = format!("ended: {}", summary.reason);
-        text.push_str(&format!("{}\n", super::table::wrap(&ended, width)));
+        let stopped = format!("Stopped: {}", summary.reason);
+        text.push_str(&format!("{}\n", wrap(&stopped, width)));
     }
     if let Some(facts) = &facts {
         text.push_str(&format!("{}\n", spent(facts)));
@@ -116,7 +116,7 @@ pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
         table.row([
             task.standing().mark(),
             format!("{} {}", task.name(), task.title),
-            task.attempts.to_string(),
+            (task.attempts + task.uncounted_attempts).to_string(),
             format::duration(Duration::from_millis(task.duration_ms)),
             format::short_total(&task.cost),
             format!("{}{why}", task.standing().word()),
@@ -136,7 +136,7 @@ pub fn waiting_gate(waiting: &WaitingGate) -> String {
 pub fn gates(facts: &RunFacts) -> String {
     let line = |change: &GateFacts| {
         format!(
-            "  the gate of {} was changed{}: {} → {}\n",
+            "  gate of {} changed{}: {} → {}\n",
             change.name(),
             lines::gate_author(change.by),
             lines::gate(change.before.as_deref()),
@@ -151,9 +151,15 @@ pub fn gates(facts: &RunFacts) -> String {
     changed.chain(waiting).collect()
 }
 
-/// `31 attempts, 6 h 12 min, $4.12`: what a run took.
+/// `31 attempts (2 not counted), 6 h 12 min, $4.12`: what a run took.
 pub fn spent(facts: &RunFacts) -> String {
-    let attempts = format::counted(facts.attempts, "attempt");
+    let uncounted = facts.uncounted_attempts;
+    let attempts = format::counted(facts.attempts + uncounted, "attempt");
+    let attempts = match (facts.attempts, uncounted) {
+        (_, 0) => attempts,
+        (0, _) => format!("{attempts} (not counted)"),
+        (_, uncounted) => format!("{attempts} ({uncounted} not counted)"),
+    };
     let time = format::duration(Duration::from_millis(facts.duration_ms));
     let cost = format::total(&facts.cost).map(|cost| format!(", {cost}"));
     format!("{attempts}, {time}{}", cost.unwrap_or_default())

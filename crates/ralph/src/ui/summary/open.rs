@@ -65,8 +65,7 @@ impl OpenTask {
         let last = last.map(ago).unwrap_or_default();
         let waiting = match self.dependents {
             0 => String::new(),
-            1 => " · 1 task waits for it".to_owned(),
-            n => format!(" · {n} tasks wait for it"),
+            n => format!(" · blocks {}", format::counted(n, "task")),
         };
         let (mark, happened) = (self.standing().mark(), &self.happened);
         format!("  {mark} {name} · {happened}{last}{waiting}")
@@ -117,7 +116,7 @@ pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> 
                 }
             };
             OpenTask {
-                happened: happened(&task, &waits_for),
+                happened: happened(&task, &waits_for, last),
                 why: task.reason.clone().or_else(|| error_of(last?)),
                 next,
                 attempts: task.attempts,
@@ -186,7 +185,7 @@ fn go_ahead(task: &Task) -> Option<(TaskId, String)> {
     Some((task.id.clone(), next))
 }
 
-fn happened(task: &Task, waits_for: &[Blocker]) -> String {
+fn happened(task: &Task, waits_for: &[Blocker], last: Option<&Attempt>) -> String {
     let attempts = format::counted(u64::from(task.attempts), "attempt");
     let so_far = match task.attempts {
         0 => String::new(),
@@ -203,9 +202,9 @@ fn happened(task: &Task, waits_for: &[Blocker]) -> String {
                 .iter()
                 .map(|blocker| format!("{} ({})", blocker.name, word(blocker.status)))
                 .collect();
-            format!("waits for {}{so_far}", names.join(", "))
+            format!("waiting for {}{so_far}", names.join(", "))
         }
-        Status::Pending if task.attempts == 0 => "ready, not started".to_owned(),
+        Status::Pending if last.is_none() => "ready, not started".to_owned(),
         Status::Pending => format!("ready{so_far}"),
         Status::Skipped | Status::Done => task.status.to_string(),
     }
@@ -221,9 +220,5 @@ fn error_of(attempt: &Attempt) -> Option<String> {
     if attempt.outcome == Outcome::Done {
         return None;
     }
-    let what = format::outcome(attempt);
-    Some(match &attempt.detail.message {
-        Some(message) => format!("{what}: {message}"),
-        None => what,
-    })
+    Some(format!("last attempt: {}", format::outcome_line(attempt)))
 }

@@ -48,7 +48,7 @@ fn a_task_and_its_fix_fail_and_the_fix_of_the_fix_mends_both() {
     for told in [
         "Ralph demo: recovery",
         "Scratch project: ",
-        "+ 2.1.1 Fix: words/en.txt: no such file  (first, then 2.1 again)\n",
+        "+ 2.1.1 Fix: words/en.txt: no such file  (runs before 2.1 is retried)\n",
         "8 attempts, ",
         "6 of 6 done (6 verified)\n",
         "What you just saw\n\

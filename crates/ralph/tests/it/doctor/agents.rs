@@ -18,17 +18,14 @@ fn doctor_names_the_command_that_installs_the_agent() {
     assert_eq!(report["ok"], json!(false));
     let agent = finding(&report, "agent");
     assert_eq!(agent["level"], "error");
-    assert_eq!(
-        agent["message"],
-        "claude: the program `claude` is not there"
-    );
+    assert_eq!(agent["message"], "claude: program `claude` not found");
     assert!(text(&agent["fix"]).starts_with("npm install"), "{agent}");
     let others = findings(&report, "agents");
     assert_eq!(others.len(), 1, "{others:?}");
     assert!(text(&others[0]["message"]).starts_with("not installed: codex"));
     let shown = project.ralph(&["doctor"]).expect_code(1).stdout;
     assert!(
-        shown.contains("  ✗ agent        claude: the program"),
+        shown.contains("  ✗ agent        claude: program"),
         "{shown}"
     );
     assert!(shown.contains("                 → npm install"), "{shown}");
@@ -65,7 +62,10 @@ fn doctor_compares_versions_with_the_tested_ones() {
     );
     let agent = finding(&super::report(&project), "agent");
     assert_eq!(agent["level"], "ok", "{agent}");
-    assert!(text(&agent["message"]).ends_with("as tested"), "{agent}");
+    assert!(
+        text(&agent["message"]).ends_with("the tested version"),
+        "{agent}"
+    );
     let major = tested.split('.').next().unwrap();
     program(&project, "claude", &format!("echo {major}.999.9"));
     let agent = finding(&super::report(&project), "agent");
@@ -215,7 +215,7 @@ fn doctor_looks_at_those_who_stand_in() {
     assert_eq!(levels, ["ok", "warning", "ok"], "{agents:?}");
     assert_eq!(
         agents[1]["message"],
-        "codex: the program `codex` is not there (stands in)"
+        "codex: program `codex` not found (fallback)"
     );
     let seen = findings(&report, "credentials");
     let gemini = seen
@@ -229,7 +229,7 @@ fn doctor_looks_at_those_who_stand_in() {
     let agent = finding(&report, "agent");
     assert_eq!(agent["level"], "warning", "{agent}");
     assert!(
-        text(&agent["message"]).ends_with("(another stands in)"),
+        text(&agent["message"]).ends_with("(a fallback agent is used instead)"),
         "{agent}"
     );
 
@@ -250,7 +250,7 @@ fn doctor_tells_a_program_that_is_not_executable_from_one_that_is_not_there() {
     let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
     let agent = finding(&report, "agent");
     assert!(
-        text(&agent["message"]).starts_with("claude: the program `claude` is not executable: /"),
+        text(&agent["message"]).starts_with("claude: `claude` is not executable: /"),
         "{agent}"
     );
     let fix = text(&agent["fix"]).strip_prefix("chmod +x ").unwrap();

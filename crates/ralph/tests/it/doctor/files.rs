@@ -187,7 +187,7 @@ fn doctor_sees_files_where_directories_belong() {
     fs::write(project.path(".ralph/logs"), "x").unwrap();
     let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
     let logs = finding(&report, "permissions");
-    assert!(text(&logs["message"]).ends_with(".ralph/logs is no directory"));
+    assert!(text(&logs["message"]).ends_with(".ralph/logs is not a directory"));
     project.ralph(&["run", "--once"]).expect_code(1);
     shell(&project, text(&logs["fix"]));
     project.ok(&["doctor"]);

@@ -123,7 +123,10 @@ fn doctor_sees_changes_that_a_run_refuses() {
     project.write("code.txt", "mine\n");
     let found = trouble(&project);
     assert_eq!(found[0]["level"], "error", "{found:?}");
-    assert_eq!(found[0]["message"], "the work tree is not clean: code.txt");
+    assert_eq!(
+        found[0]["message"],
+        "the working tree has uncommitted changes: code.txt"
+    );
     assert!(text(&found[0]["fix"]).starts_with("commit or stash"));
     let run = project.ralph(&["run"]).expect_code(1);
     assert!(

@@ -25,7 +25,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     );
     let database = finding(&alive, "database");
     assert!(
-        text(&database["detail"][0]).starts_with("its log has"),
+        text(&database["detail"][0]).starts_with("its write-ahead log has"),
         "{database}"
     );
     let under_way = finding(&alive, "runs");
@@ -42,7 +42,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     assert_eq!(dead["ok"], true, "a run would mend it: {dead}");
     let claims = finding(&dead, "claims");
     assert_eq!(claims["level"], "warning", "{claims}");
-    assert_eq!(claims["message"], "held by runs that died: task a");
+    assert_eq!(claims["message"], "left by crashed runs: task a");
     assert!(
         text(&claims["fix"]).contains("the next `ralph run`"),
         "{claims}"

@@ -131,7 +131,7 @@ fn a_session_of_claude_code_reads_like_a_story() {
         (usize::MAX / 2, &["warning: \u{1b}[2Jslow"]),
     );
     insta::assert_snapshot!(text, @"
-    1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 · failed (test_failure) · $0.25
+    1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 · gate failed · $0.25
 
     · started claude-sonnet-5-5
     +40s    ● I look at the parser first.
@@ -139,12 +139,12 @@ fn a_session_of_claude_code_reads_like_a_story() {
                   fn parse() {}
               It is short.
     +40s    → Read src/dates.rs
-    ~ its service is troubled: retry 1 of 10 after 529
+    ~ API error 529, retrying (1 of 10)
     +2:00   → Bash cargo test
     ● Done, with ANTHROPIC_API_KEY=[masked]
       <task-done>1.2</task-done>
 
-    ✗ failed (test_failure) after 1 min 2 s, $0.25, 1000 tokens in, 7 out: the gate failed: 1 of 3 tests
+    ✗ gate failed after 1 min 2 s, $0.25, 1000 tokens in, 7 out: the gate failed: 1 of 3 tests
       denied tools: WebFetch
       last lines of the gate's output:
       │ running 3 tests
