@@ -45,7 +45,7 @@ pub enum GitError {
         output: String,
     },
     /// `git commit` did not come to an end.
-    #[error("the commit timed out after {}")]
+    #[error("the commit timed out after {}", crate::text::duration(*limit))]
     CommitTimedOut {
         /// How long it had.
         limit: Duration,
