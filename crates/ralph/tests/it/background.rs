@@ -119,7 +119,11 @@ fn a_detached_run_is_checked_before_it_is_started() {
     project.git(&["config", "user.email", "a@example.org"]);
     project.git(&["config", "user.name", "a"]);
     let dirty = project.ralph(&["run", "--detach"]).expect_code(1);
-    assert!(dirty.stderr.contains("not clean"), "{}", dirty.stderr);
+    assert!(
+        dirty.stderr.contains("uncommitted changes"),
+        "{}",
+        dirty.stderr
+    );
     // Neither left a run behind.
     assert_eq!(
         project.json(&["status", "--json"])["run"],

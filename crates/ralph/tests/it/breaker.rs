@@ -102,7 +102,7 @@ fn brk_06_the_next_run_probes_and_a_success_forgives() {
     let output = project.ralph(&["run"]).expect_code(6);
     assert_eq!(project.history().len(), 7);
     assert!(
-        output.stdout.contains("one attempt, to see"),
+        output.stdout.contains("running one trial attempt"),
         "{}",
         output.stdout
     );

@@ -50,7 +50,7 @@ fn a_terminal_shows_what_is_done_now_and_how_far_the_plan_is() {
         "░",
         "ATTEMPTS",
         "blocked (needs you)",
-        "ended:",
+        "Stopped:",
     ] {
         assert!(screen.contains(seen), "{seen} in {screen:?}");
     }

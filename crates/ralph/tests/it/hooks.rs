@@ -120,7 +120,7 @@ fn a_failing_hook_is_told_with_the_last_lines_of_its_complaint() {
     project.set("hooks", &format!("before_run = \"'{ralph}' run\""));
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(7);
-    let why = "vetoed: exited with code 2: error: `ralph run` inside a hook of run r-";
+    let why = "vetoed: exited with code 2: error: cannot start `ralph run` inside a hook of run r-";
     assert!(run.stderr.contains(why), "{}", run.stderr);
     assert!(run.stderr.contains(" / hint: "), "{}", run.stderr);
 }

@@ -56,7 +56,7 @@ fn init_writes_what_it_finds_and_says_so() {
         "`cargo test` must pass for every task that has no gate of its own",
         "commits the work of each finished task",
         "codex, logged in",
-        "Ralph keeps four sections there",
+        "Ralph maintains four sections",
         "memory.agents_md false",
     ] {
         assert!(said.contains(words), "{words}: {said}");
@@ -121,7 +121,7 @@ fn init_below_a_project_says_so_and_makes_another_only_on_request() {
         &["-C", "deep/down", "init", "--yes"],
     ] {
         let no = project.ralph(args).expect_code(2);
-        let above = format!("belongs to the Ralph project at {}", root.display());
+        let above = format!("is inside the Ralph project at {}", root.display());
         assert!(no.stderr.contains(&above), "{}", no.stderr);
         assert!(no.stderr.contains("ralph init --here"), "{}", no.stderr);
         assert!(!project.path("deep/down/.ralph.toml").exists());

@@ -120,11 +120,11 @@ fn while_a_run_goes_on_it_says_what_is_done_now() {
     );
     let text = project.ok(&["status"]).stdout;
     assert!(
-        text.contains("  ▶ a Wait for it · attempt 1 · script · for "),
+        text.contains("  ▶ a Wait for it · attempt 1 · script · "),
         "{text}"
     );
     assert!(
-        text.contains("`ralph logs -f a`") && !text.contains("last run"),
+        text.contains("ralph logs -f a") && !text.contains("Last run"),
         "{text}"
     );
     project.write("go", "");
@@ -146,13 +146,16 @@ fn a_pause_that_was_asked_for_is_shown_and_so_is_the_pause() {
     };
     ask("'pause'");
     let text = project.ok(&["status"]).stdout;
-    assert!(text.contains("asked to pause"), "{text}");
+    assert!(text.contains("pausing after this attempt"), "{text}");
     project.write("go", "");
     eventually("it pauses", || {
         active(&project)[0]["waiting"]["waiting_for"] == json!("resume")
     });
     let text = project.ok(&["status"]).stdout;
-    assert!(text.contains("  paused; `ralph resume` goes on"), "{text}");
+    assert!(
+        text.contains("  paused; continue with `ralph resume`"),
+        "{text}"
+    );
     assert_eq!(active(&project)[0]["request"], json!("pause"));
     ask("NULL");
     run.expect_success();
@@ -212,5 +215,5 @@ fn a_run_that_died_is_told_with_what_it_lost() {
         text.contains("  Stopped: Ralph crashed; the next run continues where it stopped"),
         "{text}"
     );
-    assert!(text.contains("1 attempt lost"), "{text}");
+    assert!(text.contains("1 attempt interrupted by a crash"), "{text}");
 }

@@ -236,7 +236,7 @@ fn required_gates_refuse_to_start_and_name_what_has_none() {
     project.set("gate", "require = true");
     assert!(refused(&["run"]).contains("bare, naked"));
     assert!(refused(&["run", "p"]).contains("1 task has none: naked"));
-    assert!(refused(&["run", "--no-gate"]).contains("contradicts"));
+    assert!(refused(&["run", "--no-gate"]).contains("conflicts"));
     project.ok(&["run", "gated"]);
     project.set("gate", "verify = \"true\"");
     project.ok(&["run"]);

@@ -345,8 +345,8 @@ mod tests {
             ),
             ("2.999.0".into(), Level::Ok, "newer than the tested"),
             ("2.0.0".into(), Level::Ok, "older than the tested"),
-            ("99.0.0".into(), Level::Warning, "another major version"),
-            ("1.0.0".into(), Level::Warning, "another major version"),
+            ("99.0.0".into(), Level::Warning, "a different major version"),
+            ("1.0.0".into(), Level::Warning, "a different major version"),
             ("a strange program".into(), Level::Ok, "a strange program"),
         ] {
             let finding = of_claude(Program::Answered(Answer::Said(line.clone())));

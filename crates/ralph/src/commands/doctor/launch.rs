@@ -210,7 +210,7 @@ mod tests {
         let detail = detail(toml, "mine");
         assert_eq!(detail[0], "'my agent' --m=a");
         assert!(
-            detail[2].starts_with("RALPH_TASK_ID, RALPH_TASK_KEY"),
+            detail[2].starts_with("environment: RALPH_TASK_ID, RALPH_TASK_KEY"),
             "{detail:?}"
         );
     }

@@ -116,7 +116,7 @@ fn doctor_shows_that_it_waits_and_can_be_interrupted() {
     project.set_env("TERM", "xterm");
     program(&project, "claude", "sleep 71.5");
     let mut session = project.in_terminal(&["doctor"], 100);
-    session.expect("looking at programs").unwrap();
+    session.expect("checking programs").unwrap();
     session.send("\u{3}").unwrap();
     let status = session.get_process().wait().unwrap();
     assert!(format!("{status:?}").contains("130"), "{status:?}");

@@ -28,7 +28,7 @@ fn doctor_leaves_a_newer_database_alone_and_says_so() {
     assert_eq!(database["level"], "error");
     assert!(text(&database["message"]).contains("999"), "{database}");
     assert!(
-        text(&database["fix"]).starts_with("update ralph"),
+        text(&database["fix"]).starts_with("update Ralph"),
         "{database}"
     );
     assert_eq!(files(&project.path(".ralph")), before);
@@ -47,7 +47,7 @@ fn doctor_does_not_migrate() {
     let database = finding(&report(&project), "database");
     assert_eq!(database["level"], "ok");
     assert!(
-        text(&database["message"]).contains("of version 1;"),
+        text(&database["message"]).contains("version 1;"),
         "{database}"
     );
     assert!(
@@ -68,7 +68,7 @@ fn doctor_finds_a_damaged_database() {
     let output = project.ralph(&["doctor", "--json"]).expect_code(1);
     let database = finding(&output.json(), "database");
     assert_eq!(database["level"], "error", "{database}");
-    assert!(text(&database["fix"]).contains("bring back"), "{database}");
+    assert!(text(&database["fix"]).contains("restore"), "{database}");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn doctor_is_honest_about_a_table_that_is_gone() {
         assert!(text(&error["message"]).contains("no such table"), "{error}");
         let fix = text(&error["fix"]);
         assert!(fix.contains("progress.db away"), "{fix}");
-        assert!(fix.contains("what was recorded is lost"), "{fix}");
+        assert!(fix.contains("the history is lost"), "{fix}");
         fs::write(project.path(".ralph/progress.db.v3.bak"), "x").unwrap();
         let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
         let found = findings(&report, check);

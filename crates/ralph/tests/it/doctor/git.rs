@@ -130,7 +130,7 @@ fn doctor_sees_changes_that_a_run_refuses() {
     assert!(text(&found[0]["fix"]).starts_with("commit or stash"));
     let run = project.ralph(&["run"]).expect_code(1);
     assert!(
-        run.stderr.contains("is not clean: code.txt"),
+        run.stderr.contains("uncommitted changes: code.txt"),
         "{}",
         run.stderr
     );

@@ -20,7 +20,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     let claims = finding(&alive, "claims");
     assert_eq!(claims["level"], "ok", "{claims}");
     assert!(
-        text(&claims["message"]).starts_with("held now: task a by r-"),
+        text(&claims["message"]).starts_with("in use: task a by r-"),
         "{claims}"
     );
     let database = finding(&alive, "database");

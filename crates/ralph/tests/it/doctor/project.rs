@@ -52,7 +52,7 @@ fn doctor_names_what_would_stop_a_run_and_what_mends_it() {
         "{agent}"
     );
     let text = project.ralph(&["doctor"]).expect_code(1).stdout;
-    assert!(text.contains("install it, or change command"), "{text}");
+    assert!(text.contains("install it, or change `command`"), "{text}");
     let outside = Project::empty();
     outside.ralph(&["doctor"]).expect_code(1);
 }
@@ -206,7 +206,7 @@ fn doctor_says_where_a_wrong_setting_is() {
     let settings = findings(&report, "settings");
     let is_warned = settings.iter().any(|one| {
         let message = text(&one["message"]);
-        one["level"] == "warning" && message.starts_with("[notify] webhook is no URL")
+        one["level"] == "warning" && message.starts_with("[notify] webhook is not a valid URL")
     });
     assert!(is_warned, "{settings:?}");
     project.set_env("RALPH_SET_RUN_LIMIT", "none");

@@ -80,7 +80,7 @@ fn at_the_end_of_a_run_old_logs_go_but_none_that_is_needed() {
     age(&project, &b, 29);
     project.add(&["c", "--key", "c"]);
     let run = project.ralph(&["run"]).expect_code(5);
-    assert!(run.stdout.contains("3 old logs deleted"), "{}", run.stdout);
+    assert!(run.stdout.contains("deleted 3 old logs"), "{}", run.stdout);
     let there = |path: &str| is_there(&project, path);
     assert!(!there(&a) && !there(&errors) && !there(".ralph/logs/run-1.log"));
     assert!(there(&b) && there(&bad) && there(".ralph/logs/notes.txt"));

@@ -41,7 +41,7 @@ fn in_a_pipe_a_block_is_printed_when_something_changed() {
     shown.push_str(&rest);
     let blocks = shown.matches("of 2 done").count();
     assert!((2..6).contains(&blocks), "{shown}");
-    assert!(rest.contains("last run"), "{shown}");
+    assert!(rest.contains("Last run"), "{shown}");
     assert!(!shown.contains('\u{1b}'));
 }
 
@@ -131,7 +131,7 @@ fn in_a_terminal_it_is_drawn_over_until_the_run_ends() {
     );
     let last = rest.rsplit("\u{1b}[J").next().unwrap();
     assert!(
-        last.contains("2 of 2 done") && last.contains("last run"),
+        last.contains("2 of 2 done") && last.contains("Last run"),
         "{last:?}"
     );
     expect_exit(&status, 0);

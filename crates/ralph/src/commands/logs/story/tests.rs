@@ -90,7 +90,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
     };
     insta::assert_snapshot!(tell(200), @"
     1970-01-01
-    23:59:59  run r-00000001: 3 tasks, 1 done; agent claude, strategy fixed
+    23:59:59  Run r-00000001: 3 tasks, 1 done; agent claude, strategy fixed
     23:59:59  given up
                 after three fixes
     1970-01-03
