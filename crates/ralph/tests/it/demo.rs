@@ -141,7 +141,7 @@ fn demo_03_every_command_it_names_works_there_afterwards() {
     let (project, _) = demo();
     for (command, told) in [
         (vec!["status"], "5 of 5 done"),
-        (vec!["history"], "test_failure"),
+        (vec!["history"], "gate failed"),
         (
             vec!["failures", "list"],
             "FAIL: count of an empty list: expected '0', got '1'",
