@@ -145,6 +145,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         None if outcome == Outcome::NoSigil => "ended without reporting a result".to_owned(),
         None => "failed".to_owned(),
         Some(ErrorType::TestFailure) => "gate failed".to_owned(),
+        Some(ErrorType::GateBroken) => "broken gate".to_owned(),
         Some(ErrorType::Timeout | ErrorType::IdleTimeout) => "timed out".to_owned(),
         Some(ErrorType::Crash) => "crashed".to_owned(),
         Some(ErrorType::RateLimit) => "rate limit".to_owned(),

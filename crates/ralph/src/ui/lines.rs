@@ -52,7 +52,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 YELLOW,
                 format_args!(
                     "! Circuit breaker triggered: {failures} consecutive failures on {}",
-                    format::counted((*tasks).into(), "task")
+                    format::counted(*tasks, "task")
                 )
             ),
             analysis.lines().join("\n")
