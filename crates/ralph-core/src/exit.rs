@@ -74,18 +74,20 @@ impl RunExit {
     /// The sentence in the documentation.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Finished => "every task in scope is done (or deliberately skipped)",
+            Self::Finished => "every selected task is done or skipped",
             Self::Error => "an error in Ralph or its environment",
-            Self::Usage => "wrong usage or configuration",
+            Self::Usage => "invalid usage or configuration",
             Self::NoPlan => "there is no plan",
-            Self::Limit => "a limit was reached (attempts, time, cost) with work left",
-            Self::NothingToRun => {
-                "nothing can be run: what is left waits for a human or for a failed task"
+            Self::Limit => {
+                "a limit (attempts, time or cost) was reached before every task was done"
             }
-            Self::BreakerOpen => "stuck: the circuit breaker is open",
-            Self::Aborted => "aborted, by choice or by `<promise>FAILURE</promise>`",
-            Self::Interrupted(Signal::Interrupt) => "interrupted (INT); the claim was released",
-            Self::Interrupted(Signal::Terminate) => "interrupted (TERM); the claim was released",
+            Self::NothingToRun => "the remaining tasks are blocked or depend on a failed task",
+            Self::BreakerOpen => "the circuit breaker is open",
+            Self::Aborted => "aborted by you or by the agent's `<promise>FAILURE</promise>`",
+            Self::Interrupted(Signal::Interrupt) => {
+                "interrupted by SIGINT (Ctrl-C); the task was released"
+            }
+            Self::Interrupted(Signal::Terminate) => "interrupted by SIGTERM; the task was released",
         }
     }
 }

@@ -136,7 +136,7 @@ fn once(
         ),
         (Stop::GuardLost, _) => (
             GateOutcome::Failed,
-            "was ended: Ralph's guard process was killed meanwhile".into(),
+            "was stopped because Ralph's guard process was killed".into(),
         ),
         // A gate has no budget.
         (Stop::Exited | Stop::Budget, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
@@ -162,9 +162,10 @@ fn once(
                 (None, None) => (GateOutcome::Failed, format!("exited with code {code}")),
             }
         }
-        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
-            (GateOutcome::Failed, format!("was ended by signal {signal}"))
-        }
+        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => (
+            GateOutcome::Failed,
+            format!("was killed by signal {signal}"),
+        ),
     };
     Ok(Some(GateRecord {
         command: text::code_line(gate.command, 80),

@@ -183,7 +183,7 @@ pub fn run(
             format!("exited with code {code}")
         }
         (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
-            format!("was ended by signal {signal}")
+            format!("was killed by signal {signal}")
         }
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
             format!("timed out after {}", text::duration(limits.wall))

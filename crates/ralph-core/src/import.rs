@@ -158,7 +158,7 @@ pub fn state(tasks_md: &Path) -> Result<Option<SpecState>, state_json::StateProb
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(state_json::StateProblem {
             line: 1,
-            expected: format!("expected a file that can be read: {error}"),
+            expected: format!("cannot read the file: {error}"),
         }),
     }
 }
@@ -179,7 +179,7 @@ fn open_folder(
         return Err(ImportError::File {
             path: shown(root, folder),
             why: format!(
-                "no plan is in this folder: expected {TASKS_MD}, or .planning/phases with NN-MM-PLAN.md files"
+                "no plan found in this folder: expected {TASKS_MD}, or .planning/phases with NN-MM-PLAN.md files"
             ),
         });
     };
@@ -269,7 +269,8 @@ fn checked(mut draft: Draft) -> Result<Draft, Vec<Problem>> {
             draft.notes.push(Note {
                 line: task.line,
                 text: format!(
-                    "the title is longer than {TITLE_CHARS} characters; it was cut, and the description has all of it"
+                    "the title is longer than {TITLE_CHARS} characters and was shortened; the description \
+                     has the full title"
                 ),
             });
         }

@@ -69,7 +69,7 @@ impl fmt::Display for Distrust {
                 )
             }
             Self::WorldWritable { path } => {
-                write!(f, "every user may write to {}", path.display())
+                write!(f, "{} is world-writable", path.display())
             }
         }
     }

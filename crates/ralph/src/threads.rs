@@ -20,5 +20,5 @@ pub fn can_start() -> bool {
 /// A thread that is needed could not be started.
 pub fn refused(error: &io::Error) -> CommandError {
     CommandError::environment(format_args!("no thread can be started: {error}"))
-        .hint("the limit of processes or threads is reached; see `ulimit -u` and the limits of the container")
+        .hint("the process limit is reached; check `ulimit -u` and the container's limits")
 }

@@ -159,16 +159,16 @@ fn rationale(
         return text;
     }
     if view.attempts_left == 0 {
-        return "adaptive: ask a human, no attempts are left".to_owned();
+        return "adaptive: ask a human, no attempts left".to_owned();
     }
     match best(all, value) {
         Some(best) => format!(
-            "adaptive: ask a human, not even {} ({}) is worth it for a task of {} (value_usd)",
+            "adaptive: ask a human, even {} ({}) is not worth it for a task worth {} (value_usd)",
             name(best),
             odds(best),
             dollars(value)
         ),
-        None if ladder.is_empty() => "adaptive: ask a human, there is no model".to_owned(),
+        None if ladder.is_empty() => "adaptive: ask a human, no model is configured".to_owned(),
         None => "adaptive: ask a human, every model failed twice in the same way".to_owned(),
     }
 }

@@ -158,11 +158,7 @@ fn worth_nothing_asks_a_human_unless_trying_is_free() {
     let ladder = ladder(3);
     let asked = plan(&Beliefs::default(), &ladder, &fresh(4), 0.0);
     assert!(asked.ask_human && asked.sequence.is_empty() && asked.cost == 0.0);
-    assert!(
-        asked
-            .rationale
-            .starts_with("adaptive: ask a human, not even ")
-    );
+    assert!(asked.rationale.starts_with("adaptive: ask a human, even "));
     let mut local = Beliefs::default();
     local.set_prices(&ladder, [("m1", 0.0)]);
     assert_eq!(plan(&local, &ladder, &fresh(4), 0.0).sequence[0], 1);
@@ -195,7 +191,7 @@ fn without_attempts_or_models_a_human_is_asked() {
     let none = plan(&Beliefs::default(), &ladder(3), &fresh(0), 5.0);
     assert_eq!(
         (none.ask_human, none.rationale.as_str()),
-        (true, "adaptive: ask a human, no attempts are left")
+        (true, "adaptive: ask a human, no attempts left")
     );
     assert!(plan(&Beliefs::default(), &[], &fresh(4), 5.0).ask_human);
 }

@@ -197,7 +197,7 @@ impl StreamParser for TextStream {
 fn crashed(exit: Exit, said: Option<&str>) -> Ending {
     let how = match exit {
         Exit::Code(code) => format!("the agent exited with code {code}"),
-        Exit::Signal(signal) => format!("the agent was ended by signal {signal}"),
+        Exit::Signal(signal) => format!("the agent was killed by signal {signal}"),
     };
     let message = match said {
         Some(said) => format!("{} ({how})", text::one_line(said, MESSAGE)),

@@ -39,7 +39,7 @@ pub struct ProcessLimits {
 pub enum Stop {
     /// By itself.
     Exited,
-    /// It took longer than this, which is all it may.
+    /// It timed out after this, which is all it may.
     WallTimeout(Duration),
     /// It was silent for longer than this.
     IdleTimeout(Duration),
@@ -104,7 +104,7 @@ pub enum EndSignal {
 
 /// The program could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("`{program}` could not be started: {}", reason(source))]
+#[error("cannot start `{program}`: {}", reason(source))]
 pub struct SpawnError {
     /// The program.
     pub program: String,
@@ -131,13 +131,13 @@ fn reason(error: &std::io::Error) -> String {
 pub(crate) fn limit_hint(error: &std::io::Error) -> Option<&'static str> {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error)? {
-        Errno::AGAIN => Some(
-            "the limit of processes or threads is reached; see `ulimit -u` and the limits of the container",
-        ),
-        Errno::MFILE | Errno::NFILE => {
-            Some("the limit of open files is reached; raise it with `ulimit -n 4096`")
+        Errno::AGAIN => {
+            Some("the process limit is reached; check `ulimit -u` and the container's limits")
         }
-        Errno::NOMEM => Some("memory is used up; see `free -m` and the limits of the container"),
+        Errno::MFILE | Errno::NFILE => {
+            Some("the open-file limit is reached; raise it with `ulimit -n 4096`")
+        }
+        Errno::NOMEM => Some("out of memory; check `free -m` and the container's limits"),
         _ => None,
     }
 }

@@ -48,7 +48,7 @@ impl BoundedText {
             let cut = partial_line(tail);
             self.tail.drain(..cut);
             self.dropped += cut as u64;
-            let note = format!("\n[… {} bytes left out …]\n", self.dropped);
+            let note = format!("\n[… {} bytes omitted …]\n", self.dropped);
             self.head.extend_from_slice(note.as_bytes());
         }
         self.head.extend(self.tail);
@@ -99,7 +99,7 @@ mod tests {
     fn the_middle_goes() {
         let mut text = BoundedText::new(3, 3);
         text.push(b"ab defgh\nj");
-        assert_eq!(text.into_text(), "ab \n[… 6 bytes left out …]\nj");
+        assert_eq!(text.into_text(), "ab \n[… 6 bytes omitted …]\nj");
     }
 
     #[test]
@@ -108,11 +108,11 @@ mod tests {
         text.push(b"one ghp_abcdefghij0123456789klmnop and\nlast words\n");
         assert_eq!(
             text.into_text(),
-            "one \n[… 35 bytes left out …]\nlast words\n"
+            "one \n[… 35 bytes omitted …]\nlast words\n"
         );
         let mut text = BoundedText::new(8, 24);
         text.push(b"one ghp_abcdefghij0123456789klmnopqrstuvwxyz");
-        assert_eq!(text.into_text(), "one \n[… 40 bytes left out …]\n");
+        assert_eq!(text.into_text(), "one \n[… 40 bytes omitted …]\n");
     }
 
     proptest! {

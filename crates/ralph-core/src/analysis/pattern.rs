@@ -35,12 +35,11 @@ fn counted(picture: &Picture<'_>) -> String {
         Some((kind, count)) if count > 1 => {
             let newest = picture.seen.iter().find(|one| one.kind() == kind);
             let newest = newest.and_then(Seen::telling).unwrap_or_default();
-            format!("{count} of {failures}: {kind}, each another way; the newest: {newest}")
+            format!(
+                "{count} of {failures}: {kind}, each with a different message; newest: {newest}"
+            )
         }
-        _ => format!(
-            "{failures} different errors; the newest: {}",
-            what(&[newest])
-        ),
+        _ => format!("{failures} different errors; newest: {}", what(&[newest])),
     }
 }
 
@@ -56,7 +55,7 @@ fn what(alike: &[&Seen<'_>]) -> String {
     let Some(message) = common(alike) else {
         return match newest.sameness {
             Sameness::TimedOut | Sameness::NoSignal => kind,
-            _ => format!("{kind}, each told another way; the newest: {own}"),
+            _ => format!("{kind}, each with a different message; newest: {own}"),
         };
     };
     let shared = |test: &&String| alike.iter().all(|one| one.fact.failing.contains(test));

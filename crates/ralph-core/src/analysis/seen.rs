@@ -123,7 +123,7 @@ fn kind(fact: &Fact) -> String {
         (Some("timeout" | "idle_timeout"), _) => "timed out",
         (Some("crash"), _) => "the agent crashed",
         (Some(other), _) if !other.trim().is_empty() => other,
-        (_, "no_sigil") => "no signal",
+        (_, "no_sigil") => "ended without reporting a result",
         (_, "") => "failed",
         (_, outcome) => outcome,
     };

@@ -56,7 +56,7 @@ fn timeouts(picture: &Picture<'_>) -> Option<String> {
     if late.iter().all(|one| one.is_error_type(&["idle_timeout"])) {
         let log = log_of(late.first()?);
         return Some(format!(
-            "{count} in silence: raise `idle_timeout`, or see {log}"
+            "{count} without output: raise `idle_timeout`, or see {log}"
         ));
     }
     let now = match picture.around.attempt_timeout_minutes {
@@ -71,37 +71,37 @@ fn timeouts(picture: &Picture<'_>) -> Option<String> {
 fn missing_program(picture: &Picture<'_>) -> Option<String> {
     Some(match mostly(picture, Cause::MissingProgram)?.name {
         Some(program) => format!(
-            "install {} or fix PATH: it is not found",
+            "install {} or fix PATH: command not found",
             code_part(&program)
         ),
-        None => "install the program that is not found, or fix PATH".to_owned(),
+        None => "install the missing program, or fix PATH".to_owned(),
     })
 }
 
 fn disk_full(picture: &Picture<'_>) -> Option<String> {
     mostly(picture, Cause::DiskFull)?;
-    Some("make room first: the disk is full".to_owned())
+    Some("free disk space: the disk is full".to_owned())
 }
 
 fn unreachable_service(picture: &Picture<'_>) -> Option<String> {
     Some(match mostly(picture, Cause::Unreachable)?.name {
         Some(place) => format!("start the service or check the network: {place} does not answer"),
-        None => "start the service or check the network: the connection fails".to_owned(),
+        None => "start the service or check the network: the connection failed".to_owned(),
     })
 }
 
 fn authentication(picture: &Picture<'_>) -> Option<String> {
     mostly(picture, Cause::Authentication)?;
-    Some("log in or renew the credentials: authentication is refused".to_owned())
+    Some("log in or renew the credentials: authentication failed".to_owned())
 }
 
 fn permission(picture: &Picture<'_>) -> Option<String> {
     Some(match mostly(picture, Cause::Permission)?.name {
         Some(place) => format!(
-            "see to the permissions: access to {} is denied",
+            "fix the permissions: access to {} is denied",
             code_part(&place)
         ),
-        None => "see to the permissions: access is denied".to_owned(),
+        None => "fix the permissions: access is denied".to_owned(),
     })
 }
 
@@ -116,7 +116,7 @@ fn missing_dependency(picture: &Picture<'_>) -> Option<String> {
             "install dependencies first: {} is missing",
             code_part(&package)
         ),
-        None => "install dependencies first: some are missing".to_owned(),
+        None => "install the missing dependencies first".to_owned(),
     })
 }
 
@@ -149,8 +149,8 @@ fn does_not_build(picture: &Picture<'_>) -> Option<String> {
         what => format!(" ({what})"),
     };
     Some(match common_gate(&failed) {
-        Some(gate) => format!("run {gate} yourself first: it does not build{what}"),
-        None => format!("build it yourself first: it does not build{what}"),
+        Some(gate) => format!("run {gate} yourself first: the build fails{what}"),
+        None => format!("fix the build first: it fails{what}"),
     })
 }
 
@@ -169,7 +169,7 @@ fn same_test(picture: &Picture<'_>) -> Option<String> {
             (by.len() > 1).then_some((test, by))
         })?;
     Some(format!(
-        "{} fails under {} alike: the task or the test may be wrong",
+        "{} fails with {}: the task or the test may be wrong",
         code_part(test),
         listed(&by)
     ))
@@ -204,7 +204,7 @@ fn same_gate(picture: &Picture<'_>) -> Option<String> {
         return None;
     };
     Some(format!(
-        "run {} yourself: it may fail without any change ({} fail alike)",
+        "run {} yourself: it may fail even without changes ({} fail the same way)",
         command(gate)?,
         listed(&tasks)
     ))
@@ -214,7 +214,7 @@ fn no_signal(picture: &Picture<'_>) -> Option<String> {
     let silent = most(picture, |one| one.fact.outcome == "no_sigil")?;
     let log = log_of(silent.first()?);
     Some(format!(
-        "the agent may not be told how to signal the end, or not be able to finish: see {log}"
+        "the agent may not know how to report a result, or cannot finish: see {log}"
     ))
 }
 
@@ -222,7 +222,7 @@ fn crashes(picture: &Picture<'_>) -> Option<String> {
     let crashed = most(picture, |one| one.is_error_type(&["crash"]))?;
     let log = log_of(crashed.first()?);
     Some(format!(
-        "{} of {} crashed: see how the agent ended in {log}",
+        "{} of {} crashed: see {log}",
         crashed.len(),
         picture.failures()
     ))
@@ -242,11 +242,11 @@ fn one_task(picture: &Picture<'_>) -> Option<String> {
     let fixes = if picture.around.recovery {
         ""
     } else {
-        ", or let `[recovery] enabled = true` add fix tasks"
+        ", or set `[recovery] enabled = true` to add fix tasks"
     };
     let task = all.first()?.argument();
     Some(format!(
-        "only {name} fails: look at `ralph history {task}`{fixes}"
+        "only {name} fails: see `ralph history {task}`{fixes}"
     ))
 }
 
@@ -258,7 +258,7 @@ fn same_error(picture: &Picture<'_>) -> Option<String> {
     let systemic = is_most(alike.len(), picture.failures()) && tasks.len() > 1;
     systemic.then(|| {
         format!(
-            "{} fail with the same error: fix its cause first, see {log}",
+            "{} fail with the same error: fix it first, see {log}",
             listed(&tasks)
         )
     })

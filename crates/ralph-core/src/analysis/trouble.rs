@@ -40,11 +40,9 @@ impl Trouble {
     pub(super) fn set_up_advice(&self) -> Option<&'static str> {
         match self.main {
             "spawn" => Some("install the agent's program or fix PATH: it could not be started"),
-            "auth" => Some("log in again or renew the key: the agent's authentication is refused"),
-            "permission" => Some("allow the agent the tools it asks for: permission was denied"),
-            "config" => {
-                Some("check agent and model in .ralph.toml: the service does not know them")
-            }
+            "auth" => Some("log in again or renew the key: the agent's authentication failed"),
+            "permission" => Some("allow the tools the agent asks for: permission was denied"),
+            "config" => Some("check agent and model in .ralph.toml: the API does not know them"),
             _ => None,
         }
     }
@@ -53,8 +51,8 @@ impl Trouble {
     pub(super) fn service_advice(&self) -> Option<&'static str> {
         match self.main {
             "rate_limit" => Some("wait for the usage limit to reset, or use another agent"),
-            "overloaded" => Some("try again later: the agent's service is overloaded"),
-            "network" => Some("check the network: the agent's service could not be reached"),
+            "overloaded" => Some("try again later: the agent's API is overloaded"),
+            "network" => Some("check the network: the agent's API is unreachable"),
             _ => None,
         }
     }

@@ -38,8 +38,8 @@ pub fn mark(evidence: &Evidence<'_>, verdict: &Verdict, report: &ReportRow) -> O
 
 fn silent(verdict: &Verdict) -> Option<FailureMark> {
     let how = match (verdict.outcome, &verdict.error_type) {
-        (Outcome::NoSigil, _) => "error: the agent ended without a word",
-        (Outcome::Error, Some(ErrorType::Crash)) => "error: the agent crashed without a word",
+        (Outcome::NoSigil, _) => "error: the agent ended without output",
+        (Outcome::Error, Some(ErrorType::Crash)) => "error: the agent crashed without output",
         _ => return None,
     };
     Some(mark_of(fingerprint(how)?, MarkSource::Text))

@@ -50,13 +50,13 @@ fn changed(files: &[String]) -> String {
 }
 
 /// What is said of an attempt whose process died.
-pub const DIED: &str = "Ralph died during the attempt";
+pub const DIED: &str = "Ralph crashed during the attempt";
 
 /// The report of a counted try that was lost.
 pub fn lost_report() -> ReportRow {
     ReportRow {
         what_was_tried: String::new(),
-        why_it_failed: "Ralph died during this attempt, for the third time in a row or more."
+        why_it_failed: "Ralph crashed during this attempt, at least the third time in a row."
             .into(),
         error_category: Some("unknown".into()),
         relevant_files: Vec::new(),

@@ -24,7 +24,7 @@ pub(super) struct Attempt {
     pub(super) number: u32,
     heading: String,
     fields: Vec<Field>,
-    /// Whether the error output was longer than is ever shown.
+    /// Whether the error output was over the display limit.
     pub(super) trace_was_cut: bool,
 }
 

@@ -190,7 +190,7 @@ impl Attempts {
     fn lay_out(&self, note: &str, earlier: &[Attempt], newest: String, end: &str) -> Section {
         let cut_trace = |attempt: &Attempt| {
             let what = format!("end of the error output of attempt {}", attempt.number);
-            LeftOut::new(what, "longer than is ever shown")
+            LeftOut::new(what, "over the display limit")
         };
         let shown = earlier.iter().chain([&self.newest]);
         let left_out = shown

@@ -37,8 +37,8 @@ pub struct FailureToMend<'a> {
 #[must_use]
 pub fn failure_to_mend(failure: &FailureToMend<'_>) -> FurtherPart {
     let mut lines = vec![format!(
-        "This task mends a failure of task {} ({}). Mend the cause of the failure and nothing beyond it; that task is \
-         tried again afterwards.",
+        "This task fixes a failure of task {} ({}). Fix the cause of the failure and nothing else; Ralph \
+         retries that task afterwards.",
         one_line(failure.name),
         one_line(failure.title)
     )];
@@ -65,10 +65,10 @@ pub fn failure_to_mend(failure: &FailureToMend<'_>) -> FurtherPart {
         }
     }
     if let Some(output) = failure.gate_output {
-        fenced(&mut lines, "The gate printed last", output);
+        fenced(&mut lines, "Last output of the gate", output);
     }
     FurtherPart {
-        title: "Failure To Mend".into(),
+        title: "Failure to Fix".into(),
         text: lines.join("\n"),
     }
 }
@@ -96,7 +96,7 @@ pub fn refused_changes(refused: &[(Option<String>, String)]) -> Option<FurtherPa
         return None;
     }
     let mut lines =
-        vec!["An earlier attempt asked for a change of the plan; it was not made:".to_owned()];
+        vec!["Ralph refused plan changes that an earlier attempt requested:".to_owned()];
     for (kind, why) in refused {
         let kind = kind.as_deref().unwrap_or("request");
         let why = prose_lines(&cut_words(why, VALUE_CHARS)).join(" ");
@@ -127,7 +127,7 @@ mod tests {
             report: Some(&report),
             gate_output: Some("FAILED tests::a"),
         });
-        assert_eq!(part.title, "Failure To Mend");
+        assert_eq!(part.title, "Failure to Fix");
         for wanted in [
             "task 1.3 (Add parser)",
             "- **Why it failed:** File not found",

@@ -14,8 +14,9 @@ const WARNING: &str = "
 ";
 
 /// What a stuck task's agent may do besides trying again. The rules say how.
-const PLAN_CHANGE: &str = "> If the task is too large or something must be done first, ask for a change to the plan: \
-    `TASK_MODIFICATION_REQUEST` with `SPLIT_TASK` or `ADD_PREREQUISITE`, as the rules describe.\n";
+const PLAN_CHANGE: &str = "> If the task is too large or something must be done first, request a plan \
+                           change: `TASK_MODIFICATION_REQUEST` with `SPLIT_TASK` or `ADD_PREREQUISITE`, as \
+                           described above.\n";
 
 /// Names and reasons longer than this are not names and reasons.
 const MAX_VALUE: usize = 200;

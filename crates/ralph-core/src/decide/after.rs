@@ -47,8 +47,8 @@ impl Policy {
         let plural = if used == 1 { "" } else { "s" };
         let last = last.map(|why| format!("; last: {why}")).unwrap_or_default();
         Some(format!(
-            "{used} attempt{plural} without a go-ahead, [run] max_total_attempts allows {most}{last}; \
-             `ralph run {name}` allows {most} more"
+            "used {used} attempt{plural}, [run] max_total_attempts allows {most}{last}; `ralph run {name}` \
+             allows {most} more"
         ))
     }
 }
@@ -118,7 +118,7 @@ pub fn after_attempt(
     let next = match verdict.outcome {
         Outcome::Done => TaskNext::Done,
         Outcome::Failed | Outcome::NoSigil | Outcome::Error => {
-            let why = verdict.message.as_deref().unwrap_or("no reason known");
+            let why = verdict.message.as_deref().unwrap_or("unknown reason");
             if let Some(fix) = said.needs_person {
                 let reason = format!("{why}; {fix}");
                 TaskNext::Blocked { reason }
@@ -165,7 +165,7 @@ pub fn after_lost(before: &TaskMetrics, policy: &Policy) -> (AfterAttempt, bool)
         count(&mut metrics, Outcome::Error, false, policy);
         failed(
             &metrics,
-            "Ralph died during the attempt, again and again",
+            "Ralph crashed during several attempts in a row",
             None,
             policy,
         )
@@ -327,7 +327,7 @@ mod tests {
         };
         assert_eq!(policy.used_up(1, "1.3", None), None);
         let why = policy.used_up(2, "1.3", Some("no disk")).unwrap();
-        let expected = "2 attempts without a go-ahead, [run] max_total_attempts allows 2; last: no disk; \
+        let expected = "used 2 attempts, [run] max_total_attempts allows 2; last: no disk; \
                         `ralph run 1.3` allows 2 more";
         assert_eq!(why, expected);
     }

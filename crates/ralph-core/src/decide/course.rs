@@ -59,11 +59,11 @@ impl Sign {
     pub fn words(self) -> &'static str {
         match self {
             Self::SameFailure => "the same failure twice in a row",
-            Self::NoChange => "two attempts in a row changed nothing",
-            Self::Alternating => "two failures take turns",
+            Self::NoChange => "two attempts in a row changed no files",
+            Self::Alternating => "the same two failures alternate",
             Self::NewError => "a new error",
             Self::FewerFailing => "fewer tests fail",
-            Self::Committed => "there were commits",
+            Self::Committed => "new commits",
         }
     }
 }

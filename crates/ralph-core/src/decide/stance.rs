@@ -22,7 +22,7 @@ pub fn stance<'t>(course: &Course, approaches: impl Iterator<Item = &'t str>) ->
         .map(|sign| sign.words())
         .collect();
     if !signs.is_empty() {
-        lines.push(format!("What shows it: {}.", signs.join("; ")));
+        lines.push(format!("Evidence: {}.", signs.join("; ")));
     }
     let mut tried: Vec<String> = Vec::new();
     for approach in approaches {
@@ -40,12 +40,12 @@ pub fn stance<'t>(course: &Course, approaches: impl Iterator<Item = &'t str>) ->
         .collect();
     if !tried.is_empty() {
         lines.push(format!(
-            "Tried, and not to be tried again: {}",
+            "Already tried, do not repeat: {}",
             tried.join("; ")
         ));
     }
     lines.push(
-        "Diagnose first: reproduce the failure, say in one sentence what causes it, and only then change anything."
+        "Diagnose first: reproduce the failure, state its cause in one sentence, and only then change anything."
             .to_owned(),
     );
     lines
@@ -68,9 +68,9 @@ mod tests {
         let stuck = course(&[same.clone(), same.clone(), same.clone()], &policy);
         let said = ["One batch.", "", "One batch.", "Two batches. And more."];
         insta::assert_snapshot!(stance(&stuck, said.into_iter()).join("\n"), @r"
-        What shows it: the same failure twice in a row; two attempts in a row changed nothing.
-        Tried, and not to be tried again: “One batch.”; “Two batches.”
-        Diagnose first: reproduce the failure, say in one sentence what causes it, and only then change anything.
+        Evidence: the same failure twice in a row; two attempts in a row changed no files.
+        Already tried, do not repeat: “One batch.”; “Two batches.”
+        Diagnose first: reproduce the failure, state its cause in one sentence, and only then change anything.
         ");
         assert!(stance(&course(&[same], &policy), said.into_iter()).is_empty());
     }

@@ -45,7 +45,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
     let denied = &evidence.report.denials;
     if verdict.outcome != Outcome::Done && verdict.counted && !denied.is_empty() {
         // Without its tools the agent could not have done it: a matter of set-up, not of the task.
-        let message = format!("the agent was denied: {}", denied.join(", "));
+        let message = format!("the agent was denied permission: {}", denied.join(", "));
         return Verdict {
             abort: verdict.abort,
             ..error(ErrorType::Permission, &message)
@@ -113,7 +113,10 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
             }
         },
         GateView::NotStarted(why) => not_started(why),
-        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate ran"),
+        GateView::Interrupted => error(
+            ErrorType::Interrupted,
+            "interrupted while the gate was running",
+        ),
         GateView::Absent | GateView::NotRun | GateView::NotCommitted(_) => {
             plain(Outcome::NoSigil, NO_SIGNAL)
         }
@@ -150,10 +153,13 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
             ErrorType::Spawn,
             &format!("the work could not be committed: {why}"),
         ),
-        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate ran"),
+        GateView::Interrupted => error(
+            ErrorType::Interrupted,
+            "interrupted while the gate was running",
+        ),
         GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
             Outcome::NoSigil,
-            "the done signal stands beside words that contradict it, and there is no gate to decide",
+            "the agent reported done, but its message says otherwise and there is no gate to decide",
         ),
         GateView::Absent | GateView::NotRun => done(),
     }
@@ -195,7 +201,7 @@ fn signalled_failure(signals: &Signals) -> Verdict {
             .as_ref()
             .and_then(|block| block.error.as_deref()))
         .or(signals.failure_reason.as_deref())
-        .unwrap_or("the agent signalled failure");
+        .unwrap_or("the agent reported failure");
     let error_type = report.map(|report| ErrorType::Reported(report.error_category.clone()));
     Verdict {
         error_type,

@@ -95,12 +95,12 @@ pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
     if question.failures == 0 || question.attempts == 0 {
         return Decision::try_with(
             model,
-            "adaptive: hardly worth it, but it is to be tried once",
+            "adaptive: low expected value, but every task gets one attempt",
         );
     }
     Decision {
         ask_human: Some(plan.rationale).filter(|_| knows_costs),
-        ..Decision::try_with(model, "adaptive: the best there is")
+        ..Decision::try_with(model, "adaptive: best available model")
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
         let reason = decision.ask_human.expect("a person");
         assert!(reason.starts_with("adaptive: ask a human"), "{reason}");
         assert!(
-            reason.ends_with("is worth it for a task of $1.00 (value_usd)"),
+            reason.ends_with("is not worth it for a task worth $1.00 (value_usd)"),
             "{reason}"
         );
     }
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(decision.ask_human, None);
         assert_eq!(
             decision.choice.rationale,
-            "adaptive: hardly worth it, but it is to be tried once"
+            "adaptive: low expected value, but every task gets one attempt"
         );
         let tries = [failed("haiku", "a")];
         let mut q = question(&ladder, Strategy::Adaptive, 1);

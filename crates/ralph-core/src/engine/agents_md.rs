@@ -126,7 +126,7 @@ impl Run<'_, '_> {
             Err(SyncError::File(error)) => {
                 if !self.agents_md_fault_told {
                     self.agents_md_fault_told = true;
-                    let message = format!("{} is left as it is: {error}", path.display());
+                    let message = format!("{} was not updated: {error}", path.display());
                     self.tell(EventKind::Warning { message })?;
                 }
                 // What was swapped out may still have to be brought in.
@@ -149,8 +149,9 @@ impl Run<'_, '_> {
         if self.agents_md_seen.is_none() {
             for saved in recover(path)? {
                 let saved = saved.display();
-                let message =
-                    format!("what somebody wrote in AGENTS.md before a crash is in {saved}");
+                let message = format!(
+                    "AGENTS.md was edited before a crash; that version is saved in {saved}"
+                );
                 self.tell(EventKind::Warning { message })?;
             }
         }
@@ -185,7 +186,7 @@ impl Run<'_, '_> {
                 // The file holds what they wrote.
                 swap.done()?;
                 Err(SyncError::File(std::io::Error::other(
-                    "others keep writing it",
+                    "another process keeps changing it",
                 )))
             }
         }
@@ -340,7 +341,8 @@ impl Run<'_, '_> {
         let new: Vec<NewLearning> = plan.add.iter().filter_map(learning).collect();
         if new.len() < plan.add.len() && !self.agents_md_secret_told {
             self.agents_md_secret_told = true;
-            let message = "a bullet in AGENTS.md holds what looks like a secret; it is not learnt";
+            let message = "a bullet in AGENTS.md looks like it contains a secret; Ralph did not store it as \
+                           a learning";
             self.tell(EventKind::Warning {
                 message: message.to_owned(),
             })?;
@@ -431,7 +433,7 @@ fn without_finished(store: &mut dyn Store, project: &Project, file: &str) -> Res
         Err(Missed::Busy) => {
             swap.done()?;
             return Err(SyncError::File(std::io::Error::other(
-                "others keep writing it",
+                "another process keeps changing it",
             )));
         }
     };
@@ -553,7 +555,7 @@ fn settled(path: &Path) -> Result<Option<Vec<u8>>, SyncError> {
         std::thread::sleep(SETTLES / 4);
     }
     Err(SyncError::File(std::io::Error::other(
-        "others are writing it",
+        "another process is writing it",
     )))
 }
 

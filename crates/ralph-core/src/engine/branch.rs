@@ -24,7 +24,7 @@ impl StopRun {
     /// The work tree cannot be brought back to its branch: nothing more is put onto another.
     pub(super) fn astray(why: String) -> Self {
         let mut stop = Self::new(RunExit::Error, why);
-        stop.hint = Some("bring the work tree back to it, then `ralph run` again".into());
+        stop.hint = Some("switch back to that branch, then `ralph run` again".into());
         stop
     }
 }
@@ -50,7 +50,7 @@ impl Run<'_, '_> {
     /// Before an attempt: nothing is unfinished, and the run's own branch is worked on. Why the run ends, if that cannot be.
     pub(super) fn be_on_own_branch(&mut self) -> Result<Option<StopRun>, EngineError> {
         if let Some(unfinished) = self.unfinished()? {
-            let reason = format!("{unfinished} is unfinished in this work tree");
+            let reason = format!("{unfinished} is in progress in this working tree");
             let mut stop = StopRun::new(RunExit::Error, reason);
             stop.hint = Some("finish or abort it, then `ralph run` again".into());
             return Ok(Some(stop));
@@ -88,16 +88,17 @@ impl Run<'_, '_> {
                 on: present.clone(),
             },
             Err(error) => {
-                let why = format!("the work tree is on {present} instead of {branch}: {error}");
+                let why = format!("the working tree is on {present} instead of {branch}: {error}");
                 return Ok(Returned::Astray(why));
             }
         };
         let more = match &returned {
-            Returned::WithoutCommits { on } => format!("; commits were left on {on}"),
+            Returned::WithoutCommits { on } => format!("; the new commits stay on {on}"),
             Returned::Stayed | Returned::Back | Returned::Astray(_) => String::new(),
         };
-        let message =
-            format!("HEAD had been moved from {branch} to {present}; it is back on {branch}{more}");
+        let message = format!(
+            "HEAD was moved from {branch} to {present}; Ralph switched back to {branch}{more}"
+        );
         self.tell(EventKind::Warning { message })?;
         Ok(returned)
     }
@@ -143,12 +144,14 @@ impl Run<'_, '_> {
         let branch = branch.unwrap_or("its branch");
         let why = match (unfinished, returned) {
             (Some(unfinished), _) => {
-                format!("{unfinished} is unfinished in this work tree; finish or abort it first")
+                format!(
+                    "{unfinished} is in progress in this working tree; finish or abort it first"
+                )
             }
             (None, Returned::WithoutCommits { on }) => format!(
-                "the work was committed on {on} and not on {branch}: stay on {branch}, and bring it over"
+                "the work was committed on {on} instead of {branch}: move the commits to {branch} and stay on it"
             ),
-            (None, Returned::Astray(why)) => format!("{why}; go back to {branch}"),
+            (None, Returned::Astray(why)) => format!("{why}; switch back to {branch}"),
             (None, Returned::Stayed | Returned::Back) => return None,
         };
         Some(Judged::Ran(refused(why)))
@@ -163,22 +166,24 @@ impl Run<'_, '_> {
             return Ok(());
         };
         self.tree = None;
-        let mut told = format!("the attempt left {unfinished} unfinished; Ralph has ended it");
+        let mut told = format!("the attempt left {unfinished} in progress; Ralph aborted it");
         if unfinished == Unfinished::Rebase {
-            let message = format!("Left in the middle of a rebase by {name}");
+            let message = format!("Left by {name} during a rebase");
             match git.save_work(name, &message) {
-                Ok(Some(reference)) => told.push_str(&format!("; its files are at {reference}")),
+                Ok(Some(reference)) => {
+                    told.push_str(&format!("; its files are saved at {reference}"))
+                }
                 Ok(None) => {}
                 // Nothing is taken away that is not saved.
                 Err(error) => {
-                    let message = format!("{unfinished} is left unfinished: {error}");
+                    let message = format!("{unfinished} is still in progress: {error}");
                     return self.tell(EventKind::Warning { message });
                 }
             }
         }
         let message = match git.end_unfinished() {
             Ok(_) => told,
-            Err(error) => format!("{unfinished} is unfinished and cannot be ended: {error}"),
+            Err(error) => format!("{unfinished} is in progress and Ralph cannot abort it: {error}"),
         };
         self.tell(EventKind::Warning { message })
     }
@@ -195,8 +200,8 @@ impl Run<'_, '_> {
         let message = match git.tidy(now, &is_ours) {
             Ok(states) if states.is_empty() => return Ok(()),
             Ok(states) => format!(
-                "kept from before attempts that Ralph did not see end: {}; `git show NAME:FILE` gives a file back, \
-                 `git update-ref -d NAME` forgets one",
+                "states saved before interrupted attempts: {}; `git show NAME:FILE` prints a file, `git \
+                 update-ref -d NAME` deletes a state",
                 named(&states)
             ),
             Err(error) => error.to_string(),

@@ -168,7 +168,7 @@ impl Run<'_, '_> {
             OnOpen::Wait => {
                 let cooldown = self.engine.settings.breaker.cooldown;
                 let until = self.engine.clock.now().plus(cooldown);
-                let reason = "the circuit breaker to cool down".to_owned();
+                let reason = "the circuit breaker's cooldown".to_owned();
                 let stop = self.wait_until(until, WaitingFor::Cooldown, reason)?;
                 if stop.is_none() {
                     self.probe()?;
@@ -251,7 +251,7 @@ impl Run<'_, '_> {
     fn skip(&mut self, current: Option<&Task>) -> Result<(), EngineError> {
         let Some(task) = current else { return Ok(()) };
         let now = self.engine.clock.now();
-        let reason = Some("skipped at a pause".to_owned());
+        let reason = Some("skipped at the pause prompt".to_owned());
         match self
             .engine
             .store
@@ -260,7 +260,7 @@ impl Run<'_, '_> {
             Ok(()) => {}
             // Another run took it meanwhile, or somebody deleted it: it is no longer ours to leave out.
             Err(error @ (StoreError::InProgress { .. } | StoreError::UnknownTask(_))) => {
-                let message = format!("{} is not skipped: {error}", task.name());
+                let message = format!("cannot skip {}: {error}", task.name());
                 return self.tell(EventKind::Warning { message });
             }
             Err(error) => return Err(error.into()),
@@ -273,16 +273,16 @@ impl Run<'_, '_> {
 }
 
 fn aborted() -> StopRun {
-    StopRun::new(RunExit::Aborted, "aborted at a pause")
+    StopRun::new(RunExit::Aborted, "aborted at the pause prompt")
 }
 
 fn triggered(failures: u64, tasks: u64) -> StopRun {
     let reason = format!(
-        "Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks, nothing done between them"
+        "Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks, with no success in between"
     );
     let mut stop = StopRun::new(RunExit::BreakerOpen, reason);
     stop.hint = Some(
-        "mend the cause, then `ralph run` probes with one attempt; `ralph breaker reset` closes it"
+        "fix the cause, then `ralph run` (starts with one trial attempt) or `ralph breaker reset`"
             .into(),
     );
     stop

@@ -89,7 +89,7 @@ impl Run<'_, '_> {
         if self.mind_budgets()?.is_some() || self.task_budget_reached(task)?.is_some() {
             return Ok(Step::Continue);
         }
-        let reason = "the agent has used what is left of the budget";
+        let reason = "the agent used up the rest of the budget";
         Ok(Step::Stop(StopRun::new(RunExit::Limit, reason)))
     }
 
@@ -110,8 +110,8 @@ impl Run<'_, '_> {
         self.unknown_cost_told = true;
         let name = self.agent().name();
         let message = format!(
-            "{name} does not tell what it costs, so cost limits do not hold for it; prices under \
-             [agents.{name}] in .ralph.toml (price = {{ MODEL = {{ input = …, output = … }} }}) mend that"
+            "{name} does not report its cost, so cost limits do not apply to it; set prices under \
+             [agents.{name}] in .ralph.toml: price = {{ MODEL = {{ input = …, output = … }} }}"
         );
         self.tell(EventKind::Warning { message })
     }

@@ -303,7 +303,7 @@ fn passed(gate: Option<&GateRecord>) -> bool {
     gate.is_some_and(|gate| gate.outcome == GateOutcome::Passed)
 }
 
-/// What was tried before a task is given up: every model in order, another stance, fix tasks, changes of the plan.
+/// What was tried before a task is given up: every model in order, another stance, fix tasks, plan changes.
 fn alternatives(
     tries: &[FailedTry],
     stance: bool,
@@ -317,15 +317,19 @@ fn alternatives(
         }
     }
     let models = models.join(", then ");
-    let stance = if stance { ", with a fresh stance" } else { "" };
+    let stance = if stance {
+        ", with a fresh approach"
+    } else {
+        ""
+    };
     let fixes = match fixes {
         [] => String::new(),
         fixes => format!(", fix tasks {}", fixes.join(", ")),
     };
     let changes = match changes {
         0 => String::new(),
-        1 => ", a change of the plan".to_owned(),
-        n => format!(", {n} changes of the plan"),
+        1 => ", a plan change".to_owned(),
+        n => format!(", {n} plan changes"),
     };
     (!models.is_empty()).then(|| format!("{models}{stance}{fixes}{changes}"))
 }

@@ -13,7 +13,7 @@ impl Run<'_, '_> {
         match Guard::start(&self.engine.guard_command, &self.id) {
             Ok(guard) => Ok(Some(guard)),
             Err(error) => {
-                let message = format!("no guard process could be started: {error}");
+                let message = format!("cannot start the guard process: {error}");
                 self.tell(EventKind::Warning { message })?;
                 Ok(None)
             }
@@ -31,7 +31,7 @@ impl Run<'_, '_> {
     /// Takes the guard back, and says what became of it meanwhile.
     pub(super) fn put_back(&mut self, mut guard: Option<Guard>) -> Result<(), EngineError> {
         if guard.as_mut().is_some_and(Guard::was_stopped) {
-            let message = "Ralph's guard process was stopped by somebody; it was continued".into();
+            let message = "Ralph's guard process was suspended; Ralph resumed it".into();
             self.tell(EventKind::Warning { message })?;
         }
         self.guard = self.replaced(guard)?;
@@ -44,7 +44,7 @@ impl Run<'_, '_> {
             return Ok(guard);
         }
         drop(guard);
-        let message = "Ralph's guard process was killed; a new one was started".into();
+        let message = "Ralph's guard process was killed; Ralph started a new one".into();
         self.tell(EventKind::Warning { message })?;
         self.start_guard()
     }

@@ -28,9 +28,12 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         let name = point.name();
-        let mut stop = StopRun::new(RunExit::Aborted, format!("the hook {name} vetoed: {why}"));
+        let mut stop = StopRun::new(
+            RunExit::Aborted,
+            format!("the {name} hook vetoed the run: {why}"),
+        );
         stop.hint = Some(format!(
-            "mend [hooks] {name} in .ralph.toml, or set veto = false there"
+            "fix [hooks] {name} in .ralph.toml, or set veto = false there"
         ));
         Ok(Some(stop))
     }
@@ -94,7 +97,7 @@ impl Run<'_, '_> {
             }
         };
         let result = match is_hurried {
-            true => Err("was not run: Ralph was told twice to stop".to_owned()),
+            true => Err("was not run: Ralph was interrupted twice".to_owned()),
             false => hooks::run(&call, interrupt, &mut look_on),
         };
         if let Some(process) = process {

@@ -63,8 +63,7 @@ impl Run<'_, '_> {
         if same || link.error.as_ref().is_some_and(said) {
             return Ok(record);
         }
-        let note =
-            "\n(Ralph: it fails in another way than the failure to mend, so that one is mended.)";
+        let note = "\n(Ralph: the gate fails with a different error now, so the original failure is fixed.)";
         Ok(GateRecord {
             outcome: GateOutcome::Passed,
             output_tail: format!("{}{note}", record.output_tail),

@@ -93,7 +93,7 @@ impl Run<'_, '_> {
         let logs = match self.ralph_dir() {
             Ok(dir) => dir.join(LOGS),
             Err(error) => {
-                let message = format!("old logs were not deleted: .ralph: {error}");
+                let message = format!("cannot delete old logs: .ralph: {error}");
                 return self.tell(EventKind::Warning { message });
             }
         };
@@ -104,7 +104,7 @@ impl Run<'_, '_> {
             self.tell(EventKind::LogsPruned { files, bytes })?;
         }
         if let Some(error) = error {
-            let message = format!("old logs were not all deleted: {error}");
+            let message = format!("cannot delete some old logs: {error}");
             self.tell(EventKind::Warning { message })?;
         }
         Ok(())

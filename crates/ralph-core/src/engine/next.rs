@@ -72,7 +72,7 @@ impl Run<'_, '_> {
         member.limits_met = 0;
         member.unavailable_since = None;
         if verdict.abort {
-            let reason = "the agent gave up on the whole run (<promise>FAILURE</promise>)";
+            let reason = "the agent aborted the run (<promise>FAILURE</promise>)";
             return Ok(Step::Stop(StopRun::new(RunExit::Aborted, reason)));
         }
         Ok(Step::Continue)
@@ -89,7 +89,7 @@ impl Run<'_, '_> {
         match error {
             ErrorType::Auth if speaks_of(&["credit", "billing", "balance", "payment"]) => {
                 format!(
-                    "pay for what {agent} needs or use another agent (--agent), then `ralph run` again"
+                    "check {agent}'s billing or use another agent (--agent), then `ralph run` again"
                 )
             }
             ErrorType::Auth => match facts {
@@ -99,30 +99,30 @@ impl Run<'_, '_> {
                 None => format!("log in to {agent} or set its API key, then `ralph run` again"),
             },
             // The message names the limit and how to raise it.
-            ErrorType::Spawn if speaks_of(&["the limit of", "memory is used up"]) => {
+            ErrorType::Spawn if speaks_of(&["limit is reached", "out of memory"]) => {
                 "fix that, then `ralph run` again".into()
             }
             ErrorType::Spawn => {
                 let install = match facts {
                     Some(facts) => format!("`{}`", facts.install),
-                    None => format!("install the program of agent `{agent}`"),
+                    None => format!("install the program for agent `{agent}`"),
                 };
-                format!("{install}, or name another one in .ralph.toml under [agents.{agent}]")
+                format!("{install}, or set another program under [agents.{agent}] in .ralph.toml")
             }
             ErrorType::Permission if facts.is_some() && !skips => format!(
                 "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
                  [agents.{agent}] in .ralph.toml"
             ),
             ErrorType::Permission => {
-                format!("allow those tools in {agent}'s own settings; Ralph forbids it nothing")
+                format!("allow those tools in {agent}'s own settings; Ralph itself blocks no tools")
             }
             ErrorType::Config if speaks_of(&["model"]) => format!(
                 "check the model's name: --model, the task's model, [run] model, or models under \
                  [agents.{agent}] in .ralph.toml"
             ),
             ErrorType::Config => format!(
-                "fix what {agent} complains about: its own settings, or args and env under [agents.{agent}] in \
-                 .ralph.toml; `ralph logs` has all it said"
+                "fix what {agent} reports: check its own settings, or args and env under [agents.{agent}] \
+                 in .ralph.toml; `ralph logs` shows its full output"
             ),
             _ => "run `ralph history` to see what happened".into(),
         }

@@ -37,7 +37,7 @@ pub enum PromptError {
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A template's file cannot be read.
-    #[error("template {path} cannot be read: {source}")]
+    #[error("cannot read template {path}: {source}")]
     Unreadable {
         /// Which.
         path: String,
@@ -389,7 +389,7 @@ impl Prompter<'_> {
 }
 
 impl Prompter<'_> {
-    /// The failure a fix task is to mend, and changes of the plan that were asked for in vain.
+    /// The failure a fix task is to mend, and plan changes that were asked for in vain.
     fn further(&self, task: &Task) -> Result<Vec<FurtherPart>, PromptError> {
         let mut parts = Vec::new();
         if let Some(link) = self.store.fix_link(&task.id)?

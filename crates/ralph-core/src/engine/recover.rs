@@ -435,7 +435,8 @@ impl Run<'_, '_> {
         }
         if recovered.processes_ended > 0 {
             let n = recovered.processes_ended;
-            let message = format!("ended {n} process(es) of a run that had died");
+            let plural = if n == 1 { "" } else { "es" };
+            let message = format!("killed {n} leftover process{plural} of a crashed run");
             self.tell(EventKind::Warning { message })?;
         }
         let undecided = recovered.undecided.into_iter();
@@ -443,11 +444,12 @@ impl Run<'_, '_> {
         let mut faults = undecided.filter(|(_, error)| !matches!(error, GitError::Interrupted));
         Ok(faults.next().map(|(name, error)| {
             let reason = format!(
-                "Ralph died while it committed the work of {name}, and git cannot tell whether it did: {error}"
+                "Ralph crashed while committing the work of {name}, and git cannot tell whether the commit \
+                 was made: {error}"
             );
             let mut stop = StopRun::new(RunExit::Error, reason);
             let remedy = error.remedy();
-            let remedy = remedy.unwrap_or_else(|| "fix what git complains about".to_owned());
+            let remedy = remedy.unwrap_or_else(|| "fix what git reports".to_owned());
             stop.hint = Some(format!("{remedy}; then `ralph run` again"));
             stop
         }))

@@ -236,9 +236,12 @@ impl Run<'_, '_> {
             };
             let done = verdict.outcome == Outcome::Done;
             let outcome = if done && request.kind.leaves_original_open() {
-                Err("the task was done: ask for a follow-up instead".to_owned())
+                Err("the task is done: request ADD_FOLLOWUP instead".to_owned())
             } else if !family.lineage.above.is_empty() && request.kind == Kind::SplitTask {
-                Err("a fix task is not split: fix the one failure it is for, or fail".to_owned())
+                Err(
+                    "a fix task cannot be split: fix its one failure, or report the task as failed"
+                        .to_owned(),
+                )
             } else if let Some(why) = contradiction(&granted, request.kind) {
                 Err(why.to_owned())
             } else {
@@ -446,11 +449,10 @@ fn contradiction(granted: &[Change], kind: Kind) -> Option<&'static str> {
     let has = |other: Kind| granted.iter().any(|change| change.kind == other);
     match kind {
         Kind::AddPrerequisite if has(Kind::SplitTask) => Some(
-            "another request of the same answer splits the task: make the prerequisite the first of its parts",
+            "another request in the same answer splits the task: make the prerequisite the first part",
         ),
         Kind::SplitTask if has(Kind::AddPrerequisite) => Some(
-            "another request of the same answer adds a prerequisite: the task is tried again after that and can be split \
-             then",
+            "another request in the same answer adds a prerequisite: request the split in the next attempt",
         ),
         _ => None,
     }

@@ -44,7 +44,7 @@ impl Run<'_, '_> {
             reason: "`ralph resume`".to_owned(),
             until: None,
         })?;
-        self.write_state_as("paused; `ralph resume` goes on", None)?;
+        self.write_state_as("paused; `ralph resume` continues", None)?;
         // Somebody may edit files meanwhile.
         self.tree = None;
         while self.engine.store.asked_of(&self.id)? == Some(RunRequest::Pause) {

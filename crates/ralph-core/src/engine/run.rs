@@ -46,7 +46,7 @@ pub enum EngineError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// A parent's own gate could not be started.
-    #[error("the gate of {task} could not be run: {why}")]
+    #[error("cannot run the gate of {task}: {why}")]
     Gate {
         /// The task.
         task: String,
@@ -54,7 +54,7 @@ pub enum EngineError {
         why: String,
     },
     /// The log of an attempt could not be written.
-    #[error("the log {path} could not be written: {source}")]
+    #[error("cannot write the log {path}: {source}")]
     Log {
         /// Which.
         path: String,
@@ -387,8 +387,9 @@ impl<'e, 'a> Run<'e, 'a> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(EngineError::Store(StoreError::ClaimMoved(task))) => {
-                let message =
-                    format!("the claim on {task} went to another process; it is not recorded here");
+                let message = format!(
+                    "another process took over {task}; this run does not record the attempt"
+                );
                 self.tell(EventKind::Warning { message })?;
                 Ok(None)
             }
@@ -474,7 +475,7 @@ impl<'e, 'a> Run<'e, 'a> {
     pub(super) fn all_done(&self) -> Result<StopRun, EngineError> {
         let (what, skipped) = match self.engine.settings.scope {
             Scope::All => ("every task", self.engine.store.counts()?.skipped > 0),
-            Scope::Below(_) => ("every task that was asked for", self.outlook()?.skipped > 0),
+            Scope::Below(_) => ("every selected task", self.outlook()?.skipped > 0),
         };
         let or_skipped = if skipped { " or skipped" } else { "" };
         let reason = format!("{what} is done{or_skipped}");

@@ -99,8 +99,9 @@ impl Run<'_, '_> {
         }
         if ended.left_overs > 0 {
             let message = format!(
-                "ended {} process(es) the agent had left behind",
-                ended.left_overs
+                "killed {} process{} the agent left running",
+                ended.left_overs,
+                if ended.left_overs == 1 { "" } else { "es" }
             );
             self.tell(EventKind::Warning { message })?;
         }

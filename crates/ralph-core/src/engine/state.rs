@@ -65,7 +65,7 @@ impl Run<'_, '_> {
             && !self.state_fault_told
         {
             self.state_fault_told = true;
-            let message = format!("{STATE_MD} cannot be written: {error}");
+            let message = format!("cannot write {STATE_MD}: {error}");
             self.tell(EventKind::Warning { message })?;
         }
         Ok(())

@@ -179,13 +179,13 @@ impl<'a> Run<'_, 'a> {
             if until.since(since) > self.engine.settings.max_wait.unwrap_or_default() {
                 return Ok(Some(self.nobody_left()));
             }
-            let reason = format!("the service of {name} ({})", out.why);
+            let reason = format!("{name}'s API ({})", out.why);
             return self.wait_until(until, WaitingFor::Service, reason);
         }
         if let Some(stop) = self.too_long(member, until) {
             return Ok(Some(stop));
         }
-        let reason = format!("the usage limit of {name}");
+        let reason = format!("{name}'s usage limit");
         let began = self.engine.clock.steady();
         let stop = self.wait_until(until, WaitingFor::Limit, reason)?;
         let waited = self.engine.clock.steady().saturating_sub(began);
@@ -215,7 +215,7 @@ impl<'a> Run<'_, 'a> {
             Some(_) => return None,
         };
         let name = waiting.agent.name();
-        let reason = format!("the usage limit of {name} lasts until {until} ({why})");
+        let reason = format!("{name} hit its usage limit, which resets at {until} ({why})");
         let mut stop = StopRun::new(RunExit::Limit, reason);
         stop.hint = Some(format!("`ralph run` again after {until}"));
         Some(stop)
@@ -258,7 +258,7 @@ impl<'a> Run<'_, 'a> {
         let hint = out.hint.as_ref().map(|hint| format!("; {hint}"));
         let name = self.agent().name();
         let message = format!(
-            "{name} is out of order: {}{}",
+            "{name} is unavailable: {}{}",
             out.why,
             hint.unwrap_or_default()
         );

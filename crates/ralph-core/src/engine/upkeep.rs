@@ -98,7 +98,7 @@ impl Run<'_, '_> {
             })?;
         }
         if let Some(error) = error {
-            let message = format!("learnings were not tidied: {error}");
+            let message = format!("cannot merge and prune learnings: {error}");
             self.tell(EventKind::Warning { message })?;
         }
         Ok(())

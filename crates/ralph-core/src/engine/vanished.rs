@@ -29,12 +29,12 @@ impl Run<'_, '_> {
         }
         let (saved, hint) = match self.engine.store.rescue(now) {
             Ok(rescued) => {
-                let saved = format!("what was recorded is saved in {}", rescued.path.display());
+                let saved = format!("Ralph saved its data in {}", rescued.path.display());
                 (saved, format!("restore it: {}", rescued.restore))
             }
             Err(error) => (
-                format!("it could not be saved: {error}"),
-                "bring back .ralph/progress.db from a backup".to_owned(),
+                format!("Ralph could not save its data: {error}"),
+                "restore .ralph/progress.db from a backup".to_owned(),
             ),
         };
         StopRun {

@@ -56,8 +56,7 @@ impl Run<'_, '_> {
                     stop.budget = Some(budget);
                     return Ok(Some(stop));
                 }
-                let reason =
-                    "nothing can be run: what is left waits for a human or for a failed task";
+                let reason = "the remaining tasks are blocked or depend on a failed task";
                 return Ok(Some(StopRun::new(RunExit::NothingToRun, reason)));
             }
             if !told {
@@ -67,7 +66,7 @@ impl Run<'_, '_> {
                     Err(_) => id.to_string(),
                 };
                 let names: Vec<String> = outlook.under_way.iter().map(name).collect();
-                let reason = format!("another run, which works on {}", names.join(", "));
+                let reason = format!("another run, which is working on {}", names.join(", "));
                 self.tell(EventKind::Waiting {
                     waiting_for: WaitingFor::OtherRun,
                     reason,
@@ -118,10 +117,10 @@ impl Run<'_, '_> {
             return self.out_of_order(OutOfOrder {
                 how: Out::Until(self.engine.clock.now().plus(rest)),
                 why: format!(
-                    "the agent's service failed {}; last: {message}",
+                    "the agent's API failed {}; last error: {message}",
                     in_a_row(faults)
                 ),
-                hint: Some("try `ralph run` again when the service is well".into()),
+                hint: Some("`ralph run` again when the API is available".into()),
             });
         }
         // Nobody waits for what a budget forbids.
@@ -130,7 +129,7 @@ impl Run<'_, '_> {
         }
         let wait = self.next_backoff(faults);
         let until = self.engine.clock.now().plus(wait);
-        let reason = format!("the agent's service ({message})");
+        let reason = format!("the agent's API ({message})");
         let stopped = self.wait_until(until, WaitingFor::Service, reason)?;
         Ok(stopped.map_or(Step::Continue, Step::Stop))
     }

@@ -83,8 +83,7 @@ impl Run<'_, '_> {
             return Ok(Some(stop));
         }
         let Some(git) = &self.git else {
-            let message =
-                "there is no git repository: [git] commit, rollback and branch have no effect";
+            let message = "not a git repository: [git] commit, rollback and branch have no effect";
             let message = message.to_owned();
             self.tell(EventKind::Warning { message })?;
             return Ok(None);
@@ -92,9 +91,11 @@ impl Run<'_, '_> {
         if let Some(branch) = settings.branch.clone() {
             let there = git.branch().as_deref() == Some(branch.as_str());
             if let Some(other) = self.other_run()?.filter(|_| !there) {
-                let reason = format!("run {other} works in this tree, which is not on {branch}");
+                let reason = format!(
+                    "run {other} is using this working tree, which is not on branch {branch}"
+                );
                 let mut stop = StopRun::new(RunExit::Error, reason);
-                stop.hint = Some("wait for it, or `ralph stop` it".into());
+                stop.hint = Some("wait for it to end, or `ralph stop`".into());
                 return Ok(Some(stop));
             }
             match git.work_on(&branch) {
@@ -124,7 +125,7 @@ impl Run<'_, '_> {
             _ if dirty.is_empty() => Ok(None),
             OnDirty::Continue => {
                 let message = format!(
-                    "uncommitted at the start: {}; that stays as it is, out of commits and roll-backs",
+                    "uncommitted changes at start: {}; Ralph leaves them out of commits and rollbacks",
                     named(&dirty)
                 );
                 self.tell(EventKind::Warning { message })?;
@@ -178,7 +179,8 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let message = format!(
-            "changed during the attempt: {}; new hooks and filters run only in Ralph's commits until the next run",
+            "the attempt changed git's configuration: {}; until the next run, new hooks and filters run \
+             only in Ralph's commits",
             changed.join("; ")
         );
         self.tell(EventKind::Warning { message })
@@ -212,8 +214,8 @@ impl Run<'_, '_> {
         };
         let (Some(run_start), Some(before)) = (self.run_start.clone(), before) else {
             return Ok(Committed::Failed(Judged::NotCommitted {
-                why: "git could not look at the work tree before the attempt".into(),
-                remedy: "run `git status` and fix what it complains of".into(),
+                why: "git could not read the working tree before the attempt".into(),
+                remedy: "run `git status` and fix what it reports".into(),
             }));
         };
         let key = task.key.as_ref().map(|key| key.as_str());
@@ -253,7 +255,7 @@ impl Run<'_, '_> {
                 let (programs, fix) = git.new_programs(&error);
                 if fix.is_some() {
                     let message = format!(
-                        "{} held up the commit of {}: the later commits of this run are made without it",
+                        "{} blocked the commit of {}: later commits of this run skip it",
                         named(&programs),
                         task.name()
                     );
@@ -261,7 +263,7 @@ impl Run<'_, '_> {
                 }
                 let mut output = format!("{}\n{error}", error.output().unwrap_or_default());
                 if !programs.is_empty() {
-                    output.push_str("; appeared during this run: ");
+                    output.push_str("; new in this run: ");
                     output.push_str(&named(&programs));
                 }
                 let record = refused(output.trim().to_owned());
@@ -292,7 +294,7 @@ impl Run<'_, '_> {
         }
         if !outcome.by_hooks.is_empty() {
             let message = format!(
-                "{}: a hook put more into its commit: {}",
+                "{}: a hook added files to its commit: {}",
                 claimed.task.name(),
                 named(&outcome.by_hooks)
             );
@@ -346,7 +348,8 @@ impl Run<'_, '_> {
         }
         if let Some(other) = self.other_run()? {
             let message = format!(
-                "{} is not rolled back: run {other} works in the same tree; what was there before the attempt is at {}",
+                "{} was not rolled back: run {other} uses the same working tree; the state before the \
+                 attempt is saved at {}",
                 claimed.task.name(),
                 kept.reference().unwrap_or("HEAD")
             );
@@ -381,10 +384,10 @@ impl Run<'_, '_> {
                 );
                 let message = match kept.reference().filter(|_| !says_all) {
                     Some(reference) => format!(
-                        "{} is not rolled back: {error}; what was there before the attempt is at {reference}",
+                        "{} was not rolled back: {error}; the state before the attempt is saved at {reference}",
                         claimed.task.name()
                     ),
-                    None => format!("{} is not rolled back: {error}", claimed.task.name()),
+                    None => format!("{} was not rolled back: {error}", claimed.task.name()),
                 };
                 self.tell(EventKind::Warning { message })?;
                 Ok(None)
@@ -458,7 +461,7 @@ pub(super) fn cannot(error: &GitError) -> StopRun {
         GitError::Unfinished(_) => "finish or abort it, then `ralph run` again".into(),
         GitError::BranchInTheWay { .. } => "commit or stash them, then `ralph run` again".into(),
         _ if let Some(remedy) = error.remedy() => format!("{remedy}; then `ralph run` again"),
-        _ => "fix [git] branch in .ralph.toml, or what git complains about".into(),
+        _ => "fix [git] branch in .ralph.toml, or what git reports".into(),
     });
     stop
 }

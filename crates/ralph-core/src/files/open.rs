@@ -46,12 +46,12 @@ pub enum Refused {
     #[error("not a regular file but {0}; move it away")]
     NotRegular(&'static str),
     /// Reading it would take too much memory.
-    #[error("larger than {} MiB, the most that Ralph reads of such a file; shorten it or move it away", .0.mib)]
+    #[error("larger than {} MiB, the most Ralph reads of such a file; shorten it or move it away", .0.mib)]
     TooLarge(Limit),
     /// Where it leads changed since the run began.
     #[error(
-        "it leads to {now} now and led to {before} when the run began; Ralph does not follow a link that \
-             appeared during a run"
+        "a symbolic link to {now}, but it led to {before} when the run started; Ralph does not follow links \
+         that change during a run"
     )]
     LinkAppeared {
         /// Where it led.
@@ -60,13 +60,13 @@ pub enum Refused {
         now: String,
     },
     /// A link was put in its place at this very moment.
-    #[error("a link; Ralph does not follow a link here: replace it by what it leads to")]
+    #[error("a symbolic link, which Ralph does not follow here; replace it with the file itself")]
     Link,
     /// A link that leads nowhere.
-    #[error("a link to a file that is not there")]
+    #[error("a broken symbolic link")]
     Dangling,
     /// It is not where Ralph keeps such files.
-    #[error("not below {0}; Ralph does not open it")]
+    #[error("not inside {0}; Ralph does not open it")]
     Elsewhere(&'static str),
 }
 

@@ -9,7 +9,7 @@ use super::Unfinished;
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// It could not be started.
-    #[error("git could not be started: {0}")]
+    #[error("cannot start git: {0}")]
     Spawn(#[from] std::io::Error),
     /// It said no.
     #[error("git {command} failed: {message}")]
@@ -28,13 +28,13 @@ pub enum GitError {
         source: std::io::Error,
     },
     /// A merge or the like waits for somebody to finish it.
-    #[error("{0} is unfinished in this work tree; finish or abort it first")]
+    #[error("{0} is in progress in this working tree; finish or abort it first")]
     Unfinished(Unfinished),
     /// Somebody else holds a lock of git's, or died holding it.
     #[error("git is locked: {} exists", crate::text::one_line(&.0.display().to_string(), 300))]
     Locked(PathBuf),
     /// Somebody took the repository away, and one further up is another.
-    #[error("the repository is gone: {} has no HEAD", .0.display())]
+    #[error("the git repository is gone: {} has no HEAD", .0.display())]
     Gone(PathBuf),
     /// `git commit` failed: a hook, a missing identity, a signature.
     #[error("the commit failed: {message}")]
@@ -56,7 +56,7 @@ pub enum GitError {
     #[error("git was interrupted")]
     Interrupted,
     /// A call of git did not end; none is made after it.
-    #[error("git {command} did not end within {} and was stopped{}", seconds(.after), because(.held_up_by))]
+    #[error("git {command} timed out after {}{}", seconds(.after), because(.held_up_by))]
     TimedOut {
         /// What was asked.
         command: String,
@@ -66,10 +66,10 @@ pub enum GitError {
         held_up_by: Option<String>,
     },
     /// Git would open this and wait for ever.
-    #[error("{} is not a regular file: git would wait for it for ever", crate::text::one_line(&.0.display().to_string(), 300))]
+    #[error("{} is not a regular file: git would hang reading it", crate::text::one_line(&.0.display().to_string(), 300))]
     NotRegular(PathBuf),
     /// Without its index git takes every file for deleted.
-    #[error("git's index {} is gone: git takes every file for deleted", crate::text::code_line(&.0.display().to_string(), 300))]
+    #[error("git's index {} is missing: git would treat every file as deleted", crate::text::code_line(&.0.display().to_string(), 300))]
     NoIndex(PathBuf),
     /// Git fails on every call until somebody repairs the file.
     #[error("git cannot read its configuration: {0}")]
@@ -78,13 +78,13 @@ pub enum GitError {
     #[error("git cannot use the repository: {0}")]
     Unusable(String),
     /// Git does not know who commits.
-    #[error("git does not know who commits: {0}")]
+    #[error("git has no author identity: {0}")]
     NoIdentity(String),
     /// No branch can have that name.
-    #[error("{0:?} is no name for a branch")]
+    #[error("{0:?} is not a valid branch name")]
     BranchName(String),
     /// Changing the branch would overwrite what is not committed.
-    #[error("cannot switch to the branch {branch}: uncommitted changes are in the way: {}", .files.join(", "))]
+    #[error("cannot switch to branch {branch}: it would overwrite uncommitted changes: {}", .files.join(", "))]
     BranchInTheWay {
         /// The branch.
         branch: String,
@@ -92,7 +92,7 @@ pub enum GitError {
         files: Vec<String>,
     },
     /// Nothing was rolled back, for it would not have been safe.
-    #[error("nothing was rolled back: {why}; the attempt's work is also at {reference}{}", before(.kept))]
+    #[error("nothing was rolled back: {why}; the attempt's work is also saved at {reference}{}", before(.kept))]
     RollbackRefused {
         /// Why.
         why: String,
@@ -102,7 +102,7 @@ pub enum GitError {
         kept: Option<String>,
     },
     /// Something failed on the way.
-    #[error("the roll-back is incomplete: {why}; the attempt's work is at {reference}{}", before(.kept))]
+    #[error("the rollback is incomplete: {why}; the attempt's work is saved at {reference}{}", before(.kept))]
     RollbackIncomplete {
         /// Why.
         why: String,
@@ -133,7 +133,7 @@ fn because(held_up_by: &Option<String>) -> String {
 
 fn before(kept: &Option<String>) -> String {
     match kept {
-        Some(kept) => format!(", what was there before it at {kept}"),
+        Some(kept) => format!(", the state before it at {kept}"),
         None => String::new(),
     }
 }
@@ -178,34 +178,35 @@ impl GitError {
             }
             Self::File { .. } => "check free space and the permissions of .git".to_owned(),
             Self::Locked(lock) => format!(
-                "remove it if no git is running: rm {}",
+                "if no git process is running, remove it: rm {}",
                 crate::text::shell_word(&lock.display().to_string())
             ),
             Self::Gone(path) => format!(
                 "restore {} from a backup or a clone",
                 crate::text::shell_word(&path.display().to_string())
             ),
-            Self::Unusable(_) => "run `git status` and fix what it complains about".to_owned(),
+            Self::Unusable(_) => "run `git status` and fix what it reports".to_owned(),
             Self::TimedOut { .. } => {
-                "run that git command by hand to see what it waits for (`git config --list --show-origin` shows filters); \
-                 if it is only slow, raise query_timeout under [git] in .ralph.toml"
+                "run that git command yourself to see what blocks it (`git config --list --show-origin` \
+                 shows filters); if it is only slow, raise query_timeout under [git] in .ralph.toml"
                     .to_owned()
             }
             Self::NotRegular(path) => {
                 let word = crate::text::shell_word(&path.display().to_string());
                 match path.file_name().and_then(|name| name.to_str()) {
-                    Some("index") => format!("make it anew: rm {word} && git reset"),
+                    Some("index") => format!("recreate it: rm {word} && git reset"),
                     Some("HEAD") => format!(
-                        "make it anew, with your branch in the place of main: rm {word} && echo 'ref: refs/heads/main' > {word}"
+                        "recreate it, with your branch instead of main: rm {word} && echo 'ref: \
+                         refs/heads/main' > {word}"
                     ),
                     // Ralph's own, which it makes anew.
                     Some(name) if name.starts_with("ralph-") => format!("remove it: rm {word}"),
-                    _ => format!("move it away and bring back what was there: {word}"),
+                    _ => format!("move it away and restore the original file: {word}"),
                 }
             }
-            Self::NoIndex(_) => "make it anew: git reset".to_owned(),
+            Self::NoIndex(_) => "recreate it: git reset".to_owned(),
             Self::Config(_) => {
-                "fix the line that git names, or restore the file; `git config --list` must succeed".to_owned()
+                "fix the line git names, or restore the file, until `git config --list` succeeds".to_owned()
             }
             Self::NoIdentity(_) => {
                 "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'".to_owned()

@@ -16,7 +16,7 @@ pub enum LeftBecause {
     UncommittedBefore,
     /// It is a submodule, which is not entered.
     Submodule,
-    /// It is a repository of its own.
+    /// It is a nested git repository.
     Repository,
     /// Git was told not to look at it (`--assume-unchanged`, `--skip-worktree`).
     Unwatched,
@@ -33,9 +33,9 @@ impl std::fmt::Display for Left {
         let why = match self.why {
             LeftBecause::UncommittedBefore => "uncommitted before the run",
             LeftBecause::Submodule => "a submodule",
-            LeftBecause::Repository => "a repository of its own",
-            LeftBecause::Unwatched => "not watched by git",
-            LeftBecause::IgnoredMeanwhile => "ignored by a rule of the attempt's",
+            LeftBecause::Repository => "a nested git repository",
+            LeftBecause::Unwatched => "marked assume-unchanged or skip-worktree",
+            LeftBecause::IgnoredMeanwhile => "ignored by a rule the attempt added",
             LeftBecause::OutsideProject => "outside the project",
             LeftBecause::Branch => "a branch",
         };

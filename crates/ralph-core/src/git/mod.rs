@@ -157,7 +157,7 @@ impl Git {
             false => {
                 let top = crate::text::code_line(&top, 300);
                 Err(unusable(format!(
-                    "it takes {top} for the work tree now; see core.worktree"
+                    "its working tree is now {top}; check core.worktree"
                 )))
             }
         }

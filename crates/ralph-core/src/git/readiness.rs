@@ -67,14 +67,17 @@ impl Obstacle {
     pub fn mended_by(&self) -> String {
         match self {
             Self::Unfinished(unfinished) => {
-                format!("finish it, or `{}`", aborted_by(*unfinished))
+                format!("finish it, or run `{}`", aborted_by(*unfinished))
             }
-            Self::BranchName(_) => "mend branch under [git] in .ralph.toml".to_owned(),
+            Self::BranchName(_) => "fix branch under [git] in .ralph.toml".to_owned(),
             Self::NoIdentity { .. } => {
                 "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'".to_owned()
             }
             Self::Locked(lock) => {
-                format!("remove it if no git is running: rm {}", for_a_shell(lock))
+                format!(
+                    "if no git process is running, remove it: rm {}",
+                    for_a_shell(lock)
+                )
             }
         }
     }
@@ -85,19 +88,20 @@ impl fmt::Display for Obstacle {
         match self {
             Self::Unfinished(unfinished) => write!(
                 f,
-                "{unfinished} is unfinished in this work tree: nothing can be committed, rolled back or switched"
+                "{unfinished} is in progress in this working tree: Ralph cannot commit, roll back or switch \
+                 branches"
             ),
             Self::BranchName(name) => {
                 write!(
                     f,
-                    "[git] branch: {:?} is no name for a branch",
+                    "[git] branch: {:?} is not a valid branch name",
                     one_line(name, 100)
                 )
             }
-            Self::NoIdentity { said } => write!(f, "git does not know who commits: {said}"),
+            Self::NoIdentity { said } => write!(f, "git has no author identity: {said}"),
             Self::Locked(lock) => write!(
                 f,
-                "git's index is locked: {} exists; a git is at work, or died",
+                "git's index is locked: {} exists; a git process is running, or crashed",
                 one_line(&lock.display().to_string(), 300)
             ),
         }
@@ -142,7 +146,7 @@ fn reason(said: &str) -> String {
     let line = fatal.or_else(|| lines.find(|line| !line.is_empty()));
     match line {
         Some(line) => one_line(line, 200),
-        None => "it gives no reason".to_owned(),
+        None => "no reason given".to_owned(),
     }
 }
 
@@ -217,7 +221,7 @@ mod tests {
         let said = "Author identity unknown\n\n*** Please tell me who you are.\n\nfatal: unable to auto-detect email\n";
         assert_eq!(reason(said), "unable to auto-detect email");
         assert_eq!(reason("error: odd\n\n"), "error: odd");
-        assert_eq!(reason(" \n"), "it gives no reason");
+        assert_eq!(reason(" \n"), "no reason given");
     }
 
     #[test]
@@ -226,12 +230,12 @@ mod tests {
         for (obstacle, words, fix) in [
             (
                 Obstacle::Unfinished(Unfinished::Rebase),
-                "a rebase is unfinished",
+                "a rebase is in progress",
                 "git rebase --abort",
             ),
             (
                 Obstacle::BranchName("a\nb".into()),
-                "no name",
+                "not a valid branch name",
                 ".ralph.toml",
             ),
             (

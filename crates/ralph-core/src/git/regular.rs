@@ -237,7 +237,7 @@ mod tests {
         // Without its index every file would look deleted.
         fs::remove_file(repo.path(".git/index")).unwrap();
         let error = repo.open().snapshot().unwrap_err();
-        assert!(error.to_string().contains("is gone"), "{error}");
+        assert!(error.to_string().contains("is missing"), "{error}");
     }
 
     #[test]

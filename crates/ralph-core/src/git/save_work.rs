@@ -12,7 +12,7 @@ impl Git {
         let places = self.places()?;
         places.wait_for_index()?;
         let now = self.snapshot()?;
-        // What is below a repository of its own is that one's.
+        // What is below a nested git repository is that one's.
         let files = now.dirty.keys().filter(|path| !path.ends_with(b"/"));
         let paths: BTreeSet<RepoPath> = files.map(|path| self.rooted(path)).collect();
         if paths.is_empty() {

@@ -16,7 +16,7 @@ pub(super) enum Record<'o> {
         /// From the repository's root.
         path: &'o [u8],
     },
-    /// A path git does not know; a slash at its end means a repository of its own.
+    /// A path git does not know; a slash at its end means a nested git repository.
     Untracked(&'o [u8]),
     /// A path that is ignored; a slash at its end means everything below too.
     Ignored(&'o [u8]),

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 const START: &[u8] = b"[ralph: ";
 const REST: &[u8] =
-    b" bytes were dropped before this line: the log grew past [logs] max_attempt_mb]\n";
+    b" bytes were dropped before this line: the log exceeded [logs] max_attempt_mb]\n";
 /// No such line is longer.
 const LONGEST: usize = 128;
 

@@ -185,7 +185,7 @@ mod tests {
         logs.create("b.jsonl").unwrap();
         assert!(dir.path().join("moved/b.jsonl").exists());
         let error = LogDir::make(&dir.path().join("logs")).unwrap_err();
-        assert!(error.to_string().starts_with("a link"), "{error}");
+        assert!(error.to_string().starts_with("a symbolic link"), "{error}");
     }
 
     #[test]

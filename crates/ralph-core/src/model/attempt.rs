@@ -109,7 +109,7 @@ pub enum GateOutcome {
     Passed,
     /// Any other exit.
     Failed,
-    /// It took longer than it may.
+    /// It timed out after it may.
     TimedOut,
     /// It could not run: a program it needs could not be started.
     Broken,

@@ -14,7 +14,7 @@ pub enum IdError {
     #[error("`{0}` cannot be a key: use up to 64 letters, digits and . _ - : / # +")]
     BadKey(String),
     /// The key could be mistaken for an id.
-    #[error("`{0}` cannot be a key: it has the form of a task id")]
+    #[error("`{0}` cannot be a key: it looks like a task id")]
     KeyLooksLikeId(String),
     /// The id is empty, too long or has characters that would break commands and files.
     #[error("`{0}` cannot be a learning's id: use up to 100 letters, digits and . _ - : / # + @")]

@@ -190,7 +190,7 @@ impl Source {
 
 /// A word that names no source.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no source: use agent, human, import, merge or agents_md")]
+#[error("`{0}` is not a valid source: use agent, human, import, merge or agents_md")]
 pub struct UnknownSource(String);
 
 impl FromStr for Source {

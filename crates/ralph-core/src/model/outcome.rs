@@ -48,7 +48,7 @@ impl fmt::Display for Outcome {
 pub enum ErrorType {
     /// The gate failed.
     TestFailure,
-    /// The attempt took longer than it may.
+    /// The attempt timed out after it may.
     Timeout,
     /// The agent was silent for longer than it may be.
     IdleTimeout,
@@ -72,7 +72,7 @@ pub enum ErrorType {
     GateBroken,
     /// A signal to Ralph ended the attempt.
     Interrupted,
-    /// Ralph died during the attempt.
+    /// Ralph crashed during the attempt.
     Lost,
     /// What the agent's own report calls it.
     Reported(String),

@@ -24,7 +24,7 @@ pub enum Strategy {
 /// A strategy that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no strategy; there are: fixed, escalate, cost-optimized, plan-then-execute, adaptive"
+    "`{0}` is not a strategy: use fixed, escalate, cost-optimized, plan-then-execute or adaptive"
 )]
 pub struct UnknownStrategy(pub String);
 

@@ -26,7 +26,7 @@ pub enum Status {
 
 /// A status that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no status; there are: pending, in_progress, done, failed, blocked, skipped")]
+#[error("`{0}` is not a status: use pending, in_progress, done, failed, blocked or skipped")]
 pub struct UnknownStatus(pub String);
 
 impl Status {

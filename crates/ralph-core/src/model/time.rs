@@ -106,7 +106,7 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        Self::parse(&text).ok_or_else(|| D::Error::custom("no point in time"))
+        Self::parse(&text).ok_or_else(|| D::Error::custom("not a valid time"))
     }
 }
 

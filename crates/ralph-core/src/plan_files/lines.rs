@@ -113,7 +113,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
                 "expected an object such as {{\"type\":\"task\",\"title\":\"…\"}}: {error}"
             )),
             Ok(Line::Ralph { version, .. }) if version > VERSION => problem(format!(
-                "version {version} of the form is newer than this Ralph, which knows {VERSION}"
+                "format version {version} is newer than this Ralph, which supports {VERSION}"
             )),
             Ok(Line::Ralph { .. }) => {}
             Ok(Line::Task(task)) => match draft_of(*task, number) {
@@ -132,7 +132,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
         for name in named.filter(|name| !known.contains_key(*name)) {
             problems.push(Problem {
                 line: task.line,
-                expected: format!("`{name}` is no task of this file"),
+                expected: format!("`{name}` is not a task in this file"),
             });
         }
     }

@@ -120,7 +120,7 @@ impl LimitReached {
             }
             Self::PerRoot { chain, .. } => {
                 lines.push(chain_line(chain));
-                let advice = "Fixes have not mended this task. Manual intervention required.";
+                let advice = "The fix tasks did not fix this task. Manual intervention required.";
                 lines.push(advice.to_owned());
             }
         }

@@ -41,7 +41,11 @@ impl fmt::Display for RowError {
             Self::Empty => f.write_str("the file is empty"),
             Self::NoColumn(name) => write!(f, "there is no column `{name}`"),
             Self::BadField(line, name, text) => {
-                write!(f, "line {line}: `{}` is no {name}", one_line(text, 60))
+                write!(
+                    f,
+                    "line {line}: `{}` is not a valid {name}",
+                    one_line(text, 60)
+                )
             }
         }
     }
@@ -184,23 +188,23 @@ mod tests {
         let heading = "task,model,success,cost_usd,attempt\n";
         assert_eq!(
             error(&format!("{heading}t,m,yes,1,1\n")),
-            "line 2: `yes` is no success"
+            "line 2: `yes` is not a valid success"
         );
         assert_eq!(
             error(&format!("{heading}\nt,m,1,-1,1\n")),
-            "line 3: `-1` is no cost_usd"
+            "line 3: `-1` is not a valid cost_usd"
         );
         assert_eq!(
             error(&format!("{heading}t,m,1,1,x\n")),
-            "line 2: `x` is no attempt"
+            "line 2: `x` is not a valid attempt"
         );
         assert_eq!(
             error(&format!("{heading},m,1,1,1\n")),
-            "line 2: `` is no task"
+            "line 2: `` is not a valid task"
         );
         assert_eq!(
             error(&format!("{heading}t,m,1,1,0\n")),
-            "line 2: `0` is no attempt"
+            "line 2: `0` is not a valid attempt"
         );
     }
 }

@@ -16,8 +16,8 @@ const ANALYSIS_LINES: usize = 10;
 /// How many waiting tasks are named.
 const WAITING: usize = 20;
 
-const NOTE: &str = "_Ralph writes this file and overwrites it: changes made here are lost. \
-                    `ralph history` has every attempt._";
+const NOTE: &str = "_Ralph generates and overwrites this file: do not edit it. `ralph history` lists every \
+                    attempt._";
 
 /// The text of the file.
 #[must_use]
@@ -51,7 +51,7 @@ fn standing(view: &StateView) -> Vec<String> {
 
 fn under_way(attempt: &AttemptView) -> String {
     format!(
-        "- **Under way:** {}, attempt {} with {}, since {}",
+        "- **Running:** {}, attempt {} with {}, since {}",
         task(&attempt.task),
         attempt.attempt,
         inline(&attempt.model, NAME_CHARS),
@@ -91,7 +91,7 @@ fn next(view: &StateView) -> String {
     match &view.next {
         Some(next) => task(next),
         None if view.counts.total == 0 => "none: there are no tasks yet".to_owned(),
-        None if view.counts.is_settled() => "none: nothing is left to do".to_owned(),
+        None if view.counts.is_settled() => "none: nothing left to do".to_owned(),
         None => "none is ready".to_owned(),
     }
 }
@@ -110,7 +110,7 @@ fn waiting(waiting: &[(String, String)]) -> Vec<String> {
     if waiting.is_empty() {
         return Vec::new();
     }
-    let mut lines: Vec<String> = ["", "## Waiting for a human", ""].map(String::from).into();
+    let mut lines: Vec<String> = ["", "## Blocked (needs you)", ""].map(String::from).into();
     lines.extend(waiting.iter().take(WAITING).map(|(name, why)| {
         let name = inline(name, NAME_CHARS);
         format!("- **{name}**: {}", inline(why, TEXT_CHARS))

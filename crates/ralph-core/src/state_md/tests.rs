@@ -77,13 +77,13 @@ fn ana_05_a_typical_page() {
     insta::assert_snapshot!(render(&typical()), @r"
     # Ralph state
 
-    _Ralph writes this file and overwrites it: changes made here are lost. `ralph history` has every attempt._
+    _Ralph generates and overwrites this file: do not edit it. `ralph history` lists every attempt._
 
     - **Project:** demo
     - **Updated:** 2026-01-19 22:14:03 UTC
     - **Run:** r-12ab: running, started 2026-01-19 21:00:00 UTC, iteration 7 of 20, $1.23
     - **Circuit breaker:** closed
-    - **Under way:** 1.2: Parse lists, attempt 3 with sonnet, since 2026-01-19 22:13:00 UTC
+    - **Running:** 1.2: Parse lists, attempt 3 with sonnet, since 2026-01-19 22:13:00 UTC
     - **Next task:** 1.4: Parse nested lists
 
     ## Progress
@@ -92,7 +92,7 @@ fn ana_05_a_typical_page() {
 
     3 of 10 done (2 verified, 1 unverified) · 1 skipped · 1 blocked · 1 running · 4 waiting
 
-    ## Waiting for a human
+    ## Blocked (needs you)
 
     - **1.3**: failed 5 times in a row
 
@@ -125,7 +125,7 @@ fn ana_05_an_empty_page() {
     insta::assert_snapshot!(render(&view), @"
     # Ralph state
 
-    _Ralph writes this file and overwrites it: changes made here are lost. `ralph history` has every attempt._
+    _Ralph generates and overwrites this file: do not edit it. `ralph history` lists every attempt._
 
     - **Project:** demo
     - **Updated:** 2026-01-19 22:14:03 UTC
@@ -157,7 +157,7 @@ fn ana_05_no_next_task_is_explained() {
         line.unwrap().to_owned()
     };
     assert_eq!(next(3), "- **Next task:** none is ready");
-    assert_eq!(next(9), "- **Next task:** none: nothing is left to do");
+    assert_eq!(next(9), "- **Next task:** none: nothing left to do");
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub enum StoreError {
         title: String,
     },
     /// The change would make tasks wait for each other.
-    #[error("that would make a circle: {}", .0.join(" → "))]
+    #[error("that would create a cycle: {}", .0.join(" → "))]
     Cycle(Vec<String>),
     /// The task has children.
     #[error("`{task}` has children: {}", .children.join(", "))]
@@ -81,7 +81,7 @@ pub enum StoreError {
         host: String,
     },
     /// The claim is no longer held; somebody else has taken or recorded the attempt.
-    #[error("the claim on {0} was lost to another process")]
+    #[error("another process took over {0}")]
     ClaimMoved(TaskId),
     /// No learning has this id.
     #[error("there is no learning `{0}`")]
@@ -100,7 +100,7 @@ pub enum StoreError {
     #[error("the id `{0}` is taken by another learning")]
     LearningIdTaken(LearningId),
     /// The file was written by a newer Ralph.
-    #[error("{path} has schema version {found}; this Ralph knows versions up to {known}")]
+    #[error("{path} has schema version {found}; this Ralph supports versions up to {known}")]
     NewerSchema {
         /// The file.
         path: PathBuf,
@@ -116,7 +116,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file was deleted, renamed or replaced while it was open.
-    #[error("the database {path} was deleted or replaced while Ralph used it")]
+    #[error("the database {path} was deleted or replaced while Ralph was using it")]
     Vanished {
         /// Where it was.
         path: PathBuf,
@@ -128,13 +128,13 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The disk is full.
-    #[error("the disk is full: {path} could not be written")]
+    #[error("the disk is full: cannot write {path}")]
     DiskFull {
         /// The file.
         path: PathBuf,
     },
     /// The file or its directory may not be written.
-    #[error("{path} cannot be written: {why}")]
+    #[error("cannot write {path}: {why}")]
     NotWritable {
         /// The file.
         path: PathBuf,
@@ -142,7 +142,7 @@ pub enum StoreError {
         why: String,
     },
     /// The file is no database, or a damaged one.
-    #[error("{path} is damaged or is no database: {why}")]
+    #[error("{path} is corrupt or not a database: {why}")]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -41,7 +41,7 @@ pub fn sample(occasion: Occasion, at: Timestamp) -> RunEvent {
         },
         Occasion::Limit => EventKind::Waiting {
             waiting_for: WaitingFor::Limit,
-            reason: "the usage limit of claude".to_owned(),
+            reason: "claude's usage limit".to_owned(),
             until: Some(at.plus(Duration::from_secs(3600))),
         },
         Occasion::Budget => {

@@ -501,7 +501,7 @@ fn a_file_that_is_not_text_is_left_as_it_is() {
     assert_eq!(
         output
             .stdout
-            .matches("is left as it is: it is not UTF-8")
+            .matches("was not updated: it is not UTF-8")
             .count(),
         1,
         "{}",
@@ -545,9 +545,9 @@ fn ana_05_the_page_shows_the_attempt_under_way() {
     project.ok(&["run"]);
     let seen = project.read("seen");
     assert!(
-        seen.contains("- **Under way:** 1.2: Parse lists, attempt 1 with script, since 20"),
+        seen.contains("- **Running:** 1.2: Parse lists, attempt 1 with script, since 20"),
         "{seen}"
     );
     let after = project.read(".ralph/STATE.md");
-    assert!(!after.contains("Under way"), "{after}");
+    assert!(!after.contains("Running"), "{after}");
 }

@@ -106,7 +106,7 @@ fn a_task_gets_no_more_than_max_total_attempts_without_a_go_ahead() {
     expect(&["run"], 5, 4);
     let why = reason(&project, "h1");
     assert!(
-        why.starts_with("4 attempts without a go-ahead, [run] max_total_attempts allows 4"),
+        why.starts_with("used 4 attempts, [run] max_total_attempts allows 4"),
         "{why}"
     );
     assert!(why.contains("frobnicates"), "{why}");
@@ -134,7 +134,7 @@ fn a_task_at_the_limit_is_blocked_without_an_attempt() {
     project.ralph(&["run"]).expect_code(5);
     assert_eq!(project.history().len(), 3);
     let why = reason(&project, "h1");
-    assert!(why.starts_with("3 attempts without a go-ahead"), "{why}");
+    assert!(why.starts_with("used 3 attempts"), "{why}");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn brk_07_threshold_and_cooling_down_are_settings() {
         "cat >/dev/null\n[ $RALPH_TASK_KEY = c ] && rm broken\necho \"<task-done>$RALPH_TASK_ID</task-done>\"",
     );
     let output = project.ok(&["run"]);
-    assert!(output.stdout.contains("to cool down"), "{}", output.stdout);
+    assert!(output.stdout.contains("cooldown"), "{}", output.stdout);
     let keys: Vec<String> = project
         .history()
         .iter()
@@ -344,7 +344,7 @@ fn brk_08_a_task_that_is_given_up_says_what_was_tried() {
         .expect_code(5);
     let task = project.task("a");
     let reason = task["reason"].as_str().unwrap();
-    let tried = "failed 5 times in a row; tried sonnet, then opus, with a fresh stance; last: ";
+    let tried = "failed 5 times in a row; tried sonnet, then opus, with a fresh approach; last: ";
     assert!(reason.starts_with(tried), "{reason}");
 }
 

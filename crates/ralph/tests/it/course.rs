@@ -117,8 +117,8 @@ fn str_03_a_stuck_task_gets_another_stance() {
     );
     let prompt = project.read(".ralph/prompt.4");
     let warning = "> or signaling `<task-failed>` with a clear explanation.\n\
-        > What shows it: the same failure twice in a row.\n\
-        > Tried, and not to be tried again: “Approach number 1”; “Approach number 2”; “Approach number 3”\n\
+        > Evidence: the same failure twice in a row.\n\
+        > Already tried, do not repeat: “Approach number 1”; “Approach number 2”; “Approach number 3”\n\
         > Diagnose first:";
     assert!(prompt.contains(warning), "{prompt}");
 }

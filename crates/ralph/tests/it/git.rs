@@ -80,7 +80,7 @@ fn done_work_is_committed_and_nothing_else() {
     project.add(&["Add four", "--key", "1.3"]);
     let run = project.ok(&["run"]);
     assert!(
-        run.stdout.contains("uncommitted at the start"),
+        run.stdout.contains("uncommitted changes at start"),
         "{}",
         run.stdout
     );
@@ -211,7 +211,7 @@ fn a_second_run_in_the_same_tree_forbids_a_roll_back() {
     crate::support::eventually("the other run works", || project.path("begun").exists());
     let run = project.ralph(&["run", "bad", "--once"]).expect_code(4);
     assert!(
-        run.stdout.contains("works in the same tree"),
+        run.stdout.contains("uses the same working tree"),
         "{}",
         run.stdout
     );
@@ -278,7 +278,7 @@ fn an_unfinished_merge_is_not_torn_apart() {
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(1);
     assert!(
-        run.stderr.contains("a merge is unfinished"),
+        run.stderr.contains("a merge is in progress"),
         "{}",
         run.stderr
     );
@@ -294,7 +294,7 @@ fn without_a_repository_everything_else_works() {
     project.add(&["A"]);
     let run = project.ok(&["run"]);
     assert!(
-        run.stdout.contains("there is no git repository"),
+        run.stdout.contains("not a git repository"),
         "{}",
         run.stdout
     );
@@ -377,7 +377,11 @@ fn an_agent_that_leaves_the_branch_is_brought_back() {
         project.add(&["A", "--key", "a"]);
         project.add(&["B", "--key", "b"]);
         let run = project.ok(&["run"]);
-        assert!(run.stdout.contains("it is back on night"), "{}", run.stdout);
+        assert!(
+            run.stdout.contains("Ralph switched back to night"),
+            "{}",
+            run.stdout
+        );
         assert_eq!(project.git(&["rev-parse", "main"]), main, "{leave}");
         assert_eq!(project.git(&["branch", "--show-current"]), "night\n");
         assert_eq!(files_of(&project, "night~1"), ["a"]);
@@ -399,7 +403,7 @@ fn a_merge_that_an_attempt_left_unfinished_is_no_other_tasks_trouble() {
             project.add(&["A", "--key", "a"]);
             project.add(&["B", "--key", "b"]);
             let run = project.ok(&["run"]);
-            let told = run.stdout.contains("unfinished; Ralph has ended it");
+            let told = run.stdout.contains("in progress; Ralph aborted it");
             assert!(told, "{begin} {rollback} {}", run.stdout);
             assert_eq!(project.history().len(), 3);
             assert_eq!(project.git(&["branch", "--show-current"]), "main\n");
@@ -415,7 +419,7 @@ fn what_a_hook_puts_into_a_commit_is_named() {
     hook(&project, "pre-commit", "git add notes.txt");
     project.add(&["A"]);
     let run = project.ok(&["run"]);
-    let named = "a hook put more into its commit: notes.txt";
+    let named = "a hook added files to its commit: notes.txt";
     assert!(run.stdout.contains(named), "{}", run.stdout);
 }
 
@@ -431,7 +435,8 @@ fn an_index_that_stays_locked_is_nobodys_failure() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("remove it if no git is running"),
+        run.stderr
+            .contains("if no git process is running, remove it"),
         "{}",
         run.stderr
     );
@@ -469,7 +474,7 @@ fn trouble_with_git_stops_a_run_before_the_first_attempt() {
     fs::write(&home, "[user]\nuseConfigOnly = true\n").unwrap();
     let run = project.ralph(&["run"]).expect_code(1);
     assert!(
-        run.stderr.contains("git does not know who commits"),
+        run.stderr.contains("git has no author identity"),
         "{}",
         run.stderr
     );

@@ -47,7 +47,11 @@ fn what_is_left_in_a_rebase_is_not_done_and_not_lost() {
         let agent = format!("git rebase side; echo both > code.txt; echo new > new.txt; {DONE}");
         let project = project(&agent, git);
         let run = project.ralph(&["run", "--once"]).expect_code(4);
-        assert!(run.stdout.contains("a rebase unfinished"), "{}", run.stdout);
+        assert!(
+            run.stdout.contains("a rebase in progress"),
+            "{}",
+            run.stdout
+        );
         let tried = &project.history()[0];
         assert_eq!(tried["outcome"], "failed", "{git} {tried}");
         assert_eq!(project.git(&["branch", "--show-current"]), "main\n");
@@ -78,7 +82,7 @@ fn work_that_was_committed_where_it_cannot_be_taken_from_is_not_done() {
     project.ralph(&["run", "--once"]).expect_code(4);
     let prompt = project.ok(&["context", "a"]).stdout;
     assert!(
-        prompt.contains("committed on side and not on main"),
+        prompt.contains("committed on side instead of main"),
         "{prompt}"
     );
     assert_eq!(project.git(&["branch", "--show-current"]), "main\n");

@@ -57,7 +57,7 @@ fn a_filter_that_an_attempt_makes_and_that_sleeps_holds_no_night_up() {
     project.add(&["B", "--key", "b"]);
     let run = project.ok(&["run"]);
     for part in [
-        "changed during the attempt",
+        "the attempt changed git",
         ".git/config: core.fsmonitor, diff.external, filter.slow.clean, filter.slow.process",
         "/.gitconfig: filter.wide.clean",
         ".git/hooks: reference-transaction",
@@ -116,7 +116,7 @@ fn a_program_that_an_attempt_makes_and_that_holds_the_commit_up_blocks_its_task_
         project.add(&["B", "--key", "b"]);
         let run = project.ralph(&["run"]).expect_code(5);
         assert!(run.stdout.contains("new in this run: "), "{}", run.stdout);
-        let warned = "the later commits of this run are made without it";
+        let warned = "later commits of this run skip it";
         assert!(run.stdout.contains(warned), "{attack}: {}", run.stdout);
         let history = project.history();
         assert_eq!(history.len(), 2, "{attack}");
@@ -162,7 +162,7 @@ fn a_hook_that_sleeps_after_the_commit_runs_once() {
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b"]);
     let run = project.ok(&["run"]);
-    let warned = "later commits do without it: remove .git/hooks/post-commit";
+    let warned = "later commits skip it: remove .git/hooks/post-commit";
     assert!(run.stdout.contains(warned), "{}", run.stdout);
     assert!(project.path("../slept-a").exists());
     assert!(!project.path("../slept-b").exists());
@@ -179,7 +179,7 @@ fn a_hook_that_an_attempt_makes_and_that_refuses_is_named_to_the_next_attempt() 
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
     let prompt = project.read(".ralph/last-prompt");
-    let named = "appeared during this run: hook .git/hooks/pre-commit";
+    let named = "new in this run: hook .git/hooks/pre-commit";
     assert!(prompt.contains(named), "{prompt}");
     assert_eq!(subjects(&project), ["a: A", "start"]);
 }
@@ -234,7 +234,11 @@ fn what_a_person_defined_before_the_run_works_as_ever() {
     project.write(".git/info/attributes", "new.txt filter=loud\n");
     project.add(&["A", "--key", "a"]);
     let run = project.ok(&["run"]);
-    assert!(!run.stdout.contains("changed during"), "{}", run.stdout);
+    assert!(
+        !run.stdout.contains("the attempt changed git"),
+        "{}",
+        run.stdout
+    );
     assert_eq!(project.git(&["show", "HEAD:new.txt"]), "QUIET\n");
     assert!(!project.git(&["status", "--porcelain"]).contains("new.txt"));
 }
@@ -252,7 +256,7 @@ fn a_git_that_does_not_answer_ends_the_run_and_says_why() {
     let run = project.ralph(&["run"]).expect_code(1);
     for part in [
         "git status",
-        "did not end within",
+        "timed out after",
         "sleep 1000",
         "query_timeout",
     ] {
@@ -264,7 +268,7 @@ fn a_git_that_does_not_answer_ends_the_run_and_says_why() {
     project.git(&["config", "--unset", "filter.slow.clean"]);
     let run = project.ok(&["run"]);
     assert!(
-        !run.stdout.contains("uncommitted at the start"),
+        !run.stdout.contains("uncommitted changes at start"),
         "{}",
         run.stdout
     );
@@ -401,12 +405,12 @@ fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
     for (attack, said, hint) in [
         (
             "rm -rf .git",
-            "the repository is gone",
+            "the git repository is gone",
             "from a backup or a clone",
         ),
         (
             "rm -rf .git; mkfifo .git",
-            "the repository is gone",
+            "the git repository is gone",
             "from a backup or a clone",
         ),
         (
@@ -426,7 +430,7 @@ fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
         ),
         (
             "git config core.worktree /",
-            "it takes / for the work tree",
+            "its working tree is now /",
             "git status",
         ),
         (

@@ -115,7 +115,7 @@ fn a_git_that_cannot_tell_whether_killed_work_was_committed_ends_the_run_at_once
     let run = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(1), "{stderr}");
-    let said = "Ralph died while it committed the work of a, and git cannot tell";
+    let said = "Ralph crashed while committing the work of a, and git cannot tell";
     assert!(
         stderr.contains(said) && stderr.contains("hint: "),
         "{stderr}"
@@ -161,7 +161,8 @@ fn what_kills_left_of_a_task_and_of_its_fix_is_theirs() {
     }
     let run = project.ok(&["run", "--recovery"]);
     assert!(
-        run.stdout.contains("uncommitted at the start: mine.txt;"),
+        run.stdout
+            .contains("uncommitted changes at start: mine.txt;"),
         "{}",
         run.stdout
     );

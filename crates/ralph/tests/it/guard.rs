@@ -55,7 +55,7 @@ fn a_daemon_without_environment_does_not_survive_a_killed_ralph() {
 fn a_daemon_without_environment_does_not_survive_its_attempt() {
     let project = project(&format!("{DAEMON}\n{DONE}"));
     let output = project.ok(&["run"]);
-    assert!(output.stdout.contains("left behind"), "{}", output.stdout);
+    assert!(output.stdout.contains("left running"), "{}", output.stdout);
     assert!(!runs(pid_in(&project, "daemon")));
 }
 
@@ -92,7 +92,7 @@ fn an_agent_that_kills_the_guard_has_failed_and_leaves_nothing() {
     assert_eq!(second["outcome"], json!("done"));
     let told = warnings(&events);
     assert!(
-        told.contains(&"Ralph's guard process was killed; a new one was started"),
+        told.contains(&"Ralph's guard process was killed; Ralph started a new one"),
         "{told:?}"
     );
 }
@@ -129,7 +129,7 @@ fn a_stopped_guard_is_continued() {
     assert_eq!(project.status_of("a"), "done");
     let told = warnings(&events);
     assert!(
-        told.iter().any(|message| message.contains("was stopped")),
+        told.iter().any(|message| message.contains("was suspended")),
         "{told:?}"
     );
 }

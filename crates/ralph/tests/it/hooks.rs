@@ -55,7 +55,7 @@ fn a_hook_before_a_run_can_veto_it() {
     project.set("hooks", "before_run = \"echo not tonight >&2; exit 3\"");
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(7);
-    let why = "the hook before_run vetoed: exited with code 3: not tonight";
+    let why = "the before_run hook vetoed the run: exited with code 3: not tonight";
     assert!(run.stderr.contains(why), "{}", run.stderr);
     assert!(project.history().is_empty());
 }
@@ -120,7 +120,7 @@ fn a_failing_hook_is_told_with_the_last_lines_of_its_complaint() {
     project.set("hooks", &format!("before_run = \"'{ralph}' run\""));
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(7);
-    let why = "vetoed: exited with code 2: error: cannot start `ralph run` inside a hook of run r-";
+    let why = "vetoed the run: exited with code 2: error: cannot start `ralph run` inside a hook of run r-";
     assert!(run.stderr.contains(why), "{}", run.stderr);
     assert!(run.stderr.contains(" / hint: "), "{}", run.stderr);
 }

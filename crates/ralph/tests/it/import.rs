@@ -226,7 +226,7 @@ fn imp_08_a_persons_edit_during_a_run_wins_and_takes_effect() {
     let run = project.ok(&["run"]);
     assert!(
         run.stdout
-            .contains("2.1 was ticked in tasks.md while an agent was at work"),
+            .contains("2.1 was checked off in tasks.md while an agent was running"),
         "{}",
         run.stdout
     );
@@ -278,7 +278,7 @@ fn imp_07_circles_are_refused_in_every_format() {
     for text in [line("a", "b") + &line("b", "a"), line("a", "a")] {
         project.write("c.jsonl", &text);
         let output = project.ralph(&["import", "c.jsonl"]).expect_code(2);
-        assert!(output.stderr.contains("circle"), "{}", output.stderr);
+        assert!(output.stderr.contains("cycle"), "{}", output.stderr);
         assert_eq!(keys(&project).len(), 0);
     }
 }
@@ -345,7 +345,7 @@ fn imp_08_a_file_that_is_no_plan_just_now_is_left_alone_until_it_is() {
     project.ok(&["import", "tasks.md"]);
     let run = project.ok(&["run"]);
     assert!(
-        run.stdout.contains("it is no plan just now"),
+        run.stdout.contains("it is not a valid plan right now"),
         "{}",
         run.stdout
     );

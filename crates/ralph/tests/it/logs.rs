@@ -175,7 +175,7 @@ fn without_a_task_the_run_is_told_as_it_was_shown() {
         .collect();
     assert_eq!(bare[..shown.len()], shown[..]);
     assert!(
-        bare[shown.len()].starts_with("ended: nothing can be run"),
+        bare[shown.len()].starts_with("ended: the remaining tasks are blocked"),
         "{story}"
     );
     assert!(

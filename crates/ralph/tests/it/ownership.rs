@@ -123,7 +123,7 @@ fn what_everybody_may_write_is_not_obeyed_and_what_a_group_may_is() {
         project.ok(&["status"]);
         chmod(mode | 0o006);
         let run = project.ralph(&["run"]);
-        refused(&project, &run, "every user may write to");
+        refused(&project, &run, "is world-writable");
         assert!(run.stderr.contains("chmod o-w "), "{}", run.stderr);
         chmod(mode);
         project.ok(&["run"]);

@@ -80,11 +80,11 @@ fn plan_02_refusals_name_the_offenders_and_change_nothing() {
         assert_eq!(output.stdout, "");
     };
     refused(&["task", "deps", "add", "a", "b"], &["a → b → a"]);
-    refused(&["task", "deps", "add", &a, &b], &["circle"]);
+    refused(&["task", "deps", "add", &a, &b], &["cycle"]);
     refused(&["task", "add", "x", "--key", "b"], &["`b`", &b]);
     refused(&["task", "add", "x", "--after", "nope"], &["nope"]);
     refused(&["task", "add", "x", "--parent", "t-ffffff"], &["t-ffffff"]);
-    refused(&["task", "edit", "b", "--parent", "a"], &["circle"]);
+    refused(&["task", "edit", "b", "--parent", "a"], &["cycle"]);
     refused(&["task", "add", "x", "--phase", "two"], &["two"]);
     refused(&["task", "add", " "], &["title"]);
     refused(&["task", "show", "zzz"], &["zzz"]);

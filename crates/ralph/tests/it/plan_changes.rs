@@ -262,7 +262,7 @@ fn mod_03_two_requests_of_one_answer_both_apply_or_are_refused_with_a_reason() {
     assert_eq!(order(&against), "1.1 1.1.1 1.1.2 1.2");
     assert!(
         run.stdout
-            .contains("refused: another request of the same answer splits the task"),
+            .contains("refused: another request in the same answer splits the task"),
         "{}",
         run.stdout
     );

@@ -73,7 +73,7 @@ fn a_limit_of_processes_is_an_error_and_no_panic() {
                     (&json!("spawn"), &json!(false)),
                     "{said}"
                 );
-                assert!(said.contains("limit of processes"), "{said}");
+                assert!(said.contains("process limit"), "{said}");
                 not_started += 1;
             }
         }

@@ -1,4 +1,4 @@
-//! Processes: limits, signals, and nothing left behind.
+//! Processes: limits, signals, and nothing left running.
 
 use std::process::Child;
 
@@ -73,7 +73,7 @@ fn what_an_agent_leaves_behind_is_swept() {
          echo \"<task-done>$RALPH_TASK_ID</task-done>\"",
     );
     let output = project.ok(&["run"]);
-    assert!(output.stdout.contains("left behind"), "{}", output.stdout);
+    assert!(output.stdout.contains("left running"), "{}", output.stdout);
     assert_eq!(processes_with(&mark), Vec::<i32>::new());
 }
 

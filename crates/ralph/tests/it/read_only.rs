@@ -73,7 +73,7 @@ fn all_look(project: &Project, unshare: &str, prepare: &str) {
         assert!(!seen.stdout.is_empty(), "{args:?}");
     }
     let add = ralph_in(project, unshare, prepare, &["task", "add", "C"]).expect_code(1);
-    assert!(add.stderr.contains("cannot be written"), "{}", add.stderr);
+    assert!(add.stderr.contains("cannot write"), "{}", add.stderr);
 }
 
 #[test]
@@ -103,6 +103,6 @@ fn a_project_of_somebody_else_can_be_looked_at() {
     let add = ralph_in(&project, "-U", "true", &["task", "add", "C"]);
     modes(0o755, 0o644);
     let add = add.expect_code(1);
-    assert!(add.stderr.contains("cannot be written"), "{}", add.stderr);
+    assert!(add.stderr.contains("cannot write"), "{}", add.stderr);
     assert!(!project.path(".ralph/progress.db-wal").exists());
 }

@@ -309,7 +309,7 @@ fn rcx_03_a_fix_reads_the_report_and_passes_when_the_gate_fails_otherwise() {
     project.ok(&["run", "--recovery"]);
     assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.4"]);
     let prompt = project.read("prompt.1.3.1.1");
-    assert!(prompt.contains("### Failure To Mend"), "{prompt}");
+    assert!(prompt.contains("### Failure to Fix"), "{prompt}");
     assert!(
         prompt.contains("task 1.3 (Add failure parser)") && prompt.contains("E0432"),
         "{prompt}"

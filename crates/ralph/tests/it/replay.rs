@@ -70,7 +70,8 @@ fn replay_names_what_is_missing() {
         .ralph(&["replay", "bad.csv", "--ladder", "m"])
         .expect_code(2);
     assert!(
-        bad.stderr.contains("line 2: `perhaps` is no success"),
+        bad.stderr
+            .contains("line 2: `perhaps` is not a valid success"),
         "{}",
         bad.stderr
     );

@@ -56,7 +56,7 @@ fn in_the_morning_it_says_what_was_done_what_was_not_and_what_to_type() {
         last["reason"]
             .as_str()
             .unwrap()
-            .starts_with("nothing can be run")
+            .starts_with("the remaining tasks are blocked")
     );
     let keys = |list: &Value| -> Vec<String> {
         let list = list.as_array().unwrap().iter();
@@ -75,7 +75,7 @@ fn in_the_morning_it_says_what_was_done_what_was_not_and_what_to_type() {
     let text = project.ok(&["status"]).stdout;
     for told in [
         &format!("Last run {}, started ", last["run_id"].as_str().unwrap()),
-        "  Stopped: nothing can be run",
+        "  Stopped: the remaining tasks are blocked",
         "  2 done (2 unverified), 1 blocked · 4 attempts, ",
         "one Thing one",
         "two Thing two",
@@ -95,10 +95,10 @@ fn a_hint_of_the_runs_end_is_repeated() {
     project.ralph(&["run"]).expect_code(7);
     let text = project.ok(&["status"]).stdout;
     assert!(
-        text.contains("  Stopped: the hook before_run vetoed"),
+        text.contains("  Stopped: the before_run hook vetoed"),
         "{text}"
     );
-    assert!(text.contains("  hint: mend [hooks] before_run"), "{text}");
+    assert!(text.contains("  hint: fix [hooks] before_run"), "{text}");
 }
 
 #[test]

@@ -258,11 +258,11 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
     );
     let reason = task["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("adaptive: ask a human, not even "),
+        reason.starts_with("adaptive: ask a human, even "),
         "{reason}"
     );
     assert!(
-        reason.ends_with(" is worth it for a task of $0.60 (value_usd)"),
+        reason.ends_with(" is not worth it for a task worth $0.60 (value_usd)"),
         "{reason}"
     );
     assert!(
@@ -287,7 +287,7 @@ fn what_a_human_was_asked_about_is_tried_again_when_somebody_says_so() {
     assert_eq!(first.len(), 1);
     assert_eq!(
         first[0].2,
-        "adaptive: hardly worth it, but it is to be tried once"
+        "adaptive: low expected value, but every task gets one attempt"
     );
     let told = project.ralph(&["status"]);
     assert!(
@@ -383,7 +383,7 @@ fn dif_02_an_estimate_in_a_try_that_does_not_count_is_not_kept() {
 fn dif_03_a_blocked_task_keeps_the_agents_own_words() {
     for (said, reason) in [
         ("I need the API key.\\n", "I need the API key."),
-        ("", "the agent signalled failure"),
+        ("", "the agent reported failure"),
     ] {
         let project = Project::new();
         project.agent(&format!(

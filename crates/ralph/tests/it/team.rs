@@ -98,7 +98,7 @@ fn exit_02_with_no_wait_a_limit_ends_the_run() {
     let started = Instant::now();
     let run = project.ralph(&["run", "--no-wait"]).expect_code(4);
     assert!(
-        run.stdout.contains("the usage limit of main"),
+        run.stdout.contains("main hit its usage limit"),
         "{}",
         run.stdout
     );
@@ -192,7 +192,7 @@ fn out_05_an_agent_that_recovered_and_is_then_limited_is_limited_and_not_broken(
     }
     let run = project.ralph(&["run", "--no-wait"]).expect_code(4);
     assert!(
-        run.stdout.contains("the usage limit of main"),
+        run.stdout.contains("main hit its usage limit"),
         "{}",
         run.stdout
     );

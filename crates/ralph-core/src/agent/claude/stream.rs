@@ -306,7 +306,7 @@ impl ClaudeStream {
             };
             let cut = match self.cut_lines {
                 0 => String::new(),
-                count => format!("; {count} of its lines were too long to read"),
+                count => format!("; output lines too long to read: {count}"),
             };
             let told = self
                 .trouble

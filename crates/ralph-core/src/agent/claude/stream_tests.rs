@@ -189,7 +189,7 @@ fn without_a_result_the_exit_is_named() {
     let cut = cut.finish(Exit::Signal(9));
     assert_eq!(
         message_of(&cut),
-        "claude ended without a result (signal 9; 1 of its lines were too long to read)"
+        "claude ended without a result (signal 9; output lines too long to read: 1)"
     );
 }
 

@@ -65,12 +65,14 @@ impl Outcome {
         match self.end {
             Some(End::Completed) if is_orderly(exit) => Ending::Completed,
             Some(End::Completed) => {
-                let told = format!("{program} ended badly after its answer ({how})");
+                let told = format!("{program} failed after its answer ({how})");
                 faulted(None, told, now)
             }
             Some(End::Failed(message)) => {
                 let told = match wording(&message) {
-                    words if words.is_empty() => format!("{program} failed and did not say why"),
+                    words if words.is_empty() => {
+                        format!("{program} failed without an error message")
+                    }
                     words => words,
                 };
                 faulted(Some(&Trouble::new(&message)), told, now)
@@ -78,7 +80,7 @@ impl Outcome {
             None => {
                 let cut = match self.cut_lines {
                     0 => String::new(),
-                    count => format!("; {count} of its lines were too long to read"),
+                    count => format!("; output lines too long to read: {count}"),
                 };
                 let why = self.trouble.as_ref().map(|it| wording(&it.message));
                 let why = why.filter(|why| !why.is_empty());

@@ -207,7 +207,7 @@ fn an_exit_code_after_an_answer_counts_unless_it_was_told_to_end() {
     assert_eq!(fault_of(&bad), Some(Fault::Crash));
     assert_eq!(
         message_of(&bad),
-        "codex ended badly after its answer (exit code 1)"
+        "codex failed after its answer (exit code 1)"
     );
 }
 

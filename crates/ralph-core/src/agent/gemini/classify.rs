@@ -46,9 +46,9 @@ fn by_start(exit: Exit) -> Option<Fault> {
 /// What people are told of such a start, after the program's name.
 pub(super) fn start_trouble(exit: Exit) -> Option<&'static str> {
     match exit {
-        Exit::Code(41) => Some("found no credentials that it can use (exit code 41)"),
+        Exit::Code(41) => Some("found no usable credentials (exit code 41)"),
         Exit::Code(44) => Some("could not set up its sandbox (exit code 44)"),
-        Exit::Code(52) => Some("refused its own settings (exit code 52)"),
+        Exit::Code(52) => Some("rejected its own settings (exit code 52)"),
         Exit::Code(55) => Some("does not trust this directory (exit code 55)"),
         Exit::Code(_) | Exit::Signal(_) => None,
     }

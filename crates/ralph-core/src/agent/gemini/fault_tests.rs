@@ -179,7 +179,7 @@ fn without_an_event_the_exit_code_is_the_programs_only_word() {
     assert_eq!(fault_of(&keyless), Some(Fault::Auth));
     assert_eq!(
         message_of(&keyless),
-        "gemini found no credentials that it can use (exit code 41)"
+        "gemini found no usable credentials (exit code 41)"
     );
     assert_eq!(
         fault_of(&report(&["not json"], Exit::Code(55))),

@@ -5,7 +5,7 @@
 //! address or a decorator in an error would so bring in files that nobody asked for. It leaves `\@` alone.
 
 /// Said once, ahead of a text in which signs had to be escaped.
-const NOTE: &str = "Note: in this prompt every `\\@` stands for a plain at sign.\n\n";
+const NOTE: &str = "Note: in this prompt every `\\@` means a plain at sign.\n\n";
 
 /// The text with no `@` that the program would act on.
 pub(super) fn literal(text: &str) -> String {

@@ -197,7 +197,7 @@ impl GeminiStream {
         };
         let cut = match self.cut_lines {
             0 => String::new(),
-            count => format!("; {count} of its lines were too long to read"),
+            count => format!("; output lines too long to read: {count}"),
         };
         let lacks = match self.result {
             Some(_) => "without a successful result",

@@ -214,7 +214,7 @@ fn what_is_kept_is_bounded() {
     assert_eq!(last.map(String::as_str), Some("run_shell_command step 79"));
     assert_eq!(
         message_of(&report),
-        "gemini ended without a result (signal 9; 1 of its lines were too long to read)"
+        "gemini ended without a result (signal 9; output lines too long to read: 1)"
     );
 }
 

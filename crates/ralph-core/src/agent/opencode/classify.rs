@@ -46,7 +46,7 @@ pub(super) fn message(failure: &Failure, fault: Fault, program: &str) -> String 
     match (told.is_empty(), fault) {
         (true, _) => format!("{program} reported {name}"),
         (false, Fault::Config) if data.is_some_and(|data| data.reference.is_some()) => format!(
-            "{program} could not begin, as with an unknown model or a provider without a key ({told})"
+            "{program} could not start; check the model's name and the provider's API key ({told})"
         ),
         (false, _) => told,
     }
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(fault(&kept, Begun::No), Fault::Config);
         assert_eq!(fault(&kept, Begun::Yes), Fault::Crash);
         let told = message(&kept, Fault::Config, "opencode");
-        assert!(told.contains("unknown model") && told.contains("(Unexpected)"));
+        assert!(told.contains("could not start") && told.contains("(Unexpected)"));
         assert_eq!(message(&kept, Fault::Crash, "opencode"), "Unexpected");
     }
 

@@ -208,15 +208,17 @@ impl OpencodeStream {
         };
         let cut = match self.cut_lines {
             0 => String::new(),
-            count => format!("; {count} of its lines were too long to read"),
+            count => format!("; output lines too long to read: {count}"),
         };
         let (program, told) = (self.program(), self.strays.told());
         match self.reason.as_deref() {
             Some("length") if self.open_step.is_none() => {
-                "the model's answer was cut at its limit of output".to_owned()
+                "the model reached its output token limit".to_owned()
             }
             Some(reason) if self.open_step.is_none() => {
-                format!("{program} ended after a step that ended by `{reason}` ({how}{cut}){told}")
+                format!(
+                    "{program} ended after a step with finish reason `{reason}` ({how}{cut}){told}"
+                )
             }
             _ => format!("{program} ended without finishing ({how}{cut}){told}"),
         }

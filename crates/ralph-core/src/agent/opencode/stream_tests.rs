@@ -107,17 +107,14 @@ fn a_last_step_without_words_leaves_all_that_was_said() {
 #[test]
 fn only_a_step_that_stopped_finishes_a_session() {
     for (reason, message) in [
-        (
-            "length",
-            "the model's answer was cut at its limit of output",
-        ),
+        ("length", "the model reached its output token limit"),
         (
             "tool-calls",
-            "opencode ended after a step that ended by `tool-calls` (exit code 0)",
+            "opencode ended after a step with finish reason `tool-calls` (exit code 0)",
         ),
         (
             "unknown",
-            "opencode ended after a step that ended by `unknown` (exit code 0)",
+            "opencode ended after a step with finish reason `unknown` (exit code 0)",
         ),
     ] {
         let whole = of(&[began("m1"), said("half"), ended(reason)], OK);
@@ -155,7 +152,7 @@ fn a_session_without_events_names_the_exit_and_what_was_printed() {
     cut.line(br#"{"type":"text","part":{"text":"lo"#, false);
     assert_eq!(
         message_of(&cut.finish(Exit::Signal(9))),
-        "opencode ended without finishing (signal 9; 1 of its lines were too long to read)"
+        "opencode ended without finishing (signal 9; output lines too long to read: 1)"
     );
 }
 

@@ -17,7 +17,7 @@ fn ana_03_a_test_that_fails_under_two_models_comes_before_the_gate() {
     };
     assert_eq!(
         suggestion(&[with("1.1", "opus"), with("1.2", "haiku")]),
-        "`t::one` fails under haiku and opus alike: the task or the test may be wrong"
+        "`t::one` fails with haiku and opus: the task or the test may be wrong"
     );
     assert!(
         suggestion(&[with("1.1", "opus"), with("1.2", "opus")]).starts_with("run `make` yourself")
@@ -31,7 +31,7 @@ fn ana_03_a_service_that_fails_comes_before_the_only_task() {
         ..ladder()
     };
     let advice = analyse(&[failed("1.1", "opus", "error: a")], &around).suggestion;
-    assert_eq!(advice, "try again later: the agent's service is overloaded");
+    assert_eq!(advice, "try again later: the agent's API is overloaded");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn ana_03_one_build_error_is_no_pattern() {
     assert!(suggestion(std::slice::from_ref(&one)).starts_with("only 1.1 fails"));
     assert_eq!(
         suggestion(&[one.clone(), one]),
-        "build it yourself first: it does not build (E0433)"
+        "fix the build first: it fails (E0433)"
     );
 }
 

@@ -41,7 +41,7 @@ fn ana_01_five_build_errors() {
       Affected: src/lib.rs (5 of 5)
       Shared: phase 2
       Models: sonnet only
-      Suggestion: run `cargo build` yourself first: it does not build (E0433 in src/lib.rs)
+      Suggestion: run `cargo build` yourself first: the build fails (E0433 in src/lib.rs)
     ");
 }
 
@@ -88,7 +88,7 @@ fn ana_03_the_same_test_under_every_model() {
       Pattern: 4 of 4: parser::tests::empty and 1 more fail: the gate `cargo test` exited with code 101
       Affected: src/parser.rs (4 of 4)
       Models: haiku, sonnet, opus (escalated)
-      Suggestion: `parser::tests::empty` fails under haiku, sonnet and opus alike: the task or the test may be wrong
+      Suggestion: `parser::tests::empty` fails with haiku, sonnet and opus: the task or the test may be wrong
     ");
 }
 
@@ -97,16 +97,16 @@ fn ana_03_no_signal() {
     let silent =
         |task: &str, message: &str| with_error_type("", "no_sigil", failed(task, "haiku", message));
     let facts = [
-        silent("t-1a2b3c", "the agent gave no completion signal"),
-        silent("t-4d5e6f", "the agent gave no completion signal"),
+        silent("t-1a2b3c", "the agent ended without reporting a result"),
+        silent("t-4d5e6f", "the agent ended without reporting a result"),
         silent("t-778899", "I have started the server. Shall I go on?"),
     ];
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
-      Pattern: 3 of 3: no signal
+      Pattern: 3 of 3: ended without reporting a result
       Shared: key prefix t
       Models: haiku only
-      Suggestion: the agent may not be told how to signal the end, or not be able to finish: see `ralph logs t-1a2b3c`
+      Suggestion: the agent may not know how to report a result, or cannot finish: see `ralph logs t-1a2b3c`
     ");
 }
 
@@ -123,7 +123,7 @@ fn ana_03_mixed_failures_have_no_pattern() {
     ];
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
-      Pattern: 3 different errors; the newest: error: expected 3, got 4
+      Pattern: 3 different errors; newest: error: expected 3, got 4
       Models: sonnet, opus (not escalated)
       Suggestion: Check recent changes or environment
     ");
@@ -151,9 +151,9 @@ fn ana_02_troubles_that_outnumber_the_failures_lead() {
     ];
     insta::assert_snapshot!(analyse(&facts, &around), @"
     Failure Analysis:
-      Pattern: 2 × auth, 1 × network, not counted; 2 of 2: test_failure, each another way; the newest: error: boom
+      Pattern: 2 × auth, 1 × network, not counted; 2 of 2: test_failure, each with a different message; newest: error: boom
       Models: haiku only
-      Suggestion: log in again or renew the key: the agent's authentication is refused
+      Suggestion: log in again or renew the key: the agent's authentication failed
     ");
 }
 
@@ -176,11 +176,9 @@ fn ana_02_the_commonest_error_goes_by_fingerprint_before_message() {
     for fact in facts.iter_mut().skip(2) {
         fact.coarse = Some("a".into());
     }
-    assert!(
-        text(&facts).contains(
-            "Pattern: 3 of 5: test_failure, each told another way; the newest: error: one"
-        )
-    );
+    assert!(text(&facts).contains(
+        "Pattern: 3 of 5: test_failure, each with a different message; newest: error: one"
+    ));
     for (fact, file) in facts.iter_mut().skip(2).zip(["a", "b", "c"]) {
         fact.message =
             format!("error: {file} is not there (the gate `test -f {file}` exited with code 1)");
@@ -200,9 +198,9 @@ fn ana_02_failures_of_one_kind_are_told_where_no_two_are_the_same() {
     ];
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
-      Pattern: 3 of 3: the agent crashed, each another way; the newest: exit code a
+      Pattern: 3 of 3: the agent crashed, each with a different message; newest: exit code a
       Models: opus only
-      Suggestion: 3 of 3 crashed: see how the agent ended in `ralph logs 1`
+      Suggestion: 3 of 3 crashed: see `ralph logs 1`
     ");
 }
 
@@ -223,11 +221,11 @@ fn ana_03_each_cause_outside_the_code_has_its_suggestion() {
         "ModuleNotFoundError: No module named 'requests'",
     ];
     insta::assert_snapshot!(said.map(all).join("\n"), @"
-    install `pytest` or fix PATH: it is not found
-    make room first: the disk is full
+    install `pytest` or fix PATH: command not found
+    free disk space: the disk is full
     start the service or check the network: 127.0.0.1:5432 does not answer
-    log in or renew the credentials: authentication is refused
-    see to the permissions: access to `/etc/x` is denied
+    log in or renew the credentials: authentication failed
+    fix the permissions: access to `/etc/x` is denied
     install dependencies first: `requests` is missing
     ");
 }
@@ -246,7 +244,7 @@ fn ana_03_a_cause_of_the_minority_suggests_nothing() {
     facts[1].message = "bash: pytest: command not found".into();
     assert_eq!(
         suggestion(&facts),
-        "install `pytest` or fix PATH: it is not found"
+        "install `pytest` or fix PATH: command not found"
     );
 }
 
@@ -259,19 +257,19 @@ fn ana_03_different_tasks_that_fail_alike_in_one_gate() {
     });
     assert_eq!(
         suggestion(&facts),
-        "run `make check …` yourself: it may fail without any change (1.1 and 1.2 fail alike)"
+        "run `make check …` yourself: it may fail even without changes (1.1 and 1.2 fail the same way)"
     );
     // Another gate: no command to run that fails them all, but no reason for a larger model either.
     facts[0].gate = Some("make".into());
     assert_eq!(
         suggestion(&facts),
-        "1.1 and 1.2 fail with the same error: fix its cause first, see `ralph logs 1.1`"
+        "1.1 and 1.2 fail with the same error: fix it first, see `ralph logs 1.1`"
     );
     let facts =
         ["1.1", "1.2"].map(|task| failed(task, "haiku", "error: cannot connect to the broker"));
     assert_eq!(
         suggestion(&facts),
-        "start the service or check the network: the connection fails"
+        "start the service or check the network: the connection failed"
     );
 }
 
@@ -283,7 +281,7 @@ fn ana_03_one_task_alone_is_looked_at() {
     ];
     assert_eq!(
         suggestion(&facts),
-        "only 1.1 fails: look at `ralph history 1.1`, or let `[recovery] enabled = true` add fix tasks"
+        "only 1.1 fails: see `ralph history 1.1`, or set `[recovery] enabled = true` to add fix tasks"
     );
     let around = Surroundings {
         recovery: true,
@@ -291,18 +289,18 @@ fn ana_03_one_task_alone_is_looked_at() {
     };
     assert_eq!(
         analyse(&facts, &around).suggestion,
-        "only 1.1 fails: look at `ralph history 1.1`"
+        "only 1.1 fails: see `ralph history 1.1`"
     );
 }
 
 #[test]
 fn ana_03_a_build_that_fails_for_one_of_many_is_no_pattern() {
     let mut facts = build_errors();
-    assert!(suggestion(&facts).contains("does not build"));
+    assert!(suggestion(&facts).contains("the build fails"));
     for fact in facts.iter_mut().take(2) {
         fact.message = "error: expected 3, got 4".into();
     }
-    assert!(!suggestion(&facts).contains("does not build"));
+    assert!(!suggestion(&facts).contains("the build fails"));
 }
 
 #[test]
@@ -313,14 +311,11 @@ fn ana_03_crashes_and_silence_point_to_the_log() {
         failed("1.1", "opus", "exited with code 139"),
     );
     let facts = [crash.clone(), crash];
-    assert_eq!(
-        suggestion(&facts),
-        "2 of 2 crashed: see how the agent ended in `ralph logs 1.1`"
-    );
+    assert_eq!(suggestion(&facts), "2 of 2 crashed: see `ralph logs 1.1`");
     let idle = with_error_type("idle_timeout", "error", failed("1.1", "opus", ""));
     assert_eq!(
         suggestion(&[idle]),
-        "1 of 1 timed out in silence: raise `idle_timeout`, or see `ralph logs 1.1`"
+        "1 of 1 timed out without output: raise `idle_timeout`, or see `ralph logs 1.1`"
     );
 }
 
@@ -331,7 +326,7 @@ fn ana_03_a_service_trouble_is_told_only_where_the_failures_tell_nothing() {
         ..ladder()
     };
     let of = |facts: &[Fact]| analyse(facts, &around).suggestion;
-    assert!(of(&build_errors()).contains("does not build"));
+    assert!(of(&build_errors()).contains("the build fails"));
     assert_eq!(
         of(&[]),
         "wait for the usage limit to reset, or use another agent"
@@ -353,6 +348,6 @@ fn hostile_text_stays_within_its_line() {
       Pattern: 1 of 1: `x` Suggestion: y fails: Error: ab
       Affected: a b.rs (1 of 1)
       Models: opus only
-      Suggestion: only 1.1 ## x fails: look at `ralph history TASK`, or let `[recovery] enabled = true` add fix tasks
+      Suggestion: only 1.1 ## x fails: see `ralph history TASK`, or set `[recovery] enabled = true` to add fix tasks
     ");
 }

@@ -102,9 +102,10 @@ impl Run<'_, '_> {
         let aside = format!("{LOGS}.replaced-{}", unguessable());
         let message = match std::fs::rename(&logs, dir.join(&aside)) {
             Ok(()) => format!(
-                ".ralph/{LOGS} was replaced during the run by what is no directory; that is in .ralph/{aside} now"
+                ".ralph/{LOGS} was replaced by something that is not a directory; Ralph moved that to \
+                 .ralph/{aside}"
             ),
-            Err(error) => format!(".ralph/{LOGS} is no directory and cannot be moved: {error}"),
+            Err(error) => format!(".ralph/{LOGS} is not a directory and cannot be moved: {error}"),
         };
         self.tell(EventKind::Warning { message })
     }

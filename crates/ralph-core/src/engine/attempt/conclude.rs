@@ -51,7 +51,9 @@ impl Run<'_, '_> {
         let needs_person = match &worked.gate {
             Judged::HeldUp { fix, .. } => {
                 let name = claimed.task.name();
-                Some(format!("new in this run: {fix}, then `ralph run {name}`"))
+                Some(format!(
+                    "it is new in this run: {fix}, then `ralph run {name}`"
+                ))
             }
             _ => None,
         };

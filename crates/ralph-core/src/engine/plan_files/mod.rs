@@ -76,7 +76,7 @@ impl Run<'_, '_> {
         for file in files {
             for saved in recover(&file)? {
                 let message = format!(
-                    "what somebody wrote before a crash is in {}",
+                    "a plan file was edited before a crash; that version is saved in {}",
                     saved.display()
                 );
                 self.tell(EventKind::Warning { message })?;
@@ -121,7 +121,7 @@ impl Run<'_, '_> {
     }
 
     fn tell_fault(&mut self, path: &str, why: &str) -> Result<(), EngineError> {
-        let message = format!("{path} is left as it is: {why}");
+        let message = format!("{path} was not updated: {why}");
         if !self.plan_files.told.contains(&message) {
             self.plan_files.told.push(message.clone());
             self.tell(EventKind::Warning { message })?;
@@ -196,7 +196,7 @@ impl Run<'_, '_> {
             }
             Err(Missed::Busy) => {
                 known.unsettled = swap.done()? == Cleared::StillOpen;
-                return Err(FileFault::File("others keep writing it".into()));
+                return Err(FileFault::File("another process keeps changing it".into()));
             }
         };
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
@@ -281,7 +281,10 @@ impl Run<'_, '_> {
             Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);
-                self.tell_fault(&source.path, &format!("it is no plan just now: {why}"))?;
+                self.tell_fault(
+                    &source.path,
+                    &format!("it is not a valid plan right now: {why}"),
+                )?;
                 return Ok(false);
             }
         };
@@ -315,8 +318,8 @@ impl Run<'_, '_> {
                 for task in report.unproven {
                     let (name, path) = (task.name, &source.path);
                     let message = format!(
-                        "{name} was ticked in {path} while an agent was at work; that proves nothing, and it stays open: \
-                         `ralph task done {name}` would be a person's word"
+                        "{name} was checked off in {path} while an agent was running; the task stays open. \
+                         If you checked it off, run `ralph task done {name}`"
                     );
                     self.tell(EventKind::Warning { message })?;
                 }

@@ -25,7 +25,8 @@ pub(super) fn alone(
         match Lock::within(&path, Duration::ZERO) {
             Ok(lock) => return Ok(lock),
             Err(_) if path.is_symlink() => {
-                let error = std::io::Error::other("this lock of Ralph's was replaced by a link");
+                let error =
+                    std::io::Error::other("Ralph's lock file was replaced by a symbolic link");
                 return Err(GitError::file(&path, error));
             }
             Err(error) if error.kind() != ErrorKind::WouldBlock => {

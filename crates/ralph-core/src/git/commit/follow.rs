@@ -33,7 +33,7 @@ pub(super) struct Made<'m> {
 pub(super) fn follow(git: &Git, made: &Made<'_>) -> (Vec<RepoPath>, Option<String>) {
     let fault = |error: GitError| {
         format!(
-            "the index does not know of the commit yet ({error}); `git reset` brings it up to date"
+            "git's index was not updated after the commit ({error}); update it with `git reset`"
         )
     };
     match differences(made.places, made.old, Some(made.new)) {

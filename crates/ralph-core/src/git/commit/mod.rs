@@ -175,7 +175,7 @@ impl Git {
                 match tree_of(places, Some(&hash))? == Some(index.tree()?) {
                     true => {
                         let (_, fix) = self.new_programs(&error);
-                        let fix = fix.map(|fix| format!("later commits do without it: {fix}"));
+                        let fix = fix.map(|fix| format!("later commits skip it: {fix}"));
                         (hash, iter::once(error.to_string()).chain(fix).collect())
                     }
                     false => return Err(error),
@@ -352,8 +352,8 @@ fn summary(output: &str, exit: Exit) -> String {
     match output.lines().rfind(|line| !line.trim().is_empty()) {
         Some(line) => text::one_line(line, 200),
         None => match exit {
-            Exit::Code(code) => format!("git exited with code {code} and said nothing"),
-            Exit::Signal(signal) => format!("git was ended by signal {signal}"),
+            Exit::Code(code) => format!("git exited with code {code} and no message"),
+            Exit::Signal(signal) => format!("git was killed by signal {signal}"),
         },
     }
 }

@@ -44,22 +44,22 @@ pub(super) fn way(before: &Look, now: &Look, abandoned: &Abandoned) -> Result<Wa
     let Some(branch) = &before.branch else {
         return match &before.head {
             Some(to) => Ok(Way::Detach { to: to.clone() }),
-            None => Err("HEAD was nowhere before the attempt".to_owned()),
+            None => Err("HEAD pointed to no commit before the attempt".to_owned()),
         };
     };
     let name = short(branch);
     if abandoned.taken {
         return Err(format!(
-            "the attempt left the branch {name}, and another work tree has it now"
+            "the attempt left branch {name}, which another worktree has checked out now"
         ));
     }
     match (&before.head, &abandoned.tip) {
         (before, tip) if before == tip => Ok(Way::Switch {
             branch: branch.clone(),
         }),
-        (_, None) => Err(format!("the attempt deleted the branch {name}")),
+        (_, None) => Err(format!("the attempt deleted branch {name}")),
         (_, Some(_)) => Err(format!(
-            "the attempt left the branch {name}, which has moved since"
+            "the attempt left branch {name}, which has moved since"
         )),
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         for (abandoned, says) in [
             (tip(Some("3")), "has moved"),
             (tip(None), "deleted"),
-            (taken, "another work tree"),
+            (taken, "another worktree"),
         ] {
             let why = way(&main, &other, &abandoned).unwrap_err();
             assert!(why.contains(says) && why.contains("main"), "{why}");

@@ -123,11 +123,11 @@ fn commit(
     if !look.staged.is_empty() {
         // What is in conflict makes no tree; the index's own bytes are kept too.
         if let Ok(staged) = Index::copy_of(places, index)?.tree() {
-            let message = "What was staged before an attempt";
+            let message = "Staged changes before an attempt";
             parents.push(save::commit(places, &staged, &parents, message)?);
         }
     }
-    let message = "What was uncommitted before an attempt";
+    let message = "Uncommitted changes before an attempt";
     save::commit(places, &tree.tree()?, &parents, message).map(Some)
 }
 

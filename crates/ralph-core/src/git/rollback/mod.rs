@@ -239,7 +239,7 @@ impl Git {
             .find(|path| !path.starts_with(&self.prefix));
         match (&way, outside) {
             (Way::Switch { .. } | Way::Detach { .. }, Some(path)) => Err(format!(
-                "the attempt changed the branch, and with it {} outside the project",
+                "the attempt switched branches, which changed {} outside the project",
                 shown(path)
             )),
             _ => Ok(way),

@@ -46,7 +46,7 @@ impl Undone<'_> {
         if staged_apart
             && let Ok(staged) = Index::copy_of(places, places.read_index()?.as_ref())?.tree()
         {
-            let message = "What an attempt had staged";
+            let message = "Staged changes of an attempt";
             parents.push(save::commit(places, &staged, &parents, message)?);
         }
         if let Some(branch) = &self.kept.look.branch
@@ -73,14 +73,19 @@ impl Undone<'_> {
             .partition(|path| self.is_tracked(path));
         let parent = [base.to_owned()];
         let staged = self.staged(base, &tracked)?;
-        let staged = save::commit(self.places, &staged, &parent, "What an attempt had staged")?;
+        let staged = save::commit(
+            self.places,
+            &staged,
+            &parent,
+            "Staged changes of an attempt",
+        )?;
         let work = Index::of_tree(self.places, Some(base))?;
         work.take(tracked)?;
         let mut parents = vec![base.to_owned(), staged];
         if !untracked.is_empty() {
             let new = Index::of_tree(self.places, None)?;
             new.take(untracked)?;
-            let message = "Files an attempt had made";
+            let message = "Files created by an attempt";
             parents.push(save::commit(self.places, &new.tree()?, &[], message)?);
         }
         let stash = save::commit(self.places, &work.tree()?, &parents, message)?;

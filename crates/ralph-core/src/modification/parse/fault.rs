@@ -15,7 +15,7 @@ pub enum Fault {
     NoObject,
     /// The object has no end.
     #[error(
-        "the JSON object after the marker is never closed: write it whole, up to the last brace"
+        "the JSON object after the marker is never closed: write it completely, up to the last brace"
     )]
     Unclosed,
     /// The object is too long.
@@ -31,7 +31,7 @@ pub enum Fault {
     #[error("the request has no `type`: use SPLIT_TASK, ADD_PREREQUISITE or ADD_FOLLOWUP")]
     NoType,
     /// The kind of change is none of the three.
-    #[error("`{0}` is no type of request: use SPLIT_TASK, ADD_PREREQUISITE or ADD_FOLLOWUP")]
+    #[error("`{0}` is not a request type: use SPLIT_TASK, ADD_PREREQUISITE or ADD_FOLLOWUP")]
     UnknownType(String),
     /// A field holds something that cannot stand there.
     #[error("the field `{0}` cannot be read: write a string, or an array of strings")]

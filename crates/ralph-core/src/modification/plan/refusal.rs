@@ -15,8 +15,7 @@ pub enum Refusal {
     },
     /// The request is about a task that is not being attempted.
     #[error(
-        "originalTaskId is `{named}`, but an attempt can only change the plan of its own task: use \
-         `{attempted}`"
+        "originalTaskId is `{named}`, but an attempt can only change its own task: use `{attempted}`"
     )]
     OtherTask {
         /// What the request says.
@@ -26,8 +25,8 @@ pub enum Refusal {
     },
     /// The task has been changed often enough.
     #[error(
-        "this task's plan was already changed {limit} times, which is the limit: do the task as it \
-         stands, or report why it fails"
+        "this task was already changed {limit} times, which is the limit: do the task as it is, or report \
+         why it fails"
     )]
     TooManyChanges {
         /// Changes that are allowed.
@@ -35,15 +34,15 @@ pub enum Refusal {
     },
     /// The new tasks would be too far from the author's.
     #[error(
-        "this task was itself made by changes to the plan, and {limit} levels of that are the limit: \
-         do the task as it stands, or report why it fails"
+        "this task comes from earlier plan changes, and the limit is {limit} levels: do the task as it is, \
+         or report why it fails"
     )]
     TooDeep {
         /// Levels that are allowed.
         limit: u32,
     },
     /// A split of a task whose parts are not finished.
-    #[error("this task already has parts that are not finished: leave them to be done first")]
+    #[error("this task already has unfinished parts: those must be done first")]
     OpenParts,
     /// The request gives no reason.
     #[error("the request has no reasoning: say in a sentence or two why the plan must change")]
@@ -53,8 +52,7 @@ pub enum Refusal {
     NoTasks,
     /// A split into one part.
     #[error(
-        "a SPLIT_TASK needs at least two proposed tasks: propose more parts, or do `{attempted}` as \
-         it stands"
+        "a SPLIT_TASK needs at least two proposed tasks: propose more parts, or do `{attempted}` as it is"
     )]
     OnePart {
         /// The task of the attempt.
@@ -96,15 +94,15 @@ pub enum Refusal {
     },
     /// A proposed task's verify command cannot be run.
     #[error(
-        "the verify command of proposed task {position} cannot be run here: give it a shell command, \
-         and put words into doneWhen"
+        "the verify command of proposed task {position} is not a runnable command: give it a shell command, \
+         and put prose into doneWhen"
     )]
     UnrunnableGate {
         /// Which task.
         position: usize,
     },
     /// Something of a proposed task is too long to be kept whole.
-    #[error("proposed task {position} has {what} beyond the limit of {limit}: shorten it")]
+    #[error("proposed task {position} has {what} over the limit of {limit}: shorten it")]
     TooLong {
         /// Which task.
         position: usize,
@@ -129,13 +127,15 @@ pub enum Refusal {
         key: String,
     },
     /// A proposed id is another task's.
-    #[error("the id `{key}` belongs to a task of the plan: choose another, or leave the id out")]
+    #[error(
+        "the id `{key}` belongs to another task in the plan: choose another, or leave the id out"
+    )]
     TakenKey {
         /// The id.
         key: String,
     },
     /// No key can be made for a task that has none.
-    #[error("no id can be made below `{base}`: give every proposed task a new id of its own")]
+    #[error("cannot derive ids from `{base}`: give every proposed task a new id")]
     NoFreeKey {
         /// The name the key would have extended.
         base: String,
@@ -153,7 +153,7 @@ pub enum Refusal {
     },
     /// Tasks would wait for each other.
     #[error(
-        "the change would make tasks wait for each other ({}): remove one of these dependencies",
+        "the change would create a dependency cycle ({}): remove one of these dependencies",
         .path.join(" → ")
     )]
     Circle {

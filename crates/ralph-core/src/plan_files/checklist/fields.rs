@@ -30,8 +30,9 @@ pub(super) fn read<'a>(below: &[LineBelow<'a>], notes: &mut Vec<Note>) -> Fields
                 None => {
                     notes.push(Note {
                         line: line.number,
-                        text: "This check is no command in backticks, so it is read as text."
-                            .to_owned(),
+                        text:
+                            "This check is not a command in backticks, so Ralph reads it as text."
+                                .to_owned(),
                     });
                     lines.push(*line);
                 }

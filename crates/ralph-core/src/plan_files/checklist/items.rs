@@ -56,7 +56,7 @@ pub(super) fn collect(text: &str) -> Items<'_> {
     if collector.items.is_empty() {
         collector.problem(
             1,
-            "no task was found; expected a list such as `- [ ] Title`".to_owned(),
+            "no tasks found; expected a list such as `- [ ] Title`".to_owned(),
         );
     }
     let Collector {
@@ -112,7 +112,8 @@ impl<'a> Collector<'a> {
             Some((is_ticked, words)) => self.begin_item(line.number, column, is_ticked, words),
             None => {
                 if let Some((mark @ ('~' | '-' | '/'), _)) = boxed(item) {
-                    let text = format!("`[{mark}]` is no checkbox; the line was read as text.");
+                    let text =
+                        format!("`[{mark}]` is not a checkbox; Ralph reads the line as text.");
                     self.notes.push(Note {
                         line: line.number,
                         text,
@@ -132,7 +133,8 @@ impl<'a> Collector<'a> {
             );
         }
         if self.open.len() >= DEEPEST {
-            let expected = format!("items are nested too deep; expected at most {DEEPEST} levels");
+            let expected =
+                format!("items are nested too deeply; expected at most {DEEPEST} levels");
             self.problem(line, expected);
         } else {
             self.open.push((column, self.items.len()));

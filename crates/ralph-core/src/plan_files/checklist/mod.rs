@@ -91,8 +91,8 @@ fn after(named: &[Named], fields: &[Fields], problems: &mut Vec<Problem>) -> Vec
                 None => problems.push(Problem {
                     line: *line,
                     expected: format!(
-                        "`{name}` is the key of no item here; expected a key that one item \
-                         begins with, such as T001 in `- [ ] T001 Title`"
+                        "no item has the key `{name}`; expected a key that an item starts with, such as \
+                         T001 in `- [ ] T001 Title`"
                     ),
                 }),
             }
@@ -126,7 +126,7 @@ fn refuse_circles(
         problems.push(Problem {
             line: lines.min().unwrap_or(1),
             expected: format!(
-                "these items wait for each other: {}; expected an order in which they can be done",
+                "these items depend on each other in a cycle: {}; expected an order in which they can be done",
                 chain(names)
             ),
         });
@@ -144,7 +144,7 @@ fn done(items: &[Item<'_>], notes: &mut Vec<Note>) -> Vec<bool> {
         if item.is_ticked && is_open_below {
             notes.push(Note {
                 line: item.line,
-                text: "This item is ticked, but items below it are not; it is taken as open."
+                text: "This item is checked, but items below it are not; Ralph treats it as open."
                     .to_owned(),
             });
         }

@@ -34,7 +34,8 @@ pub(super) fn names(items: &[Item<'_>], notes: &mut Vec<Note>) -> Vec<Named> {
             },
             key => {
                 if let Some((key, _)) = key {
-                    let text = format!("`{key}` stands before several items, so it names none.");
+                    let text =
+                        format!("Several items start with `{key}`, so it identifies none of them.");
                     notes.push(Note {
                         line: item.line,
                         text,

@@ -57,7 +57,7 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
             .is_some_and(|phase| roadmap.ticked_phases.contains(&normal(phase)));
         if is_phase_ticked && !is_done {
             let text = format!(
-                "{}: its phase is ticked in the roadmap, but the plan is not done.",
+                "{}: its phase is checked off in the roadmap, but the plan is not done.",
                 plan.path
             );
             notes.push(Note {
@@ -115,7 +115,10 @@ fn read_plans(
             Some(first) => problems.push(FileProblem {
                 path: path.clone(),
                 line: 1,
-                expected: format!("{first} is plan {} already; expected another", plan.id.name),
+                expected: format!(
+                    "{first} is already plan {}; expected another number",
+                    plan.id.name
+                ),
             }),
             None => {
                 first_of.insert(normal(&plan.id.name), path);
@@ -149,7 +152,7 @@ fn waits(
                 Named::Nothing => {}
                 Named::Done => {
                     let text = format!(
-                        "{}: `{name}`, which it waits for, is done and not here.",
+                        "{}: it depends on `{name}`, which is done and not in this folder.",
                         plan.path
                     );
                     notes.push(Note {
@@ -160,7 +163,9 @@ fn waits(
                 Named::Unknown => problems.push(FileProblem {
                     path: plan.path.clone(),
                     line: plan.depends_on_line,
-                    expected: format!("`{name}` is no plan here; expected an id such as 01-01"),
+                    expected: format!(
+                        "there is no plan `{name}` here; expected an id such as 01-01"
+                    ),
                 }),
             }
         }
@@ -179,7 +184,7 @@ fn waits(
                 path: plan.path.clone(),
                 line: plan.depends_on_line,
                 expected: format!(
-                    "these plans wait for each other: {}; expected an order of waves and phases \
+                    "these plans depend on each other in a cycle: {}; expected an order of waves and phases \
                      in which they can be done",
                     chain(ids)
                 ),

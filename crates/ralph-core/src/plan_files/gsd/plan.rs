@@ -67,7 +67,7 @@ pub(super) fn read(
         let within = tags.within(task.range.clone(), problems);
         let step = step::read(task, &within, can_run);
         if step.title.is_empty() && problems.len() == told {
-            let expected = "a task has neither name nor action; expected <name>…</name>".to_owned();
+            let expected = "a task has no name and no action; expected <name>…</name>".to_owned();
             problems.push(Problem {
                 line: task.line,
                 expected,
@@ -78,7 +78,7 @@ pub(super) fn read(
     let id = PlanId::of(path, front.first("phase"), front.first("plan"));
     if id.is_none() {
         let expected =
-            "the file's name tells no plan; expected one such as 01-02-PLAN.md".to_owned();
+            "the file name has no plan number; expected a name such as 01-02-PLAN.md".to_owned();
         problems.push(Problem { line: 1, expected });
     }
     let wave = wave(&front, problems);

@@ -50,12 +50,12 @@ pub(super) fn read(
     {
         step.title = checkpoint_title(&step.title, kind);
         step.notes
-            .push("a checkpoint; a person must do it".to_owned());
+            .push("a checkpoint, which a person must do".to_owned());
     }
     let check = check::read(&content("verify"), can_run);
     if check.command.is_none() && !check.words.is_empty() {
         step.notes
-            .push("its check is no command, so nothing but words tells when it is done".to_owned());
+            .push("its check is not a command, so the task has no gate".to_owned());
     }
     step.verify = check.command;
     let done = paragraphs([

@@ -216,7 +216,7 @@ fn finished_plans_are_done_with_their_parts() {
     assert!(
         draft.notes[0]
             .text
-            .contains("01-03-PLAN.md: its phase is ticked")
+            .contains("01-03-PLAN.md: its phase is checked off")
     );
 }
 
@@ -267,6 +267,6 @@ fn all_problems_come_at_once_in_order() {
     );
     assert_eq!(
         found[4].to_string(),
-        "a/1-1-PLAN.md, line 1: a/01-01-PLAN.md is plan 1-1 already; expected another"
+        "a/1-1-PLAN.md, line 1: a/01-01-PLAN.md is already plan 1-1; expected another number"
     );
 }

@@ -105,7 +105,7 @@ fn after(stories: &[Story], problems: &mut Vec<Problem>) -> Vec<Vec<String>> {
             Some(first) => problems.push(Problem {
                 line: story.id_line,
                 expected: format!(
-                    "the id `{id}` stands on line {} already; expected one of its own",
+                    "the id `{id}` is already used on line {}; expected a unique id",
                     first.id_line
                 ),
             }),
@@ -125,7 +125,9 @@ fn after(stories: &[Story], problems: &mut Vec<Problem>) -> Vec<Vec<String>> {
                 Some(_) => {}
                 None => problems.push(Problem {
                     line: story.depends_on_line,
-                    expected: format!("`{id}` is the id of no story; expected one of those here"),
+                    expected: format!(
+                        "no story has the id `{id}`; expected the id of a story in this file"
+                    ),
                 }),
             }
         }
@@ -141,7 +143,7 @@ fn after(stories: &[Story], problems: &mut Vec<Problem>) -> Vec<Vec<String>> {
         problems.push(Problem {
             line: lines.map(|story| story.depends_on_line).min().unwrap_or(1),
             expected: format!(
-                "these stories wait for each other: {}; expected an order in which they can be done",
+                "these stories depend on each other in a cycle: {}; expected an order in which they can be done",
                 chain(ids)
             ),
         });

@@ -27,7 +27,7 @@ pub(super) fn read(
     problems: &mut Vec<Problem>,
 ) -> Story {
     let Value::Object(object) = value else {
-        let expected = "this is no story; expected an object with `id` and `title`".to_owned();
+        let expected = "not a story; expected an object with `id` and `title`".to_owned();
         problems.push(Problem {
             line: lines.of(""),
             expected,

@@ -74,7 +74,7 @@ impl<'a> Values<'a> {
         if self.problems.len() == problems {
             self.problem(
                 key,
-                format!("this story has no `{key}`; expected one that is not empty"),
+                format!("this story has no `{key}`; expected a value that is not empty"),
             );
         }
     }

@@ -96,9 +96,8 @@ fn problems(reads: &[Read<'_>], numbers: &HashMap<String, usize>) -> Vec<Problem
         let first = numbers.get(name).and_then(|first| reads.get(*first));
         if let Some(first) = first.filter(|_| numbers.get(name) != Some(&at)) {
             let of = first.task.line;
-            let expected = format!(
-                "the key {name} of line {line} is already that of line {of}, expected one of its own"
-            );
+            let expected =
+                format!("line {line} repeats the key {name} of line {of}, expected a unique key");
             problems.push(Problem {
                 line: *line,
                 expected,
@@ -124,10 +123,10 @@ fn link_fixes(
         step.fix_of = of;
         if let Some(key) = read.fix_of.filter(|_| of.is_none()) {
             let why = match numbers.contains_key(key) {
-                true => format!("[FIX {key}] leads back to the task itself"),
-                false => format!("[FIX {key}] names no task of this file"),
+                true => format!("[FIX {key}] is circular"),
+                false => format!("[FIX {key}] names no task in this file"),
             };
-            let text = format!("{why}: {} is taken as an ordinary task", read.task.name);
+            let text = format!("{why}: Ralph treats {} as an ordinary task", read.task.name);
             notes.push(Note {
                 line: read.task.line,
                 text,
@@ -154,19 +153,19 @@ fn hidden_tasks(lines: &[Line<'_>], blocks: &Blocks<'_>) -> Vec<Note> {
         .filter(|(_, line)| line.kind == Kind::Text)
     {
         if let Some(key) = nearly_a_task(line.text) {
-            let text = format!("this checkbox is no task; a task line is `- [ ] {key} Title`");
+            let text = format!("this checkbox is not a task; a task line is `- [ ] {key} Title`");
             notes.push(Note { line: at + 1, text });
         }
     }
     notes.extend(blocks.never_closed.map(|at| {
-        let text = "what begins here is never closed and hides all that follows".to_owned();
+        let text = "this block is never closed and hides everything after it".to_owned();
         Note { line: at + 1, text }
     }));
     notes
 }
 
 fn without_tasks(notes: Vec<Note>) -> Vec<Problem> {
-    let expected = "no task found, expected lines such as `- [ ] 1.1 Create the module`";
+    let expected = "no tasks found, expected lines such as `- [ ] 1.1 Create the module`";
     let first = Problem {
         line: 1,
         expected: expected.to_owned(),

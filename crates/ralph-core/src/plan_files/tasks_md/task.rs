@@ -62,18 +62,18 @@ impl<'a> Read<'a> {
 fn notes(fields: &Fields, line: usize) -> Vec<Note> {
     let line = fields.verify_at.map_or(line, |at| line + 1 + at);
     let consequence = match fields.gate.command() {
-        Some(_) => "it is left out of the gate",
-        None => "there is no gate",
+        Some(_) => "the gate does not include it",
+        None => "the task has no gate",
     };
     let prose = fields.gate.prose.iter().map(|text| {
         format!(
-            "Verify \"{}\" is no command that can be run: {consequence}",
+            "Verify \"{}\" is not a runnable command: {consequence}",
             one_line(text)
         )
     });
     let doubtful = fields.gate.doubtful.iter().map(|code| {
         format!(
-            "Verify runs \"{}\" as a command, but no such program was found",
+            "Verify runs \"{}\" as a command, but that program was not found",
             one_line(code)
         )
     });

@@ -83,7 +83,7 @@ fn rcl_04_counts_are_kept_per_task_and_below_the_root() {
         [
             "ERROR: Max fix tasks (9) reached below task 1.3",
             "Fix task chain: 1.3 -> 1.3.2",
-            "Fixes have not mended this task. Manual intervention required."
+            "The fix tasks did not fix this task. Manual intervention required."
         ]
     );
     assert!(reached.final_state().to_string().starts_with("FAIL"));

@@ -107,7 +107,7 @@ fn sig_08_what_does_not_apply_is_left_out() {
         "next-model",
         "(key",
         "exits 0",
-        "Files that matter",
+        "Relevant files",
         "none",
         "\n\n\n",
     ] {

@@ -26,7 +26,7 @@ pub(super) fn read(document: &Document<'_>) -> SpecState {
             key::TASK_INDEX => state.task_index = reader.count(name, member),
             key::TOTAL_TASKS => state.total_tasks = reader.count(name, member),
             key::TASK_ITERATION => state.task_iteration = reader.count(name, member),
-            key::PHASE => state.phase = reader.value(name, member, "a text", parsed),
+            key::PHASE => state.phase = reader.value(name, member, "a string", parsed),
             key::FIX_TASK_MAP => state.fix_task_map = reader.fix_task_map(name, member),
             _ => state
                 .other
@@ -59,14 +59,14 @@ impl<'a> Reader<'_, 'a> {
         let value = read(json);
         if value.is_none() {
             let found = one_line(json, FOUND_CHARS);
-            let note = format!("`{name}` is passed over: expected {expected}, found {found}");
+            let note = format!("`{name}` is ignored: expected {expected}, found {found}");
             self.notes.push((member.start(), note));
         }
         value
     }
 
     fn count(&mut self, name: &str, member: &Member) -> Option<usize> {
-        self.value(name, member, "a natural number", count)
+        self.value(name, member, "a whole number", count)
     }
 
     fn limit(&mut self, name: &str, member: &Member) -> Option<usize> {
@@ -97,7 +97,7 @@ impl<'a> Reader<'_, 'a> {
         let attempts = entry.get(key::ATTEMPTS);
         let attempts = attempts.and_then(|attempts| self.count(key::ATTEMPTS, attempts));
         let error = entry.get(key::LAST_ERROR);
-        let error = error.and_then(|error| self.value(key::LAST_ERROR, error, "a text", parsed));
+        let error = error.and_then(|error| self.value(key::LAST_ERROR, error, "a string", parsed));
         FixEntry {
             attempts: attempts.unwrap_or(fix_task_ids.len()),
             fix_task_ids,

@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn ana_04_no_text_makes_a_heading_or_breaks_a_line(view in view()) {
         let page = render(&view);
-        let own = ["# Ralph state", "## Progress", "## Waiting for a human", "## History",
+        let own = ["# Ralph state", "## Progress", "## Blocked (needs you)", "## History",
             "## Failure Analysis"];
         let headings: Vec<&str> = page.lines().filter(|line| line.starts_with('#')).collect();
         prop_assert!(headings.iter().all(|line| own.contains(line)), "{:?}", headings);

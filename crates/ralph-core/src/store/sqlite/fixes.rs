@@ -14,9 +14,9 @@ use crate::store::{
 };
 
 /// Why a fix task is left out.
-const NEEDLESS: &str = "the task it was to mend is done, skipped or deleted";
+const NEEDLESS: &str = "the task it was to fix is done, skipped or deleted";
 /// Why a fix task is left out that had come to nothing.
-const TAKEN_BACK: &str = "a person took the task it was to mend back";
+const TAKEN_BACK: &str = "a person reset the task it was to fix";
 
 impl RecoveryStore for SqliteStore {
     fn fix_link(&self, task: &TaskId) -> Result<Option<FixLink>> {
@@ -360,7 +360,7 @@ pub(super) fn finish(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -> rusq
         if !is_open(id)? {
             continue;
         }
-        let below = format!("waits with {root}: {}", end.reason);
+        let below = format!("blocked with {root}: {}", end.reason);
         let reason = if *id == end.root { &end.reason } else { &below };
         status::set(tx, id, Status::Blocked, Some(reason), now)?;
     }

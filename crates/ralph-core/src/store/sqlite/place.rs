@@ -108,7 +108,7 @@ impl SqliteStore {
         let copied = copy(&self.conn, dir, first.chain(more).map(OsString::from))?;
         copied.ok_or_else(|| StoreError::NotWritable {
             path: dir.to_owned(),
-            why: "there are too many copies".to_owned(),
+            why: "too many copies exist".to_owned(),
         })
     }
 }

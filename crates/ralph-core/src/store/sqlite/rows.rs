@@ -147,7 +147,7 @@ pub(super) fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> String {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no RFC 3339 time")]
+#[error("`{0}` is not an RFC 3339 time")]
 struct BadTime(String);
 
 fn bad_value(

@@ -171,7 +171,7 @@ fn every_command_the_tour_names_works_there_afterwards() {
         (vec!["status"], "6 of 6 done"),
         (vec!["history"], "2.1.1.1"),
         (vec!["failures", "list"], NO_END),
-        (vec!["context", "2.1.1"], "### Failure To Mend"),
+        (vec!["context", "2.1.1"], "### Failure to Fix"),
         (
             vec!["logs", "2.1.1", "--attempt", "1"],
             "Task 2.1.1: Fix: words/en.txt: no such file FAILED",

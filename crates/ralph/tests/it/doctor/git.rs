@@ -66,7 +66,7 @@ fn doctor_sees_a_merge_that_nobody_finished() {
         let project = project(git);
         let head = project.git(&["rev-parse", "HEAD"]);
         fs::write(project.path(".git/MERGE_HEAD"), head).unwrap();
-        expect_both_stop(&project, "a merge is unfinished", "git merge --abort");
+        expect_both_stop(&project, "a merge is in progress", "git merge --abort");
         fs::remove_file(project.path(".git/MERGE_HEAD")).unwrap();
         expect_both_work(&project);
     }
@@ -81,7 +81,7 @@ fn doctor_sees_a_merge_that_nobody_finished() {
 fn doctor_sees_a_name_that_no_branch_can_have() {
     for name in ["bad..name", "@", "-x", "HEAD"] {
         let project = project(&format!("branch = \"{name}\""));
-        expect_both_stop(&project, "is no name for a branch", ".ralph.toml");
+        expect_both_stop(&project, "is not a valid branch name", ".ralph.toml");
         assert_eq!(project.git(&["branch", "--list"]), "* main\n");
     }
     expect_both_work(&project("branch = \"ralph/work\""));
@@ -94,14 +94,14 @@ fn doctor_sees_that_nobody_could_sign_a_commit() {
     stranger.write("../home/.gitconfig", "[user]\nuseConfigOnly = true\n");
     expect_both_stop(
         &stranger,
-        "git does not know who commits",
+        "git has no author identity",
         "git config user.email",
     );
     stranger.set_env("GIT_AUTHOR_NAME", "t");
     stranger.set_env("GIT_AUTHOR_EMAIL", "t@localhost");
     expect_both_stop(
         &stranger,
-        "git does not know who commits",
+        "git has no author identity",
         "git config user.name",
     );
     stranger.set_env("GIT_COMMITTER_NAME", "t");
@@ -165,7 +165,10 @@ fn doctor_warns_of_a_lock_on_the_index_and_a_run_does_too() {
     let found = trouble(&project);
     assert_eq!(found[0]["level"], "warning", "{found:?}");
     let fix = text(&found[0]["fix"]);
-    assert!(fix.contains("if no git is running: rm /"), "{fix}");
+    assert!(
+        fix.contains("if no git process is running, remove it: rm /"),
+        "{fix}"
+    );
     let run = project.ralph(&["run", "--once"]);
     assert!(run.stdout.contains("index is locked"), "{}", run.stdout);
     // A branch cannot be changed then.

@@ -27,7 +27,7 @@ fn a_locked_index_and_an_unfinished_merge_are_said_so() {
         Some(crate::git::Unfinished::Merge)
     );
     let error = after(&git, || repo.write("b.txt", "y")).unwrap_err();
-    assert!(error.to_string().starts_with("a merge is unfinished"));
+    assert!(error.to_string().starts_with("a merge is in progress"));
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn a_linked_work_tree_is_rolled_back_alone() {
         fs::write(tree.join("a.txt"), "again\n").unwrap();
     });
     let error = done.unwrap_err().to_string();
-    assert!(error.contains("another work tree"), "{error}");
+    assert!(error.contains("another worktree"), "{error}");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_branch_that_is_gone_or_locked_stops_the_roll_back_before_it_begins() {
         repo.git(&["branch", "-qD", "main"]);
     });
     let error = done.unwrap_err().to_string();
-    assert!(error.contains("deleted the branch main"), "{error}");
+    assert!(error.contains("deleted branch main"), "{error}");
 }
 
 #[test]

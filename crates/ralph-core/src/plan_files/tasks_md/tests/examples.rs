@@ -64,7 +64,7 @@ fn imp_03_the_format_is_read() {
         ..DraftTask::default()
     };
     assert_eq!(draft.tasks, [created, checked, fix]);
-    let note = "[FIX 1.2] names no task of this file: 1.2.1 is taken as an ordinary task";
+    let note = "[FIX 1.2] names no task in this file: Ralph treats 1.2.1 as an ordinary task";
     assert_eq!(notes(FORMAT), [(14, note.to_owned())]);
 }
 

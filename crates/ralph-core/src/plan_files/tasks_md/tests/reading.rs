@@ -30,11 +30,11 @@ fn imp_07_all_problems_are_told_in_order() {
             problem(3, "task 1.1 has no title, expected `- [ ] 1.1 Title`"),
             problem(
                 3,
-                "the key 1.1 of line 3 is already that of line 1, expected one of its own"
+                "line 3 repeats the key 1.1 of line 1, expected a unique key"
             ),
             problem(
                 5,
-                "the key 1.1 of line 5 is already that of line 1, expected one of its own"
+                "line 5 repeats the key 1.1 of line 1, expected a unique key"
             ),
         ]
     );
@@ -46,7 +46,7 @@ fn imp_07_all_problems_are_told_in_order() {
 
 #[test]
 fn imp_07_a_file_without_tasks() {
-    let expected = "no task found, expected lines such as `- [ ] 1.1 Create the module`";
+    let expected = "no tasks found, expected lines such as `- [ ] 1.1 Create the module`";
     for text in ["", "\u{feff}", "# a\n- [ ] b\n", "  - [ ] 1.1 a\n"] {
         let problem = Problem {
             line: 1,
@@ -71,11 +71,11 @@ fn what_may_be_meant_as_tasks_is_noted() {
         [
             (
                 2,
-                "this checkbox is no task; a task line is `- [ ] 1.2 Title`".to_owned()
+                "this checkbox is not a task; a task line is `- [ ] 1.2 Title`".to_owned()
             ),
             (
                 5,
-                "what begins here is never closed and hides all that follows".to_owned()
+                "this block is never closed and hides everything after it".to_owned()
             ),
         ]
     );
@@ -124,7 +124,7 @@ A paragraph.
     assert_eq!(task.files, ["src/a.ts", "src/b.ts", "src/c.ts"]);
     assert_eq!(task.done_when.unwrap(), "f\n- g");
     assert_eq!((task.commit, task.verify), (None, None));
-    let note = "Verify \"Look at it\" is no command that can be run: there is no gate";
+    let note = "Verify \"Look at it\" is not a runnable command: the task has no gate";
     assert_eq!(notes(text), [(21, note.to_owned())]);
 }
 
@@ -174,11 +174,11 @@ fn notes_on_gates_name_the_line() {
         [
             (
                 4,
-                "Verify \"d\" is no command that can be run: it is left out of the gate".to_owned()
+                "Verify \"d\" is not a runnable command: the gate does not include it".to_owned()
             ),
             (
                 4,
-                "Verify runs \"OK\" as a command, but no such program was found".to_owned()
+                "Verify runs \"OK\" as a command, but that program was not found".to_owned()
             ),
         ]
     );

@@ -41,9 +41,9 @@ fn rcl_03_rcd_01_limits_are_positive_integers() {
     assert_eq!(
         notes,
         [
-            "line 2: `maxFixTasksPerOriginal` is passed over: expected a positive integer, found 0",
-            "line 3: `maxFixTaskDepth` is passed over: expected a positive integer, found \"3\"",
-            "line 4: `maxTaskIterations` is passed over: expected a positive integer, found -1",
+            "line 2: `maxFixTasksPerOriginal` is ignored: expected a positive integer, found 0",
+            "line 3: `maxFixTaskDepth` is ignored: expected a positive integer, found \"3\"",
+            "line 4: `maxTaskIterations` is ignored: expected a positive integer, found -1",
         ]
     );
 }

@@ -5,7 +5,7 @@ use super::super::script::Step::{self, Check, Close, Commit, Prove, Read, Write}
 use super::super::script::{EASY, PREVIOUS, say};
 
 /// The heading under which the prompt of a fix task says what failed.
-const TO_FIX: &str = "### Failure To Mend";
+const TO_FIX: &str = "### Failure to Fix";
 /// How the prompt's line about the cause begins.
 const WHY: &str = "- **Why it failed:** ";
 /// The test of what is built: the gate of 2.1 and so of all its fixes.
