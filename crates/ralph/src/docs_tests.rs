@@ -10,7 +10,7 @@ use ralph_core::exit::RunExit;
 use crate::settings::keys::{KEYS, Kind};
 use crate::settings::{AGENT_FIELDS, FORMATS};
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
 }
 
 /// Compares a document with what it should be, or writes it.
-fn check(name: &str, expected: &str) {
+pub fn check(name: &str, expected: &str) {
     let path = root().join("docs").join(name);
     if std::env::var_os("RALPH_UPDATE_DOCS").is_some() {
         fs::write(&path, expected).unwrap();

@@ -13,6 +13,8 @@ mod notify;
 mod output;
 mod secrets;
 mod settings;
+#[cfg(test)]
+mod texts_tests;
 mod threads;
 mod trust;
 mod ui;
