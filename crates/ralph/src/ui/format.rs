@@ -166,6 +166,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
             Some(
                 ErrorType::Timeout
                     | ErrorType::IdleTimeout
+                    | ErrorType::Spawn
                     | ErrorType::Interrupted
                     | ErrorType::Lost
             )

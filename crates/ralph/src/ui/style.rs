@@ -40,9 +40,17 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A status as a word.
+/// A status as people read it.
+pub fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::InProgress => "running",
+        _ => status.as_str(),
+    }
+}
+
+/// A status as a word, in its color.
 pub fn status(status: Status) -> String {
-    paint(of(status), status.as_str().replace('_', " "))
+    paint(of(status), status_word(status))
 }
 
 /// Where a task stands, as people see it: its status, and what a done one rests on.
@@ -76,7 +84,7 @@ impl Standing {
         match self.done_by {
             Some(DoneBy::Person) if self.is_unverified() => "done (by you)".to_owned(),
             _ if self.is_unverified() => UNVERIFIED.to_owned(),
-            _ => self.status.as_str().replace('_', " "),
+            _ => status_word(self.status).to_owned(),
         }
     }
 
@@ -176,7 +184,7 @@ mod tests {
                 "◐",
             ),
             (of(Status::Skipped, false, None), "skipped", "–"),
-            (of(Status::InProgress, false, None), "in progress", "▶"),
+            (of(Status::InProgress, false, None), "running", "▶"),
         ] {
             let shown = anstream::adapter::strip_str(&standing.mark()).to_string();
             assert_eq!((standing.plain().as_str(), shown.as_str()), (word, mark));

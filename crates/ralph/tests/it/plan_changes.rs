@@ -49,7 +49,7 @@ fn mod_01_03_a_split_is_made_in_the_plan_and_in_the_file() {
     );
     let run = project.ok(&["run"]);
     assert!(
-        run.stdout.contains("SPLIT_TASK at 1.1: 1.1.1, 1.1.2"),
+        run.stdout.contains("1.1 SPLIT_TASK: added 1.1.1, 1.1.2"),
         "{}",
         run.stdout
     );

@@ -49,8 +49,7 @@ fn agent(survey: &Survey, suggested: Option<&str>) -> Result<String, CommandErro
 }
 
 fn gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError> {
-    let question =
-        "Default gate: which command must pass for a task without its own gate (- for none)?";
+    let question = "Default gate: the command that must pass (- for none)?";
     let suggested = survey.test_command().unwrap_or("-");
     let answer = match text(question, suggested)?.as_str() {
         "y" | "yes" => suggested.to_owned(),

@@ -20,6 +20,7 @@ use super::config::rows::{Row, rows};
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::{Settings, save};
 use crate::ui::format::counted;
+use crate::ui::table::wrap;
 use crate::workspace::{Workspace, start_dir};
 use crate::{output, trust};
 
@@ -209,6 +210,9 @@ fn agents(survey: &Survey) -> String {
     }
 }
 
+/// Columns before the text of a row.
+const INDENT: usize = 13;
+
 /// What was chosen and written, and what comes next.
 fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
     output::line(format_args!(
@@ -224,6 +228,8 @@ fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
         ("AGENTS.md", agents_md(choices)),
     ];
     for (name, text) in rows {
+        let text = wrap(&text, crate::ui::width().saturating_sub(INDENT).max(30));
+        let text = text.replace('\n', &format!("\n{:INDENT$}", ""));
         output::line(format_args!("  {name:<10} {text}"));
     }
     if choices.commit

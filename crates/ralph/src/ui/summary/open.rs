@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::next_command;
 use crate::command_error::CommandError;
 use crate::ui::format;
-use crate::ui::style::{BOLD, CYAN, Standing, paint};
+use crate::ui::style::{BOLD, CYAN, Standing, paint, status_word};
 use crate::ui::table::wrap;
 use crate::workspace::{Workspace, now};
 
@@ -197,10 +197,9 @@ fn happened(task: &Task, waits_for: &[Blocker], last: Option<&Attempt>) -> Strin
         Status::Failed => "marked failed".to_owned(),
         Status::InProgress => "running".to_owned(),
         Status::Pending if !waits_for.is_empty() => {
-            let word = |status: Status| status.as_str().replace('_', " ");
             let names: Vec<String> = waits_for
                 .iter()
-                .map(|blocker| format!("{} ({})", blocker.name, word(blocker.status)))
+                .map(|blocker| format!("{} ({})", blocker.name, status_word(blocker.status)))
                 .collect();
             format!("waiting for {}{so_far}", names.join(", "))
         }
