@@ -183,7 +183,7 @@ fn out_07_what_the_program_may_not_do_stops_the_run() {
     assert!(distrusted.stderr.contains(message), "{}", distrusted.stderr);
     let stage = stage.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
     let denied = stage.run(1);
-    let message = "denied: run_shell_command";
+    let message = "denied permission: run_shell_command";
     assert!(denied.stderr.contains(message), "{}", denied.stderr);
     let permission = "error permission uncounted #1";
     assert_eq!(stage.tries(), [permission, permission]);

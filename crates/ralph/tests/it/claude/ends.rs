@@ -98,7 +98,7 @@ fn what_a_tool_leaves_in_the_background_is_swept_after_a_normal_end() {
     assert_eq!(stage.tries(), ["done counted #1"]);
     let warning = "SELECT json FROM run_events WHERE type = 'warning'";
     let warning = stage.maybe_text(warning).unwrap();
-    assert!(warning.contains("ended 1 process(es)"), "{warning}");
+    assert!(warning.contains("killed 1 process"), "{warning}");
 }
 
 #[test]
