@@ -58,7 +58,7 @@ fn a_kill_between_the_commit_and_its_record_leads_to_no_second_commit() {
     let commit = project.git(&["rev-parse", "HEAD"]);
     let run = project.ok(&["run"]);
     assert!(
-        run.stdout.contains("a Ralph died after it had committed"),
+        run.stdout.contains("a Ralph crashed after it committed"),
         "{}",
         run.stdout
     );

@@ -202,7 +202,7 @@ fn plan_07_a_killed_ralph_leaves_no_agent_and_loses_no_try() {
     assert_nothing_left(&mark);
     let output = project.ok(&["run"]);
     assert!(
-        output.stdout.contains("lost when Ralph died"),
+        output.stdout.contains("interrupted by a crash"),
         "{}",
         output.stdout
     );
