@@ -192,7 +192,11 @@ fn out_07_opencode_with_an_unknown_model_stops_the_run() {
 fn out_07_opencode_that_may_not_use_a_tool_stops_the_run() {
     let stage = stage(|_| bash("touch made-by-tool")).agent_setting("skip_permissions = false");
     let output = stage.run(1);
-    assert!(output.stderr.contains("denied permission: bash"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("denied permission: bash"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(stage.tries(), ["error permission uncounted #1"]);
     stage.expect_untouched_task();
     let attempt = stage.project.history().remove(0);

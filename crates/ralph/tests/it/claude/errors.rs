@@ -146,7 +146,11 @@ fn out_07_a_denied_tool_stops_the_run_when_the_task_is_not_done() {
     })
     .agent_setting("skip_permissions = false");
     let output = stage.run(1);
-    assert!(output.stderr.contains("denied permission: Bash"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("denied permission: Bash"),
+        "{}",
+        output.stderr
+    );
     assert!(
         output.stderr.contains("skip_permissions"),
         "{}",
