@@ -115,7 +115,7 @@ fn walk(tokens: TokenStream, found: &mut Vec<String>) {
             }
             TokenTree::Group(group) => walk(group.stream(), found),
             TokenTree::Literal(literal) => {
-                found.extend(text_of(&literal.to_string()).filter(is_prose));
+                found.extend(text_of(&literal.to_string()).filter(|text| is_prose(text)));
             }
             _ => {}
         }
@@ -152,7 +152,7 @@ fn text_of(literal: &str) -> Option<String> {
 }
 
 /// At least two words of letters, and neither SQL nor a pattern.
-fn is_prose(text: &String) -> bool {
+fn is_prose(text: &str) -> bool {
     let words = text
         .split_whitespace()
         .filter(|word| word.chars().filter(|c| c.is_ascii_lowercase()).count() >= 2)
