@@ -11,6 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
+use crate::model::Outcome;
+
 /// Failures in a row that are looked at; older ones change nothing.
 pub const MOST_LINKS: u32 = 200;
 /// So many different tasks are too many for chance.
@@ -25,6 +29,92 @@ pub struct Link {
     pub root: String,
     /// What kind of failure it was; equal means the same cause.
     pub coarse: Option<String>,
+}
+
+/// Whether the circuit breaker lets attempts through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    #[default]
+    Closed,
+    /// Too many failures: nothing goes through.
+    Open,
+    /// One trial attempt goes through.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// Reads the stored name; an unknown one lets attempts through.
+    pub fn from_stored(text: &str) -> Self {
+        match text {
+            "open" => Self::Open,
+            "half_open" => Self::HalfOpen,
+            _ => Self::Closed,
+        }
+    }
+}
+
+/// The breaker when an attempt is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BreakerStanding {
+    pub state: BreakerState,
+    /// Counted failures in a row over all tasks.
+    pub failures: u64,
+    /// The newest of them; read only while it is closed.
+    pub links: Vec<Link>,
+    /// Whom a failure of the attempt's task counts for.
+    pub root: String,
+    /// Whether the attempt is the trial.
+    pub is_probe: bool,
+}
+
+/// What an attempt does to the breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreakerChange {
+    /// Nothing: it does not count.
+    None,
+    /// Failures before a success are forgotten.
+    Forget,
+    /// An attempt that was under way when it opened succeeded: not everything is broken, but nothing was fixed either.
+    Reset,
+    /// The trial succeeded.
+    Close,
+    /// A failure joins the row, and may open it.
+    Count { opens: bool },
+}
+
+impl BreakerStanding {
+    /// What an attempt means; one that does not count means nothing.
+    #[must_use]
+    pub fn after(
+        &self,
+        counted: bool,
+        outcome: Outcome,
+        coarse: Option<&str>,
+        threshold: u32,
+    ) -> BreakerChange {
+        match (counted, outcome, self.state) {
+            (false, _, _) => BreakerChange::None,
+            (true, Outcome::Done, BreakerState::Closed) => BreakerChange::Forget,
+            (true, Outcome::Done, BreakerState::Open) => BreakerChange::Reset,
+            (true, Outcome::Done, BreakerState::HalfOpen) => BreakerChange::Close,
+            (true, _, BreakerState::Open) => BreakerChange::Count { opens: false },
+            // Only the trial decides; others were under way before.
+            (true, _, BreakerState::HalfOpen) => BreakerChange::Count {
+                opens: self.is_probe,
+            },
+            (true, _, BreakerState::Closed) => {
+                let mut links = self.links.clone();
+                links.push(Link {
+                    root: self.root.clone(),
+                    coarse: coarse.map(str::to_owned),
+                });
+                BreakerChange::Count {
+                    opens: is_systemic(&links, self.failures + 1, threshold),
+                }
+            }
+        }
+    }
 }
 
 /// Whether a row of counted failures, with no success between, means that something systemic is wrong. One hard task

@@ -7,15 +7,12 @@ use crate::model::Timestamp;
 
 /// Tells the time and lets it pass.
 pub trait Clock {
-    /// Now.
     fn now(&self) -> Timestamp;
-    /// Waits.
     fn sleep(&self, duration: Duration);
     /// Time since some moment of the past, which nobody can set; it may stand still while the machine sleeps.
     fn steady(&self) -> Duration;
 }
 
-/// The machine's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

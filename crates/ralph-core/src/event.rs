@@ -7,28 +7,22 @@ use crate::analysis::Analysis;
 use crate::decide::{Budget, Meter};
 use crate::hooks::HookPoint;
 use crate::model::{
-    Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, TaskId,
-    Timestamp,
+    Attempt, Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status,
+    Task, TaskId, Timestamp,
 };
 use crate::store::{Merged, PlanCounts};
 
-/// The version of the envelope.
 pub const EVENT_VERSION: u32 = 1;
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunEvent {
-    /// Version of this format.
     pub v: u32,
     /// Rises within a run; events of interest only to live displays leave gaps in the log.
     pub seq: u64,
-    /// When.
     pub at: Timestamp,
-    /// The run.
     pub run_id: RunId,
-    /// The worker of the run.
     pub worker: String,
-    /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -53,23 +47,19 @@ impl RunEvent {
 /// A task as events name it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRef {
-    /// Its id.
     pub task_id: TaskId,
-    /// Its key.
     pub key: Option<Key>,
-    /// Its title.
     pub title: String,
 }
 
 impl TaskRef {
-    /// The name people use.
     pub fn name(&self) -> &str {
         self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
     }
 }
 
-impl From<&crate::model::Task> for TaskRef {
-    fn from(task: &crate::model::Task) -> Self {
+impl From<&Task> for TaskRef {
+    fn from(task: &Task) -> Self {
         Self {
             task_id: task.id.clone(),
             key: task.key.clone(),
@@ -78,30 +68,29 @@ impl From<&crate::model::Task> for TaskRef {
     }
 }
 
-/// What happened.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
-    /// The run began.
     RunStarted {
-        /// The agent it uses.
         agent: String,
-        /// How it chooses models.
         strategy: String,
         /// How many attempts it may make.
         limit: Option<u32>,
-        /// The plan as it stands.
         tasks: PlanCounts,
         /// Tasks in scope that are still to be done and have no gate.
         #[serde(default)]
         without_gate: u64,
+        /// The names of the first of them.
+        #[serde(default)]
+        ungated: Vec<String>,
+        /// Whether the run was told to run no gates.
+        #[serde(default)]
+        gates_off: bool,
     },
     /// A try whose process died was found and recorded.
     LostFound {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// The run that lost it.
         lost_run_id: RunId,
         /// Whether it counts (every third in a row does).
         counted: bool,
@@ -111,48 +100,34 @@ pub enum EventKind {
         #[serde(default)]
         verified: bool,
     },
-    /// A session began.
     AttemptStarted {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// The number people see.
         attempt: u32,
         /// Which attempt of the run.
         iteration: u32,
-        /// The agent.
         agent: String,
-        /// The model and why.
         #[serde(flatten)]
         choice: ModelChoice,
-        /// Where the stream goes.
         log_path: Option<String>,
         /// The learnings its prompt shows, best first.
         learnings: Vec<LearningId>,
     },
     /// What the agent is doing; not in the log.
     Activity {
-        /// The task.
         task_id: TaskId,
-        /// What.
         activity: Activity,
     },
     /// The gate is running; not in the log.
     GateStarted {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// The command.
         command: String,
-        /// Which run of it.
         run: u32,
     },
-    /// The gate ended.
     GateFinished {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// How.
         outcome: GateOutcome,
         /// It failed first and passed when run again.
         flaky: bool,
@@ -161,42 +136,33 @@ pub enum EventKind {
     },
     /// The gate passed before anything was done: it proves nothing.
     GateGreenBefore {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// The command.
         command: String,
     },
     /// A task's gate was changed while the run was at work.
     GateChanged {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
         /// The command before.
         before: Option<String>,
         /// The command from the next attempt on.
         after: Option<String>,
-        /// From where.
         by: GateAuthor,
     },
     /// A task's gate was changed in its plan's file while an agent was at work: the plan keeps its gate until a person
     /// imports the file.
     GateWaiting {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// The plan's file.
         path: String,
-        /// The command that stays.
         before: Option<String>,
         /// The command in the file.
         after: Option<String>,
     },
-    /// An attempt was captured.
     AttemptFinished(Box<AttemptFinished>),
     /// The plan as it stands now; not in the log.
     Progress {
-        /// Counts by status.
         tasks: PlanCounts,
         /// What the run has cost so far.
         #[serde(flatten)]
@@ -204,17 +170,13 @@ pub enum EventKind {
     },
     /// A parent's children are done and its own gate was run.
     ParentGate {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// Whether it passed.
         passed: bool,
     },
     /// Too much failed for chance: the circuit breaker opened.
     BreakerOpened {
-        /// Failures in a row.
         failures: u64,
-        /// Of how many tasks.
         tasks: u64,
         /// What they have in common.
         analysis: Analysis,
@@ -227,23 +189,18 @@ pub enum EventKind {
     Resumed,
     /// A person left a task out.
     Skipped {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
     },
     /// A task was given to a person instead of being tried.
     HandedOver {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
         /// Why a person is worth more than another attempt.
         reason: String,
     },
-    /// The run waits.
     Waiting {
-        /// For what, in a word.
         waiting_for: WaitingFor,
-        /// For what, in a few.
         reason: String,
         /// Until when, where that is known.
         until: Option<Timestamp>,
@@ -252,9 +209,7 @@ pub enum EventKind {
     WaitOver,
     /// Another agent works from here on.
     AgentChanged {
-        /// Which.
         agent: String,
-        /// In whose place.
         instead_of: String,
         /// Why, where that one cannot work now.
         #[serde(default)]
@@ -265,27 +220,21 @@ pub enum EventKind {
     },
     /// A budget is nearly used up.
     BudgetNear {
-        /// Which, and how far.
         #[serde(flatten)]
         meter: Meter,
-        /// In a sentence.
         message: String,
     },
     /// A failed task got a fix task.
     FixCreated {
-        /// The failed task.
         #[serde(flatten)]
         task: TaskRef,
         /// The fix task's key.
         fix: String,
-        /// Its title.
         fix_title: String,
-        /// The failure it is to mend.
         failure: Box<crate::recovery::Failure>,
     },
     /// An agent asked for a change of the plan.
     PlanChange {
-        /// The task it was at.
         #[serde(flatten)]
         task: TaskRef,
         /// What kind of change; none where it could not be read.
@@ -294,24 +243,18 @@ pub enum EventKind {
         reasoning: String,
         /// Keys of the tasks that were added.
         added: Vec<String>,
-        /// Why it was refused.
         refusal: Option<String>,
     },
     /// A task was given up: what there is to say about it, line by line.
     GivenUp {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// The lines.
         lines: Vec<String>,
     },
     /// A plan's file was read again because somebody changed it.
     PlanFileRead {
-        /// The file.
         path: String,
-        /// New tasks.
         added: usize,
-        /// Tasks whose text changed.
         updated: usize,
         /// Tasks that somebody ticked off.
         finished: usize,
@@ -320,25 +263,19 @@ pub enum EventKind {
     },
     /// The run works on another branch from here on.
     BranchChanged {
-        /// Which.
         branch: String,
     },
     /// The work of a task was committed.
     Committed {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// The commit.
         commit: String,
-        /// How many files are in it.
         files: usize,
     },
     /// The work of a failed attempt was undone.
     RolledBack {
-        /// The task.
         #[serde(flatten)]
         task: TaskRef,
-        /// Where it is kept.
         reference: String,
         /// How many files were brought back.
         files: usize,
@@ -347,14 +284,11 @@ pub enum EventKind {
     },
     /// A command of the project's own failed.
     HookFailed {
-        /// Where it stands.
         hook: HookPoint,
-        /// How it failed.
         message: String,
     },
     /// Something a person should know.
     Warning {
-        /// What.
         message: String,
     },
     /// At the end of a run, learnings were merged or put away.
@@ -369,38 +303,31 @@ pub enum EventKind {
     },
     /// At the end of a run, old logs were deleted.
     LogsPruned {
-        /// How many files.
         files: u64,
         /// How much room they took.
         bytes: u64,
     },
     /// A signal arrived; the run is ending.
     Interrupted {
-        /// Its name.
         signal: String,
+        /// Whether `ralph stop` sent it.
+        #[serde(default)]
+        by_command: bool,
     },
-    /// The run ended.
     RunFinished {
         /// The process's exit code.
         exit_code: i32,
-        /// In a word.
         outcome: String,
-        /// In a sentence.
         reason: String,
-        /// What to do next.
         hint: Option<String>,
         /// The budget that was used up, if that is why.
         budget: Option<Budget>,
         /// Counted attempts.
         attempts: u32,
-        /// Tasks done by them.
         done: u32,
-        /// What the run cost.
         #[serde(flatten)]
         cost: Cost,
-        /// How long it took.
         duration_ms: u64,
-        /// The plan as it stands.
         tasks: PlanCounts,
     },
 }
@@ -415,13 +342,11 @@ pub enum GateAuthor {
     Elsewhere,
 }
 
-/// What a run waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingFor {
     /// The end of a usage limit.
     Limit,
-    /// A troubled service.
     Service,
     /// Work that another run holds.
     OtherRun,
@@ -431,45 +356,33 @@ pub enum WaitingFor {
     Resume,
 }
 
-/// An attempt that was captured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AttemptFinished {
-    /// The task.
     #[serde(flatten)]
     pub task: TaskRef,
-    /// The number people see.
     pub attempt: u32,
     /// Which attempt of the run.
     pub iteration: u32,
     /// Who worked; none where only a parent's gate was run.
     #[serde(default)]
     pub agent: Option<String>,
-    /// The model.
     pub model: String,
-    /// How it ended.
     pub outcome: Outcome,
-    /// What went wrong.
     pub error_type: Option<ErrorType>,
-    /// Whether it counts.
     pub counted: bool,
     /// One line on what happened.
     pub message: Option<String>,
-    /// How long it took.
     pub duration_ms: u64,
-    /// What it cost.
     pub cost_usd: Option<f64>,
     /// Whether Ralph estimated the cost from tokens and prices.
     #[serde(default)]
     pub cost_estimated: bool,
-    /// Input tokens.
     pub tokens_input: Option<u64>,
-    /// Output tokens.
     pub tokens_output: Option<u64>,
-    /// Files it changed.
     pub files_changed: Option<Vec<String>>,
     /// Files its gate names that it changed.
     pub gate_files_changed: Vec<String>,
-    /// How many things the agent said it had learnt.
+    /// How many things the agent said it had learned.
     pub learnt: usize,
     /// Where the task stands now.
     pub status: Status,
@@ -480,8 +393,43 @@ pub struct AttemptFinished {
     pub reason: Option<String>,
 }
 
+impl AttemptFinished {
+    /// What is told of a recorded attempt. `learned` is how many things the agent said it had learned; `status` and
+    /// `reason` are those of the task now.
+    pub fn new(
+        task: &Task,
+        attempt: &Attempt,
+        learned: usize,
+        status: Status,
+        reason: Option<String>,
+    ) -> Self {
+        let attempt = attempt.clone();
+        Self {
+            task: TaskRef::from(task),
+            attempt: attempt.attempt,
+            iteration: attempt.iteration.unwrap_or_default(),
+            agent: attempt.agent,
+            model: attempt.model,
+            outcome: attempt.outcome,
+            error_type: attempt.error_type,
+            counted: attempt.counted,
+            message: attempt.message,
+            duration_ms: attempt.duration_ms,
+            cost_usd: attempt.cost_usd,
+            cost_estimated: attempt.cost_estimated,
+            tokens_input: attempt.tokens_input,
+            tokens_output: attempt.tokens_output,
+            files_changed: attempt.files_changed,
+            gate_files_changed: attempt.gate_files_changed,
+            learnt: learned,
+            status,
+            verified: attempt.verified,
+            reason,
+        }
+    }
+}
+
 impl EventKind {
-    /// The name in `type`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::RunStarted { .. } => "run_started",

@@ -9,13 +9,10 @@ pub enum RunExit {
     Interrupted(Signal),
     /// An error in Ralph or its environment.
     Error,
-    /// Wrong usage or configuration.
     Usage,
-    /// There is no plan.
     NoPlan,
     /// Aborted, by choice or by the agent's promise.
     Aborted,
-    /// The circuit breaker is open.
     BreakerOpen,
     /// Every task in scope is done or skipped.
     Finished,
@@ -56,7 +53,6 @@ impl RunExit {
         }
     }
 
-    /// The word in the database.
     pub fn word(self) -> &'static str {
         match self {
             Self::Finished => "finished",

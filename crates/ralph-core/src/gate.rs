@@ -16,7 +16,7 @@ use crate::model::{GateOutcome, GateRecord};
 use crate::text;
 use crate::which;
 use broken::Exited;
-pub use broken::{Broken, task_texts};
+pub use broken::{Broken, sure_to_break, task_texts};
 pub use script::{has_pipe, programs};
 
 /// The shell that knows how each member of a pipeline ended.
@@ -27,14 +27,10 @@ const TAIL: usize = 8 * 1024;
 /// How much of it is kept until secrets are masked, so that none is cut in two.
 const KEPT: usize = 64 * 1024;
 
-/// A gate to be run.
 #[derive(Clone, Debug)]
 pub struct Gate<'a> {
-    /// The shell command.
     pub command: &'a str,
-    /// Where it runs.
     pub dir: &'a Path,
-    /// Variables it gets.
     pub env: Vec<(String, std::ffi::OsString)>,
     /// How long it may take.
     pub timeout: Duration,
@@ -46,10 +42,8 @@ pub struct Gate<'a> {
     pub task_texts: Vec<String>,
 }
 
-/// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateResult {
-    /// It ran to its end.
     Ran(GateRecord),
     /// Ralph was told to stop meanwhile.
     Interrupted,
@@ -81,15 +75,12 @@ pub fn run(
     }
 }
 
-/// What a gate is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateProgress {
     /// A run of it begins.
     Started {
-        /// Which one, from 1.
         run: u32,
     },
-    /// It is still going.
     Tick,
 }
 

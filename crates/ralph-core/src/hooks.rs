@@ -20,7 +20,6 @@ const LINES: usize = 3;
 /// Characters of each.
 const LINE: usize = 200;
 
-/// Where a hook stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookPoint {
@@ -35,7 +34,6 @@ pub enum HookPoint {
 }
 
 impl HookPoint {
-    /// Its name in the settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::BeforeRun => "before_run",
@@ -46,7 +44,6 @@ impl HookPoint {
     }
 }
 
-/// The hooks of a project.
 #[derive(Clone, Debug)]
 pub struct Hooks {
     /// Before anything is done.
@@ -99,13 +96,9 @@ impl Hooks {
 
 /// A hook about to be run.
 pub struct HookCall<'a> {
-    /// Where it stands.
     pub point: HookPoint,
-    /// The shell command.
     pub command: &'a str,
-    /// What it is about.
     pub event: &'a RunEvent,
-    /// Where it runs.
     pub dir: &'a Path,
     /// Variables it gets beside Ralph's own.
     pub env: Vec<(String, OsString)>,
@@ -115,7 +108,6 @@ pub struct HookCall<'a> {
     pub grace: Duration,
 }
 
-/// What a hook reads.
 #[derive(Serialize)]
 struct Input<'a> {
     hook: &'static str,
@@ -123,12 +115,10 @@ struct Input<'a> {
     event: &'a RunEvent,
 }
 
-/// What a hook is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookProgress {
     /// Its process waits to be recorded; it begins when this was heard.
     Started(Pid),
-    /// It is still going.
     Tick,
 }
 
@@ -212,7 +202,6 @@ fn last_words(said: BoundedText) -> Option<String> {
 
 /// What looks on while a hook runs.
 struct Output<'t> {
-    /// On standard output.
     printed: BoundedText,
     /// On standard error, which says more about a failure.
     complained: BoundedText,

@@ -14,7 +14,6 @@ const MACHINE_NAMESPACE: &str = "4026531836";
 pub enum Liveness {
     /// The process runs, or cannot be seen from here.
     Alive,
-    /// The process is gone.
     Dead,
     /// It is on another host or in another pid namespace: only its lease tells whether it is at work.
     Elsewhere,
@@ -22,7 +21,6 @@ pub enum Liveness {
 
 /// Answers questions about processes; tests bring their own.
 pub trait Host {
-    /// This process.
     fn owner(&self) -> Owner;
     /// Whether that process still lives.
     fn liveness(&self, owner: &Owner) -> Liveness;

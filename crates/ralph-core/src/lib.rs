@@ -9,7 +9,7 @@
 //! | stage | where |
 //! |---|---|
 //! | plan, claim | [`store`]: tasks, dependencies, claims; [`decide::outlook`] says who waits for whom |
-//! | context | [`context`]: the prompt, within its budget |
+//! | context | [`memory`]: the prompt, within its budget, and what is remembered |
 //! | agent | [`agent`]: one file per agent; the process and its stream |
 //! | signals | [`signals`]: what the agent's final text tells Ralph |
 //! | gate | [`gate`]: the task's own verify command |
@@ -24,13 +24,10 @@
 
 pub mod adaptive;
 pub mod agent;
-pub mod agents_md;
-pub mod alike;
 pub mod analysis;
 pub mod breaker;
 pub mod capture;
 pub mod clock;
-pub mod context;
 pub mod decide;
 pub mod diagnose;
 pub mod engine;
@@ -49,20 +46,17 @@ pub mod hooks;
     )
 )]
 pub mod host;
-pub mod import;
 pub mod logs;
 mod markdown;
+pub mod memory;
 pub mod model;
-pub mod modification;
 pub mod ownership;
-pub mod plan_files;
+pub mod plan;
 pub mod project;
-pub mod recall;
 pub mod recovery;
 pub mod replay;
 pub mod signals;
-pub mod spec;
-pub mod state_md;
+pub mod similar_tasks;
 pub mod store;
 #[cfg(test)]
 mod testing;

@@ -10,7 +10,6 @@ use crate::project::Project;
 
 /// Files of one directory that are checked.
 const MOST_FILES: usize = 1000;
-/// Everybody may write.
 const WORLD_WRITABLE: u32 = 0o002;
 
 /// The users whose files are obeyed, besides root.
@@ -45,17 +44,9 @@ impl User {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distrust {
     /// The file belongs to another user.
-    Foreign {
-        /// Which file.
-        path: PathBuf,
-        /// Whose it is.
-        owner: u32,
-    },
+    Foreign { path: PathBuf, owner: u32 },
     /// Every user may change the file.
-    WorldWritable {
-        /// Which file.
-        path: PathBuf,
-    },
+    WorldWritable { path: PathBuf },
 }
 
 impl fmt::Display for Distrust {

@@ -5,18 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::files::private;
 
-/// The settings' file.
 pub const CONFIG_FILE: &str = ".ralph.toml";
-/// Ralph's own directory.
 pub const RALPH_DIR: &str = ".ralph";
 
 /// Everything in `.ralph/` is the machine's own, except what people write for agents.
 const GITIGNORE: &str = "# Ralph's own files: the plan's database and the raw logs of attempts.\n\
     *\n!.gitignore\n!specs/\n!specs/**\n!templates/\n!templates/**\n";
-/// The directory of logs, in that.
 pub const LOGS: &str = "logs";
 
-/// A project's directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
@@ -35,17 +31,14 @@ impl Project {
             .map(Self::at)
     }
 
-    /// Its root.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Its settings.
     pub fn config(&self) -> PathBuf {
         self.root.join(CONFIG_FILE)
     }
 
-    /// Ralph's directory.
     pub fn ralph_dir(&self) -> PathBuf {
         self.root.join(RALPH_DIR)
     }
@@ -72,12 +65,10 @@ impl Project {
         written
     }
 
-    /// The database.
     pub fn database(&self) -> PathBuf {
         self.ralph_dir().join("progress.db")
     }
 
-    /// Raw event streams.
     pub fn logs(&self) -> PathBuf {
         self.ralph_dir().join(LOGS)
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Where a program is: as a path below a directory, or on a search path.
 pub fn find(program: &str, dir: &Path, search: Option<&OsString>) -> Option<PathBuf> {
@@ -20,6 +21,18 @@ pub fn not_executable(program: &str, dir: &Path, search: Option<&OsString>) -> O
 /// This process's own search path, which its children get.
 pub fn search_path() -> Option<OsString> {
     std::env::var_os("PATH")
+}
+
+/// Git as it is called, looked up along the search path once and not at each of many calls. Where it is not found, or
+/// only below a directory that depends on where it is called, its name is left to be looked up.
+pub(crate) fn git() -> &'static Path {
+    static GIT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let found = find("git", Path::new(""), search_path().as_ref());
+        found
+            .filter(|path| path.is_absolute())
+            .unwrap_or_else(|| "git".into())
+    });
+    &GIT
 }
 
 fn candidates(program: &str, dir: &Path, search: Option<&OsString>) -> Vec<PathBuf> {

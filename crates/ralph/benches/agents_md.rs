@@ -1,7 +1,7 @@
 //! What keeping AGENTS.md costs when it is large: 1 MB, ten thousand bullets.
 //!
 //! `cargo bench -p ralph --bench agents_md` compares a failing attempt in a project with that file with one in a project
-//! that keeps none but has learnt the same. Nothing here fails a build. Wanted: at most 20 ms more.
+//! that keeps none but has learned the same. Nothing here fails a build. Wanted: at most 20 ms more.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -16,7 +16,7 @@ use ralph_core::agent::{CommandAgent, Setup};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Task, TaskMetrics, Timestamp};
 use ralph_core::project::Project;
-use ralph_core::store::{HistoryStore, PlanStore, RunRates, SqliteStore};
+use ralph_core::store::{RunRates, Store};
 use rusqlite::{Connection, params};
 
 const ATTEMPTS: u32 = 1_000_000;
@@ -80,10 +80,10 @@ fn measure(learnings: u32) {
         "[run]\nagent = \"b\"\n[agents.b]\nkind = \"command\"\ncommand = [\"true\"]\n",
     )
     .unwrap();
-    drop(SqliteStore::create(&database).unwrap());
+    drop(Store::create(&database).unwrap());
     fill(&database, learnings);
     let started = Instant::now();
-    let store = SqliteStore::open(&database).unwrap();
+    let store = Store::open(&database).unwrap();
     let indexing = started.elapsed();
     let tasks = tasks_with_failures(&store);
     let times = prompts(&project, &store, &tasks);
@@ -156,7 +156,7 @@ fn fill(database: &Path, learnings: u32) {
     tx.commit().unwrap();
 }
 
-fn tasks_with_failures(store: &SqliteStore) -> Vec<(Task, TaskMetrics)> {
+fn tasks_with_failures(store: &Store) -> Vec<(Task, TaskMetrics)> {
     (0..300)
         .map(|n| {
             let task = store.task(&format!("t-{:06x}", n * 31)).unwrap();
@@ -167,8 +167,8 @@ fn tasks_with_failures(store: &SqliteStore) -> Vec<(Task, TaskMetrics)> {
 }
 
 /// Times of prompts, in order.
-fn prompts(project: &Project, store: &SqliteStore, tasks: &[(Task, TaskMetrics)]) -> Vec<Duration> {
-    let agent = CommandAgent::new(Setup {
+fn prompts(project: &Project, store: &Store, tasks: &[(Task, TaskMetrics)]) -> Vec<Duration> {
+    let agent = CommandAgent(Setup {
         name: "b".into(),
         command: vec!["true".into()],
         ..Setup::default()
@@ -180,7 +180,7 @@ fn prompts(project: &Project, store: &SqliteStore, tasks: &[(Task, TaskMetrics)]
         project,
         store,
         agent: &agent,
-        stands_in: false,
+        is_fallback: false,
         settings: &settings,
         now: NOW,
     };

@@ -14,7 +14,7 @@ use ralph_core::agent::{CommandAgent, Setup};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Strategy, Task, TaskMetrics, Timestamp};
 use ralph_core::project::Project;
-use ralph_core::store::{HistoryStore, PlanStore, SqliteStore};
+use ralph_core::store::Store;
 use rusqlite::{Connection, params};
 
 const TASKS: u32 = 100_000;
@@ -30,9 +30,9 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     let project = Project::at(dir.path());
     std::fs::create_dir_all(project.ralph_dir()).unwrap();
-    drop(SqliteStore::create(&project.database()).unwrap());
+    drop(Store::create(&project.database()).unwrap());
     fill(&project.database());
-    let store = SqliteStore::open(&project.database()).unwrap();
+    let store = Store::open(&project.database()).unwrap();
     println!(
         "a decision with {} attempts, {TASKS} tasks   median      99th",
         TASKS * ATTEMPTS_EACH
@@ -51,13 +51,8 @@ fn main() {
 }
 
 /// Times of decisions, in order; on tasks never tried, or on such as failed ten times.
-fn decisions(
-    project: &Project,
-    store: &SqliteStore,
-    strategy: Strategy,
-    fresh: bool,
-) -> Vec<Duration> {
-    let agent = CommandAgent::new(Setup {
+fn decisions(project: &Project, store: &Store, strategy: Strategy, fresh: bool) -> Vec<Duration> {
+    let agent = CommandAgent(Setup {
         name: "b".into(),
         command: vec!["true".into()],
         models: ["haiku", "sonnet", "opus"].map(String::from).to_vec(),
@@ -73,7 +68,7 @@ fn decisions(
         project,
         store,
         agent: &agent,
-        stands_in: false,
+        is_fallback: false,
         settings: &settings,
         now: NOW,
     };
@@ -92,7 +87,7 @@ fn decisions(
     times
 }
 
-fn load(store: &SqliteStore, number: u32) -> (Task, TaskMetrics) {
+fn load(store: &Store, number: u32) -> (Task, TaskMetrics) {
     let task = store.task(&format!("t-{number:06x}")).unwrap();
     let metrics = store.metrics(&task.id).unwrap();
     (task, metrics)

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ralph_core::model::{NewTask, TaskId, Timestamp};
-use ralph_core::store::{PlanStore, SqliteStore};
+use ralph_core::store::Store;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 /// `true`-like: it says done and nothing else.
@@ -29,8 +29,9 @@ fn main() {
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))
         .collect();
-    let parts: [(&str, fn()); 4] = [
+    let parts: [(&str, fn()); 5] = [
         ("overhead", overhead),
+        ("large_repository", large_repository),
         ("plan_sizes", plan_sizes),
         ("memory", memory),
         ("start_up", start_up),
@@ -55,32 +56,20 @@ fn ralph(dir: &Path, args: &[&str]) -> Command {
 
 fn project(agent: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let git = |args: &[&str]| {
-        let identity = ["-c", "user.name=b", "-c", "user.email=b@localhost"];
-        assert!(
-            Command::new("git")
-                .args(identity)
-                .args(args)
-                .current_dir(dir.path())
-                .status()
-                .unwrap()
-                .success()
-        );
-    };
-    git(&["init", "-q"]);
+    git(dir.path(), &["init", "-q"]);
     fs::write(dir.path().join("a.txt"), "a\n").unwrap();
     assert!(ralph(dir.path(), &["init"]).status().unwrap().success());
     let toml = format!(
         "[run]\nagent = \"b\"\n[agents.b]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", '''{agent}''']\n"
     );
     fs::write(dir.path().join(".ralph.toml"), toml).unwrap();
-    git(&["add", "."]);
-    git(&["commit", "-qm", "start"]);
+    git(dir.path(), &["add", "."]);
+    git(dir.path(), &["commit", "-qm", "start"]);
     dir
 }
 
-fn store(dir: &Path) -> SqliteStore {
-    SqliteStore::create(&dir.join(".ralph/progress.db")).unwrap()
+fn store(dir: &Path) -> Store {
+    Store::create(&dir.join(".ralph/progress.db")).unwrap()
 }
 
 /// Adds tasks; `after` says which earlier one each depends on.
@@ -176,6 +165,86 @@ fn overhead() {
     println!(
         "  more per attempt: median {median:.2?}, least {least:.2?} (wanted: ratio 2.00, or 3 ms more)"
     );
+}
+
+fn git(dir: &Path, args: &[&str]) {
+    let identity = ["-c", "user.name=b", "-c", "user.email=b@localhost"];
+    let mut command = Command::new("git");
+    let command = command.args(identity).args(args).current_dir(dir);
+    let status = command.stdout(Stdio::null()).status().unwrap();
+    assert!(status.success(), "{args:?}");
+}
+
+/// Time per round of the commands a person would type to commit a change.
+fn by_hand(dir: &Path, n: u32) -> Duration {
+    let started = Instant::now();
+    for _ in 0..n {
+        Command::new("sh")
+            .args(["-c", CHANGE])
+            .current_dir(dir)
+            .status()
+            .unwrap();
+        git(dir, &["status", "--porcelain=v2"]);
+        git(dir, &["add", "-A"]);
+        git(dir, &["commit", "-qm", "by hand"]);
+    }
+    started.elapsed() / n
+}
+
+/// What one more attempt costs a run: its start is left out.
+fn one_more_attempt(dir: &Path, n: u32) -> Duration {
+    let run = |attempts: u32| per_attempt(dir, attempts) * attempts;
+    let (short, long) = (run(2), run(2 + n));
+    long.saturating_sub(short) / n
+}
+
+const CHANGE: &str = "date +%s%N > changed.txt";
+
+fn large_repository() {
+    println!(
+        "an attempt that is committed in a repository of 100,000 files, against `git status`, `git add -A` and \
+         `git commit`"
+    );
+    let dir = project(&format!("{CHANGE}; {AGENT}"));
+    for n in 0..100_000 {
+        let path = dir.path().join(format!("src/{}/{n}.txt", n / 100));
+        if n % 100 == 0 {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+        }
+        fs::write(path, format!("{n}\n")).unwrap();
+    }
+    for (key, value) in [("user.name", "b"), ("user.email", "b@localhost")] {
+        git(dir.path(), &["config", key, value]);
+    }
+    git(dir.path(), &["add", "-A"]);
+    git(dir.path(), &["commit", "-qm", "many"]);
+    fill(dir.path(), 1000, |_, _| None);
+    let toml = fs::read_to_string(dir.path().join(".ralph.toml")).unwrap();
+    let commit = "[git]\ncommit = \"on-success\"\n";
+    let rollback = "rollback = \"reset\"\n";
+    let gate = "[gate]\nverify = \"true\"\n";
+    for (name, settings) in [
+        ("commit", commit.to_owned()),
+        ("commit, rollback", format!("{commit}{rollback}")),
+        ("commit, gate", format!("{commit}{gate}")),
+        (
+            "commit, rollback, gate",
+            format!("{commit}{rollback}{gate}"),
+        ),
+    ] {
+        fs::write(dir.path().join(".ralph.toml"), format!("{toml}{settings}")).unwrap();
+        git(dir.path(), &["commit", "-qam", "settings"]);
+        let mut ratios = Vec::new();
+        for _ in 0..5 {
+            let (hand, ralph) = (by_hand(dir.path(), 5), one_more_attempt(dir.path(), 5));
+            ratios.push((ralph.as_secs_f64() / hand.as_secs_f64(), hand, ralph));
+        }
+        ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (ratio, hand, ralph) = ratios[ratios.len() / 2];
+        println!(
+            "  {name:<24} by hand {hand:>8.2?}  ralph {ralph:>8.2?}  ratio {ratio:.2} (wanted: at most 1.50)"
+        );
+    }
 }
 
 /// The shapes of plan that are measured.

@@ -7,7 +7,6 @@
     clippy::print_stdout,
     reason = "a benchmark prints and may panic"
 )]
-#![expect(missing_docs, reason = "a benchmark")]
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -15,9 +14,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ralph_core::recall::tokens::{index_text, words};
-use ralph_core::recall::weights::CANDIDATES;
-use ralph_core::recall::{
+use ralph_core::memory::recall::tokens::{index_text, words};
+use ralph_core::memory::recall::weights::CANDIDATES;
+use ralph_core::memory::recall::{
     Candidate, Corpus, RecallPolicy, RecallQuery, Term, lookup, rank, shortlist, terms,
 };
 use rusqlite::{Connection, params};

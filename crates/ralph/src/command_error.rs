@@ -2,18 +2,18 @@
 
 use std::fmt::Display;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use ralph_core::engine::{EngineError, PromptError};
 use ralph_core::exit::RunExit;
-use ralph_core::model::{IdError, UnknownStatus, UnknownStrategy};
+use ralph_core::model::IdError;
 use ralph_core::store::StoreError;
 use ralph_core::text::shell_word;
 
 use crate::output;
 
-/// Why a command failed.
 #[derive(Debug)]
 pub struct CommandError {
     exit: RunExit,
@@ -31,21 +31,11 @@ pub fn print(message: &str, hints: &[String]) {
     }
 }
 
-/// The end of a command that has written its output. A closed pipe is not an error: the reader has what it wanted.
-pub fn written(result: io::Result<()>) -> CommandResult {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(&error)),
-        _ => Ok(ExitCode::SUCCESS),
-    }
-}
-
-/// Standard output is incomplete.
 pub fn unwritten(error: &io::Error) -> CommandError {
     CommandError::environment(format_args!("cannot write the output: {error}"))
         .hint("check the free space and the output's destination")
 }
 
-/// What commands return.
 pub type CommandResult = Result<ExitCode, CommandError>;
 
 impl CommandError {
@@ -54,36 +44,37 @@ impl CommandError {
         &self.message
     }
 
-    /// What to do next.
     pub fn hints(&self) -> &[String] {
         &self.hints
     }
 
-    /// The user asked for something that cannot be.
-    pub fn usage(message: impl Display) -> Self {
+    fn new(exit: RunExit, message: impl Display) -> Self {
         Self {
-            exit: RunExit::Usage,
+            exit,
             message: message.to_string(),
             hints: Vec::new(),
         }
+    }
+
+    /// The user asked for something that cannot be.
+    pub fn usage(message: impl Display) -> Self {
+        Self::new(RunExit::Usage, message)
     }
 
     /// Something around Ralph is broken.
     pub fn environment(message: impl Display) -> Self {
-        Self {
-            exit: RunExit::Error,
-            message: message.to_string(),
-            hints: Vec::new(),
-        }
+        Self::new(RunExit::Error, message)
     }
 
     /// There is nothing to run.
     pub fn no_plan(message: impl Display) -> Self {
-        Self {
-            exit: RunExit::NoPlan,
-            message: message.to_string(),
-            hints: Vec::new(),
-        }
+        Self::new(RunExit::NoPlan, message)
+    }
+
+    /// A file or directory that could not be written.
+    pub fn cannot_write(path: &Path, error: &io::Error) -> Self {
+        Self::environment(format_args!("cannot write {}: {error}", path.display()))
+            .hint("check the permissions and the free space of the directory")
     }
 
     /// Makes a missing plan wrong usage: only `ralph run` tells them apart.
@@ -143,8 +134,9 @@ impl From<StoreError> for CommandError {
             StoreError::UnknownLearning(_) => {
                 Self::usage(message).hint("run `ralph learnings list --state all` to see every learning")
             }
-            StoreError::LearningNotActive { .. } => Self::usage(message)
-                .hint("run `ralph learnings restore ID` to make it active again"),
+            StoreError::LearningNotActive { id, .. } => Self::usage(message).hint(format_args!(
+                "run `ralph learnings restore {id}` to make it active again"
+            )),
             StoreError::LearningIdTaken(_) => Self::usage(message)
                 .hint("remove the id to import it as a new learning; nothing was imported"),
             StoreError::ClaimMoved(_) | StoreError::Engine { .. } => Self::environment(message),
@@ -183,18 +175,6 @@ impl From<EngineError> for CommandError {
 
 impl From<IdError> for CommandError {
     fn from(error: IdError) -> Self {
-        Self::usage(error)
-    }
-}
-
-impl From<UnknownStatus> for CommandError {
-    fn from(error: UnknownStatus) -> Self {
-        Self::usage(error)
-    }
-}
-
-impl From<UnknownStrategy> for CommandError {
-    fn from(error: UnknownStrategy) -> Self {
         Self::usage(error)
     }
 }

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::agent::AgentKind;
 use ralph_core::exit::RunExit;
 
-use crate::settings::keys::{KEYS, Kind};
-use crate::settings::{AGENT_FIELDS, FORMATS};
+use crate::settings::{AGENT_FIELDS, FORMATS, Kind, Settings};
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -57,7 +56,7 @@ fn docs_settings_are_up_to_date() {
          only once in the file. A duration is a number of seconds, or has a unit: `90`, `\"30m\"`, `\"1h30m\"`.\n",
     );
     let mut section = "";
-    for key in KEYS {
+    for (key, setting) in Settings::default().all() {
         if key.section != section {
             section = key.section;
             write!(
@@ -66,7 +65,7 @@ fn docs_settings_are_up_to_date() {
             )
             .unwrap();
         }
-        let takes = match key.kind {
+        let takes = match setting.kind() {
             Kind::Text => "string".to_owned(),
             Kind::Count => "integer ≥ 1".to_owned(),
             Kind::CountOrZero => "integer ≥ 0".to_owned(),
@@ -74,14 +73,15 @@ fn docs_settings_are_up_to_date() {
             Kind::Duration => "duration".to_owned(),
             Kind::Flag => "true, false".to_owned(),
             Kind::FlagOrPath => "true, false, path".to_owned(),
-            Kind::Choice(words) => words.join(", "),
+            Kind::Choice(words) => words().join(", "),
             Kind::Words => "list of names".to_owned(),
-            Kind::Choices(words) => format!("list of: {}", words.join(", ")),
+            Kind::Choices(words) => format!("list of: {}", words().join(", ")),
         };
+        let default = setting.shown_text().unwrap_or_default();
         writeln!(
             text,
-            "| `{}` | {takes} | {} | {} |",
-            key.name, key.default, key.doc
+            "| `{}` | {takes} | {default} | {} |",
+            key.name, key.doc
         )
         .unwrap();
     }
@@ -148,7 +148,6 @@ fn docs_promises_name_tests_that_exist() {
     }
 }
 
-/// The groups of rules.
 const RULES: [&str; 37] = [
     "plan", "out", "sig", "rep", "lsg", "dif", "sug", "dia", "cap", "sch", "ctx", "att", "lrn",
     "loop", "phf", "bud", "life", "str", "fp", "ext", "exit", "cli", "file", "rcp", "brk", "pau",

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::command_error::CommandError;
-use crate::settings;
+use crate::settings::parse_duration;
 use crate::workspace::start_dir;
 
 /// A text given on the command line; `-` reads it from standard input.
@@ -27,7 +27,6 @@ pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
 /// Bytes of what people give; more is a mistake, such as a pipe without end.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// All of standard input.
 pub fn stdin() -> Result<Vec<u8>, CommandError> {
     bounded(std::io::stdin())
         .map_err(|e| CommandError::environment(format_args!("cannot read stdin: {e}")))
@@ -49,7 +48,7 @@ fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
 
 /// A span of time, for flags.
 pub fn span(text: &str) -> Result<Duration, String> {
-    settings::duration::parse(text)
+    parse_duration(text)
         .ok_or_else(|| "expected seconds or a duration such as 90d, 12h or 30m".into())
 }
 
@@ -113,7 +112,6 @@ impl Lines {
             .filter(|(_, line)| !line.trim().is_empty())
     }
 
-    /// What is wrong with a line.
     pub fn error(&self, line: usize, what: &str) -> CommandError {
         // What the line says may be part of the message.
         let what = one_line(what, 500);
@@ -125,7 +123,6 @@ impl Lines {
 pub struct Object<'t>(BTreeMap<String, &'t RawValue>);
 
 impl<'t> Object<'t> {
-    /// Reads a line.
     pub fn parse(line: &'t str) -> Result<Self, String> {
         serde_json::from_str(line).map(Self).map_err(|error| {
             let why = error.to_string();
@@ -155,7 +152,6 @@ impl<'t> Object<'t> {
         }
     }
 
-    /// A member that is a text.
     pub fn text(&self, name: &str) -> Result<Option<String>, String> {
         match self.value(name)? {
             None => Ok(None),
@@ -182,7 +178,6 @@ impl<'t> Object<'t> {
             .collect()
     }
 
-    /// A member that is a time.
     pub fn time(&self, name: &str) -> Result<Option<Timestamp>, String> {
         let Some(text) = self.text(name)? else {
             return Ok(None);

@@ -17,7 +17,6 @@ use crate::ui::keys;
 /// How long the second signal leaves for the record of the attempt.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
-/// What was heard in this process.
 static HEARD: OnceLock<Interrupt> = OnceLock::new();
 
 /// Whether this process was told to stop.
@@ -25,9 +24,8 @@ pub fn told_to_stop() -> bool {
     HEARD.get().is_some_and(|heard| heard.first().is_some())
 }
 
-/// Listens from now on.
 pub fn listen() -> Result<Interrupt, CommandError> {
-    let failed = |e| CommandError::environment(format_args!("signals cannot be caught: {e}"));
+    let failed = |e| CommandError::environment(format_args!("cannot handle signals: {e}"));
     let mut wanted = vec![SIGINT, SIGTERM];
     if !hangup_is_ignored() {
         wanted.push(SIGHUP);
@@ -62,7 +60,7 @@ pub fn quit_on_interrupt() -> Result<(), CommandError> {
     let always = Arc::new(AtomicBool::new(true));
     signal_hook::flag::register_conditional_shutdown(SIGINT, code, always)
         .map(|_| ())
-        .map_err(|e| CommandError::environment(format_args!("signals cannot be caught: {e}")))
+        .map_err(|e| CommandError::environment(format_args!("cannot handle signals: {e}")))
 }
 
 /// From now on no signal that asks a process to end does anything here. Programs that are started from here are not
@@ -71,7 +69,7 @@ pub fn outlive() -> Result<(), CommandError> {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         if !is_ignored(signal) {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(|e| {
-                CommandError::environment(format_args!("signals cannot be caught: {e}"))
+                CommandError::environment(format_args!("cannot handle signals: {e}"))
             })?;
         }
     }

@@ -1,7 +1,6 @@
 //! Ralph on the command line. Everything that matters happens in `ralph-core`; this crate reads flags and settings,
 //! shows what happens, and turns errors into messages and exit codes.
 
-mod cli;
 mod command_error;
 mod commands;
 #[cfg(test)]
@@ -16,7 +15,6 @@ mod settings;
 #[cfg(test)]
 mod texts_tests;
 mod threads;
-mod trust;
 mod ui;
 mod workspace;
 
@@ -26,7 +24,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     secrets::remember_environment(std::env::vars_os());
-    let cli = cli::Cli::parse();
+    let cli = commands::Cli::parse();
     match commands::dispatch(cli) {
         Ok(code) => match output::failed() {
             // A run that went on without its display keeps its own exit code.

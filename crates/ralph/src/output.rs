@@ -1,6 +1,7 @@
 //! Writing to standard output without ever panicking: a closed pipe ends the output, not the program.
 
 use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,15 +9,17 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
+use crate::command_error::CommandResult;
+
 /// The first write that failed, but for a reader that left: it has what it wanted.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Nobody takes what is printed any more: the reader left, or the disk is full.
-static IN_VAIN: AtomicBool = AtomicBool::new(false);
+/// The reader left, or the disk is full.
+static CLOSED: AtomicBool = AtomicBool::new(false);
 
 fn written(result: io::Result<()>) {
     let Err(error) = result else { return };
-    IN_VAIN.store(true, Ordering::Relaxed);
+    CLOSED.store(true, Ordering::Relaxed);
     if error.kind() != io::ErrorKind::BrokenPipe
         && let Ok(mut failed) = FAILED.lock()
     {
@@ -24,13 +27,13 @@ fn written(result: io::Result<()>) {
     }
 }
 
-/// Whether printing more is in vain.
-pub fn is_in_vain() -> bool {
-    IN_VAIN.load(Ordering::Relaxed)
+/// Whether nobody can read what is printed from now on.
+pub fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
 }
 
-/// Waits so long, but not for a reader that has left; whether it has.
-pub fn nap(time: Duration) -> bool {
+/// Waits so long, or until the reader leaves; whether it has left.
+pub fn wait_unless_closed(time: Duration) -> bool {
     let out = io::stdout();
     // Nothing is waited for: errors are told of unasked.
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
@@ -39,7 +42,7 @@ pub fn nap(time: Duration) -> bool {
         tv_nsec: i64::from(time.subsec_nanos()),
     };
     let left = poll(&mut fds, Some(&time)).is_ok_and(|ready| ready > 0);
-    left || is_in_vain()
+    left || is_closed()
 }
 
 /// Why standard output is not whole, if it is not: a full disk, mostly.
@@ -49,14 +52,17 @@ pub fn failed() -> Option<io::Error> {
     FAILED.lock().ok()?.take()
 }
 
-/// Prints a line.
 pub fn line(text: impl std::fmt::Display) {
     written(writeln!(anstream::stdout().lock(), "{text}"));
 }
 
-/// Prints text as it is.
 pub fn text(text: impl std::fmt::Display) {
     written(write!(anstream::stdout().lock(), "{text}"));
+}
+
+/// Prints a labeled value, in the column where all such values stand.
+pub fn field(label: &str, value: impl std::fmt::Display) {
+    line(format_args!("{label:<10} {value}"));
 }
 
 /// Prints bytes as they are, whatever they are.
@@ -70,25 +76,43 @@ pub fn note(text: impl std::fmt::Display) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Prints one JSON document.
+/// Prints JSON if a program reads the output, else what `text` prints for people.
+pub fn print(json: bool, value: &impl Serialize, text: impl FnOnce()) -> CommandResult {
+    match json {
+        true => self::json(value),
+        false => text(),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same for rows: `text` gives a table, and `none` is the note for people where there is nothing to list.
+pub fn list<T: Serialize>(
+    json: bool,
+    rows: &[T],
+    none: &str,
+    text: impl FnOnce() -> String,
+) -> CommandResult {
+    print(json, &rows, || match rows.is_empty() {
+        true => note(none),
+        false => self::text(text()),
+    })
+}
+
 pub fn json(value: &impl Serialize) {
     // A long document has many lines, and each would be written by itself.
     let mut out = BufWriter::new(io::stdout().lock());
     let document = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
-    written(
-        document
-            .and_then(|()| out.write_all(b"\n"))
-            .and_then(|()| out.flush()),
-    );
+    end_line(document, out);
 }
 
 /// Prints one JSON document on one line.
 pub fn json_line(value: &impl Serialize) {
     let mut out = io::stdout().lock();
     let document = serde_json::to_writer(&mut out, value).map_err(io::Error::from);
-    written(
-        document
-            .and_then(|()| out.write_all(b"\n"))
-            .and_then(|()| out.flush()),
-    );
+    end_line(document, out);
+}
+
+fn end_line(document: io::Result<()>, mut out: impl Write) {
+    let ended = document.and_then(|()| out.write_all(b"\n"));
+    written(ended.and_then(|()| out.flush()));
 }

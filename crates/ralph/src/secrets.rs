@@ -50,7 +50,7 @@ pub fn is_secret_name(name: &str) -> bool {
 pub fn remember_environment(variables: impl Iterator<Item = (OsString, OsString)>) {
     remember_secrets(
         variables.flat_map(|(name, value)| match (name.to_str(), value.to_str()) {
-            (Some(name), Some(value)) => values(name, value),
+            (Some(name), Some(value)) => secrets_in(name, value),
             _ => Vec::new(),
         }),
     );
@@ -58,29 +58,31 @@ pub fn remember_environment(variables: impl Iterator<Item = (OsString, OsString)
 
 /// Has the secrets of the settings masked from now on.
 pub fn remember_settings(settings: &Settings) {
-    let text = |name| settings.text("notify", name).unwrap_or_default();
-    let mut found = vec![text("webhook_secret").to_owned()];
-    found.extend(of_address("webhook", text("webhook")));
+    let secret = settings.notify.webhook_secret.iter();
+    let mut found: Vec<String> = secret.map(|secret| secret.0.clone()).collect();
+    if let Some(url) = &*settings.notify.webhook {
+        found.extend(secrets_in_url("webhook", &url.0));
+    }
     for agent in settings.agents.values() {
         let setup = &agent.setup;
         found.extend(
             setup
                 .env
                 .iter()
-                .flat_map(|(name, value)| values(name, value)),
+                .flat_map(|(name, value)| secrets_in(name, value)),
         );
         for words in [&setup.command, &setup.args] {
             let flags = words.iter().filter(|word| word.starts_with('-'));
             found.extend(
                 flags
                     .filter_map(|flag| flag.split_once('='))
-                    .flat_map(|(name, value)| values(name, value)),
+                    .flat_map(|(name, value)| secrets_in(name, value)),
             );
             let pairs = words.iter().zip(words.iter().skip(1));
             found.extend(
                 pairs
                     .filter(|(flag, _)| flag.starts_with('-'))
-                    .flat_map(|(flag, value)| values(flag, value)),
+                    .flat_map(|(flag, value)| secrets_in(flag, value)),
             );
         }
     }
@@ -88,23 +90,23 @@ pub fn remember_settings(settings: &Settings) {
 }
 
 /// What is secret in the value of something of this name.
-fn values(name: &str, value: &str) -> Vec<String> {
+fn secrets_in(name: &str, value: &str) -> Vec<String> {
     if value.contains("://") {
-        return of_address(name, value);
+        return secrets_in_url(name, value);
     }
     if !is_secret_name(name) {
         return Vec::new();
     }
     // Credentials of a service are often a whole JSON file, most of which is no secret.
     match serde_json::from_str::<Value>(value) {
-        Ok(json @ Value::Object(_)) => of_json(name, &json),
+        Ok(json @ Value::Object(_)) => secrets_in_json(name, &json),
         _ => vec![value.to_owned()],
     }
 }
 
 /// The password of an address, whatever it is named; the path and the query of a webhook's, for whoever knows
 /// them may post.
-fn of_address(name: &str, address: &str) -> Vec<String> {
+fn secrets_in_url(name: &str, address: &str) -> Vec<String> {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -119,17 +121,17 @@ fn of_address(name: &str, address: &str) -> Vec<String> {
     found
 }
 
-fn of_json(name: &str, json: &Value) -> Vec<String> {
+fn secrets_in_json(name: &str, json: &Value) -> Vec<String> {
     match json {
         Value::Object(fields) => fields
             .iter()
-            .flat_map(|(name, field)| of_json(name, field))
+            .flat_map(|(name, field)| secrets_in_json(name, field))
             .collect(),
         Value::Array(entries) => entries
             .iter()
-            .flat_map(|entry| of_json(name, entry))
+            .flat_map(|entry| secrets_in_json(name, entry))
             .collect(),
-        Value::String(text) => values(name, text),
+        Value::String(text) => secrets_in(name, text),
         _ => Vec::new(),
     }
 }
@@ -244,7 +246,7 @@ mod tests {
             ),
             ("GCP_CREDENTIALS", json, vec!["line1\nline2"]),
         ] {
-            assert_eq!(values(name, value), expected, "{name}");
+            assert_eq!(secrets_in(name, value), expected, "{name}");
         }
     }
 

@@ -19,6 +19,6 @@ pub fn can_start() -> bool {
 
 /// A thread that is needed could not be started.
 pub fn refused(error: &io::Error) -> CommandError {
-    CommandError::environment(format_args!("no thread can be started: {error}"))
+    CommandError::environment(format_args!("cannot start a thread: {error}"))
         .hint("the process limit is reached; check `ulimit -u` and the container's limits")
 }

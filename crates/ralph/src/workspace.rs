@@ -1,5 +1,6 @@
 //! A project as commands need it: found, its settings read, its database open.
 
+use std::collections::HashSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,41 +8,39 @@ use std::time::Duration;
 
 use ralph_core::agent::Interrupt;
 use ralph_core::clock::{Clock, SystemClock};
-use ralph_core::engine::{Recovery, Repairs, refresh_failures, refresh_state};
+use ralph_core::engine::{FixPolicy, LostAttempts, refresh_failures, refresh_state};
 use ralph_core::files::{RealPaths, private};
 use ralph_core::host::{Host, ThisHost, is_over};
-use ralph_core::import::{self, STATE_JSON};
-use ralph_core::model::{Task, Timestamp};
-use ralph_core::plan_files::Format;
+use ralph_core::model::{RunId, Task, TaskId, Timestamp};
+use ralph_core::plan::Format;
+use ralph_core::plan::import::{self, STATE_JSON};
+use ralph_core::plan::state_json::SpecState;
 use ralph_core::project::Project;
-use ralph_core::spec::state_json::SpecState;
 use ralph_core::store::{
-    Absent, BreakerState, HistoryStore, Patience, PlanStore, RunRow, RunStore, SourceStore,
-    SqliteStore, StoreError, rescued, rescued_since, restore_command,
+    Absent, BreakerState, Patience, RunRow, Store, StoreError, rescued, rescued_since,
+    restore_command,
 };
 use ralph_core::text::shell_word;
 
 use crate::command_error::CommandError;
-use crate::settings::{Settings, Value};
-use crate::{interrupts, output, trust};
+use crate::commands::trust;
+use crate::settings::{Count, Settings};
+use crate::{interrupts, output};
 
 /// How long a lock is waited for in any case, also by a run that was told to stop.
 const WAIT_AFTER_INTERRUPT: Duration = Duration::from_secs(10);
 
-/// An open project.
 pub struct Workspace {
-    /// Where things are.
     pub project: Project,
-    /// Its database.
-    pub store: SqliteStore,
+    pub store: Store,
 }
 
 /// Whether this process may only read.
-static ONLY_READ: AtomicBool = AtomicBool::new(false);
+static READ_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// From now on databases are opened without writing anything.
-pub fn only_read() {
-    ONLY_READ.store(true, Ordering::Relaxed);
+pub fn set_read_only() {
+    READ_ONLY.store(true, Ordering::Relaxed);
 }
 
 impl Workspace {
@@ -63,22 +62,22 @@ impl Workspace {
 
     /// The same for a command that only looks. What may not be written, or has no room to be, can still be read: nothing is
     /// brought to the present schema then, and what dead runs left stays.
-    pub fn look(dir: Option<&Path>) -> Result<Self, CommandError> {
+    pub fn open_to_read(dir: Option<&Path>) -> Result<Self, CommandError> {
         let project = find(dir)?;
         let path = project.database();
-        if ONLY_READ.load(Ordering::Relaxed) {
-            let store = SqliteStore::open_to_look(&path)?;
+        if READ_ONLY.load(Ordering::Relaxed) {
+            let store = Store::open_read_only(&path)?;
             return Ok(Self::new(project, store));
         }
         make_private(&project);
-        let error = match SqliteStore::open_with(&path, Absent::Refuse, patience()) {
+        let error = match Store::open_with(&path, Absent::Refuse, patience()) {
             Ok(store) => return Ok(Self::new(project, store)),
             Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => error,
             Err(error) => return Err(not_opened(&project, error)),
         };
-        let store = SqliteStore::open_to_look(&path)
+        let store = Store::open_read_only(&path)
             .ok()
-            .filter(|store| matches!(store.version(), Ok(SqliteStore::VERSION)));
+            .filter(|store| matches!(store.version(), Ok(Store::VERSION)));
         match store {
             Some(store) => Ok(Self::new(project, store)),
             None => Err(error.into()),
@@ -94,13 +93,13 @@ impl Workspace {
             })?;
         }
         make_private(&project);
-        match SqliteStore::open_with(&project.database(), absent, patience()) {
+        match Store::open_with(&project.database(), absent, patience()) {
             Ok(store) => Ok(Self::new(project, store)),
             Err(error) => Err(not_opened(&project, error)),
         }
     }
 
-    fn new(project: Project, store: SqliteStore) -> Self {
+    fn new(project: Project, store: Store) -> Self {
         // Also for commands that need no setting: they show what agents wrote, who may know these secrets.
         if let Ok(settings) = Settings::load(&project.config(), env::vars_os()) {
             crate::secrets::remember_settings(&settings);
@@ -157,8 +156,8 @@ impl Workspace {
         let (recovery, by_spec) = crate::commands::run::recovery_of(&settings, self)?;
         let crew = crate::commands::run::Crew::of(&settings).ok();
         let agents = crew.as_ref().map(|crew| crew.known()).unwrap_or_default();
-        Recovery {
-            repairs: Repairs {
+        LostAttempts {
+            fix_policy: FixPolicy {
                 project: &self.project,
                 policy: &policy,
                 recovery,
@@ -168,13 +167,13 @@ impl Workspace {
             store: &mut self.store,
             host: &ThisHost::new(),
             agents: &agents,
-            breaker_threshold: settings.count("breaker", "threshold").unwrap_or(5),
+            breaker_threshold: settings.breaker.threshold.0,
             now: now(),
             random: &mut random,
             own_run: None,
             interrupt: Interrupt::default(),
         }
-        .run(&mut |_| None)?;
+        .record(&mut |_| None)?;
         Ok(())
     }
 
@@ -184,7 +183,7 @@ impl Workspace {
         let analysis = match self.store.breaker()?.state {
             BreakerState::Closed => None,
             BreakerState::Open | BreakerState::HalfOpen => {
-                Some(crate::commands::analyze::found(self)?.lines())
+                Some(crate::commands::breaker::latest_failures(self)?.lines())
             }
         };
         let run = self.present_run()?;
@@ -212,7 +211,7 @@ impl Workspace {
     /// Whether the project has a gate for tasks that have none of their own. Settings that cannot be read have none.
     pub fn has_project_gate(&self) -> bool {
         let settings = self.settings();
-        settings.is_ok_and(|settings| settings.text("gate", "verify").is_some())
+        settings.is_ok_and(|settings| settings.gate.verify.is_some())
     }
 
     /// Whether any run is under way.
@@ -220,9 +219,27 @@ impl Workspace {
         Ok(self.store.open_runs()?.iter().any(is_active))
     }
 
+    /// The tasks whose attempt a crash of Ralph cut short. The database has them as running until the next run finds out.
+    pub fn interrupted_tasks(&self) -> Result<HashSet<TaskId>, StoreError> {
+        let runs = self.store.open_runs()?;
+        let active: HashSet<&RunId> = runs
+            .iter()
+            .filter(|run| is_active(run))
+            .map(|run| &run.id)
+            .collect();
+        let claims = self.store.claims()?.into_iter();
+        let dead = claims.filter(|claim| !active.contains(&claim.run_id));
+        Ok(dead.map(|claim| claim.task_id).collect())
+    }
+
     /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
         Ok(self.store.task(name)?)
+    }
+
+    /// The task that an optional argument names.
+    pub fn optional_task(&self, name: Option<&str>) -> Result<Option<Task>, CommandError> {
+        name.map(|name| self.task(name)).transpose()
     }
 }
 
@@ -238,7 +255,7 @@ pub fn find(dir: Option<&Path>) -> Result<Project, CommandError> {
 pub fn find_settings(dir: Option<&Path>) -> Result<(Project, Settings), CommandError> {
     let project = find(dir)?;
     if project.database().exists() {
-        let workspace = Workspace::look(dir)?;
+        let workspace = Workspace::open_to_read(dir)?;
         let settings = workspace.settings()?;
         return Ok((project, settings));
     }
@@ -301,22 +318,16 @@ pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
         Some((folder, _)) => format!("{folder}/{STATE_JSON}"),
         None => STATE_JSON.to_owned(),
     };
-    if let Some(on) = state.recovery_mode {
-        settings.set_spec("recovery", "enabled", Value::Flag(on), &file);
-    }
-    for (section, name, number) in [
-        (
-            "recovery",
-            "max_fix_tasks_per_original",
-            state.max_fix_tasks_per_original,
-        ),
-        ("recovery", "max_fix_task_depth", state.max_fix_task_depth),
-        ("run", "max_attempts", state.max_task_iterations),
-    ] {
-        if let Some(number) = number {
-            settings.set_spec(section, name, Value::Count(number as u64), &file);
-        }
-    }
+    let count = |n: Option<usize>| n.map(|n| Count(u32::try_from(n).unwrap_or(u32::MAX)));
+    let recovery = &mut settings.recovery;
+    recovery.enabled.set_spec(state.recovery_mode, &file);
+    let (per_task, depth) = (state.max_fix_tasks_per_original, state.max_fix_task_depth);
+    recovery
+        .max_fix_tasks_per_original
+        .set_spec(count(per_task), &file);
+    recovery.max_fix_task_depth.set_spec(count(depth), &file);
+    let attempts = count(state.max_task_iterations);
+    settings.run.max_attempts.set_spec(attempts, &file);
 }
 
 /// The directory the command works in.
@@ -338,7 +349,6 @@ pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
     }
 }
 
-/// Now.
 pub fn now() -> Timestamp {
     SystemClock.now()
 }
@@ -349,7 +359,6 @@ pub fn ago(span: Duration) -> Timestamp {
     Timestamp::from_millis(now().as_millis().saturating_sub(millis))
 }
 
-/// Fresh random bits.
 pub fn random() -> u64 {
     fastrand::u64(..)
 }

@@ -1,9 +1,8 @@
-//! What an attempt will cost. Costs differ by factors and have long tails, so their logarithms are learnt: a model's mean,
+//! What an attempt will cost. Costs differ by factors and have long tails, so their logarithms are learned: a model's mean,
 //! a bucket's offset, and how dear this task has been so far.
 
-use super::beliefs::{Beliefs, ModelBelief};
-use super::grid;
-use super::task::TaskView;
+use super::task::{TaskView, count};
+use super::{Beliefs, ModelBelief};
 use crate::model::Difficulty;
 
 /// No single cost counts as further off than this, in logarithms: about twenty times.
@@ -18,7 +17,6 @@ struct Usual {
     mean: f64,
     /// Of one attempt around the mean.
     variance: f64,
-    /// Of the mean itself.
     unsure: f64,
 }
 
@@ -83,6 +81,14 @@ pub(super) fn tells_no_costs(belief: &ModelBelief) -> bool {
     belief.tries > 0 && belief.cost_count == 0 && belief.cost_zeros == 0
 }
 
+/// Whether a model's expected cost rests on nothing: it was tried and nobody said what that cost, or no model of the ladder
+/// has a known cost or a price.
+pub(super) fn is_guess(beliefs: &Beliefs, ladder: &[String], belief: &ModelBelief) -> bool {
+    let mut known = ladder.iter().filter_map(|model| beliefs.models.get(model));
+    let tells = |one: &ModelBelief| one.cost_count > 0 || one.cost_zeros > 0 || one.price.is_some();
+    tells_no_costs(belief) || !known.any(tells)
+}
+
 /// Said to be free, or all its attempts were.
 fn is_free(belief: &ModelBelief) -> bool {
     belief.cost_count == 0 && (belief.price == Some(0.0) || belief.cost_zeros > 0)
@@ -126,7 +132,7 @@ fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
             .filter(|p| p.is_finite() && *p > 0.0)
             .map(f64::ln)
     };
-    let step = |place: usize| tuning.cost_step.ln() * grid::count(place.min(8));
+    let step = |place: usize| tuning.cost_step.ln() * count(place.min(8));
     let relative = |place: usize| match (price(rung), price(place)) {
         (Some(own), Some(theirs)) => own - theirs,
         _ => step(rung) - step(place),
@@ -150,8 +156,8 @@ fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
 pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Option<Difficulty>) -> f64 {
     match beliefs.bucket(bucket) {
         Some(seen) if seen.cost_sum.is_finite() => {
-            let count = beliefs.tuning.bucket_cost_tries + f64::from(seen.cost_count);
-            (seen.cost_sum / count).clamp(-MOST_SURPRISE, MOST_SURPRISE)
+            let tries = beliefs.tuning.bucket_cost_tries + f64::from(seen.cost_count);
+            (seen.cost_sum / tries).clamp(-MOST_SURPRISE, MOST_SURPRISE)
         }
         _ => 0.0,
     }

@@ -7,31 +7,298 @@
 //!
 //! | idea | where |
 //! |---|---|
-//! | tasks have a hidden difficulty, models an ability; success is logistic in the difference | `grid`, `task` |
+//! | tasks have a hidden difficulty, models an ability; success is logistic in the difference | `task` |
 //! | every failure makes the task look harder, for all models | `task` |
-//! | abilities, the difficulties within a bucket and the rate of retries are learnt | [`observe()`] |
+//! | abilities, the difficulties within a bucket and the rate of retries are learned | [`observe()`] |
 //! | costs have long tails, differ by model, bucket and task, and are hoped to be low until seen | `costs` |
-//! | of all sequences of attempts the one with the least cost + value × failure | `search` |
+//! | of all sequences of attempts the one with the least cost + value × failure | `plan` |
 //!
 //! `value_usd`, what a done task is worth, is the only knob.
 
-mod beliefs;
 mod costs;
-mod expect;
-mod grid;
 mod observe;
 mod plan;
 #[cfg(test)]
 mod properties;
-mod search;
 mod task;
 #[cfg(test)]
 mod tests;
-mod tuning;
 
-pub use beliefs::{BUCKETS, Beliefs, BucketBelief, ModelBelief};
-pub use expect::{Expectation, expectations};
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Difficulty;
+use task::{Weights, normal, normalised};
+
 pub use observe::{Seen, observe};
-pub use plan::{DEFAULT_VALUE_USD, Plan, plan};
+pub use plan::{DEFAULT_VALUE_USD, Expectation, Plan, expectations, plan};
 pub use task::{Failure, TaskView};
-pub use tuning::Tuning;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelBelief {
+    /// Mean of its ability, on the scale of difficulty: equal to a task's difficulty means every second try succeeds.
+    pub ability: f64,
+    pub variance: f64,
+    pub tries: u32,
+    /// Attempts that were reported to cost nothing.
+    pub cost_zeros: u32,
+    /// First tries whose cost was seen.
+    pub cost_count: u32,
+    /// Mean of the logarithms of those, each less what is known of its task.
+    pub cost_mean: f64,
+    /// Sum of their squared deviations from the mean.
+    pub cost_squares: f64,
+    /// Its price, in whatever unit all models of the ladder share, such as dollars per million tokens.
+    pub price: Option<f64>,
+}
+
+/// What is believed of the tasks of one difficulty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BucketBelief {
+    /// Tasks, imagined ones included, at each point of the scale of difficulty.
+    pub tasks: Vec<f64>,
+    pub cost_count: u32,
+    /// Sum of the logarithms of those, each less its model's mean.
+    pub cost_sum: f64,
+}
+
+/// What tasks are thought to be like before anyone tried; the last is what all tasks together look like.
+pub const BUCKETS: [Option<Difficulty>; 6] = [
+    Some(Difficulty::Trivial),
+    Some(Difficulty::Easy),
+    Some(Difficulty::Moderate),
+    Some(Difficulty::Hard),
+    Some(Difficulty::Blocked),
+    None,
+];
+
+fn place(difficulty: Option<Difficulty>) -> usize {
+    BUCKETS
+        .iter()
+        .position(|bucket| *bucket == difficulty)
+        .unwrap_or(BUCKETS.len() - 1)
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beliefs {
+    /// By the model's name.
+    pub models: BTreeMap<String, ModelBelief>,
+    /// By difficulty, in the order of [`BUCKETS`].
+    pub buckets: Vec<BucketBelief>,
+    /// Failures that the same model made good, imagined ones included.
+    pub retry_successes: f64,
+    /// Retries by the same model, imagined ones included.
+    pub retry_tries: f64,
+    /// What was assumed at first.
+    #[serde(skip)]
+    pub tuning: Tuning,
+}
+
+impl ModelBelief {
+    /// Its ability, on the scale whatever a row says.
+    fn ability(&self) -> f64 {
+        if self.ability.is_finite() {
+            self.ability.clamp(-MOST_ABILITY, MOST_ABILITY)
+        } else {
+            0.0
+        }
+    }
+
+    /// Its variance, never so small that nothing can be learned any more: models change behind their names.
+    fn variance(&self) -> f64 {
+        // Nothing is ever known for certain: such a row is damaged.
+        let sound = self.variance.is_finite() && self.variance > 0.0;
+        if sound {
+            self.variance.clamp(LEAST_VARIANCE, MOST_VARIANCE)
+        } else {
+            MOST_VARIANCE
+        }
+    }
+}
+
+const MOST_ABILITY: f64 = 8.0;
+const LEAST_VARIANCE: f64 = 0.02;
+const MOST_VARIANCE: f64 = 16.0;
+
+impl Default for Beliefs {
+    fn default() -> Self {
+        Self::new(Tuning::DEFAULT)
+    }
+}
+
+impl Beliefs {
+    #[must_use]
+    pub fn new(tuning: Tuning) -> Self {
+        let buckets = tuning.difficulty.iter().map(|&difficulty| BucketBelief {
+            tasks: normal(difficulty, tuning.spread)
+                .map(|share| share * tuning.bucket_tasks)
+                .to_vec(),
+            cost_sum: 0.0,
+            cost_count: 0,
+        });
+        Self {
+            models: BTreeMap::new(),
+            buckets: buckets.collect(),
+            retry_successes: tuning.retry * tuning.retry_tries,
+            retry_tries: tuning.retry_tries,
+            tuning,
+        }
+    }
+
+    /// Tells what models cost relative to each other, in a unit that all of them share; nothing for a free one.
+    pub fn set_prices<'p>(
+        &mut self,
+        ladder: &[String],
+        prices: impl IntoIterator<Item = (&'p str, f64)>,
+    ) {
+        self.meet(ladder);
+        for (model, price) in prices {
+            if let Some(belief) = self.models.get_mut(model) {
+                belief.price = (price.is_finite() && price >= 0.0).then_some(price);
+            }
+        }
+    }
+
+    /// Makes sure that every model of a ladder is known: higher rungs are thought to be abler until seen.
+    pub fn meet(&mut self, ladder: &[String]) {
+        for (rung, name) in ladder.iter().enumerate() {
+            if !self.models.contains_key(name) {
+                let stranger = self.stranger(rung);
+                self.models.insert(name.clone(), stranger);
+            }
+        }
+    }
+
+    /// What is believed of a model never seen, on this rung.
+    fn stranger(&self, rung: usize) -> ModelBelief {
+        let rung = task::count(rung.min(8));
+        ModelBelief {
+            ability: self.tuning.ability + self.tuning.ability_step * rung,
+            variance: self.tuning.ability_variance,
+            tries: 0,
+            cost_zeros: 0,
+            cost_count: 0,
+            cost_mean: 0.0,
+            cost_squares: 0.0,
+            price: None,
+        }
+    }
+
+    /// What is believed of the tasks of a difficulty.
+    #[must_use]
+    pub fn bucket(&self, difficulty: Option<Difficulty>) -> Option<&BucketBelief> {
+        self.buckets.get(place(difficulty))
+    }
+
+    /// The same, to be changed.
+    pub fn bucket_mut(&mut self, difficulty: Option<Difficulty>) -> Option<&mut BucketBelief> {
+        self.buckets.get_mut(place(difficulty))
+    }
+
+    /// How much more hope a model deserves the longer the others were tried instead.
+    fn neglect(&self, model: &str) -> f64 {
+        let all: f64 = self
+            .models
+            .values()
+            .map(|belief| f64::from(belief.tries))
+            .sum();
+        let own = self
+            .models
+            .get(model)
+            .map_or(0.0, |belief| f64::from(belief.tries));
+        (1.0 + (all / (1.0 + own)).max(1.0).ln()).sqrt()
+    }
+
+    /// The shares of a bucket's tasks at each difficulty.
+    fn difficulty(&self, bucket: Option<Difficulty>) -> Weights {
+        let mut weights = normal(0.0, self.tuning.spread);
+        if let Some(belief) = self.bucket(bucket) {
+            for (weight, &tasks) in weights.iter_mut().zip(&belief.tasks) {
+                // A row that someone damaged must not spoil every decision after it.
+                *weight = if tasks.is_finite() {
+                    tasks.max(0.0)
+                } else {
+                    0.0
+                };
+            }
+        }
+        normalised(weights)
+    }
+}
+
+/// What is assumed before anything was seen, and how fast that gives way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tuning {
+    /// Ability of the lowest rung on the scale of difficulty: it solves six in ten moderate tasks.
+    pub ability: f64,
+    /// What each further rung is thought to add: little, for names and prices of models promise more than they keep.
+    pub ability_step: f64,
+    /// Variance of that guess: from one in three to nine in ten.
+    pub ability_variance: f64,
+    /// Spread of difficulty within a bucket. Wide: most tasks are solved by nearly all models or by none, so a failure
+    /// of one says much about the others.
+    pub spread: f64,
+    /// Difficulty of trivial, easy, moderate, hard, blocked and unknown tasks; about a spread from easy to hard.
+    pub difficulty: [f64; 6],
+    /// Imagined tasks per bucket that the assumed difficulties weigh. Anything from 4 to 50 does as well.
+    pub bucket_tasks: f64,
+    /// Share of failures that the same model makes good when it tries again; measured on public runs.
+    pub retry: f64,
+    /// Imagined retries that this weighs. Many, for it was measured and retries are rare.
+    pub retry_tries: f64,
+    /// What the share is multiplied by for every further retry.
+    pub retry_again: f64,
+    /// What it is multiplied by when the same failure came twice.
+    pub same_failure: f64,
+    /// Typical cost of an attempt on the lowest rung where nothing at all is known, in dollars.
+    pub cost: f64,
+    /// How much dearer each further rung is thought to be.
+    pub cost_step: f64,
+    /// Cost of an attempt per unit of price, where prices are given but no cost was seen: for dollars per million output
+    /// tokens, fifty thousand of them.
+    pub cost_per_price: f64,
+    /// Imagined attempts that a guessed cost weighs. Few: guesses are off by factors.
+    pub cost_tries: f64,
+    /// Variance of the logarithm of a model's costs: half to twice the middle is usual.
+    pub cost_variance: f64,
+    /// Imagined attempts that this weighs.
+    pub cost_variance_tries: f64,
+    /// Imagined attempts that "all buckets cost the same" weighs.
+    pub bucket_cost_tries: f64,
+    /// Which part of a surprise in one model's cost on a task is expected of the other models: the correlation.
+    pub size_share: f64,
+    /// Standard deviations by which costs are hoped to be lower than they seem. Without it, one dear attempt at the start
+    /// may condemn a model for ever; half as much is a little better on average and much worse at worst.
+    pub hope: f64,
+}
+
+impl Tuning {
+    pub const DEFAULT: Self = Self {
+        ability: 1.0,
+        ability_step: 0.25,
+        ability_variance: 2.0,
+        spread: 3.0,
+        difficulty: [-3.0, -1.5, 0.0, 2.0, 4.0, 0.0],
+        bucket_tasks: 8.0,
+        retry: 0.17,
+        retry_tries: 40.0,
+        retry_again: 0.5,
+        same_failure: 0.5,
+        cost: 0.25,
+        cost_step: 2.0,
+        cost_per_price: 0.05,
+        cost_tries: 0.5,
+        cost_variance: 0.5,
+        cost_variance_tries: 5.0,
+        bucket_cost_tries: 10.0,
+        size_share: 0.5,
+        hope: 1.0,
+    };
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}

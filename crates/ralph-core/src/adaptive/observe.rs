@@ -1,12 +1,10 @@
 //! Learning from one attempt.
 
-use super::beliefs::Beliefs;
-use super::costs;
-use super::grid::{self, Weights};
-use super::task::{self, TaskView, Tries};
+use super::task::{self, TaskView, Tries, Weights};
+use super::{Beliefs, costs};
 use crate::model::Difficulty;
 
-/// Points at which a model's ability is weighed when it is learnt, in standard deviations.
+/// Points at which a model's ability is weighed when it is learned, in standard deviations.
 const QUADRATURE: [f64; 13] = [
     -3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0,
 ];
@@ -17,7 +15,6 @@ const MEMORY: u32 = 400;
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// The model that made it.
     pub model: &'a str,
     /// Whether the task was done.
     pub success: bool,
@@ -54,7 +51,7 @@ pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: 
     }
     let moved = Moved {
         before,
-        after: grid::normalised(after),
+        after: task::normalised(after),
         known: !view.failures.is_empty(),
     };
     learn_difficulty(beliefs, view.difficulty, seen.estimate, &moved);
@@ -68,13 +65,13 @@ fn learn_ability(beliefs: &mut Beliefs, model: &str, difficulty: &Weights, succe
     belief.tries = belief.tries.saturating_add(1);
     let (old, variance) = (belief.ability(), belief.variance());
     let deviation = variance.sqrt();
-    let points = grid::points();
+    let points = task::points();
     let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
     for z in QUADRATURE {
         let ability = old + z * deviation;
-        let chance = grid::dot(
+        let chance = task::dot(
             difficulty,
-            &points.map(|point| grid::chance(ability, 0.0, point)),
+            &points.map(|point| task::chance(ability, 0.0, point)),
         );
         let likely = if success { chance } else { 1.0 - chance };
         let weight = likely * (-0.5 * z * z).exp();
@@ -143,7 +140,7 @@ fn shift(
     let Some(belief) = beliefs.bucket_mut(bucket) else {
         return;
     };
-    belief.tasks.resize(grid::POINTS, 0.0);
+    belief.tasks.resize(task::POINTS, 0.0);
     let sum = |tasks: &[f64]| tasks.iter().sum::<f64>();
     let count = |side: Option<&Weights>| side.map_or(0.0, |_| 1.0);
     let wanted = sum(&belief.tasks) - count(gone) + count(come);

@@ -1,12 +1,12 @@
-//! From beliefs to what to do next.
+//! From beliefs to what to do next: the best sequence of attempts, found exactly.
+
+use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::beliefs::Beliefs;
-use super::costs;
-use super::grid;
-use super::search::{self, MOST_ATTEMPTS, MOST_RUNGS, Rung};
-use super::task::{self, TaskView, Tries};
+use super::Beliefs;
+use super::costs::{self, Cost};
+use super::task::{self, POINTS, TaskView, Tries, Weights};
 
 /// What a done task is worth unless somebody says otherwise, in dollars: a quarter of an hour of a person's time, which is
 /// what an unsolved one takes in the morning. docs/strategies.md has the measurements.
@@ -32,7 +32,6 @@ pub struct Plan {
     pub ask_human: bool,
     /// The rung that is best alone; none without a ladder.
     pub best: Option<usize>,
-    /// Why, for people.
     pub rationale: String,
 }
 
@@ -41,8 +40,8 @@ struct Choice {
     place: usize,
     rung: Rung,
     chance: f64,
-    /// It was tried, and nobody said what that cost.
-    tells_no_costs: bool,
+    /// Nothing is known of what it costs.
+    cost_is_guess: bool,
 }
 
 impl Choice {
@@ -63,7 +62,7 @@ pub fn plan(beliefs: &Beliefs, ladder: &[String], view: &TaskView, value_usd: f6
     let weights = task::posterior(beliefs, view);
     let choices = choices(beliefs, ladder, view, &weights, value);
     let rungs: Vec<Rung> = choices.iter().map(|choice| choice.rung.clone()).collect();
-    let found = search::search(&rungs, &weights, view.attempts_left, value);
+    let found = search(&rungs, &weights, view.attempts_left, value);
     let chosen: Vec<&Choice> = found
         .sequence
         .iter()
@@ -101,7 +100,7 @@ fn choices(
     beliefs: &Beliefs,
     ladder: &[String],
     view: &TaskView,
-    weights: &grid::Weights,
+    weights: &Weights,
     value: f64,
 ) -> Vec<Choice> {
     let prior = task::prior(beliefs, view);
@@ -116,7 +115,7 @@ fn choices(
         let (failed, same_again) = view.failed(name);
         let tries =
             Tries::new(beliefs, belief, &prior, same_again).among(&prior, &view.similar, name);
-        let chance = grid::dot(weights, &tries.after(failed));
+        let chance = task::dot(weights, &tries.after(failed));
         let chances = (0..attempts)
             .map(|n| tries.after(failed.saturating_add(n)))
             .collect();
@@ -125,7 +124,7 @@ fn choices(
             place,
             rung: Rung { cost, chances },
             chance,
-            tells_no_costs: costs::tells_no_costs(belief),
+            cost_is_guess: costs::is_guess(beliefs, ladder, belief),
         });
     }
     // Of long ladders those that would be best alone.
@@ -145,30 +144,227 @@ fn rationale(
     let name = |choice: &Choice| ladder.get(choice.place).map_or("", String::as_str);
     let odds = |choice: &Choice| {
         let chance = format!("{:.0}% likely", choice.chance * 100.0);
-        match choice.tells_no_costs {
+        match choice.cost_is_guess {
             true => chance,
             false => format!("{chance}, ~{}", dollars(choice.rung.cost.mean)),
         }
     };
     if let Some((first, rest)) = chosen.split_first() {
         let mut text = format!("adaptive: {} ({})", name(first), odds(first));
-        for choice in rest.iter().take(SHOWN_STEPS) {
+        // Where costs are unknown, no weaker model is asked after a stronger one.
+        let unknown = all.iter().all(|choice| choice.cost_is_guess);
+        let mut strongest = first.place;
+        let climbs = |choice: &&&Choice| {
+            let goes_down = unknown && choice.place < strongest;
+            strongest = strongest.max(choice.place);
+            !goes_down
+        };
+        for choice in rest.iter().filter(climbs).take(SHOWN_STEPS) {
             text.push_str(", then ");
             text.push_str(name(choice));
         }
         return text;
     }
     if view.attempts_left == 0 {
-        return "adaptive: ask a human, no attempts left".to_owned();
+        return "adaptive: no attempts left".to_owned();
     }
     match best(all, value) {
         Some(best) => format!(
-            "adaptive: ask a human, even {} ({}) is not worth it for a task worth {} (value_usd)",
+            "adaptive: even {} ({}) is not worth it for a task worth {} (value_usd)",
             name(best),
             odds(best),
             dollars(value)
         ),
-        None if ladder.is_empty() => "adaptive: ask a human, no model is configured".to_owned(),
-        None => "adaptive: ask a human, every model failed twice in the same way".to_owned(),
+        None if ladder.is_empty() => "adaptive: no model is configured".to_owned(),
+        None => "adaptive: every model failed twice in the same way".to_owned(),
     }
+}
+
+/// One model as the search sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Rung {
+    pub(super) cost: Cost,
+    /// Chances of its next try, the one after it and so on, at each difficulty.
+    pub(super) chances: Vec<Weights>,
+}
+
+/// A sequence of attempts and what to expect of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct BestSequence {
+    pub(super) sequence: Vec<usize>,
+    /// Chance that one of them succeeds.
+    pub(super) success: f64,
+    pub(super) cost: f64,
+}
+
+/// More rungs are not compared at a time, so that a state fits in a number.
+const MOST_RUNGS: usize = 8;
+/// So far the search looks ahead at most.
+const MOST_ATTEMPTS: u32 = 8;
+/// So many states keep a decision well below a millisecond: 8 rungs and 5 attempts have 1287.
+const MOST_STATES: usize = 2_000;
+/// Bits of a state's key that count the attempts of one rung.
+const BITS: usize = 4;
+
+// Only failures lead on, and the chance that all of some attempts fail does not depend on their order. So the states are
+// multisets of attempts, and the best way on from each follows from those with one attempt more.
+struct State {
+    /// How often each rung was tried, packed.
+    key: u64,
+    weights: Weights,
+    /// Chance to come here: all attempts failed.
+    alive: f64,
+    /// The highest rung so far; states are built in this order, so that each is built once.
+    last: usize,
+    /// Least expected loss from here on, and the attempt that leads to it.
+    loss: f64,
+    next: Option<(usize, usize)>,
+}
+
+/// The sequence with the least expected cost + value × chance of failure.
+pub(super) fn search(rungs: &[Rung], task: &Weights, attempts: u32, value: f64) -> BestSequence {
+    let rungs = rungs.get(..MOST_RUNGS).unwrap_or(rungs);
+    let (mut states, places) = build(rungs, task, depth(rungs.len(), attempts));
+    for place in (0..states.len()).rev() {
+        let Some(state) = states.get(place) else {
+            continue;
+        };
+        let mut loss = value * state.alive;
+        let mut next = None;
+        for (number, rung) in rungs.iter().enumerate() {
+            let Some(&child) = places.get(&(state.key + (1 << (BITS * number)))) else {
+                continue;
+            };
+            let Some(then) = states.get(child) else {
+                continue;
+            };
+            let total = state.alive * rung.cost.hoped + then.loss;
+            // What costs nothing is worth trying even for nothing.
+            let free = next.is_none() && total <= loss && then.alive < state.alive;
+            if total < loss || free {
+                loss = total;
+                next = Some((number, child));
+            }
+        }
+        if let Some(state) = states.get_mut(place) {
+            state.loss = loss;
+            state.next = next;
+        }
+    }
+    follow(&states, rungs)
+}
+
+/// All states, those with fewer attempts first, and where to find them.
+fn build(rungs: &[Rung], task: &Weights, depth: usize) -> (Vec<State>, HashMap<u64, usize>) {
+    let alive = task.iter().sum();
+    let mut states = vec![State {
+        key: 0,
+        weights: *task,
+        alive,
+        last: 0,
+        loss: 0.0,
+        next: None,
+    }];
+    let mut places = HashMap::new();
+    let mut layer = 0..1;
+    for _ in 0..depth {
+        let end = states.len();
+        for place in layer {
+            for (number, rung) in rungs.iter().enumerate() {
+                let Some(state) = states.get(place).filter(|state| number >= state.last) else {
+                    continue;
+                };
+                let Some(next) = fail(state, number, rung) else {
+                    continue;
+                };
+                places.insert(next.key, states.len());
+                states.push(next);
+            }
+        }
+        layer = end..states.len();
+    }
+    (states, places)
+}
+
+/// The state after one more failure.
+fn fail(state: &State, number: usize, rung: &Rung) -> Option<State> {
+    let tried = (state.key >> (BITS * number)) & ((1 << BITS) - 1);
+    let chances = rung.chances.get(usize::try_from(tried).ok()?)?;
+    let mut weights = [0.0; POINTS];
+    for ((weight, before), chance) in weights.iter_mut().zip(&state.weights).zip(chances) {
+        *weight = before * (1.0 - chance);
+    }
+    Some(State {
+        key: state.key + (1 << (BITS * number)),
+        weights,
+        alive: weights.iter().sum(),
+        last: number,
+        loss: 0.0,
+        next: None,
+    })
+}
+
+fn follow(states: &[State], rungs: &[Rung]) -> BestSequence {
+    let mut found = BestSequence::default();
+    let mut place = 0;
+    while let Some(state) = states.get(place) {
+        found.success = (1.0 - state.alive).clamp(0.0, 1.0);
+        let Some((number, child)) = state.next else {
+            break;
+        };
+        found.cost += state.alive * rungs.get(number).map_or(0.0, |rung| rung.cost.mean);
+        found.sequence.push(number);
+        place = child;
+    }
+    found
+}
+
+/// How far to look ahead: all attempts, or as many as the states allow.
+fn depth(rungs: usize, attempts: u32) -> usize {
+    let attempts = attempts.min(MOST_ATTEMPTS) as usize;
+    let mut states = 1;
+    for depth in 1..=attempts {
+        // Multisets up to this size: C(rungs + depth, depth).
+        states = states * (rungs + depth) / depth;
+        if states > MOST_STATES {
+            return depth - 1;
+        }
+    }
+    attempts
+}
+
+/// What is expected of a model's first try.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Expectation {
+    pub model: String,
+    /// First tries that this rests on.
+    pub tries: u32,
+    pub chance: f64,
+    /// The cost in dollars.
+    pub cost_usd: f64,
+    /// Costs that this rests on; without any it is a guess.
+    pub costs_seen: u32,
+    /// Whether no price is known either.
+    pub cost_is_guess: bool,
+}
+
+/// For every model of a ladder, in its order.
+#[must_use]
+pub fn expectations(beliefs: &Beliefs, ladder: &[String]) -> Vec<Expectation> {
+    let view = TaskView::default();
+    let prior = task::prior(beliefs, &view);
+    let of = |(rung, model): (usize, &String)| {
+        let stranger = beliefs.stranger(rung);
+        let belief = beliefs.models.get(model).unwrap_or(&stranger);
+        let tries = Tries::new(beliefs, belief, &prior, false);
+        Expectation {
+            model: model.clone(),
+            tries: belief.tries,
+            chance: task::dot(&prior, &tries.after(0)),
+            costs_seen: belief.cost_count.saturating_add(belief.cost_zeros),
+            cost_usd: costs::expected(beliefs, ladder, rung, &view).mean,
+            cost_is_guess: costs::is_guess(beliefs, ladder, belief),
+        }
+    };
+    ladder.iter().enumerate().map(of).collect()
 }

@@ -1,17 +1,56 @@
-//! One task as the policy sees it, and what its failures so far say about it.
+//! One task as the policy sees it: a weight on each point of the scale of difficulty, and what its failures so
+//! far say about it.
 
 use serde::{Deserialize, Serialize};
 
-use super::beliefs::{Beliefs, ModelBelief};
-use super::grid::{self, Weights};
+use super::{Beliefs, ModelBelief};
 use crate::model::{Difficulty, Neighbour};
+
+pub(super) const POINTS: usize = 17;
+const FIRST: f64 = -8.0;
+const STEP: f64 = 1.0;
+
+pub(super) type Weights = [f64; POINTS];
+
+pub(super) fn points() -> Weights {
+    std::array::from_fn(|place| FIRST + STEP * count(place))
+}
+
+/// The normal distribution on the points.
+pub(super) fn normal(mean: f64, deviation: f64) -> Weights {
+    normalised(points().map(|point| (-0.5 * ((point - mean) / deviation).powi(2)).exp()))
+}
+
+/// Scaled to a sum of one; evenly spread where there is nothing to scale.
+pub(super) fn normalised(weights: Weights) -> Weights {
+    let sum: f64 = weights.iter().sum();
+    if sum.is_finite() && sum > f64::MIN_POSITIVE {
+        weights.map(|weight| weight / sum)
+    } else {
+        [1.0 / count(POINTS); POINTS]
+    }
+}
+
+/// The chance that an ability, known up to a variance, is enough for a difficulty: the logistic function, flattened by
+/// what is not known.
+pub(super) fn chance(ability: f64, variance: f64, difficulty: f64) -> f64 {
+    let flat = (1.0 + std::f64::consts::PI * variance / 8.0).sqrt();
+    1.0 / (1.0 + (-(ability - difficulty) / flat).exp())
+}
+
+pub(super) fn dot(a: &Weights, b: &Weights) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Small counts only.
+pub(super) fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
 
 /// The failures of one model on a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The model.
     pub model: String,
-    /// How often it failed.
     pub times: u32,
     /// Whether its last failure was the same as one before, of whichever model.
     pub same_again: bool,
@@ -24,7 +63,6 @@ pub struct Failure {
 /// What the open task's past and neighbours say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskView {
-    /// The difficulty somebody estimated.
     pub difficulty: Option<Difficulty>,
     /// Similar tasks that were tried.
     pub similar: Vec<Neighbour>,
@@ -78,7 +116,7 @@ pub(super) fn prior(beliefs: &Beliefs, view: &TaskView) -> Weights {
             *sum += similar.likeness.min(1.0) * share;
         }
     }
-    grid::normalised(all)
+    normalised(all)
 }
 
 /// How hard a similar task turned out to be.
@@ -90,7 +128,7 @@ fn of_similar(beliefs: &Beliefs, similar: &Neighbour) -> Weights {
         for (weight, chance) in weights.iter_mut().zip(first_chances(beliefs, model)) {
             *weight *= if success { chance } else { 1.0 - chance };
         }
-        weights = grid::normalised(weights);
+        weights = normalised(weights);
     }
     weights
 }
@@ -104,7 +142,7 @@ fn first_chances(beliefs: &Beliefs, model: &str) -> Weights {
             (stranger.ability(), stranger.variance())
         }
     };
-    grid::points().map(|point| grid::chance(ability, variance, point))
+    points().map(|point| chance(ability, variance, point))
 }
 
 /// The difficulty to expect after the failures so far.
@@ -120,7 +158,7 @@ pub(super) fn posterior(beliefs: &Beliefs, view: &TaskView) -> Weights {
                 *weight *= 1.0 - chance;
             }
         }
-        weights = grid::normalised(weights);
+        weights = normalised(weights);
     }
     weights
 }
@@ -142,7 +180,7 @@ impl Tries {
         same_again: bool,
     ) -> Self {
         let (ability, variance) = (belief.ability(), belief.variance());
-        let first = grid::points().map(|point| grid::chance(ability, variance, point));
+        let first = points().map(|point| chance(ability, variance, point));
         let rate = beliefs.retry_successes / beliefs.retry_tries;
         let rate = if rate.is_finite() {
             rate.clamp(0.0, 1.0)
@@ -155,7 +193,7 @@ impl Tries {
             1.0
         };
         // A retry knows more than the first try, but a model that hardly ever succeeds does not become able by it.
-        let retry = rate.min(grid::dot(prior, &first)) * same;
+        let retry = rate.min(dot(prior, &first)) * same;
         Self {
             first,
             retry,
@@ -180,7 +218,7 @@ impl Tries {
                 done += likeness;
             }
         }
-        let usual = grid::dot(prior, &self.first);
+        let usual = dot(prior, &self.first);
         if all > 0.0 && usual > 0.0 {
             let now = (KIN_TASKS * usual + done) / (KIN_TASKS + all);
             self.first = self
@@ -194,7 +232,7 @@ impl Tries {
     pub(super) fn after(&self, earlier: u32) -> Weights {
         match i32::try_from(earlier.min(MOST_TIMES)).unwrap_or(0) {
             0 => self.first,
-            earlier => [self.retry * self.again.powi(earlier - 1); grid::POINTS],
+            earlier => [self.retry * self.again.powi(earlier - 1); POINTS],
         }
     }
 }

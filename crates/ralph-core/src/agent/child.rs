@@ -1,51 +1,53 @@
-//! A running process as the loop in [`super::process`] sees it, whether Ralph or its guard is the parent.
+//! Running processes as the loop in [`super::process`] sees them, whether Ralph or its guard is the parent, and the children
+//! that no sweep touches.
 
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::Exit;
 
 /// Ralph's ends of a child's standard streams.
-pub(crate) struct Ends {
+#[derive(Default)]
+pub(crate) struct ChildStreams {
     pub stdin: Option<OwnedFd>,
     pub out: Option<OwnedFd>,
     pub err: Option<OwnedFd>,
 }
 
-/// Where a process stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Running,
-    /// It has ended, and its id stays its own until [`Attended::collect`].
+    /// It has ended, and its id stays its own until [`Supervised::reap`].
     Ended,
     /// The guard that started it is gone. The process may run on, as a child of Ralph.
     GuardLost,
 }
 
-/// A process that is attended to until its end.
-pub(crate) trait Attended {
+/// A process that is supervised until its end.
+pub(crate) trait Supervised {
     /// Its id, which is that of its group too.
     fn pid(&self) -> Pid;
     /// Takes Ralph's ends of its streams.
-    fn take_ends(&mut self) -> Ends;
+    fn take_streams(&mut self) -> ChildStreams;
     /// Something `poll` can wait for that happens when the process ends; where there is none, its state is looked at
     /// regularly.
     fn end_notice(&self) -> Option<OwnedFd>;
     fn state(&mut self) -> State;
     /// Takes note of its end.
-    fn collect(&mut self) -> Exit;
+    fn reap(&mut self) -> Exit;
 }
 
-impl Attended for Child {
+impl Supervised for Child {
     fn pid(&self) -> Pid {
         Pid::from_child(self)
     }
 
-    fn take_ends(&mut self) -> Ends {
-        Ends {
+    fn take_streams(&mut self) -> ChildStreams {
+        ChildStreams {
             stdin: self.stdin.take().map(OwnedFd::from),
             out: self.stdout.take().map(OwnedFd::from),
             err: self.stderr.take().map(OwnedFd::from),
@@ -63,9 +65,10 @@ impl Attended for Child {
         }
     }
 
-    fn collect(&mut self) -> Exit {
+    fn reap(&mut self) -> Exit {
+        let exit = exit_of(self.pid());
         // A status nobody kept for us counts as a failure.
-        self.wait().map_or(Exit::Code(-1), exit)
+        self.wait().ok().and(exit).unwrap_or(Exit::Code(-1))
     }
 }
 
@@ -96,10 +99,44 @@ pub(super) fn end_notice(_pid: Pid) -> Option<OwnedFd> {
     None
 }
 
-fn exit(status: ExitStatus) -> Exit {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Code(-1),
+/// Which processes a sweep leaves alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exemption {
+    /// The child and everything below it.
+    WithDescendants,
+    /// The child alone: what is below it belongs to attempts. That is the guard.
+    Alone,
+}
+
+static EXEMPT: Mutex<Vec<(Pid, Exemption)>> = Mutex::new(Vec::new());
+
+/// While this is held, no exempt child is started or forgotten.
+pub(super) fn exempt() -> MutexGuard<'static, Vec<(Pid, Exemption)>> {
+    EXEMPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A child of another thread, or one that outlives attempts. Its keeper waits for it; when this is dropped it is a
+/// left-over like any other.
+#[derive(Debug)]
+pub(super) struct ExemptChild(Child);
+
+impl ExemptChild {
+    /// Starts one. A sweep that is under way sees it either not at all or as exempt.
+    pub(super) fn start(command: &mut Command, how: Exemption) -> io::Result<Self> {
+        let mut children = exempt();
+        let child = command.spawn()?;
+        children.push((Pid::from_child(&child), how));
+        Ok(Self(child))
+    }
+
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for ExemptChild {
+    fn drop(&mut self) {
+        let own = Pid::from_child(&self.0);
+        exempt().retain(|(pid, _)| *pid != own);
     }
 }

@@ -1,10 +1,14 @@
 //! Any command as an agent: prompt on standard input, result text on standard output.
 
-use super::brief::MESSAGE;
-use super::claude::ClaudeStream;
+use super::claude::ClaudeEvents;
+use super::codex::CodexEvents;
+use super::event_fields::SHOWN;
+use super::gemini::GeminiEvents;
+use super::observed::{EventParser, Failure, crash_message};
+use super::opencode::OpencodeEvents;
 use super::{
-    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, Price,
-    Setup, StreamParser, Told, Usage,
+    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest,
+    LogEntry, Setup, StreamParser,
 };
 use crate::diagnose::error_line;
 use crate::text;
@@ -12,47 +16,34 @@ use crate::text;
 /// How much of the beginning and of the end of the output is looked at for signals.
 const HEAD: usize = 512 * 1024;
 const TAIL: usize = 2 * 1024 * 1024;
-const SHOWN: usize = 120;
 
 /// What a command's standard output is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OutputFormat {
-    /// The result text itself.
     #[default]
     Text,
     /// Claude Code's event stream.
     Claude,
-    /// Codex's.
     Codex,
-    /// Gemini CLI's.
     Gemini,
-    /// OpenCode's.
     Opencode,
 }
 
-/// A command from the settings.
+/// A command of the settings.
 #[derive(Clone, Debug)]
-pub struct CommandAgent {
-    setup: Setup,
-}
-
-impl CommandAgent {
-    /// As the settings want it; its arguments follow its command.
-    #[must_use]
-    pub fn new(mut setup: Setup) -> Self {
-        setup.command.append(&mut setup.args);
-        Self { setup }
-    }
-}
+pub struct CommandAgent(pub Setup);
 
 impl Agent for CommandAgent {
     fn setup(&self) -> &Setup {
-        &self.setup
+        &self.0
+    }
+
+    fn arguments(&self, _request: &LaunchRequest<'_>) -> Vec<String> {
+        Vec::new()
     }
 
     fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let stdin = self.prompt(request.rules, request.task_prompt);
-        let launch = self.setup.launch(Vec::new(), &[], stdin, request);
+        let launch = self.settings_launch(request);
         let fill = |word: String| word.replace("{model}", request.model);
         Launch {
             program: fill(launch.program),
@@ -63,91 +54,40 @@ impl Agent for CommandAgent {
 
     fn parser(&self) -> Box<dyn StreamParser> {
         let name = self.name();
-        let events: Box<dyn StreamParser> = match self.setup.output {
-            OutputFormat::Text => return Box::new(TextStream::default()),
-            OutputFormat::Claude => Box::new(ClaudeStream::of(name)),
-            OutputFormat::Codex => Box::new(super::codex::CodexStream::of(name)),
-            OutputFormat::Gemini => Box::new(super::gemini::GeminiStream::of(name)),
-            OutputFormat::Opencode => Box::new(super::opencode::OpencodeStream::of(name)),
-        };
-        Box::new(EventStream {
-            events,
-            complaint: None,
-        })
-    }
-}
-
-/// Codes above are what shells make of signals: Ralph ends what lingers after its last word.
-const OWN_CODES: std::ops::Range<i32> = 1..128;
-
-/// Events of a program that is only known by them: where they say that all went well, its exit code has a word too.
-struct EventStream {
-    events: Box<dyn StreamParser>,
-    complaint: Option<String>,
-}
-
-impl StreamParser for EventStream {
-    fn line(&mut self, line: &[u8], complete: bool) -> Option<Activity> {
-        self.events.line(line, complete)
-    }
-
-    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
-        self.events.tell(line, complete)
-    }
-
-    fn rest(&mut self) -> Vec<Told> {
-        self.events.rest()
-    }
-
-    fn conclusion(&self) -> Option<&str> {
-        self.events.conclusion()
-    }
-
-    fn cost_so_far(&self, price: Option<&Price>) -> Option<f64> {
-        self.events.cost_so_far(price)
-    }
-
-    fn complaint(&mut self, line: &str) {
-        self.events.complaint(line);
-        self.complaint = Some(line.to_owned());
-    }
-
-    fn finish(self: Box<Self>, exit: Exit) -> AgentReport {
-        let mut report = self.events.finish(exit);
-        if let Exit::Code(code) = exit
-            && OWN_CODES.contains(&code)
-            && report.ending == Ending::Completed
-        {
-            report.ending = crashed(exit, self.complaint.as_deref());
+        match self.0.output {
+            OutputFormat::Text => Box::new(TextParser::default()),
+            OutputFormat::Claude => EventParser::<ClaudeEvents>::of_command(name),
+            OutputFormat::Codex => EventParser::<CodexEvents>::of_command(name),
+            OutputFormat::Gemini => EventParser::<GeminiEvents>::of_command(name),
+            OutputFormat::Opencode => EventParser::<OpencodeEvents>::of_command(name),
         }
-        report
     }
 }
 
 /// Output that is nothing but text.
 #[derive(Debug)]
-struct TextStream {
+struct TextParser {
     text: BoundedText,
-    complaint: Option<String>,
+    stderr_error: Option<String>,
 }
 
-impl Default for TextStream {
+impl Default for TextParser {
     fn default() -> Self {
         Self {
             text: BoundedText::new(HEAD, TAIL),
-            complaint: None,
+            stderr_error: None,
         }
     }
 }
 
-impl TextStream {
+impl TextParser {
     fn keep(&mut self, line: &[u8]) {
         self.text.push(line);
         self.text.push(b"\n");
     }
 }
 
-impl StreamParser for TextStream {
+impl StreamParser for TextParser {
     fn line(&mut self, line: &[u8], _complete: bool) -> Option<Activity> {
         self.keep(line);
         let start = &line[..line.len().min(8 * SHOWN)];
@@ -159,14 +99,14 @@ impl StreamParser for TextStream {
         (!shown.is_empty() && !shown.starts_with('<')).then_some(Activity::Said { text: shown })
     }
 
-    fn tell(&mut self, line: &[u8], complete: bool) -> Vec<Told> {
+    fn entries(&mut self, line: &[u8], complete: bool) -> Vec<LogEntry> {
         self.keep(line);
         let text = String::from_utf8_lossy(line).into_owned();
-        vec![Told::Line { text, complete }]
+        vec![LogEntry::Line { text, complete }]
     }
 
-    fn complaint(&mut self, line: &str) {
-        self.complaint = Some(line.to_owned());
+    fn stderr_error(&mut self, line: &str) {
+        self.stderr_error = Some(line.to_owned());
     }
 
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport {
@@ -175,38 +115,15 @@ impl StreamParser for TextStream {
             Exit::Code(0) => Ending::Completed,
             _ => {
                 let said = || error_line(&text::without_signals(&result_text));
-                crashed(exit, self.complaint.or_else(said).as_deref())
+                let error = self.stderr_error.or_else(said);
+                Failure::new(Fault::Crash, crash_message(exit, error.as_deref())).into()
             }
         };
         AgentReport {
             ending,
             result_text,
-            session_id: None,
-            model: None,
-            cost_usd: None,
-            usage: Usage::default(),
-            denials: Vec::new(),
-            retries: 0,
-            limit: None,
-            actions: Vec::new(),
+            ..AgentReport::default()
         }
-    }
-}
-
-/// The error that the program printed, and how it ended.
-fn crashed(exit: Exit, said: Option<&str>) -> Ending {
-    let how = match exit {
-        Exit::Code(code) => format!("the agent exited with code {code}"),
-        Exit::Signal(signal) => format!("the agent was killed by signal {signal}"),
-    };
-    let message = match said {
-        Some(said) => format!("{} ({how})", text::one_line(said, MESSAGE)),
-        None => how,
-    };
-    Ending::Faulted {
-        fault: Fault::Crash,
-        message,
-        resets_at: None,
     }
 }
 
@@ -218,7 +135,7 @@ mod tests {
     use crate::model::{RunId, TaskId};
 
     fn agent() -> CommandAgent {
-        CommandAgent::new(Setup {
+        CommandAgent(Setup {
             name: "mine".into(),
             command: vec!["prog".into(), "--model={model}".into()],
             models: vec!["small".into()],
@@ -288,16 +205,16 @@ mod tests {
             OutputFormat::Gemini,
             OutputFormat::Opencode,
         ] {
-            let agent = CommandAgent::new(Setup {
+            let agent = CommandAgent(Setup {
                 output,
-                ..agent().setup
+                ..agent().0
             });
             let mut parser = agent.parser();
             let line = "Error: no such \u{1b}[31mmodule";
-            let stray = vec![Told::Stray { text: line.into() }];
-            assert_eq!(parser.tell(line.as_bytes(), true), stray, "{output:?}");
-            assert_eq!(parser.tell(b"", true), []);
-            assert_eq!(parser.tell(b"{\"type\":\"odd\"}", true), []);
+            let stray = vec![LogEntry::NoEvent { text: line.into() }];
+            assert_eq!(parser.entries(line.as_bytes(), true), stray, "{output:?}");
+            assert_eq!(parser.entries(b"", true), []);
+            assert_eq!(parser.entries(b"{\"type\":\"odd\"}", true), []);
             assert_eq!(parser.line(b"the end", true), None, "{output:?}");
             let Ending::Faulted { message, .. } = parser.finish(Exit::Code(1)).ending else {
                 panic!("{output:?}");
@@ -314,16 +231,16 @@ mod tests {
     fn a_log_of_text_is_told_line_by_line_signals_and_all() {
         let mut parser = agent().parser();
         let told = |text: &str, complete| {
-            vec![Told::Line {
+            vec![LogEntry::Line {
                 text: text.into(),
                 complete,
             }]
         };
-        assert_eq!(parser.tell(b"", true), told("", true));
+        assert_eq!(parser.entries(b"", true), told("", true));
         let long = "  x".repeat(1000);
-        assert_eq!(parser.tell(long.as_bytes(), false), told(&long, false));
+        assert_eq!(parser.entries(long.as_bytes(), false), told(&long, false));
         let signal = "<task-done>t-1</task-done>";
-        assert_eq!(parser.tell(signal.as_bytes(), true), told(signal, true));
+        assert_eq!(parser.entries(signal.as_bytes(), true), told(signal, true));
         let report = parser.finish(Exit::Code(0));
         assert_eq!(report.result_text, format!("\n{long}\n{signal}\n"));
     }

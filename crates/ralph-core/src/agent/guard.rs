@@ -5,7 +5,7 @@
 //! that is gone becomes Ralph's own, and a stopped guard is continued.
 
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read};
+use std::io::{self, ErrorKind, PipeWriter, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -16,9 +16,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::child::{Attended, Ends, State, end_notice};
-use super::spared::{Spared, SparedChild};
-use super::wire::{self, REPORT, Report};
+use super::child::{ChildStreams, ExemptChild, Exemption, State, Supervised, end_notice};
+use super::guard_protocol::{self, REPORT, Report};
 use super::{Exit, Launch};
 use crate::host::process_state;
 use crate::model::RunId;
@@ -33,7 +32,6 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Why the guard started nothing that Ralph knows of.
 #[derive(Debug)]
 pub(super) enum LaunchError {
-    /// The system's reason.
     NotStarted(io::Error),
     /// The guard is gone, or does not answer. The process may have run for a moment.
     GuardLost,
@@ -45,10 +43,9 @@ impl From<io::Error> for LaunchError {
     }
 }
 
-/// A guard at work.
 #[derive(Debug)]
 pub struct Guard {
-    process: SparedChild,
+    process: ExemptChild,
     channel: UnixStream,
     /// The beginning of a report that has not arrived completely.
     partial: Vec<u8>,
@@ -72,7 +69,7 @@ impl Guard {
             .stderr(Stdio::null())
             // Ctrl-C is Ralph's to deal with.
             .process_group(0);
-        let process = SparedChild::start(&mut command, Spared::Alone)?;
+        let process = ExemptChild::start(&mut command, Exemption::Alone)?;
         Ok(Self {
             process,
             channel,
@@ -98,7 +95,7 @@ impl Guard {
 
     /// Ralph ends as it should.
     pub fn dismiss(mut self) {
-        let _ = wire::send_dismiss(&self.channel);
+        let _ = guard_protocol::send_dismiss(&self.channel);
         let _ = self.channel.shutdown(std::net::Shutdown::Both);
         let asked = Instant::now();
         while matches!(self.process.child().try_wait(), Ok(None)) {
@@ -119,10 +116,10 @@ impl Guard {
         let (out, its_out) = io::pipe()?;
         let (err, its_err) = io::pipe()?;
         let streams = [its_stdin.as_fd(), its_out.as_fd(), its_err.as_fd()];
-        let file = wire::launch_file(launch)?;
+        let file = guard_protocol::launch_file(launch)?;
         // Only what says that nobody is there means that: limits of descriptors or memory are Ralph's own.
         let gone = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
-        match wire::send_launch(&self.channel, &file, streams) {
+        match guard_protocol::send_launch(&self.channel, &file, streams) {
             Err(error) if gone.contains(&error.kind()) => return Err(self.give_up()),
             sent => sent?,
         }
@@ -136,7 +133,11 @@ impl Guard {
             return Err(self.give_up());
         };
         Ok(Guarded {
-            ends: Some(ends(stdin, out, err)),
+            streams: ChildStreams {
+                stdin: stdin.map(OwnedFd::from),
+                out: Some(out.into()),
+                err: Some(err.into()),
+            },
             notice: end_notice(pid),
             guard: self,
             pid,
@@ -209,7 +210,7 @@ impl Guard {
 pub(super) struct Guarded<'g> {
     guard: &'g mut Guard,
     pid: Pid,
-    ends: Option<Ends>,
+    streams: ChildStreams,
     /// Tells of the process's end without the guard.
     notice: Option<OwnedFd>,
     exit: Option<Exit>,
@@ -217,17 +218,13 @@ pub(super) struct Guarded<'g> {
     silent_since: Option<Instant>,
 }
 
-impl Attended for Guarded<'_> {
+impl Supervised for Guarded<'_> {
     fn pid(&self) -> Pid {
         self.pid
     }
 
-    fn take_ends(&mut self) -> Ends {
-        self.ends.take().unwrap_or(Ends {
-            stdin: None,
-            out: None,
-            err: None,
-        })
+    fn take_streams(&mut self) -> ChildStreams {
+        std::mem::take(&mut self.streams)
     }
 
     fn end_notice(&self) -> Option<OwnedFd> {
@@ -262,8 +259,8 @@ impl Attended for Guarded<'_> {
         State::Running
     }
 
-    fn collect(&mut self) -> Exit {
-        let _ = wire::send_release(&self.guard.channel);
+    fn reap(&mut self) -> Exit {
+        let _ = guard_protocol::send_release(&self.guard.channel);
         // Without a guard nobody knows.
         self.exit.unwrap_or(Exit::Code(-1))
     }
@@ -283,12 +280,4 @@ fn wait_for(source: impl AsFd, most: Duration) -> bool {
 fn stdin_pipe(launch: &Launch) -> io::Result<(Option<PipeWriter>, OwnedFd)> {
     let (its, own) = io::pipe()?;
     Ok(((!launch.stdin.is_empty()).then_some(own), its.into()))
-}
-
-fn ends(stdin: Option<PipeWriter>, out: PipeReader, err: PipeReader) -> Ends {
-    Ends {
-        stdin: stdin.map(OwnedFd::from),
-        out: Some(out.into()),
-        err: Some(err.into()),
-    }
 }

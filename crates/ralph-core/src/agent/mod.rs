@@ -1,31 +1,25 @@
 //! Agents: programs that get a prompt and work. Each is one file behind the same trait; running the process and
 //! reading its stream safely is common to all.
 
-mod aside;
-mod brief;
+mod attempt_log;
+mod bounded_text;
 mod child;
-pub mod claude;
-pub mod codex;
+mod claude;
+mod codex;
 mod command;
-pub mod gemini;
+mod event_fields;
+mod faults;
+mod gemini;
 mod guard;
-mod guarding;
+mod guard_process;
+mod guard_protocol;
 mod interrupt;
-mod json;
-mod kind;
-mod lines;
-mod list_prices;
-mod log;
-pub mod opencode;
+mod observed;
+mod opencode;
 mod pipes;
 mod price;
 mod process;
-mod reader;
-mod report;
-mod respite;
-mod setup;
-mod spared;
-mod strays;
+mod session_report;
 #[cfg_attr(
     not(test),
     expect(
@@ -34,40 +28,33 @@ mod strays;
     )
 )]
 mod sweep;
-mod tail;
 #[cfg(test)]
-pub(crate) mod testing;
-mod wire;
+pub(crate) mod tests;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub use aside::run_aside;
+pub use attempt_log::{AttemptLog, LINE_LIMIT, LogReader, OnEntry, read_log};
+pub use bounded_text::{BoundedText, LineSplitter, partial_line};
 pub use claude::Claude;
 pub use codex::Codex;
 pub use command::{CommandAgent, OutputFormat};
+pub use faults::Fault;
 pub use gemini::Gemini;
 pub use guard::Guard;
-pub use guarding::stand_guard;
-pub use interrupt::{Interrupt, Signal};
-pub use kind::{AgentKind, CredentialFile, Facts};
-pub use lines::LineSplitter;
-pub use list_prices::LIST_PRICES_DATE;
-pub use log::{AttemptLog, LINE_LIMIT, read_log};
+pub use guard_process::stand_guard;
+pub use interrupt::{DelayedInterrupt, Interrupt, Signal};
 pub use opencode::Opencode;
-pub use price::{Price, Prices, output_prices};
+pub use price::{LIST_PRICES_DATE, Price, Prices, output_prices};
 pub use process::{
     EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run, run_below,
+    run_exempt,
 };
-pub(crate) use process::{LeftOvers, attend, limit_hint};
-pub use reader::{LogReader, OnTold};
-pub use report::{
-    Activity, AgentReport, Ending, Exit, Fault, LimitNotice, StreamParser, Told, Usage,
+pub(crate) use process::{LeftOvers, limit_hint, run_to_end};
+pub use session_report::{
+    Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage,
 };
-pub use respite::Respite;
-pub use setup::Setup;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
-pub use tail::{BoundedText, partial_line};
 
 use crate::model::{RunId, TaskId};
 
@@ -75,11 +62,44 @@ use crate::model::{RunId, TaskId};
 pub trait Agent: Send + Sync {
     /// What the settings say about it.
     fn setup(&self) -> &Setup;
-    /// How it is started. Pure: nothing is run here.
-    fn launch(&self, request: &LaunchRequest<'_>) -> Launch;
+    /// The arguments of one session that reads its prompt from standard input, before those of the settings. Without a
+    /// model its flag is left out, so that the program's own default stands.
+    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String>;
+    /// The variables it needs beside the ones every child gets.
+    fn environment(&self, _request: &LaunchRequest<'_>) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+    /// How it is started. Pure: nothing is run here. Variables that the settings state win over the agent's own, and those
+    /// of the attempt over both.
+    fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
+        self.settings_launch(request)
+    }
+    /// The settings' program with what this agent and the attempt add.
+    fn settings_launch(&self, request: &LaunchRequest<'_>) -> Launch {
+        let setup = self.setup();
+        let mut words = setup.command.iter().cloned();
+        let program = words.next().unwrap_or_default();
+        let own = self.environment(request).into_iter();
+        let own = own.map(|(name, value)| (name.to_owned(), value.into()));
+        let settings = setup.env.iter();
+        let settings = settings.map(|(name, value)| (name.clone(), value.into()));
+        Launch {
+            program,
+            args: words
+                .chain(self.arguments(request))
+                .chain(setup.args.iter().cloned())
+                .collect(),
+            env: own
+                .chain(settings)
+                .chain(child_environment(request))
+                .collect(),
+            cwd: request.work_tree.to_owned(),
+            stdin: self.prompt(request.rules, request.task_prompt),
+            access: Access::default(),
+        }
+    }
     /// A fresh reader for one session's stream.
     fn parser(&self) -> Box<dyn StreamParser>;
-    /// Its name in the settings.
     fn name(&self) -> &str {
         &self.setup().name
     }
@@ -105,7 +125,7 @@ pub trait Agent: Send + Sync {
     fn price(&self, model: Option<&str>, told: Option<&str>) -> Option<Price> {
         let setup = self.setup();
         let of_settings = |name: &str| setup.prices.get(name).copied();
-        let listed = |name: &str| list_prices::list_price(setup.kind, name);
+        let listed = |name: &str| price::list_price(setup.kind, name);
         model
             .and_then(of_settings)
             .or_else(|| told.and_then(of_settings))
@@ -122,7 +142,6 @@ pub trait Agent: Send + Sync {
             OutputFormat::Text => price.is_some_and(|price| price.is_free()),
         }
     }
-    /// What its standard output is.
     fn output(&self) -> OutputFormat {
         let setup = self.setup();
         match setup.kind {
@@ -143,24 +162,142 @@ pub trait Agent: Send + Sync {
     }
 }
 
+/// The kinds of agents there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AgentKind {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    Command,
+}
+
+/// What is known of a kind before it is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// The program, unless the settings name another.
+    pub program: &'static str,
+    /// The models, cheapest first, unless the settings name others. Without any the program chooses by its own settings.
+    pub models: &'static [&'static str],
+    /// The version whose stream this reader was tested with.
+    pub tested: &'static str,
+    pub install: &'static str,
+    /// The one command, or step, that logs in.
+    pub login: &'static str,
+    /// Variables that may hold its credentials; one is enough.
+    pub credential_variables: &'static [&'static str],
+    /// Files that may hold them; one is enough.
+    pub credential_files: &'static [CredentialFile],
+}
+
+/// Where a program may keep its credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CredentialFile {
+    /// The variable that names another directory than `usual`.
+    pub moved_by: &'static str,
+    /// The directory below the home directory, if the variable names none; empty for the home directory itself.
+    pub usual: &'static str,
+    /// The file's path in that directory.
+    pub file: &'static str,
+}
+
+impl AgentKind {
+    pub const ALL: [Self; 5] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Command,
+    ];
+
+    /// The name in the settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Command => "command",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// What is known of it; nothing of a command.
+    pub fn facts(self) -> Option<&'static Facts> {
+        match self {
+            Self::Claude => Some(&claude::FACTS),
+            Self::Codex => Some(&codex::FACTS),
+            Self::Gemini => Some(&gemini::FACTS),
+            Self::Opencode => Some(&opencode::FACTS),
+            Self::Command => None,
+        }
+    }
+
+    /// The agent as the settings want it.
+    pub fn build(self, setup: Setup) -> Box<dyn Agent> {
+        let setup = Setup {
+            kind: Some(self),
+            ..setup
+        };
+        match self {
+            Self::Claude => Box::new(Claude(setup)),
+            Self::Codex => Box::new(Codex(setup)),
+            Self::Gemini => Box::new(Gemini(setup)),
+            Self::Opencode => Box::new(Opencode(setup)),
+            Self::Command => Box::new(CommandAgent(setup)),
+        }
+    }
+}
+
+/// What the settings say about an agent: the same for every kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setup {
+    pub name: String,
+    /// What it speaks, where that is known.
+    pub kind: Option<AgentKind>,
+    /// The program and the arguments that come before Ralph's own.
+    pub command: Vec<String>,
+    pub models: Vec<String>,
+    pub prices: Prices,
+    pub env: Vec<(String, String)>,
+    /// Whether tools are used without asking. Nobody is there to be asked, so tools are else denied.
+    pub skip_permissions: bool,
+    /// Arguments added after Ralph's own.
+    pub args: Vec<String>,
+    /// What the standard output of a plain command is.
+    pub output: OutputFormat,
+}
+
+impl Setup {
+    /// The model to name to the program: none where it chooses by its own settings, because the agent's own name stands for
+    /// one.
+    fn named<'m>(&self, model: &'m str) -> Option<&'m str> {
+        let is_the_agent = self.models.is_empty() && model == self.name;
+        (!model.is_empty() && !is_the_agent).then_some(model)
+    }
+
+    /// Whether the settings' own arguments have this flag.
+    fn has_arg(&self, flag: &str) -> bool {
+        let is_flag = |rest: &str| rest.is_empty() || rest.starts_with('=');
+        let mut args = self.args.iter();
+        args.any(|arg| arg.strip_prefix(flag).is_some_and(is_flag))
+    }
+}
+
 /// What an agent needs to know of the attempt.
 #[derive(Clone, Debug)]
 pub struct LaunchRequest<'a> {
-    /// The task.
     pub task_id: &'a TaskId,
-    /// Its key.
     pub task_key: Option<&'a str>,
-    /// The number people see.
     pub attempt: u32,
-    /// The model.
     pub model: &'a str,
-    /// The run.
     pub run_id: &'a RunId,
     /// The project's root, where `.ralph/` is.
     pub project_root: &'a Path,
-    /// The tree the agent works in.
     pub work_tree: &'a Path,
-    /// The rules for signals.
     pub rules: &'a str,
     /// The task's part of the prompt.
     pub task_prompt: &'a str,
@@ -173,15 +310,11 @@ pub struct LaunchRequest<'a> {
 /// A process to be started: plain data, so that it can be shown, tested and executed elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The program.
     pub program: String,
-    /// Its arguments.
     pub args: Vec<String>,
     /// Variables added to Ralph's own environment.
     pub env: Vec<(String, OsString)>,
-    /// Where it starts.
     pub cwd: PathBuf,
-    /// Its standard input.
     pub stdin: String,
     /// What it may touch; for sandboxes.
     pub access: Access,
@@ -201,10 +334,8 @@ pub struct Access {
 /// Whether a process may use the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Network {
-    /// It may.
     #[default]
     Open,
-    /// It may not.
     Closed,
 }
 
@@ -221,11 +352,4 @@ pub fn child_environment(request: &LaunchRequest<'_>) -> Vec<(String, OsString)>
         ("RALPH_RUN_ID".into(), request.run_id.as_str().into()),
         ("RALPH_PROJECT".into(), request.project_root.into()),
     ]
-}
-
-/// Variables from settings, as a process takes them.
-pub(crate) fn os_environment(env: &[(String, String)]) -> Vec<(String, OsString)> {
-    env.iter()
-        .map(|(name, value)| (name.clone(), value.into()))
-        .collect()
 }

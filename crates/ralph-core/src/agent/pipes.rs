@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use super::child::Attended;
+use super::child::Supervised;
 use super::process::{Stream, Watch};
 
 /// How often the loop looks up from waiting for output, to see signals and limits.
@@ -32,8 +32,8 @@ pub(super) struct Pipes<'p> {
 }
 
 impl<'p> Pipes<'p> {
-    pub(super) fn of(child: &mut dyn Attended, prompt: &'p str) -> Self {
-        let ends = child.take_ends();
+    pub(super) fn of(child: &mut dyn Supervised, prompt: &'p str) -> Self {
+        let ends = child.take_streams();
         let stdin = ends.stdin.map(|pipe| (File::from(pipe), prompt.as_bytes()));
         if let Some((pipe, _)) = &stdin {
             // A child that does not read its prompt must not hold us up.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process_group};
 
-use super::child::{Attended, State};
+use super::child::{ExemptChild, Exemption, State, Supervised};
 use super::guard::{Guard, LaunchError};
 use super::pipes::Pipes;
 use super::{Exit, Interrupt, Launch, sweep};
@@ -23,7 +23,6 @@ const BOTH_TOLD: Duration = Duration::from_millis(150);
 /// How long a process may linger after its last word.
 const CONCLUDED_LINGER: Duration = Duration::from_secs(2);
 
-/// Limits of one process.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessLimits {
     /// How long it may take.
@@ -34,10 +33,8 @@ pub struct ProcessLimits {
     pub grace: Duration,
 }
 
-/// Why the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// By itself.
     Exited,
     /// It timed out after this, which is all it may.
     WallTimeout(Duration),
@@ -51,12 +48,10 @@ pub enum Stop {
     GuardLost,
 }
 
-/// A process that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     /// With which code or signal.
     pub exit: Exit,
-    /// Why.
     pub stop: Stop,
     /// Processes it left behind, which were ended too.
     pub left_overs: usize,
@@ -65,9 +60,7 @@ pub struct Ended {
 /// Which of the two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
     Out,
-    /// Standard error.
     Err,
 }
 
@@ -75,7 +68,6 @@ pub enum Stream {
 pub trait Watch {
     /// The process runs, as the leader of this group. Nothing was written to its standard input yet.
     fn started(&mut self, _group: Pid) {}
-    /// Output arrived.
     fn output(&mut self, stream: Stream, chunk: &[u8]);
     /// Called many times a second, output or not.
     fn tick(&mut self) {}
@@ -96,7 +88,6 @@ pub trait Watch {
 /// A signal that asks a process to end in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndSignal {
-    /// TERM.
     Terminate,
     /// INT: some programs say more at their end when they are asked that way.
     Interrupt,
@@ -104,11 +95,9 @@ pub enum EndSignal {
 
 /// The program could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot start `{program}`: {}", reason(source))]
+#[error("{}", told(program, source))]
 pub struct SpawnError {
-    /// The program.
     pub program: String,
-    /// The system's reason.
     pub source: std::io::Error,
 }
 
@@ -120,10 +109,14 @@ enum Phase {
 }
 
 /// The system's reason in words.
-fn reason(error: &std::io::Error) -> String {
+fn told(program: &str, error: &std::io::Error) -> String {
+    let is_missing = error.kind() == std::io::ErrorKind::NotFound;
     match limit_hint(error) {
-        Some(hint) => hint.to_owned(),
-        None => error.to_string(),
+        Some(hint) => format!("cannot start `{program}`: {hint}"),
+        None if is_missing && !program.contains('/') => {
+            format!("`{program}` is not installed or not on PATH")
+        }
+        None => format!("cannot start `{program}`: {error}"),
     }
 }
 
@@ -161,7 +154,7 @@ pub fn run_below(
     watch: &mut dyn Watch,
 ) -> Result<Ended, SpawnError> {
     #[cfg(test)]
-    if let Some(played) = super::testing::played(launch) {
+    if let Some(played) = super::tests::played(launch) {
         watch.output(Stream::Out, played.output.as_bytes());
         return Ok(Ended {
             exit: played.exit,
@@ -170,7 +163,7 @@ pub fn run_below(
         });
     }
     let failed = |source| spawn_error(launch, source);
-    let mut child: Box<dyn Attended + '_> = match guard {
+    let mut child: Box<dyn Supervised + '_> = match guard {
         Some(guard) => match guard.launch(launch) {
             Ok(child) => Box::new(child),
             // The process was quick to kill the guard that had just started it.
@@ -185,7 +178,7 @@ pub fn run_below(
         },
         None => Box::new(command(launch).spawn().map_err(failed)?),
     };
-    let mut ended = attend(
+    let mut ended = run_to_end(
         child.as_mut(),
         &launch.stdin,
         limits,
@@ -201,6 +194,41 @@ pub fn run_below(
     Ok(ended)
 }
 
+/// Runs a process to its end beside the attempts, on another thread than theirs. No sweep after an attempt touches it, and it sweeps nothing; what it leaves behind is
+/// ended after the next attempt, or by who waits for the end of all.
+pub fn run_exempt(
+    launch: &Launch,
+    limits: &ProcessLimits,
+    interrupt: &Interrupt,
+    watch: &mut dyn Watch,
+) -> Result<Ended, SpawnError> {
+    let mut command = command(launch);
+    end_with_us(&mut command);
+    let mut exempt = ExemptChild::start(&mut command, Exemption::WithDescendants)
+        .map_err(|source| spawn_error(launch, source))?;
+    Ok(run_to_end(
+        exempt.child(),
+        &launch.stdin,
+        limits,
+        interrupt,
+        watch,
+        LeftOvers::AreLeft,
+    ))
+}
+
+/// Has the kernel send TERM to the process when the thread that starts it is gone, be it by kill -9 of Ralph. That thread
+/// waits for the process, so nothing else ends it early.
+fn end_with_us(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: between fork and exec only one system call is made, which takes no lock and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            let term = Some(rustix::process::Signal::TERM);
+            Ok(rustix::process::set_parent_process_death_signal(term)?)
+        });
+    }
+}
+
 /// What happens to processes that hold the child's pipes after its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOvers {
@@ -208,9 +236,9 @@ pub(crate) enum LeftOvers {
     AreLeft,
 }
 
-/// Looks after a child until it has ended, and takes note of its end.
-pub(crate) fn attend(
-    child: &mut dyn Attended,
+/// Supervises a child until it has ended, and takes note of its end.
+pub(crate) fn run_to_end(
+    child: &mut dyn Supervised,
     stdin: &str,
     limits: &ProcessLimits,
     interrupt: &Interrupt,
@@ -222,7 +250,7 @@ pub(crate) fn attend(
     let (stop, left_overs) = supervise(&mut pipes, child, limits, interrupt, watch, left);
     drop(pipes);
     Ended {
-        exit: child.collect(),
+        exit: child.reap(),
         stop,
         left_overs,
     }
@@ -273,7 +301,7 @@ pub(super) fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError
 /// ended and how many processes had to be ended so that the pipes would close.
 fn supervise(
     pipes: &mut Pipes<'_>,
-    child: &mut dyn Attended,
+    child: &mut dyn Supervised,
     limits: &ProcessLimits,
     interrupt: &Interrupt,
     watch: &mut dyn Watch,

@@ -47,7 +47,7 @@ mod linux {
     };
 
     use super::super::Interrupt;
-    use super::super::spared::{Spared, spared};
+    use super::super::child::{Exemption, exempt};
     use crate::model::RunId;
 
     static ADOPTING: AtomicBool = AtomicBool::new(false);
@@ -56,7 +56,7 @@ mod linux {
     const MOMENT: Duration = Duration::from_millis(150);
 
     /// From now on, orphans of our children become our own children and can be ended. For a process whose
-    /// only children are agents, gates and git, and those it spares: every child that is none of these, is a left-over.
+    /// only children are agents, gates and git, and those that are exempt: every child that is none of these, is a left-over.
     pub fn adopt_orphans() {
         if set_child_subreaper(Some(getpid())).is_ok() {
             ADOPTING.store(true, Ordering::SeqCst);
@@ -154,19 +154,19 @@ mod linux {
         }
     }
 
-    /// Everything below this process that runs, except what is spared, and what was found to have ended. Children that ended
+    /// Everything below this process that runs, except what is exempt, and what was found to have ended. Children that ended
     /// are reaped on the way.
     fn living(own: Option<Pid>, ended: &mut Vec<Pid>) -> Vec<Pid> {
         let mut living = Vec::new();
-        // Held until the end: another thread's child must not be reaped between its start and its being spared.
-        let spared = spared();
+        // Held until the end: another thread's child must not be reaped between its start and its being exempt.
+        let exempt = exempt();
         for pid in children(getpid()) {
             if Some(pid) == own {
                 continue;
             }
-            match spared.iter().find(|(known, _)| *known == pid) {
-                Some((_, Spared::WithDescendants)) => {}
-                Some((_, Spared::Alone)) => add_descendants(pid, &mut living, ended),
+            match exempt.iter().find(|(known, _)| *known == pid) {
+                Some((_, Exemption::WithDescendants)) => {}
+                Some((_, Exemption::Alone)) => add_descendants(pid, &mut living, ended),
                 None if matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) => {
                     living.push(pid);
                     add_descendants(pid, &mut living, ended);

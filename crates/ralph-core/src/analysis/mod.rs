@@ -2,38 +2,118 @@
 //!
 //! Everything in a [`Fact`] may come from an agent, so every line is one clean, bounded line.
 
-mod cause;
-mod compile;
-mod files;
-mod input;
-mod models;
-mod pattern;
-mod picture;
-mod place;
-mod report;
-mod seen;
-mod shared;
+mod common;
+mod failures;
 mod suggestion;
 #[cfg(test)]
 mod tests;
-mod trouble;
-mod words;
 
-pub use input::{Fact, Surroundings};
-pub use report::Analysis;
+use std::fmt;
 
-use picture::Picture;
+use serde::{Deserialize, Serialize};
+
+use failures::Failures;
+
+/// The line above the others.
+const HEADING: &str = "Failure Analysis:";
+
+/// The pattern of a project without failures.
+const NO_FAILURES: &str = "no failures";
+
+/// A counted failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fact {
+    /// The task's key or id: equal means the same task.
+    pub task: String,
+    /// The name its author gave it.
+    pub key: Option<String>,
+    pub phase: Option<String>,
+    pub model: String,
+    /// What kind of failure it was, such as `test_failure`, `timeout` or `crash`.
+    pub error_type: Option<String>,
+    /// `failed`, `no_sigil` or `error`.
+    pub outcome: String,
+    /// The coarse fingerprint: equal means the same failure.
+    pub coarse: Option<String>,
+    /// Why it failed, in one or more lines.
+    pub message: String,
+    /// Files the report names, then files the attempt changed.
+    pub files: Vec<String>,
+    /// The verify command that failed.
+    pub gate: Option<String>,
+    /// The names of failing tests.
+    pub failing: Vec<String>,
+}
+
+/// What stands around the failures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Recent failures that count against no task, by `error_type`, and how often.
+    pub recent_uncounted: Vec<(String, u32)>,
+    /// The agent's models, cheapest first.
+    pub ladder: Vec<String>,
+    /// How long an attempt may take; 0 is less than a minute.
+    pub attempt_timeout_minutes: u64,
+    /// Whether failed tasks get fix tasks.
+    pub recovery: bool,
+}
+
+/// What was found. As JSON this is `ralph analyze --json`, so the names of its fields stay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// How many failures were looked at.
+    pub failures: usize,
+    /// The commonest error and how often it came.
+    pub pattern: Option<String>,
+    /// The commonest file and how often it was named or changed.
+    pub affected: Option<String>,
+    /// The phase or key prefix that the failing tasks share.
+    pub shared: Option<String>,
+    /// The models tried, and whether that was an escalation.
+    pub models: Option<String>,
+    pub suggestion: String,
+}
+
+impl Analysis {
+    /// Whether nothing has failed, counted or not.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pattern.as_deref() == Some(NO_FAILURES)
+    }
+
+    /// The text line by line: the heading, then what was found, the suggestion last.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let found = [
+            ("Pattern", self.pattern.as_deref()),
+            ("Affected", self.affected.as_deref()),
+            ("Shared", self.shared.as_deref()),
+            ("Models", self.models.as_deref()),
+            ("Suggestion", Some(self.suggestion.as_str())),
+        ];
+        let lines = found
+            .into_iter()
+            .filter_map(|(label, value)| value.map(|value| format!("  {label}: {value}")));
+        std::iter::once(HEADING.to_owned()).chain(lines).collect()
+    }
+}
+
+impl fmt::Display for Analysis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines().join("\n"))
+    }
+}
 
 /// What the failures, newest first, have in common, and a suggestion that follows from it.
 #[must_use]
 pub fn analyse(facts: &[Fact], around: &Surroundings) -> Analysis {
-    let picture = Picture::new(facts, around);
+    let failures = Failures::new(facts, around);
     Analysis {
         failures: facts.len(),
-        pattern: Some(pattern::pattern(&picture)),
-        affected: files::affected(&picture.seen),
-        shared: shared::shared(facts),
-        models: Some(models::line(facts, &around.ladder)),
-        suggestion: suggestion::suggestion(&picture),
+        pattern: Some(failures.pattern()),
+        affected: common::affected(&failures.all),
+        shared: common::shared(facts),
+        models: Some(common::models_line(facts, &around.ladder)),
+        suggestion: suggestion::suggestion(&failures),
     }
 }

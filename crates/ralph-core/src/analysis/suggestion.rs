@@ -1,12 +1,12 @@
 //! `Suggestion:` what follows from the pattern. The rules are tried in their order.
 
-use super::cause::{Cause, Found};
-use super::compile::compile_error;
-use super::files::commonest_file;
-use super::models;
-use super::picture::{Picture, task_names};
-use super::seen::Seen;
-use super::words::{code, commonest, distinct, is_most, is_nearly_all, listed, tally};
+use std::fmt;
+
+use super::common::{
+    commonest, distinct, files, is_most, is_nearly_all, models_tried, tally, untried_next,
+};
+use super::failures::{Failure, Failures, task_names};
+use crate::diagnose::Cause;
 use crate::text::one_line;
 
 /// Where nothing follows from the pattern.
@@ -19,16 +19,10 @@ const PART_CHARS: usize = 80;
 /// How many failing tests of an attempt are looked at.
 const MAX_TESTS: usize = 200;
 
-type Rule = fn(&Picture<'_>) -> Option<String>;
-
-/// Causes outside the code come first: no attempt can mend them.
-const RULES: [Rule; 17] = [
+/// Causes outside the code come first: no attempt can fix them.
+const RULES: [fn(&Failures<'_>) -> Option<String>; 13] = [
     timeouts,
-    missing_program,
-    disk_full,
-    unreachable_service,
-    authentication,
-    permission,
+    outside_cause,
     set_up,
     missing_dependency,
     does_not_build,
@@ -42,16 +36,143 @@ const RULES: [Rule; 17] = [
     next_model,
 ];
 
-/// The line's text.
-pub(super) fn suggestion(picture: &Picture<'_>) -> String {
-    let advice = RULES.iter().find_map(|rule| rule(picture));
-    let advice = advice.unwrap_or_else(|| NOTHING.to_owned());
-    one_line(&advice, MAX_CHARS)
+/// A cause, the error types that mean it, and what to do: where its name is known, and where not.
+struct Advice(Cause, &'static [&'static str], &'static str, &'static str);
+
+const OUTSIDE: [Advice; 5] = [
+    Advice(
+        Cause::MissingProgram,
+        &["spawn"],
+        "install `{}` or fix PATH: command not found",
+        "install the missing program, or fix PATH",
+    ),
+    Advice(
+        Cause::DiskFull,
+        &[],
+        "free disk space: the disk is full",
+        "free disk space: the disk is full",
+    ),
+    Advice(
+        Cause::Unreachable,
+        &["network"],
+        "start the service or check the network: {} does not answer",
+        "start the service or check the network: the connection failed",
+    ),
+    Advice(
+        Cause::Authentication,
+        &["auth"],
+        "log in or renew the credentials: authentication failed",
+        "log in or renew the credentials: authentication failed",
+    ),
+    Advice(
+        Cause::Permission,
+        &["permission"],
+        "fix the permissions: access to `{}` is denied",
+        "fix the permissions: access is denied",
+    ),
+];
+
+const DEPENDENCY: Advice = Advice(
+    Cause::MissingDependency,
+    &[],
+    "install dependencies first: `{}` is missing",
+    "install the missing dependencies first",
+);
+
+/// Failures that count against no task. Set-up: nothing works before somebody has seen to it. The service: it may pass.
+const TROUBLES: [(&str, bool, &str); 7] = [
+    (
+        "auth",
+        true,
+        "log in again or renew the key: the agent's authentication failed",
+    ),
+    (
+        "spawn",
+        true,
+        "install the agent or fix PATH: Ralph cannot start it",
+    ),
+    (
+        "permission",
+        true,
+        "allow the tools the agent asks for: permission was denied",
+    ),
+    (
+        "config",
+        true,
+        "check agent and model in .ralph.toml: the API does not know them",
+    ),
+    (
+        "rate_limit",
+        false,
+        "wait for the usage limit to reset, or use another agent",
+    ),
+    (
+        "overloaded",
+        false,
+        "try again later: the agent's API is overloaded",
+    ),
+    (
+        "network",
+        false,
+        "check the network: the agent's API is unreachable",
+    ),
+];
+
+/// Recent troubles with service and set-up, commonest first, never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    kinds: Vec<(&'static str, u64)>,
+    is_set_up: bool,
+    advice: &'static str,
 }
 
-fn timeouts(picture: &Picture<'_>) -> Option<String> {
-    let late = most(picture, Seen::timed_out)?;
-    let count = format!("{} of {} timed out", late.len(), picture.failures());
+impl Trouble {
+    /// The troubles, where there are more of them than counted failures.
+    pub(super) fn dominating(uncounted: &[(String, u32)], failures: usize) -> Option<Self> {
+        let times = |kind: &str| -> u64 {
+            let own = uncounted.iter().filter(|(own, _)| own == kind);
+            own.map(|(_, times)| u64::from(*times)).sum()
+        };
+        let mut found: Vec<_> = TROUBLES
+            .iter()
+            .map(|trouble| (trouble, times(trouble.0)))
+            .filter(|(_, times)| *times > 0)
+            .collect();
+        found.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let total: u64 = found.iter().map(|(_, times)| times).sum();
+        let ((_, is_set_up, advice), _) = **found.first().as_ref()?;
+        let dominates = usize::try_from(total).is_ok_and(|total| total > failures);
+        dominates.then(|| Self {
+            kinds: found
+                .iter()
+                .map(|(trouble, times)| (trouble.0, *times))
+                .collect(),
+            is_set_up: *is_set_up,
+            advice,
+        })
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The others would crowd out what is counted.
+        for (kind, times) in self.kinds.iter().take(2) {
+            write!(f, "{times} × {kind}, ")?;
+        }
+        f.write_str("not counted")
+    }
+}
+
+pub(super) fn suggestion(failures: &Failures<'_>) -> String {
+    let advice = RULES.iter().find_map(|rule| rule(failures));
+    one_line(advice.as_deref().unwrap_or(NOTHING), MAX_CHARS)
+}
+
+fn timeouts(failures: &Failures<'_>) -> Option<String> {
+    let late = most(failures, |one| {
+        one.is_error_type(&["timeout", "idle_timeout"])
+    })?;
+    let count = format!("{} of {} timed out", late.len(), failures.count());
     let tasks = listed(&task_names(&late));
     if late.iter().all(|one| one.is_error_type(&["idle_timeout"])) {
         let log = log_of(late.first()?);
@@ -59,7 +180,7 @@ fn timeouts(picture: &Picture<'_>) -> Option<String> {
             "{count} without output: raise `idle_timeout`, or see {log}"
         ));
     }
-    let now = match picture.around.attempt_timeout_minutes {
+    let now = match failures.around.attempt_timeout_minutes {
         0 => "now under a minute".to_owned(),
         minutes => format!("now {minutes} min"),
     };
@@ -68,135 +189,118 @@ fn timeouts(picture: &Picture<'_>) -> Option<String> {
     ))
 }
 
-fn missing_program(picture: &Picture<'_>) -> Option<String> {
-    Some(match mostly(picture, Cause::MissingProgram)?.name {
-        Some(program) => format!(
-            "install {} or fix PATH: command not found",
-            code_part(&program)
-        ),
-        None => "install the missing program, or fix PATH".to_owned(),
-    })
+fn outside_cause(failures: &Failures<'_>) -> Option<String> {
+    OUTSIDE.iter().find_map(|advice| advice.given(failures))
 }
 
-fn disk_full(picture: &Picture<'_>) -> Option<String> {
-    mostly(picture, Cause::DiskFull)?;
-    Some("free disk space: the disk is full".to_owned())
+fn missing_dependency(failures: &Failures<'_>) -> Option<String> {
+    DEPENDENCY.given(failures)
 }
 
-fn unreachable_service(picture: &Picture<'_>) -> Option<String> {
-    Some(match mostly(picture, Cause::Unreachable)?.name {
-        Some(place) => format!("start the service or check the network: {place} does not answer"),
-        None => "start the service or check the network: the connection failed".to_owned(),
-    })
+impl Advice {
+    /// What to do, where most failures have the cause.
+    fn given(&self, failures: &Failures<'_>) -> Option<String> {
+        let Self(cause, error_types, named, unnamed) = self;
+        let found = failures
+            .all
+            .iter()
+            .filter_map(|one| one.cause(*cause, error_types));
+        let found: Vec<Option<String>> = found.collect();
+        if !is_most(found.len(), failures.count()) {
+            return None;
+        }
+        Some(match commonest(found.into_iter().flatten()) {
+            Some((name, _)) => named.replace("{}", &part(&name)),
+            None => (*unnamed).to_owned(),
+        })
+    }
 }
 
-fn authentication(picture: &Picture<'_>) -> Option<String> {
-    mostly(picture, Cause::Authentication)?;
-    Some("log in or renew the credentials: authentication failed".to_owned())
+fn set_up(failures: &Failures<'_>) -> Option<String> {
+    let trouble = failures
+        .trouble
+        .as_ref()
+        .filter(|trouble| trouble.is_set_up)?;
+    Some(trouble.advice.to_owned())
 }
 
-fn permission(picture: &Picture<'_>) -> Option<String> {
-    Some(match mostly(picture, Cause::Permission)?.name {
-        Some(place) => format!(
-            "fix the permissions: access to {} is denied",
-            code_part(&place)
-        ),
-        None => "fix the permissions: access is denied".to_owned(),
-    })
-}
-
-fn set_up(picture: &Picture<'_>) -> Option<String> {
-    let advice = picture.trouble.as_ref()?.set_up_advice()?;
-    Some(advice.to_owned())
-}
-
-fn missing_dependency(picture: &Picture<'_>) -> Option<String> {
-    Some(match mostly(picture, Cause::MissingDependency)?.name {
-        Some(package) => format!(
-            "install dependencies first: {} is missing",
-            code_part(&package)
-        ),
-        None => "install the missing dependencies first".to_owned(),
-    })
+fn service(failures: &Failures<'_>) -> Option<String> {
+    let trouble = failures
+        .trouble
+        .as_ref()
+        .filter(|trouble| !trouble.is_set_up)?;
+    Some(trouble.advice.to_owned())
 }
 
 /// The same compiler error nearly everywhere: no task is to blame.
-fn does_not_build(picture: &Picture<'_>) -> Option<String> {
-    let all = picture.failures();
-    let errors: Vec<_> = picture
-        .seen
+fn does_not_build(failures: &Failures<'_>) -> Option<String> {
+    let all = failures.count();
+    let in_most = |found: Option<(String, usize)>| {
+        let found = found.filter(|(_, count)| is_nearly_all(*count, all));
+        found.map(|(value, _)| value)
+    };
+    let failed: Vec<&Failure<'_>> = failures
+        .all
         .iter()
-        .filter_map(|one| compile_error(one).map(|error| (one, error)))
+        .filter(|one| one.is_build_error())
         .collect();
-    let common_code = commonest(errors.iter().filter_map(|(_, error)| error.code.clone()))
-        .filter(|(_, count)| is_nearly_all(*count, all));
-    let alike = picture.alike();
-    let in_common = common_code.is_some() || is_nearly_all(alike.len(), all);
-    if all < 2 || !is_nearly_all(errors.len(), all) || !in_common {
+    let errors = || failed.iter().map(|one| &one.diagnosis.compiler_errors);
+    let codes = errors().filter_map(|errors| errors.iter().find_map(|error| error.plain_code()));
+    let code = in_most(commonest(codes.map(str::to_owned)));
+    let in_common = code.is_some() || is_nearly_all(failures.alike().len(), all);
+    if all < 2 || !is_nearly_all(failed.len(), all) || !in_common {
         return None;
     }
-    let failed: Vec<&Seen<'_>> = errors.iter().map(|(one, _)| *one).collect();
-    let in_most =
-        |found: Option<(String, usize)>| found.filter(|(_, count)| is_nearly_all(*count, all));
-    let told = commonest(errors.iter().filter_map(|(_, error)| error.file.clone()));
-    let file = in_most(told)
-        .or_else(|| in_most(commonest_file(&failed)))
-        .map(|(file, _)| format!("in {file}"));
-    let code = common_code.map(|(code, _)| code);
+    let paths = errors().filter_map(|errors| errors.iter().find_map(|error| error.path()));
+    let file = in_most(commonest(paths.map(str::to_owned)))
+        .or_else(|| in_most(commonest(failed.iter().flat_map(|one| files(one)))))
+        .map(|file| format!("in {file}"));
     let what: Vec<String> = code.into_iter().chain(file).collect();
     let what = match what.join(" ") {
         what if what.is_empty() => what,
         what => format!(" ({what})"),
     };
-    Some(match common_gate(&failed) {
+    let gates = failed.iter().filter_map(|one| one.fact.gate.as_deref());
+    Some(match commonest(gates).and_then(|(gate, _)| command(gate)) {
         Some(gate) => format!("run {gate} yourself first: the build fails{what}"),
         None => format!("fix the build first: it fails{what}"),
     })
 }
 
 /// A better model did not help: what is asked for may be impossible.
-fn same_test(picture: &Picture<'_>) -> Option<String> {
-    let tests = picture
-        .seen
-        .iter()
-        .flat_map(|one| distinct(one.fact.failing.iter().take(MAX_TESTS).map(String::as_str)));
-    let all = picture.failures();
-    let (test, by) = tally(tests)
-        .into_iter()
-        .filter(|(test, count)| is_most(*count, all) && !test.trim().is_empty())
-        .find_map(|(test, _)| {
-            let by = models_failing(picture, test);
-            (by.len() > 1).then_some((test, by))
-        })?;
-    Some(format!(
-        "{} fails with {}: the task or the test may be wrong",
-        code_part(test),
-        listed(&by)
-    ))
-}
-
-fn models_failing(picture: &Picture<'_>, test: &str) -> Vec<String> {
-    let with = |one: &&Seen<'_>| {
+fn same_test(failures: &Failures<'_>) -> Option<String> {
+    let tests_of = |one: &Failure<'_>| {
         one.fact
             .failing
             .iter()
             .take(MAX_TESTS)
-            .any(|own| own == test)
+            .cloned()
+            .collect::<Vec<_>>()
     };
-    let facts: Vec<_> = picture
-        .seen
-        .iter()
-        .filter(with)
-        .map(|one| one.fact.clone())
-        .collect();
-    models::tried(&facts, &picture.around.ladder)
+    let counts = tally(failures.all.iter().flat_map(|one| distinct(tests_of(one))));
+    let by_most = |(test, count): &(String, usize)| {
+        is_most(*count, failures.count()) && !test.trim().is_empty()
+    };
+    let (test, by) = counts.into_iter().filter(by_most).find_map(|(test, _)| {
+        let failing = failures
+            .all
+            .iter()
+            .filter(|one| tests_of(one).contains(&test));
+        let by = models_tried(failing.map(|one| one.fact), &failures.around.ladder);
+        (by.len() > 1).then_some((test, by))
+    })?;
+    Some(format!(
+        "{} fails with {}: the task or the test may be wrong",
+        code(&test),
+        listed(&by)
+    ))
 }
 
 /// Different tasks fail alike in one command: it may fail whatever they do.
-fn same_gate(picture: &Picture<'_>) -> Option<String> {
-    let alike = picture.alike();
+fn same_gate(failures: &Failures<'_>) -> Option<String> {
+    let alike = failures.alike();
     let tasks = task_names(&alike);
-    if !is_most(alike.len(), picture.failures()) || tasks.len() < 2 {
+    if !is_most(alike.len(), failures.count()) || tasks.len() < 2 {
         return None;
     }
     let gates = distinct(alike.iter().map(|one| one.fact.gate.as_deref()));
@@ -210,39 +314,33 @@ fn same_gate(picture: &Picture<'_>) -> Option<String> {
     ))
 }
 
-fn no_signal(picture: &Picture<'_>) -> Option<String> {
-    let silent = most(picture, |one| one.fact.outcome == "no_sigil")?;
+fn no_signal(failures: &Failures<'_>) -> Option<String> {
+    let silent = most(failures, |one| one.fact.outcome == "no_sigil")?;
     let log = log_of(silent.first()?);
     Some(format!(
         "the agent may not know how to report a result, or cannot finish: see {log}"
     ))
 }
 
-fn crashes(picture: &Picture<'_>) -> Option<String> {
-    let crashed = most(picture, |one| one.is_error_type(&["crash"]))?;
+fn crashes(failures: &Failures<'_>) -> Option<String> {
+    let crashed = most(failures, |one| one.is_error_type(&["crash"]))?;
     let log = log_of(crashed.first()?);
     Some(format!(
         "{} of {} crashed: see {log}",
         crashed.len(),
-        picture.failures()
+        failures.count()
     ))
 }
 
-fn service(picture: &Picture<'_>) -> Option<String> {
-    let advice = picture.trouble.as_ref()?.service_advice()?;
-    Some(advice.to_owned())
-}
-
-fn one_task(picture: &Picture<'_>) -> Option<String> {
-    let all: Vec<&Seen<'_>> = picture.seen.iter().collect();
+fn one_task(failures: &Failures<'_>) -> Option<String> {
+    let all: Vec<&Failure<'_>> = failures.all.iter().collect();
     let names = task_names(&all);
     let [name] = names.as_slice() else {
         return None;
     };
-    let fixes = if picture.around.recovery {
-        ""
-    } else {
-        ", or set `[recovery] enabled = true` to add fix tasks"
+    let fixes = match failures.around.recovery {
+        true => "",
+        false => ", or set `[recovery] enabled = true` to add fix tasks",
     };
     let task = all.first()?.argument();
     Some(format!(
@@ -251,11 +349,11 @@ fn one_task(picture: &Picture<'_>) -> Option<String> {
 }
 
 /// Different tasks fail with one error: a larger model would fail with it too.
-fn same_error(picture: &Picture<'_>) -> Option<String> {
-    let alike = picture.alike();
+fn same_error(failures: &Failures<'_>) -> Option<String> {
+    let alike = failures.alike();
     let tasks = task_names(&alike);
     let log = log_of(alike.first()?);
-    let systemic = is_most(alike.len(), picture.failures()) && tasks.len() > 1;
+    let systemic = is_most(alike.len(), failures.count()) && tasks.len() > 1;
     systemic.then(|| {
         format!(
             "{} fail with the same error: fix it first, see {log}",
@@ -264,42 +362,22 @@ fn same_error(picture: &Picture<'_>) -> Option<String> {
     })
 }
 
-fn next_model(picture: &Picture<'_>) -> Option<String> {
-    let facts: Vec<_> = picture.seen.iter().map(|one| one.fact.clone()).collect();
-    let (only, next) = models::untried_next(&facts, &picture.around.ladder)?;
+fn next_model(failures: &Failures<'_>) -> Option<String> {
+    let (only, next) = untried_next(failures.facts, &failures.around.ladder)?;
     Some(format!("only {only} was tried: try {next}, the next model"))
 }
 
 /// The failures of which something holds, where they are most.
 fn most<'p, 'f>(
-    picture: &'p Picture<'f>,
-    holds: impl Fn(&Seen<'f>) -> bool,
-) -> Option<Vec<&'p Seen<'f>>> {
-    let those: Vec<&Seen<'f>> = picture.seen.iter().filter(|one| holds(one)).collect();
-    is_most(those.len(), picture.failures()).then_some(those)
+    failures: &'p Failures<'f>,
+    holds: impl Fn(&Failure<'f>) -> bool,
+) -> Option<Vec<&'p Failure<'f>>> {
+    let those: Vec<&Failure<'f>> = failures.all.iter().filter(|one| holds(one)).collect();
+    is_most(those.len(), failures.count()).then_some(those)
 }
 
-/// What a cause is about, where most failures have it.
-fn mostly(picture: &Picture<'_>, cause: Cause) -> Option<Found> {
-    let found: Vec<_> = picture
-        .seen
-        .iter()
-        .filter_map(|one| cause.find(one))
-        .collect();
-    let count = found.len();
-    let name = commonest(found.into_iter().filter_map(|found| found.name));
-    is_most(count, picture.failures()).then(|| Found {
-        name: name.map(|(name, _)| name),
-    })
-}
-
-fn log_of(one: &Seen<'_>) -> String {
+fn log_of(one: &Failure<'_>) -> String {
     format!("`ralph logs {}`", one.argument())
-}
-
-fn common_gate(failed: &[&Seen<'_>]) -> Option<String> {
-    let (gate, _) = commonest(failed.iter().filter_map(|one| one.fact.gate.as_deref()))?;
-    command(gate)
 }
 
 /// A command as code: its first line, because lines run together are another command.
@@ -307,9 +385,55 @@ fn command(gate: &str) -> Option<String> {
     let mut lines = gate.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;
     let more = if lines.next().is_some() { " …" } else { "" };
-    Some(code_part(&format!("{first}{more}")))
+    Some(code(&format!("{first}{more}")))
 }
 
-fn code_part(text: &str) -> String {
-    code(text, PART_CHARS)
+fn code(text: &str) -> String {
+    format!("`{}`", part(text))
+}
+
+/// A name or command in which no backtick ends the code.
+fn part(text: &str) -> String {
+    one_line(text, PART_CHARS).replace('`', "'")
+}
+
+/// `a`, `a and b`, `a, b and c`; of more than three the first two and how many there are besides.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, second] => format!("{first} and {second}"),
+        [first, second, third] => format!("{first}, {second} and {third}"),
+        [first, second, more @ ..] => format!("{first}, {second} and {} more", more.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(uncounted: &[(&str, u32)], failures: usize) -> Option<Trouble> {
+        let uncounted: Vec<(String, u32)> = uncounted
+            .iter()
+            .map(|(kind, times)| ((*kind).to_owned(), *times))
+            .collect();
+        Trouble::dominating(&uncounted, failures)
+    }
+
+    #[test]
+    fn ana_02_troubles_are_told_only_where_there_are_more_of_them_than_failures() {
+        assert_eq!(of(&[("network", 5)], 5), None);
+        let trouble = of(&[("network", 2), ("auth", 3), ("network", 2)], 6).unwrap();
+        assert_eq!(trouble.to_string(), "4 × network, 3 × auth, not counted");
+        assert_eq!(of(&[("interrupted", 9), ("lost", 9), ("auth", 0)], 0), None);
+        assert!(of(&[("auth", u32::MAX), ("auth", u32::MAX)], 0).is_some());
+    }
+
+    #[test]
+    fn names_are_listed_as_a_sentence_would() {
+        let names: Vec<String> = ["a", "b", "c", "d"].map(String::from).into();
+        let lists: Vec<String> = (0..=4).map(|count| listed(&names[..count])).collect();
+        assert_eq!(lists, ["", "a", "a and b", "a, b and c", "a, b and 2 more"]);
+        assert_eq!(code("a `b`\nc"), "`a 'b' c`");
+    }
 }

@@ -15,9 +15,7 @@ pub struct Budgets {
     pub day_usd: Option<f64>,
     /// Dollars, on one task.
     pub task_usd: Option<f64>,
-    /// Time, of one run.
     pub run_time: Option<Duration>,
-    /// Time of agents, on one task.
     pub task_time: Option<Duration>,
 }
 
@@ -28,7 +26,6 @@ pub struct Spent {
     pub run_usd: f64,
     /// Dollars, today.
     pub day_usd: f64,
-    /// Time, by this run.
     pub run_time: Duration,
     /// Whether an estimate is part of what the run spent.
     pub run_estimated: bool,
@@ -36,7 +33,6 @@ pub struct Spent {
     pub day_estimated: bool,
 }
 
-/// Which budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
@@ -44,22 +40,17 @@ pub enum Budget {
     RunCost,
     /// Dollars, by all runs of one day.
     DayCost,
-    /// Time, of one run.
     RunTime,
     /// Dollars, on one task.
     TaskCost,
-    /// Time of agents, on one task.
     TaskTime,
 }
 
 /// A budget and how much of it is used: dollars or minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meter {
-    /// Which.
     pub budget: Budget,
-    /// Used.
     pub used: f64,
-    /// What may be used.
     pub most: f64,
     /// Whether an estimate is part of what is used.
     #[serde(default)]

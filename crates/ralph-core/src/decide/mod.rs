@@ -1,29 +1,23 @@
 //! Decisions: pure functions from what is known to what follows. No I/O, so that they can be tested and replayed.
 
-mod after;
-mod backoff;
+mod adaptive_choice;
 mod budget;
-mod course;
-mod first;
-mod model;
-mod planning;
-mod stance;
 #[cfg(test)]
-mod stories;
-mod turn;
+mod escalation_tests;
+mod failure_trend;
+mod first_model;
+mod model_choice;
+mod outlook;
+mod retry;
+mod settle;
 mod verdict;
-mod waits;
-mod worth;
 
-pub use after::{AfterAttempt, Policy, Said, after_attempt, after_lost};
-pub use backoff::backoff;
+pub use adaptive_choice::{AdaptiveInputs, task_view};
 pub use budget::{Budget, Budgets, Meter, Spent, meters, rest_usd, task_meters};
-pub use course::{Course, FailedTry, Sign, course};
-pub use first::RECENT_WINDOW;
-pub use model::{Decision, ModelQuestion, choose_model, needs_experience};
-pub use planning::is_planning;
-pub use stance::stance;
-pub use turn::{Out, Standing, Turn, whose_turn};
+pub use failure_trend::{FailedAttempt, FailureTrend, Sign, failure_trend, stuck_advice};
+pub use first_model::RECENT_WINDOW;
+pub use model_choice::{Decision, ModelQuestion, choose_model, is_planning, needs_experience};
+pub use outlook::{Blocker, HeldUp, Outlook, Waiter, covered, held_up, outlook, unmet_outside};
+pub use retry::{Availability, Outage, Turn, backoff, next_agent};
+pub use settle::{Effects, GivenUp, Policy, Settled, Standing, settle};
 pub use verdict::{claims_done, gate_broken, gave_no_signal, verdict};
-pub use waits::{Blocker, HeldUp, Outlook, Waiter, held_up, outlook, unmet_outside};
-pub use worth::{Worth, task_view};

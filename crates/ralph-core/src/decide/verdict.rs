@@ -1,7 +1,7 @@
 //! How an attempt ended: from the session, its signals and the gate. The agent's prose decides nothing.
 
 use crate::agent::{AgentReport, Ending, Fault, Stop};
-use crate::evidence::{Evidence, GateView, Green, Verdict};
+use crate::evidence::{CommitFailure, Evidence, GateView, Green, Verdict};
 use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome};
 use crate::signals::{Completion, Promise, Signals};
 use crate::text::duration;
@@ -14,16 +14,23 @@ pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool 
         && signals.promise != Some(Promise::Failure)
 }
 
-/// Whether the agent ended normally and said neither that the task is done nor that it failed. The gate is run all the same:
-/// the signal may only have been forgotten.
+/// Whether the agent ended, crashed or took too long, and said neither that the task is done nor that it failed. The gate is
+/// run all the same: the signal may only have been forgotten. Not where a service was at fault or Ralph itself stopped it.
 pub fn gave_no_signal(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
-    stop == Stop::Exited
-        && report.ending == Ending::Completed
+    let by_itself = match (stop, &report.ending) {
+        (Stop::Exited, Ending::Completed) => true,
+        (
+            Stop::Exited | Stop::WallTimeout(_) | Stop::IdleTimeout(_),
+            Ending::Faulted { fault, .. },
+        ) => *fault == Fault::Crash,
+        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Completed) => true,
+        (Stop::Interrupted | Stop::Budget | Stop::GuardLost, _) => false,
+    };
+    by_itself
         && signals.completion == Completion::Absent
         && signals.promise != Some(Promise::Failure)
 }
 
-/// Weighs the evidence.
 pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
     let verdict = match evidence.stop {
         Stop::Interrupted => error(ErrorType::Interrupted, "interrupted"),
@@ -43,7 +50,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
         Stop::Exited => exited(evidence),
     };
     let denied = &evidence.report.denials;
-    if verdict.outcome != Outcome::Done && verdict.counted && !denied.is_empty() {
+    if verdict.is_failure() && !denied.is_empty() {
         // Without its tools the agent could not have done it: a matter of set-up, not of the task.
         let message = format!("the agent was denied permission: {}", denied.join(", "));
         return Verdict {
@@ -99,9 +106,12 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
             GateOutcome::Passed => {
                 let message = format!("{NO_SIGNAL}, but the gate `{}` passed", gate.command);
                 match evidence.green {
+                    Green::Accepted if let Some(failure) = evidence.commit_failure => {
+                        not_committed(failure)
+                    }
                     Green::Accepted => Verdict {
                         message: Some(format!("{message} ([run] accept_green)")),
-                        ..done()
+                        ..Verdict::done()
                     },
                     Green::Ignored => plain(Outcome::NoSigil, &message),
                 }
@@ -117,9 +127,7 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
             ErrorType::Interrupted,
             "interrupted while the gate was running",
         ),
-        GateView::Absent | GateView::NotRun | GateView::NotCommitted(_) => {
-            plain(Outcome::NoSigil, NO_SIGNAL)
-        }
+        GateView::Absent | GateView::NotRun => plain(Outcome::NoSigil, NO_SIGNAL),
     }
 }
 
@@ -133,26 +141,22 @@ pub fn gate_broken(gate: &GateRecord) -> Verdict {
 }
 
 fn not_started(why: &str) -> Verdict {
-    error(
-        ErrorType::Spawn,
-        &format!("the gate could not be run: {why}"),
-    )
+    error(ErrorType::Spawn, &format!("cannot run the gate: {why}"))
 }
 
 fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
+    if let Some(failure) = evidence.commit_failure {
+        return not_committed(failure);
+    }
     match evidence.gate {
         GateView::Ran(gate) => match gate.outcome {
-            GateOutcome::Passed => done(),
+            GateOutcome::Passed => Verdict::done(),
             GateOutcome::Broken => gate_broken(gate),
             GateOutcome::Failed | GateOutcome::TimedOut => {
                 gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended))
             }
         },
         GateView::NotStarted(why) => not_started(why),
-        GateView::NotCommitted(why) => error(
-            ErrorType::Spawn,
-            &format!("the work could not be committed: {why}"),
-        ),
         GateView::Interrupted => error(
             ErrorType::Interrupted,
             "interrupted while the gate was running",
@@ -161,17 +165,22 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
             Outcome::NoSigil,
             "the agent reported done, but its message says otherwise and there is no gate to decide",
         ),
-        GateView::Absent | GateView::NotRun => done(),
+        GateView::Absent | GateView::NotRun => Verdict::done(),
     }
 }
 
-fn done() -> Verdict {
-    Verdict {
-        outcome: Outcome::Done,
-        error_type: None,
-        counted: true,
-        message: None,
-        abort: false,
+fn not_committed(failure: &CommitFailure) -> Verdict {
+    match failure {
+        CommitFailure::Interrupted => error(
+            ErrorType::Interrupted,
+            "interrupted while the gate was running",
+        ),
+        CommitFailure::GitFault { why, .. } => {
+            error(ErrorType::Spawn, &format!("cannot commit the work: {why}"))
+        }
+        CommitFailure::Refused { check, .. } => {
+            gate_failure(&format!("the gate `{}` {}", check.command, check.ended))
+        }
     }
 }
 
@@ -179,7 +188,6 @@ fn plain(outcome: Outcome, message: &str) -> Verdict {
     Verdict {
         outcome,
         error_type: None,
-        counted: true,
         message: Some(message.into()),
         abort: false,
     }
@@ -210,12 +218,9 @@ fn signalled_failure(signals: &Signals) -> Verdict {
 }
 
 fn error(error_type: ErrorType, message: &str) -> Verdict {
-    use crate::model::FailureClass;
-    let counted = error_type.class() == FailureClass::AgentFault;
     Verdict {
         outcome: Outcome::Error,
         error_type: Some(error_type),
-        counted,
         message: Some(message.into()),
         abort: false,
     }
@@ -283,11 +288,12 @@ mod tests {
             signals: &signals,
             gate,
             green: Green::Ignored,
+            commit_failure: None,
         });
         (
             verdict.outcome,
-            verdict.error_type.map(|e| e.to_string()),
-            verdict.counted,
+            verdict.error_type.as_ref().map(|e| e.to_string()),
+            verdict.counts(),
         )
     }
 
@@ -373,14 +379,15 @@ mod tests {
                 signals: &signals,
                 gate: GateView::Ran(&gate),
                 green,
+                commit_failure: None,
             };
             let verdict = verdict(&evidence);
             assert_eq!(
-                (verdict.outcome, verdict.counted),
+                (verdict.outcome, verdict.counts()),
                 expected,
                 "{outcome:?} {green:?}"
             );
-            // Whoever was stopped has proved nothing.
+            // An attempt that was stopped proves nothing.
             let late = Evidence {
                 stop: Stop::WallTimeout(std::time::Duration::from_secs(1)),
                 ..evidence
@@ -492,6 +499,7 @@ mod tests {
                 signals: &signals,
                 gate: GateView::Absent,
                 green: Green::Ignored,
+                commit_failure: None,
             };
             let verdict = verdict(&evidence);
             assert_eq!(verdict.abort, abort);

@@ -4,10 +4,24 @@
 //! compiler's code, file and symbol of each error; else from the last three error lines, without what
 //! changes from run to run. The fine one adds exception types and how their messages begin.
 
-use super::hash::Hash;
+use std::collections::BTreeSet;
+
+use regex::Captures;
+
+use super::shapes::{Pattern, group};
+
+/// Which way of reading made a fingerprint. It counts up whenever the same output would give another one, because
+/// fingerprints of two versions say nothing about each other.
+const VERSION: &str = "2:";
 
 /// How many failing names a fingerprint lists; all of them go into its digest.
 pub(super) const LISTED_NAMES: usize = 500;
+
+/// More failing tests than this are as good as all of them.
+const NAMES: usize = 5000;
+
+/// Longer names are cut; a digest of the whole keeps them apart.
+const NAME_BYTES: usize = 300;
 
 /// How many lines of evidence a person is shown, for each of the two.
 const SHOWN_LINES: usize = 100;
@@ -15,13 +29,13 @@ const SHOWN_LINES: usize = 100;
 /// What failed, boiled down to two short strings that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// 16 hex digits: equal means the same failure again.
+    /// A version and 16 hex digits: equal means the same failure again.
     pub coarse: String,
-    /// 16 hex digits: the same with exception types and how the messages begin.
+    /// The same with exception types and how the messages begin.
     pub fine: String,
     /// What the coarse one was made from.
     pub kind: Kind,
-    /// The test runner or compiler that was recognised, if any.
+    /// The test runner or compiler that was recognized, if any.
     pub tool: Option<Tool>,
     /// The failing tests, sorted, at most 500; empty unless tests are named.
     pub failing: Vec<String>,
@@ -36,7 +50,6 @@ pub enum Kind {
     Tests,
     /// Compiler code, file name and symbol.
     Compiler,
-    /// The last error lines.
     Lines,
 }
 
@@ -52,101 +65,16 @@ impl Kind {
     }
 }
 
-/// A program whose output is understood.
+/// A program whose output is understood, by its usual name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Tool {
-    /// Python's pytest.
-    Pytest,
-    /// Python's unittest.
-    Unittest,
-    /// Rust's own test runner.
-    CargoTest,
-    /// cargo-nextest.
-    Nextest,
-    /// JavaScript's jest.
-    Jest,
-    /// JavaScript's vitest.
-    Vitest,
-    /// JavaScript's mocha.
-    Mocha,
-    /// Anything that speaks the Test Anything Protocol.
-    Tap,
-    /// Node's own test runner.
-    NodeTest,
-    /// go test.
-    GoTest,
-    /// Maven's test runner.
-    Surefire,
-    /// Gradle's test task.
-    Gradle,
-    /// `JUnit`'s console launcher, or a report in its XML.
-    Junit,
-    /// C++'s `GoogleTest`.
-    GoogleTest,
-    /// CMake's test runner.
-    Ctest,
-    /// Ruby's `RSpec`.
-    Rspec,
-    /// The Rust compiler.
-    Rustc,
-    /// The `TypeScript` compiler.
-    Typescript,
-    /// JavaScript's eslint.
-    Eslint,
-    /// gcc, clang and others that report as they do.
-    Gcc,
-    /// Python's mypy.
-    Mypy,
-    /// Compilers of .NET.
-    Msbuild,
-    /// The Java compiler.
-    Javac,
-    /// The linker.
-    Linker,
-    /// The Go compiler.
-    Go,
-}
-
-impl Tool {
-    /// The program's usual name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pytest => "pytest",
-            Self::Unittest => "unittest",
-            Self::CargoTest => "cargo test",
-            Self::Nextest => "cargo nextest",
-            Self::Jest => "jest",
-            Self::Vitest => "vitest",
-            Self::Mocha => "mocha",
-            Self::Tap => "tap",
-            Self::NodeTest => "node test",
-            Self::GoTest => "go test",
-            Self::Surefire => "surefire",
-            Self::Gradle => "gradle",
-            Self::Junit => "junit",
-            Self::GoogleTest => "googletest",
-            Self::Ctest => "ctest",
-            Self::Rspec => "rspec",
-            Self::Rustc => "rustc",
-            Self::Typescript => "tsc",
-            Self::Eslint => "eslint",
-            Self::Gcc => "gcc",
-            Self::Mypy => "mypy",
-            Self::Msbuild => "msbuild",
-            Self::Javac => "javac",
-            Self::Linker => "ld",
-            Self::Go => "go",
-        }
-    }
-}
+pub struct Tool(pub &'static str);
 
 impl Fingerprint {
     pub(super) fn new(kind: Kind, tool: Option<Tool>, coarse: &[String], fine: &[String]) -> Self {
-        let mut digest = Hash::new();
+        let mut digest = Digest::new();
         digest.part(kind.as_str());
         coarse.iter().for_each(|part| digest.part(part));
-        let coarse_digest = digest.hex();
+        let coarse_digest = format!("{VERSION}{}", digest.hex());
         digest.part("");
         fine.iter().for_each(|part| digest.part(part));
         let listed = if kind == Kind::Tests { LISTED_NAMES } else { 0 };
@@ -155,11 +83,264 @@ impl Fingerprint {
         evidence.extend(shown(fine).iter().map(|line| format!("message: {line}")));
         Self {
             coarse: coarse_digest,
-            fine: digest.hex(),
+            fine: format!("{VERSION}{}", digest.hex()),
             kind,
             tool,
             failing: coarse.iter().take(listed).cloned().collect(),
             evidence,
         }
+    }
+}
+
+/// How a failure compares with the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// The same failure, with the same message.
+    Same,
+    /// The same place fails in another way.
+    NewMessage,
+    /// Fewer tests fail, and no other ones.
+    Fewer,
+    /// All that failed before, and more.
+    More,
+    Different,
+    /// Their fingerprints are of two versions, and the tests do not tell.
+    Unknown,
+}
+
+/// Whether two fingerprints can be compared: those of two versions differ even where the failure is the same.
+#[must_use]
+pub fn comparable(one: &str, other: &str) -> bool {
+    let version = |print: &str| print.split_once(':').map(|(version, _)| version.to_owned());
+    version(one) == version(other)
+}
+
+/// Compares a failure with the one before: coarse and fine fingerprint and the sorted failing tests of each.
+#[must_use]
+pub fn relation(before: (&str, &str, &[String]), now: (&str, &str, &[String])) -> Relation {
+    if before.0 == now.0 {
+        return if before.1 == now.1 {
+            Relation::Same
+        } else {
+            Relation::NewMessage
+        };
+    }
+    if shrank(before.2, now.2) {
+        Relation::Fewer
+    } else if shrank(now.2, before.2) {
+        Relation::More
+    } else if comparable(before.0, now.0) {
+        Relation::Different
+    } else {
+        Relation::Unknown
+    }
+}
+
+/// Whether a sorted set is a real part of another, and not empty: an empty one names nothing.
+fn shrank(before: &[String], now: &[String]) -> bool {
+    let mut rest = before.iter();
+    !now.is_empty()
+        && now.len() < before.len()
+        && now.iter().all(|name| rest.any(|other| other == name))
+}
+
+/// A 64-bit digest that is the same on every machine and in every release: FNV-1a over parts, mixed at the end so that
+/// near-equal inputs differ in all digits.
+pub(super) struct Digest(u64);
+
+impl Digest {
+    pub(super) const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds a part; its end counts, so that `ab, c` and `a, bc` differ.
+    pub(super) fn part(&mut self, text: &str) {
+        // 0xff occurs in no UTF-8 text.
+        for byte in text.bytes().chain([0xff]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// 16 hex digits of what was added so far.
+    pub(super) fn hex(&self) -> String {
+        let mut mixed = self.0;
+        for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+            mixed = (mixed ^ (mixed >> 29)).wrapping_mul(factor);
+        }
+        format!("{:016x}", mixed ^ (mixed >> 32))
+    }
+}
+
+static ADDRESS: Pattern = Pattern::new(r"(?<before>^|[^A-Za-z0-9])0x[0-9A-Fa-f]{4,}");
+/// A test below a temporary directory is still the test in that file.
+static TEMPORARY: Pattern = Pattern::new(concat!(
+    r"(?:/tmp|/var/folders|/private/var|/private/tmp|/var/tmp)/",
+    r"(?:[A-Za-z0-9/._+-]*/)?(?<file>[A-Za-z0-9._+-]*)(?<test>::)?"
+));
+/// The time that a test took: `(5 ms)`, `[0.01s]`, `(0.00s)`, `12ms`.
+static TIMED: Pattern = Pattern::new(concat!(
+    r"^(?<name>.*[^ ]) +(?:\([0-9.,]+ ?(?:s|ms|m|secs?|µs|us|min)\)",
+    r"|\[[0-9.,]+ ?(?:s|ms|m|secs?|µs|us|min)\]|[0-9.,]+(?:s|ms|m|secs?|µs|us|min))$"
+));
+
+/// A bounded set of names.
+///
+/// Of too many the first in order are kept, so that the order in which they came does not matter.
+#[derive(Default)]
+pub(super) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// Adds a name as a runner wrote it.
+    pub(super) fn add(&mut self, name: &str) {
+        let name = tidy(name);
+        if !name.is_empty() {
+            self.insert(name);
+        }
+    }
+
+    fn insert(&mut self, name: String) {
+        self.0.insert(name);
+        if self.0.len() > NAMES {
+            self.0.pop_last();
+        }
+    }
+
+    /// Takes a name out again: it passed in the end.
+    pub(super) fn remove(&mut self, name: &str) {
+        self.0.remove(&tidy(name));
+    }
+
+    /// Adds the names of another runner.
+    pub(super) fn merge(&mut self, other: Self) {
+        for name in other.0 {
+            self.insert(name);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn into_sorted(self) -> impl Iterator<Item = String> {
+        self.0.into_iter()
+    }
+}
+
+/// A name without addresses, temporary paths and the way back to where the test lies.
+fn tidy(name: &str) -> String {
+    let mut name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    while let Some(inner) = name.strip_prefix("../").or_else(|| name.strip_prefix("./")) {
+        name = inner.to_owned();
+    }
+    if name.contains("0x")
+        && let Some(address) = ADDRESS.regex()
+    {
+        name = address.replace_all(&name, "${before}0x#").into_owned();
+    }
+    if name.contains('/')
+        && let Some(temporary) = TEMPORARY.regex()
+    {
+        let place = |found: &Captures<'_>| match group(found, "test") {
+            "" => "<tmp>".to_owned(),
+            _ => format!("<tmp>/{}::", group(found, "file")),
+        };
+        name = temporary.replace_all(&name, place).into_owned();
+    }
+    if name.len() > NAME_BYTES {
+        let mut digest = Digest::new();
+        digest.part(&name);
+        name.truncate(name.floor_char_boundary(NAME_BYTES));
+        name.push('…');
+        name.push_str(&digest.hex());
+    }
+    name
+}
+
+/// `name` without the time that its test took.
+pub(super) fn untimed(name: &str) -> &str {
+    let name = name.trim_end();
+    TIMED.name(name).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fp_04_same_another_message_fewer_more_and_different() {
+        let set = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let (ab, a, c, none) = (set(&["a", "b"]), set(&["a"]), set(&["c"]), set(&[]));
+        let to = |now| relation(("2:1", "2:2", &ab), now);
+        assert_eq!(to(("2:1", "2:2", &ab)), Relation::Same);
+        assert_eq!(to(("2:1", "2:3", &ab)), Relation::NewMessage);
+        assert_eq!(to(("2:4", "2:5", &a)), Relation::Fewer);
+        assert_eq!(to(("2:4", "2:5", &c)), Relation::Different);
+        assert_eq!(to(("2:4", "2:5", &none)), Relation::Different);
+        assert_eq!(
+            relation(("2:4", "2:5", &a), ("2:1", "2:2", &ab)),
+            Relation::More
+        );
+        // What an older release stored.
+        assert_eq!(to(("1", "2", &ab)), Relation::Unknown);
+        assert_eq!(to(("1", "2", &a)), Relation::Fewer);
+    }
+
+    #[test]
+    fn parts_are_kept_apart_and_the_digest_never_changes() {
+        let hex = |parts: &[&str]| {
+            let mut digest = Digest::new();
+            parts.iter().for_each(|part| digest.part(part));
+            digest.hex()
+        };
+        assert_ne!(hex(&["ab", "c"]), hex(&["a", "bc"]));
+        assert_ne!(hex(&[]), hex(&[""]));
+        // Digests are stored: another algorithm would make every old one look new.
+        assert_eq!(hex(&["tests", "a"]), "3ab024708bc3de96");
+    }
+
+    #[test]
+    fn fp_01_addresses_and_temporary_paths_are_no_part_of_a_name() {
+        assert_eq!(
+            tidy("a.py::t[<x at 0x7f0012ab>-0x1]"),
+            "a.py::t[<x at 0x#>-0x1]"
+        );
+        assert_eq!(tidy("../t/a.py::t[/tmp/x-1/y.db-3 ]"), "t/a.py::t[<tmp> ]");
+        assert_eq!(tidy("/tmp/q/t/a.py::t"), "<tmp>/a.py::t");
+        assert_eq!(tidy(" a \t b "), "a b");
+        let long = |end: &str| tidy(&format!("{}{end}", "ä".repeat(400)));
+        assert_ne!(long("x"), long("y"));
+        assert!(long("x").len() < NAME_BYTES + 20);
+    }
+
+    #[test]
+    fn fp_01_durations_are_no_part_of_a_name() {
+        for name in [
+            "adds x (5 ms)",
+            "adds x 5ms",
+            "adds x (0.00s)",
+            "adds x [0.1 s]",
+            "adds x",
+        ] {
+            assert_eq!(untimed(name), "adds x");
+        }
+        for name in ["adds (two)", "adds 5", "5ms", "adds [1]"] {
+            assert_eq!(untimed(name), name);
+        }
+    }
+
+    #[test]
+    fn too_many_names_are_kept_in_any_order() {
+        let mut one = Names::default();
+        let mut two = Names::default();
+        (0..NAMES + 9).for_each(|n| one.add(&format!("t{n:06}")));
+        (0..NAMES + 9)
+            .rev()
+            .for_each(|n| two.add(&format!("t{n:06}")));
+        assert_eq!(one.len(), NAMES);
+        assert!(one.into_sorted().eq(two.into_sorted()));
     }
 }

@@ -1,55 +1,54 @@
 //! What a command's output says of its failure: output in, [`Diagnosis`] out.
 //!
 //! The output is read once, line by line, while it streams. Every reader below sees every line, because what
-//! matters may stand anywhere; what each of them keeps is bounded. Fingerprint, report and error line are all
-//! made from the one diagnosis, so that they cannot disagree.
+//! matters may stand anywhere; what each of them keeps is bounded. Fingerprint, report, error line, excerpt, the
+//! analysis of several failures and the kind of an error are all views of the one diagnosis, so that they cannot
+//! disagree.
 
+mod causes;
 mod compiler;
-mod diagnostic;
 mod error_line;
-mod error_lines;
-mod exception;
-mod failing_tests;
+mod error_words;
 mod fingerprint;
-mod go_event;
-mod hash;
 mod lines;
-mod names;
-mod normal;
-mod quotes;
-mod relation;
+mod messages;
+mod own_lines;
+mod reports;
 mod runners;
-mod shape;
-mod summary;
-mod xml;
+mod shapes;
 
-pub use error_line::error_line;
-pub use error_lines::reports_error;
-pub use failing_tests::FailingTest;
-pub use fingerprint::{Fingerprint, Kind, Tool};
-pub use relation::{Relation, relation};
+pub use causes::{Cause, ErrorKind};
+pub use compiler::CompilerError;
+pub use error_words::reports_error;
+pub use fingerprint::{Fingerprint, Kind, Relation, Tool, comparable, relation};
+pub use own_lines::FailingTest;
 
 use compiler::Compiler;
-use error_line::ErrorLine;
-use error_lines::ErrorLines;
-use exception::Exceptions;
-use failing_tests::FailingTests;
-use go_event::Event;
+use error_line::{ErrorLine, Told};
+use messages::{Explanation, Messages};
+use reports::{Event, Report};
 use runners::Runners;
+use shapes::{files_in, marked};
+
+use std::sync::OnceLock;
 
 use crate::agent::BoundedText;
-use crate::text::{clean, cut_words, mask_secrets};
+use crate::text::{cut_words, mask_secrets};
 
-/// How much of the beginning of an output is read as it comes, and how much of the end of a longer one. A
-/// gigabyte of output must cost neither its memory nor minutes of reading.
-const READ_BYTES: usize = 16 * 1024 * 1024;
-const END_BYTES: usize = 1024 * 1024;
+/// So much of the beginning of an output is read whatever it says, so much of what follows where it tells of failures, and
+/// so much of the end. A gigabyte of output must cost neither its memory nor minutes of reading.
+const BEGIN_BYTES: usize = if cfg!(test) { 1 } else { 8 } * 1024 * 1024;
+const TELLING_BYTES: usize = 8 * 1024 * 1024;
+const END_BYTES: usize = BEGIN_BYTES / 8;
 
 /// Lines are read in blocks of about this size, because secrets are masked in whole blocks.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// A line without an end is read in pieces of this size.
 const LINE_BYTES: usize = 1024 * 1024;
+
+/// How many files a diagnosis names.
+const FILES: usize = 5;
 
 /// What an output says of a failure. Secrets are masked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +59,10 @@ pub struct Diagnosis {
     pub error_line: Option<String>,
     /// The failing tests with their own lines, in the order in which they were reported.
     pub failing_tests: Vec<FailingTest>,
+    /// What compilers reported, sorted.
+    pub compiler_errors: Vec<CompilerError>,
+    /// The error line and those around it; where nothing tells of an error, the last lines.
+    around: Told,
     /// Whether anything in the output tells of an error, or there is only chatter.
     has_evidence: bool,
 }
@@ -86,16 +89,15 @@ impl Diagnosis {
     #[must_use]
     pub fn headline(&self) -> Option<String> {
         let line = self.error_line.as_deref();
-        let told = self.failing_tests.iter().find(|test| {
-            let has_line = |line: &str| test.lines.iter().any(|own| line.contains(own.as_str()));
-            !test.lines.is_empty() && line.is_none_or(has_line)
-        });
-        let first = || {
-            self.failing_tests
-                .iter()
-                .find(|test| !test.lines.is_empty())
+        let mut told = self
+            .failing_tests
+            .iter()
+            .filter(|test| !test.lines.is_empty());
+        let has_line = |test: &&FailingTest| {
+            let is_in = |line: &str| test.lines.iter().any(|own| line.contains(own.as_str()));
+            line.is_none_or(is_in)
         };
-        let Some(test) = told.or_else(first) else {
+        let Some(test) = told.clone().find(has_line).or_else(|| told.next()) else {
             return self.error_line.clone();
         };
         match line {
@@ -104,84 +106,141 @@ impl Diagnosis {
         }
     }
 
-    /// The failing tests with their own lines, within this many characters; none where there are no such lines.
+    /// What the next attempt is to see, within this many characters: the failing tests with their own lines, else the
+    /// error line and those around it. None where nothing tells of an error.
     #[must_use]
     pub fn excerpt(&self, max_chars: usize) -> Option<String> {
-        let mut text = String::new();
-        if self.failing_tests.iter().all(|test| test.lines.is_empty()) {
-            return None;
+        if self.failing_tests.iter().any(|test| !test.lines.is_empty()) {
+            let tests = self.failing_tests.iter().flat_map(FailingTest::shown);
+            return Some(fitting(tests, max_chars));
         }
-        for test in &self.failing_tests {
-            for line in test.shown() {
-                let used = text.chars().count();
-                if used + line.chars().count() + 1 > max_chars {
-                    let room = max_chars.saturating_sub(used);
-                    text.push_str(&cut_words(&line, room));
-                    return Some(text.trim_end().to_owned());
+        self.error_line.as_ref()?;
+        let whole = fitting(self.around.lines(), usize::MAX);
+        match whole.chars().count() <= max_chars {
+            true => Some(whole),
+            false => Some(fitting(
+                self.around.lines().skip(self.around.before.len()),
+                max_chars,
+            )),
+        }
+    }
+
+    /// The project's files that the failing tests, compiler errors and the error line name.
+    #[must_use]
+    pub fn files(&self) -> Vec<String> {
+        let tests = self.failing_tests.iter().flat_map(|test| {
+            let own = test.lines.iter().map(String::as_str);
+            std::iter::once(test.name.as_str())
+                .chain(own)
+                .map(|line| (line, true))
+        });
+        let errors = self
+            .compiler_errors
+            .iter()
+            .filter_map(|error| Some((error.path()?, true)));
+        let nothing_tells = self.error_line.is_none();
+        let frame = |line: &str| line.trim_start().starts_with("File \"");
+        let around = self
+            .around
+            .lines()
+            .map(|line| (line, nothing_tells || reports_error(line) || frame(line)));
+        let mut files: Vec<String> = Vec::new();
+        for (line, tells) in tests.chain(errors).chain(around) {
+            for (path, numbered) in files_in(line) {
+                let path = path.trim_start_matches("./");
+                let inside = !path.starts_with(['/', '-', '~', '$']) && !path.contains("..");
+                let known = files.iter().any(|file| file == path);
+                if (numbered || tells) && inside && !known && files.len() < FILES {
+                    files.push(path.to_owned());
                 }
-                text.push_str(&line);
-                text.push('\n');
             }
         }
-        Some(text.trim_end().to_owned()).filter(|text| !text.is_empty())
+        files
     }
+
+    /// Whether a cause outside the code is told of, and what it is about where that is told.
+    #[must_use]
+    pub fn cause(&self, cause: Cause) -> Option<Option<String>> {
+        self.around.lines().find_map(|line| cause.in_line(line))
+    }
+
+    /// The kind of error that is told of.
+    #[must_use]
+    pub fn kind(&self) -> Option<ErrorKind> {
+        let lines: Vec<&str> = self.around.lines().collect();
+        ErrorKind::in_text(&lines.join(" "))
+    }
+}
+
+/// Lines as far as they fit.
+fn fitting(lines: impl Iterator<Item = impl AsRef<str>>, max_chars: usize) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let line = line.as_ref();
+        let used = text.chars().count();
+        if used.saturating_add(line.chars().count()).saturating_add(1) > max_chars {
+            text.push_str(&cut_words(line, max_chars.saturating_sub(used)));
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.trim_end().to_owned()
 }
 
 /// Reads an output as it comes.
 #[derive(Default)]
 pub struct Reader {
     runners: Runners,
+    report: Report,
     compiler: Compiler,
-    exceptions: Exceptions,
-    error_lines: ErrorLines,
+    messages: Messages,
     error_line: ErrorLine,
-    failing_tests: FailingTests,
+    /// What pytest explains in the lines that are being read.
+    explanation: Option<Explanation>,
     /// What has come and was not read: the beginning of a block.
     pending: Vec<u8>,
     read_bytes: usize,
-    /// The end of an output that is too long to be read whole.
-    end: Option<BoundedText>,
+    /// Whether the block before told of a failure: what it says may go on in the next.
+    goes_on: bool,
+    /// The end of what was skipped since.
+    skipped: Option<BoundedText>,
+}
+
+/// Words of which at least one stands where something failed.
+fn tells_of_failure(block: &[u8]) -> bool {
+    static WORDS: OnceLock<Option<regex::bytes::Regex>> = OnceLock::new();
+    let words = "FAIL|panic|Traceback|error|Error|not ok |✕|✖|×|● |Exception";
+    let words = WORDS.get_or_init(|| regex::bytes::Regex::new(words).ok());
+    words.as_ref().is_some_and(|words| words.is_match(block))
 }
 
 impl Reader {
     /// Takes the next part of the output.
     pub fn push(&mut self, bytes: &[u8]) {
-        let room = READ_BYTES.saturating_sub(self.read_bytes);
-        let (now, late) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-        self.read_bytes += now.len();
-        self.pending.extend_from_slice(now);
-        if self.pending.len() >= BLOCK_BYTES {
-            self.read_block();
-        }
-        if !late.is_empty() {
-            let end = self
-                .end
-                .get_or_insert_with(|| BoundedText::new(0, END_BYTES));
-            end.push(late);
-        }
+        self.pending.extend_from_slice(bytes);
+        while self.pending.len() >= BLOCK_BYTES && self.read_block() {}
     }
 
-    /// The output is over.
     #[must_use]
     pub fn finish(mut self) -> Diagnosis {
         let pending = std::mem::take(&mut self.pending);
-        self.read(&String::from_utf8_lossy(&pending));
-        if let Some(end) = self.end.take() {
-            self.read(&end.into_text());
+        if let Some(skipped) = self.skipped.take() {
+            self.read(&skipped.into_text());
         }
-        let (names, runner) = self.runners.finish();
-        let (errors, messages, builder) = self.compiler.finish();
-        let error_line = self
-            .error_line
-            .finish()
-            .map(|line| clean(&line).into_owned());
-        let failing_tests = self.failing_tests.finish();
+        self.read(&String::from_utf8_lossy(&pending));
+        self.end_explanation();
+        let (names, runner, failing_tests) = self.runners.finish();
+        let (compiler_errors, builder) = self.compiler.finish();
+        let around = self.error_line.finish();
         let mut has_evidence = true;
+        let mut last_lines = Vec::new();
         let fingerprint = if !names.is_empty() {
             let names: Vec<String> = names.into_sorted().collect();
-            let messages = self.exceptions.all();
+            let messages = self.messages.exceptions();
             Some(Fingerprint::new(Kind::Tests, runner, &names, &messages))
-        } else if !errors.is_empty() {
+        } else if !compiler_errors.is_empty() {
+            let (errors, messages) = compiler::evidence(&compiler_errors);
             Some(Fingerprint::new(
                 Kind::Compiler,
                 builder,
@@ -189,66 +248,114 @@ impl Reader {
                 &messages,
             ))
         } else {
-            let last = self.error_lines.finish();
+            let last = self.messages.last_lines();
             has_evidence = last.report_errors;
-            let end = self.exceptions.last().or(last.end);
-            let fine: Vec<String> = end.into_iter().collect();
+            last_lines = last.shown;
+            let fine: Vec<String> = last.end.into_iter().collect();
             let found = !last.lines.is_empty();
             found.then(|| Fingerprint::new(Kind::Lines, None, &last.lines, &fine))
         };
         Diagnosis {
             fingerprint,
-            error_line,
+            error_line: around.as_ref().map(|told| told.line.clone()),
             failing_tests,
+            compiler_errors,
+            around: around.unwrap_or(Told {
+                before: last_lines,
+                ..Told::default()
+            }),
             has_evidence,
         }
     }
 
-    fn read_block(&mut self) {
+    /// Reads what is pending up to its last line; whether there was one.
+    fn read_block(&mut self) -> bool {
         let end = match memchr::memrchr(b'\n', &self.pending) {
             Some(end) => end + 1,
-            None if self.pending.len() < LINE_BYTES => return,
+            None if self.pending.len() < LINE_BYTES => return false,
             None => self.pending.len(),
         };
         let block: Vec<u8> = self.pending.drain(..end).collect();
-        self.read(&String::from_utf8_lossy(&block));
+        let tells = self.read_bytes < BEGIN_BYTES || tells_of_failure(&block);
+        if (tells || self.goes_on) && self.read_bytes < BEGIN_BYTES + TELLING_BYTES {
+            self.read_bytes += block.len();
+            self.skipped = None;
+            self.read(&String::from_utf8_lossy(&block));
+        } else {
+            let skipped = self
+                .skipped
+                .get_or_insert_with(|| BoundedText::new(0, END_BYTES));
+            skipped.push(&block);
+        }
+        self.goes_on = tells;
+        true
     }
 
     fn read(&mut self, text: &str) {
-        for line in lines::lines(&mask_secrets(text)) {
-            self.line(&line);
+        for line in lines::raw_lines(&mask_secrets(text)) {
+            self.line(line);
         }
     }
 
-    fn line(&mut self, shown: &str) {
-        let line = lines::without_clock(shown);
+    fn line(&mut self, raw: &str) {
+        let shown = lines::visible(raw);
+        let line = lines::without_clock(&shown);
+        // A whole report may stand on one line.
+        let is_report = raw.len() > lines::LINE_BYTES && raw.contains("<testcase");
+        let report = raw
+            .find('<')
+            .filter(|_| is_report)
+            .and_then(|at| raw.get(at..));
+        for failure in self.report.line(report.unwrap_or(line)) {
+            self.runners.failure(&failure);
+            self.messages.failure(&failure);
+        }
         let Some(event) = Event::read(line) else {
-            self.runners.line(line);
-            self.failing_tests.line(line);
-            self.plain_line(shown, line);
+            self.plain_line(&shown, line, true);
             return;
         };
         self.runners.event(&event);
-        self.failing_tests.event(&event);
-        if lines::lines(event.output()).all(|line| line.trim().is_empty()) {
-            self.error_lines.aside(line);
-        } else {
-            for shown in lines::lines(event.output()) {
-                self.plain_line(&shown, lines::without_clock(&shown));
-            }
+        if event.output().trim().is_empty() {
+            self.messages.aside(line);
+            return;
+        }
+        for raw in lines::raw_lines(event.output()) {
+            let shown = lines::visible(raw);
+            self.plain_line(&shown, lines::without_clock(&shown), false);
         }
     }
 
     /// A line that is no event: as it is shown, and without a logger's clock.
-    fn plain_line(&mut self, shown: &str, line: &str) {
+    fn plain_line(&mut self, shown: &str, line: &str, names_tests: bool) {
+        let text = marked(line).filter(|text| !text.is_empty() || self.explanation.is_some());
+        if let Some(text) = text {
+            // A report repeats it with XML's escapes.
+            if !self.report.in_test() {
+                self.explanation.get_or_insert_default().push(text, shown);
+                self.runners.line(line);
+            }
+            return;
+        }
+        self.end_explanation();
+        if names_tests
+            && !self.report.in_test()
+            && let Some(message) = self.runners.line(line)
+        {
+            self.messages.summarize(line, &message);
+        }
         self.compiler.line(line);
-        self.exceptions.line(line);
-        self.error_lines.line(line);
+        self.messages.line(line);
         self.error_line.line(shown);
+    }
+
+    fn end_explanation(&mut self) {
+        if let Some(explanation) = self.explanation.take() {
+            self.messages.explanation(&explanation);
+            self.error_line.explanation(&explanation);
+        }
     }
 }
 
-/// The diagnosis of a whole output.
 #[must_use]
 pub fn diagnose(output: &str) -> Diagnosis {
     let mut reader = Reader::default();
@@ -261,6 +368,12 @@ pub fn diagnose(output: &str) -> Diagnosis {
 #[must_use]
 pub fn fingerprint(output: &str) -> Option<Fingerprint> {
     diagnose(output).fingerprint
+}
+
+/// The line of a text that tells best what went wrong, trimmed, if any does.
+#[must_use]
+pub fn error_line(text: &str) -> Option<String> {
+    diagnose(text).error_line
 }
 
 #[cfg(test)]

@@ -76,11 +76,13 @@ fn mixture() -> impl Strategy<Value = String> {
 
 fn well_formed(output: &str) {
     let Some(print) = fingerprint(output) else {
-        assert!(lines::lines(output).all(|l| lines::without_clock(&l).trim().is_empty()));
+        let is_blank = |raw| lines::without_clock(&lines::visible(raw)).trim().is_empty();
+        assert!(lines::raw_lines(output).all(is_blank));
         return;
     };
     for digest in [&print.coarse, &print.fine] {
-        assert!(digest.len() == 16 && digest.bytes().all(|b| b.is_ascii_hexdigit()));
+        let digits = digest.strip_prefix("2:").unwrap();
+        assert!(digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit()));
     }
     assert!(print.failing.is_sorted() && print.failing.len() <= LISTED_NAMES);
     assert_eq!(print.failing.is_empty(), print.kind != Kind::Tests);
@@ -93,14 +95,6 @@ fn blank_output_has_no_fingerprint() {
     for output in ["", " \n\t\r\n", "\u{1b}[0m\n"] {
         assert_eq!(fingerprint(output), None);
     }
-}
-
-#[test]
-fn words_for_kinds_and_tools() {
-    assert_eq!(Kind::Tests.as_str(), "tests");
-    assert_eq!(Kind::Compiler.as_str(), "compiler");
-    assert_eq!(Kind::Lines.as_str(), "lines");
-    assert_eq!(Tool::CargoTest.as_str(), "cargo test");
 }
 
 #[test]
@@ -122,6 +116,75 @@ fn names_count_wherever_they_stand() {
     let filler = "the build goes on and on\n".repeat(100_000);
     let print = fingerprint(&format!("--- FAIL: TestA (0.00s)\n{filler}")).unwrap();
     assert_eq!(print.failing, ["TestA"]);
+}
+
+#[test]
+fn a_failing_test_in_the_middle_of_a_very_long_output_is_found() {
+    let filler = "the build goes on and on, step by step by step\n".repeat(BEGIN_BYTES / 40);
+    let mut reader = Reader::default();
+    reader.push(filler.as_bytes());
+    reader.push(b"--- FAIL: TestA (0.00s)\n    a_test.go:3: got 1\n");
+    reader.push(filler.get(..4 * END_BYTES).unwrap().as_bytes());
+    let found = reader.finish();
+    assert_eq!(found.fingerprint.clone().unwrap().failing, ["TestA"]);
+    assert_eq!(
+        found.excerpt(500).as_deref(),
+        Some("TestA\n  a_test.go:3: got 1")
+    );
+    assert_eq!(
+        found.headline().as_deref(),
+        Some("TestA: a_test.go:3: got 1")
+    );
+}
+
+#[test]
+fn cap_09_files_that_errors_name() {
+    for (output, files) in [
+        (
+            "error[E0433]: failed to resolve\n --> src/lib.rs:3:5\n",
+            &["src/lib.rs"][..],
+        ),
+        (
+            "src/app.py:14: error: Name \"x\" is not defined",
+            &["src/app.py"],
+        ),
+        (
+            "  File \"pkg/mod.py\", line 3, in f\nKeyError: 'a'",
+            &["pkg/mod.py"],
+        ),
+        ("main.c:4:10: error: expected ';'", &["main.c"]),
+        (
+            "FAILED tests/test_a.py::test_b - assert 1 == 2",
+            &["tests/test_a.py"],
+        ),
+        ("src/a.ts(3,5): error TS2322: no", &["src/a.ts"]),
+        ("version 1.2.3 of foo.bar at http://x.y/z.html is fine", &[]),
+        ("error: e.g. nothing", &[]),
+        ("error: see /etc/passwd and ../up.rs:3", &[]),
+    ] {
+        assert_eq!(diagnose(output).files(), files, "{output}");
+    }
+}
+
+#[test]
+fn the_excerpt_stands_around_the_first_error_and_not_at_the_end() {
+    let steps: String = (0..500).map(|n| format!("step {n}\n")).collect();
+    let error = "src/a.c:3:5: error: unknown type name 'x'\n    3 | x y;\n      | ^\n";
+    let excerpt = diagnose(&format!("{steps}{error}{steps}"))
+        .excerpt(100)
+        .unwrap();
+    assert!(
+        excerpt.starts_with("src/a.c:3:5: error: unknown type name 'x'\n    3 | x y;"),
+        "{excerpt}"
+    );
+    let whole = diagnose(&format!("{steps}{error}{steps}"))
+        .excerpt(500)
+        .unwrap();
+    assert!(
+        whole.starts_with("step 497\nstep 498\nstep 499\nsrc/a.c:3:5"),
+        "{whole}"
+    );
+    assert_eq!(diagnose(&steps).excerpt(500), None);
 }
 
 proptest! {

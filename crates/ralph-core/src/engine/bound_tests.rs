@@ -12,14 +12,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Answer, Attendant, Engine, OnOpen, PauseOn, Question, RunSettings};
-use crate::agent::testing::{Played, play};
+use crate::agent::tests::{Played, play};
 use crate::agent::{AgentKind, Exit, Interrupt, Launch, OutputFormat, Setup, Signal, Stop};
 use crate::clock::Clock;
 use crate::event::RunEvent;
 use crate::host::{Host, Liveness};
 use crate::model::{ErrorType, Key, NewTask, Status, Strategy as Choice, TaskId, Timestamp};
 use crate::project::Project;
-use crate::store::{HistoryStore, Mark, Owner, PlanStore, RecoveryStore, SqliteStore};
+use crate::store::{Mark, Owner, Store};
 
 /// The shortest wait for a limited agent, and the longest time that is waited for it.
 const BACKOFF: Duration = Duration::from_secs(5);
@@ -170,8 +170,8 @@ impl World {
         next >> 16
     }
 
-    fn store(&self) -> SqliteStore {
-        SqliteStore::create(&Project::at(self.dir.path()).database()).unwrap()
+    fn store(&self) -> Store {
+        Store::create(&Project::at(self.dir.path()).database()).unwrap()
     }
 
     fn add_plan(&self) {
@@ -590,7 +590,7 @@ fn live(story: Story) {
     );
 }
 
-fn root(store: &SqliteStore, task: &TaskId) -> TaskId {
+fn root(store: &Store, task: &TaskId) -> TaskId {
     let link = store.fix_link(task).unwrap();
     link.and_then(|link| link.root)
         .unwrap_or_else(|| task.clone())

@@ -1,129 +1,134 @@
 //! Agents that leave the branch or begin what they do not finish: brought back, so that no other task pays for it.
 
-use super::judge::Judged;
-use super::run::{EngineError, Run, StopRun};
-use super::work_tree::{named, refused};
-use crate::event::EventKind;
-use crate::exit::RunExit;
+use super::commits::refused;
+use super::run_context::RunContext;
+use super::run_end::{EngineError, StopRun};
+use super::work_tree::{WorkTree, some_of};
+use crate::evidence::CommitFailure;
 use crate::git::{Git, Unfinished};
 
 /// What came of going back to a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Returned {
-    /// Nobody had left it.
     Stayed,
     /// HEAD is on it again, and so is what was committed elsewhere.
     Back,
     /// HEAD is on it again, but work was committed there.
-    WithoutCommits { on: String },
-    /// It cannot be.
+    WithoutCommits {
+        on: String,
+    },
     Astray(String),
 }
 
-impl StopRun {
-    /// The work tree cannot be brought back to its branch: nothing more is put onto another.
-    pub(super) fn astray(why: String) -> Self {
-        let mut stop = Self::new(RunExit::Error, why);
-        stop.hint = Some("switch back to that branch, then `ralph run` again".into());
-        stop
-    }
-}
-
-impl Run<'_, '_> {
+impl WorkTree {
     /// Git, where the settings let Ralph change anything in it and nobody else works in the tree.
-    fn git_alone(&self) -> Result<Option<Git>, EngineError> {
-        let settings = &self.engine.settings.git;
-        if !settings.changes_anything() && settings.branch.is_none() || self.other_run()?.is_some()
-        {
-            return Ok(None);
+    fn git_alone(&self, run: &RunContext<'_>) -> Result<Option<&Git>, EngineError> {
+        match !self.settings.uses_branches() || run.other_run()?.is_some() {
+            true => Ok(None),
+            false => Ok(self.git.as_ref()),
         }
-        Ok(self.git.clone())
     }
 
     /// The branch HEAD is on; none off every branch, or where git is left alone.
     pub(super) fn present_branch(&self) -> Option<String> {
-        let settings = &self.engine.settings.git;
-        let matters = settings.changes_anything() || settings.branch.is_some();
+        let matters = self.settings.uses_branches();
         self.git.as_ref().filter(|_| matters)?.on_branch()
     }
 
     /// Before an attempt: nothing is unfinished, and the run's own branch is worked on. Why the run ends, if that cannot be.
-    pub(super) fn be_on_own_branch(&mut self) -> Result<Option<StopRun>, EngineError> {
-        if let Some(unfinished) = self.unfinished()? {
+    pub(super) fn go_to_own_branch(
+        &mut self,
+        run: &mut RunContext<'_>,
+    ) -> Result<Option<StopRun>, EngineError> {
+        if let Some(unfinished) = self.unfinished(run)? {
             let reason = format!("{unfinished} is in progress in this working tree");
-            let mut stop = StopRun::new(RunExit::Error, reason);
-            stop.hint = Some("finish or abort it, then `ralph run` again".into());
-            return Ok(Some(stop));
+            let stop = StopRun::error(reason);
+            return Ok(Some(
+                stop.with_hint("finish or abort it, then `ralph run` again"),
+            ));
         }
-        let own = self.engine.settings.git.branch.clone();
-        match self.return_to(own.as_deref())? {
-            Returned::Astray(why) => {
-                let fault = self.git_fault();
-                Ok(Some(fault.unwrap_or_else(|| StopRun::astray(why))))
-            }
-            Returned::Stayed | Returned::Back | Returned::WithoutCommits { .. } => Ok(None),
-        }
+        let own = self.settings.branch.clone();
+        let returned = self.return_to(run, own.as_deref())?;
+        Ok(self.stop_if_astray(returned))
+    }
+
+    /// The end of the run where the tree cannot be brought back to its branch: nothing more is put onto another.
+    pub(super) fn stop_if_astray(&self, returned: Returned) -> Option<StopRun> {
+        let Returned::Astray(why) = returned else {
+            return None;
+        };
+        let astray = || {
+            let hint = "switch back to that branch, then `ralph run` again";
+            StopRun::error(why).with_hint(hint)
+        };
+        Some(self.fault().unwrap_or_else(astray))
     }
 
     /// What is unfinished in a tree where nobody else works.
-    pub(super) fn unfinished(&self) -> Result<Option<Unfinished>, EngineError> {
-        let git = self.git_alone()?;
+    pub(super) fn unfinished(
+        &self,
+        run: &RunContext<'_>,
+    ) -> Result<Option<Unfinished>, EngineError> {
+        let git = self.git_alone(run)?;
         Ok(git.and_then(|git| git.unfinished().ok().flatten()))
     }
 
     /// Goes back to a branch that somebody left, with what is uncommitted and what was committed on top of it.
-    pub(super) fn return_to(&mut self, branch: Option<&str>) -> Result<Returned, EngineError> {
+    pub(super) fn return_to(
+        &mut self,
+        run: &mut RunContext<'_>,
+        branch: Option<&str>,
+    ) -> Result<Returned, EngineError> {
         let present = self.git.as_ref().and_then(Git::branch);
         let Some(branch) = branch.filter(|branch| present.as_deref() != Some(branch)) else {
             return Ok(Returned::Stayed);
         };
-        let Some(git) = self.git_alone()? else {
+        let Some(git) = self.git_alone(run)? else {
             return Ok(Returned::Stayed);
         };
         let present = present.unwrap_or_else(|| "no branch".to_owned());
-        self.tree = None;
-        let returned = match git.return_to(branch) {
-            Ok(true) => Returned::Back,
-            Ok(false) => Returned::WithoutCommits {
-                on: present.clone(),
-            },
+        let returned = git.return_to(branch);
+        self.latest = None;
+        let (returned, more) = match returned {
+            Ok(true) => (Returned::Back, String::new()),
+            Ok(false) => {
+                let more = format!("; the new commits stay on {present}");
+                let on = present.clone();
+                (Returned::WithoutCommits { on }, more)
+            }
             Err(error) => {
                 let why = format!("the working tree is on {present} instead of {branch}: {error}");
                 return Ok(Returned::Astray(why));
             }
         };
-        let more = match &returned {
-            Returned::WithoutCommits { on } => format!("; the new commits stay on {on}"),
-            Returned::Stayed | Returned::Back | Returned::Astray(_) => String::new(),
-        };
-        let message = format!(
-            "HEAD was moved from {branch} to {present}; Ralph switched back to {branch}{more}"
-        );
-        self.tell(EventKind::Warning { message })?;
+        run.warn(format!(
+            "The attempt moved HEAD from {branch} to {present}; Ralph switched back to {branch}{more}"
+        ))?;
         Ok(returned)
     }
 
     /// Where a run was killed while an agent was off its branch, the next one goes on where that one began.
-    pub(super) fn return_after_a_kill(&mut self) -> Result<(), EngineError> {
-        if self.engine.settings.git.branch.is_some() {
+    pub(super) fn return_after_a_kill(
+        &mut self,
+        run: &mut RunContext<'_>,
+    ) -> Result<(), EngineError> {
+        if self.settings.branch.is_some() {
             return Ok(());
         }
-        let looks = self.engine.store.first_looks()?;
+        let looks = run.store.tree_snapshots()?;
         let branch = looks.into_iter().find_map(|look| look.branch);
-        if let Returned::Astray(message) = self.return_to(branch.as_deref())? {
-            self.tell(EventKind::Warning { message })?;
+        match self.return_to(run, branch.as_deref())? {
+            Returned::Astray(why) => run.warn(why),
+            Returned::Stayed | Returned::Back | Returned::WithoutCommits { .. } => Ok(()),
         }
-        Ok(())
     }
 
     /// Where a run was killed between a commit and what comes after it, that is made up for.
-    pub(super) fn finish_commit(&mut self) -> Result<(), EngineError> {
-        let finished = self.git_alone()?.map(|git| git.finish_commit());
-        if let Some(Err(error)) = finished {
-            let message = error.to_string();
-            self.tell(EventKind::Warning { message })?;
+    pub(super) fn finish_commit(&self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+        match self.git_alone(run)?.map(Git::finish_commit) {
+            Some(Err(error)) => run.warn(error.to_string()),
+            Some(Ok(_)) | None => Ok(()),
         }
-        Ok(())
     }
 
     /// Why what an agent calls done is not: it is not where it belongs.
@@ -132,11 +137,11 @@ impl Run<'_, '_> {
         unfinished: Option<Unfinished>,
         returned: &Returned,
         branch: Option<&str>,
-    ) -> Option<Judged> {
+    ) -> Option<CommitFailure> {
         if let (Returned::Astray(_), Some(error)) =
             (returned, self.git.as_ref().and_then(Git::fault))
         {
-            return Some(Judged::NotCommitted {
+            return Some(CommitFailure::GitFault {
                 why: error.to_string(),
                 remedy: error.remedy().unwrap_or_default(),
             });
@@ -149,64 +154,61 @@ impl Run<'_, '_> {
                 )
             }
             (None, Returned::WithoutCommits { on }) => format!(
-                "the work was committed on {on} instead of {branch}: move the commits to {branch} and stay on it"
+                "the agent committed on {on} instead of {branch}: move the commits to {branch} and stay on it"
             ),
             (None, Returned::Astray(why)) => format!("{why}; switch back to {branch}"),
             (None, Returned::Stayed | Returned::Back) => return None,
         };
-        Some(Judged::Ran(refused(why)))
+        Some(refused(why, None))
     }
 
     /// After an attempt: a merge or the like that it began and did not finish is ended. `name` is that of what is saved.
-    pub(super) fn end_unfinished(&mut self, name: &str) -> Result<(), EngineError> {
-        let Some(unfinished) = self.unfinished()? else {
+    pub(super) fn end_unfinished(
+        &mut self,
+        run: &mut RunContext<'_>,
+        name: &str,
+    ) -> Result<(), EngineError> {
+        let (Some(unfinished), Some(git)) = (self.unfinished(run)?, &self.git) else {
             return Ok(());
         };
-        let Some(git) = self.git.clone() else {
-            return Ok(());
-        };
-        self.tree = None;
+        self.latest = None;
         let mut told = format!("the attempt left {unfinished} in progress; Ralph aborted it");
         if unfinished == Unfinished::Rebase {
-            let message = format!("Left by {name} during a rebase");
-            match git.save_work(name, &message) {
+            match git.save_work(name, &format!("Left by {name} during a rebase")) {
                 Ok(Some(reference)) => {
                     told.push_str(&format!("; its files are saved at {reference}"))
                 }
                 Ok(None) => {}
                 // Nothing is taken away that is not saved.
                 Err(error) => {
-                    let message = format!("{unfinished} is still in progress: {error}");
-                    return self.tell(EventKind::Warning { message });
+                    return run.warn(format!("{unfinished} is still in progress: {error}"));
                 }
             }
         }
-        let message = match git.end_unfinished() {
+        run.warn(match git.end_unfinished() {
             Ok(_) => told,
             Err(error) => format!("{unfinished} is in progress and Ralph cannot abort it: {error}"),
-        };
-        self.tell(EventKind::Warning { message })
+        })
     }
 
     /// At the start: what killed runs left in git's directory goes, and states they kept are named.
-    pub(super) fn tidy_git(&mut self) -> Result<(), EngineError> {
-        let Some(git) = self.git_alone()? else {
+    pub(super) fn tidy(&self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+        let Some(git) = self.git_alone(run)? else {
             return Ok(());
         };
-        let now = self.engine.clock.now();
-        let store = &*self.engine.store;
+        let store = &*run.store;
         // Work trees of one repository share its references: those of other projects are theirs.
         let is_ours = |name: &str| store.task(task_of(name)).is_ok();
-        let message = match git.tidy(now, &is_ours) {
+        let message = match git.tidy(run.clock.now(), &is_ours) {
             Ok(states) if states.is_empty() => return Ok(()),
             Ok(states) => format!(
-                "states saved before interrupted attempts: {}; `git show NAME:FILE` prints a file, `git \
+                "Ralph saved the working tree before interrupted attempts: {}; `git show NAME:FILE` prints a file, `git \
                  update-ref -d NAME` deletes a state",
-                named(&states)
+                some_of(&states)
             ),
             Err(error) => error.to_string(),
         };
-        self.tell(EventKind::Warning { message })
+        run.warn(message)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::exit::RunExit;
 use crate::host::ThisHost;
 use crate::model::{NewTask, Timestamp};
 use crate::project::Project;
-use crate::store::{HistoryStore, PlanStore, RunStore, SqliteStore};
+use crate::store::Store;
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 const HOUR: i64 = 3600;
@@ -100,7 +100,7 @@ impl Night {
             ..Setup::default()
         });
         let project = Project::at(root);
-        let mut store = SqliteStore::create(&project.database()).unwrap();
+        let mut store = Store::create(&project.database()).unwrap();
         let mut next = 0;
         let mut random = || {
             next += 1;
@@ -208,7 +208,7 @@ fn the_time_limit_ends_a_wait() {
 fn a_run_gives_signs_of_life_through_a_long_wait() {
     let mut night = Night::new(&[]);
     night.run(1, Some(5 * HOUR));
-    let store = SqliteStore::open(&Project::at(night.dir.path()).database()).unwrap();
+    let store = Store::open(&Project::at(night.dir.path()).database()).unwrap();
     let run = store.last_run().unwrap().unwrap();
     let lease = night.settings.lease;
     assert!(run.expires_at.unwrap() > START.plus(Duration::from_secs(5 * 3600) - lease));

@@ -16,7 +16,6 @@ const MOST_TRIES: u32 = 20;
 pub(super) enum Missed<E> {
     /// Drawing or swapping failed; the file holds what others wrote last.
     Failed(E),
-    /// Others keep writing it.
     Busy,
 }
 

@@ -1,53 +1,51 @@
-//! The loop: it wires the stages in order and knows none of their insides.
+//! The loop: it wires the stages in order and knows none of their insides. [`run::Run`] is made of parts that own their
+//! state; each is given the [`run_context::RunContext`].
 
-mod agents_md;
+mod agent_session;
+mod agents_md_sync;
 mod attempt;
+mod attempt_record;
 #[cfg(test)]
 mod bound_tests;
 mod branch;
-mod breaker;
+mod breaker_prompt;
 mod budgets;
 #[cfg(test)]
 mod clock_tests;
+mod commits;
 mod exchange;
-mod experience;
-mod finding;
-mod gate_changes;
-mod guard;
-mod hooks;
-mod judge;
-mod left_work;
-mod log_upkeep;
-mod next;
+mod fix_tasks;
+mod gate_runs;
+mod hook_calls;
+mod lost_attempts;
+mod next_model;
 mod parents;
-mod plan_files;
+mod plan_changes;
+mod plan_sync;
 mod prompt;
 mod readiness;
-mod recall;
-mod recover;
-mod recovery;
-mod requests;
 mod run;
-mod session;
+mod run_context;
+mod run_end;
 mod settings;
-mod state;
+mod state_md;
 mod team;
-mod tree;
 mod upkeep;
-mod vanished;
-mod wait;
+mod waits;
 mod work_tree;
 
-pub use agents_md::refresh_failures;
-pub use breaker::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
-pub use log_upkeep::protected_logs;
-pub use prompt::{Prompt, PromptError, Prompter, Templates};
-pub use readiness::{DueGate, dirt_of_others, open_gates, own_files, told_unready, unready_gates};
-pub use recall::{Recalled, recall};
-pub use recover::{Recovered, Recovery};
-pub use recovery::Repairs;
-pub use run::{Engine, EngineError, Summary};
-pub use settings::{BreakerSettings, GateSettings, OnOpen, PauseOn, RecoverySettings, RunSettings};
-pub use state::refresh_state;
-pub use upkeep::{Upkeep, merge_all, stale};
-pub use work_tree::{CommitWhen, GitSettings, OnDirty};
+pub use agents_md_sync::refresh_failures;
+pub use breaker_prompt::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
+pub use fix_tasks::FixPolicy;
+pub use lost_attempts::{LostAttempts, LostReport};
+pub use prompt::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
+pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates};
+pub use run::Engine;
+pub use run_end::{EngineError, Summary};
+pub use settings::{
+    BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn,
+    RecoverySettings, RunSettings,
+};
+pub use state_md::refresh_state;
+pub use upkeep::{Upkeep, merge_all, protected_logs, stale};
+pub use work_tree::changes_of_others;

@@ -1,53 +1,54 @@
 //! Parents whose children are done: their own gate has the last word.
 
-use super::finding::Finding;
-use super::run::{EngineError, Run};
+use super::attempt_record::AttemptResult;
+use super::fix_tasks::attempts_used_up;
+use super::readiness::told_gate_fix;
+use super::run::Run;
+use super::run_end::EngineError;
 use crate::decide::gate_broken;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
 use crate::gate::GateResult;
-use crate::model::{
-    DoneBy, ErrorType, GateOutcome, GitRecord, ModelChoice, NO_MODEL, Outcome, Token,
-};
+use crate::model::{Attempt, DoneBy, ErrorType, GateOutcome, NO_MODEL, Outcome, Token};
 use crate::store::{Claimed, Purpose};
 
-impl Run<'_, '_> {
+impl Run<'_> {
     /// Runs the gates that are due, until none is: a parent's end may make its own parent's gate due. Returns how
     /// many were run.
     pub(super) fn settle_parents(&mut self) -> Result<u32, EngineError> {
         let mut settled = 0;
-        while self.engine.interrupt.first().is_none() {
-            let Some((claimed, token)) = self.claim(Purpose::ParentGate)? else {
+        while self.context.interrupt.first().is_none() {
+            let Some((claimed, token)) = self.context.claim(Purpose::ParentGate)? else {
                 break;
             };
             let result = self.settle_parent(&claimed, &token);
-            self.unless_moved(result)?;
+            self.context.unless_moved(result)?;
             settled += 1;
         }
         Ok(settled)
     }
 
     fn settle_parent(&mut self, claimed: &Claimed, token: &Token) -> Result<(), EngineError> {
-        let started_at = self.engine.clock.now();
+        let started_at = self.context.clock.now();
         let task = TaskRef::from(&claimed.task);
         let command = claimed
             .task
             .verify
             .clone()
-            .filter(|_| self.engine.settings.gate.enabled);
-        let retries = self.engine.settings.gate.retries;
+            .filter(|_| self.context.settings.gate.enabled);
+        let retries = self.context.settings.gate.retries;
         let gate = match &command {
             None => None,
-            Some(command) => match self.run_gate(claimed, command, retries)? {
+            Some(command) => match self.context.run_gate(claimed, command, retries)? {
                 GateResult::NotStarted(why) => {
-                    self.engine.store.release(&claimed.task.id, token)?;
+                    self.context.store.release(&claimed.task.id, token)?;
                     return Err(EngineError::Gate {
                         task: task.name().to_owned(),
                         why,
                     });
                 }
                 GateResult::Interrupted => {
-                    self.engine.store.release(&claimed.task.id, token)?;
+                    self.context.store.release(&claimed.task.id, token)?;
                     return Ok(());
                 }
                 GateResult::Ran(record) => Some(record),
@@ -57,17 +58,19 @@ impl Run<'_, '_> {
             .as_ref()
             .is_none_or(|gate| gate.outcome == GateOutcome::Passed);
         if passed {
-            let event = self.event(EventKind::ParentGate { task, passed: true });
-            let now = self.engine.clock.now();
+            let event = self
+                .context
+                .event(EventKind::ParentGate { task, passed: true });
+            let now = self.context.clock.now();
             // Gates may be switched off for this run.
             let by = gate.map_or(DoneBy::Children, |_| DoneBy::Gate);
-            self.engine
+            self.context
                 .store
                 .complete_parent(&claimed.task.id, token, by, &event, now)?;
-            self.engine.observer.event(&event);
-            return self.show_progress();
+            self.context.observer.event(&event);
+            return self.context.show_progress();
         }
-        self.tell(EventKind::ParentGate {
+        self.context.tell(EventKind::ParentGate {
             task,
             passed: false,
         })?;
@@ -79,24 +82,25 @@ impl Run<'_, '_> {
             None => Verdict {
                 outcome: Outcome::Failed,
                 error_type: Some(ErrorType::TestFailure),
-                counted: true,
-                message: Some("the children are done, but the task's own gate failed".into()),
+                message: Some("all subtasks are done, but the gate failed".into()),
                 abort: false,
             },
         };
         // A failure would count as an attempt, and the task has used up all it may have.
-        if verdict.counted
-            && let Some((reason, end)) = self.used_up(&claimed.task)?
+        if verdict.counts()
+            && let Some((reason, end)) = attempts_used_up(&self.context, &claimed.task)?
         {
-            return self.block(claimed, token, &reason, end.as_ref());
+            return self.context.block(claimed, token, &reason, end.as_ref());
         }
-        let choice = ModelChoice {
+        let attempt = Attempt {
             model: NO_MODEL.into(),
-            rationale: "the task's own gate".into(),
+            rationale: Some("the task's own gate".into()),
+            ..Attempt::new(&claimed.task, started_at)
         };
-        let finding =
-            Finding::of_parent_gate(choice, started_at, gate, GitRecord::default(), verdict);
-        self.store_finding(claimed, token, finding)?;
+        let mut result = AttemptResult::of_parent_gate(attempt, gate.as_ref(), verdict);
+        let fix = gate.as_ref().and_then(|gate| gate.fix.as_deref());
+        result.needs_person = fix.map(|fix| told_gate_fix(&claimed.task, fix));
+        self.record(claimed, token, result)?;
         Ok(())
     }
 }

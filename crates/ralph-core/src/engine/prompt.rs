@@ -3,50 +3,43 @@
 use serde::Serialize;
 
 use super::RunSettings;
-use super::experience::Experience;
-use super::recall::{Recalled, question, recall};
+use super::next_model::{agents_attempts, failed_tries, in_a_row};
 use crate::adaptive::TaskView;
 use crate::agent::Agent;
-use crate::context::{
-    AttemptReport, Explanation, FailureToMend, FurtherPart, LoopStatus, Memory, ParentPart,
-    PastAttempt, Prerequisite, ShownLearning, TaskPart, Template, TemplateError, failure_to_mend,
+use crate::decide::{FailedAttempt, failure_trend, stuck_advice};
+use crate::files::{Limit, Links, read_text};
+use crate::memory::prompt::{
+    AttemptReport, Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart,
+    PastAttempt, Prerequisite, ShownLearning, TaskPart, Template, TemplateError, failure_to_fix,
     refused_changes, render_memory, render_task,
 };
-use crate::decide::{
-    Decision, FailedTry, ModelQuestion, Worth, choose_model, course, is_planning, needs_experience,
-    stance, task_view,
+use crate::memory::recall::weights::CANDIDATES;
+use crate::memory::recall::{
+    Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms,
 };
-use crate::files::{Limit, Links, read_text};
 use crate::model::{
-    ChosenBy, FailureMark, GateOutcome, LearningId, MarkSource, ModelChoice, NO_MODEL, Outcome,
-    Recent, Status, Task, TaskMetrics, Timestamp,
+    GateOutcome, LearningId, ModelChoice, Outcome, Status, Task, TaskMetrics, Timestamp,
 };
-use crate::modification;
 use crate::project::Project;
-use crate::recall::{Candidate, RecallPolicy};
+use crate::signals::plan_request_instructions;
 use crate::store::{PastFailure, RunRates, Store, StoreError};
 use crate::text::{invisible_escaped, mask_secrets};
 
 /// Why a prompt could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A template is wrong.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A template's file cannot be read.
     #[error("cannot read template {path}: {source}")]
     Unreadable {
-        /// Which.
         path: String,
-        /// Why.
         source: std::io::Error,
     },
 }
 
-/// A prompt, in all its parts.
 #[derive(Clone, Debug)]
 pub struct Prompt {
     /// The model it is for, and why.
@@ -56,12 +49,10 @@ pub struct Prompt {
     /// The task as the choice of the model saw it.
     pub view: TaskView,
     /// Its failures in a row so far.
-    pub tries: Vec<FailedTry>,
+    pub tries: Vec<FailedAttempt>,
     /// Those of the tasks that it is to fix, before its own: models escalate along the whole chain.
-    pub inherited: Vec<FailedTry>,
-    /// The rules for signals.
+    pub inherited: Vec<FailedAttempt>,
     pub rules: String,
-    /// The task with its memory.
     pub task: String,
     /// The learnings it shows, best first.
     pub learnings: Vec<LearningId>,
@@ -114,19 +105,14 @@ const MOST_PHASE_FAILURES: u32 = 100;
 
 /// Makes prompts from what is stored.
 pub struct Prompter<'a> {
-    /// The texts.
     pub templates: &'a Templates,
-    /// The project.
     pub project: &'a Project,
-    /// The database.
-    pub store: &'a dyn Store,
-    /// The agent.
+    pub store: &'a Store,
     pub agent: &'a dyn Agent,
-    /// It stands in for another, whose models the settings and the tasks name.
-    pub stands_in: bool,
-    /// The settings.
+    /// It is the fallback of another, whose models the settings and the tasks name.
+    pub is_fallback: bool,
     pub settings: &'a RunSettings,
-    /// Now: what was learnt lately matters a little more.
+    /// Now: what was learned lately matters a little more.
     pub now: Timestamp,
 }
 
@@ -153,20 +139,21 @@ impl Prompter<'_> {
     ) -> Result<Prompt, PromptError> {
         let failures = self.store.failures(&task.id)?;
         let tries = failed_tries(in_a_row(&failures, metrics));
-        let course = course(&tries, &self.settings.policy);
+        let trend = failure_trend(&tries, &self.settings.policy);
         let asked = agents_attempts(&failures, metrics);
         let inherited = self.inherited(task)?;
         let (decision, view) = self.decide(task, metrics, asked, &inherited, &tries)?;
         let choice = decision.choice;
-        let further_lines = stance(
-            &course,
+        let further_lines = stuck_advice(
+            &trend,
             approaches(in_a_row(&failures, metrics))
                 .iter()
                 .map(String::as_str),
         );
-        let stuck = metrics.stuck || course.stuck;
+        let stuck = metrics.stuck || trend.stuck;
         let only_the_signal_is_missing = failures.last().is_some_and(|last| {
-            last.outcome == Outcome::NoSigil && last.gate == Some(GateOutcome::Passed)
+            let unreported = matches!(last.attempt.outcome, Outcome::NoSigil | Outcome::Error);
+            unreported && last.attempt.gate == Some(GateOutcome::Passed)
         });
         let task_data = self.task_part(task)?;
         let recalled = self.recall(task, &task_data, failures.last())?;
@@ -219,26 +206,6 @@ impl Prompter<'_> {
         })
     }
 
-    /// The model of a task's next attempt, or that a person should be asked instead.
-    pub fn decision(&self, task: &Task, metrics: &TaskMetrics) -> Result<Decision, PromptError> {
-        let failures = self.store.failures(&task.id)?;
-        let tries = failed_tries(in_a_row(&failures, metrics));
-        let asked = agents_attempts(&failures, metrics);
-        let inherited = self.inherited(task)?;
-        Ok(self.decide(task, metrics, asked, &inherited, &tries)?.0)
-    }
-
-    /// The failures in a row of the tasks that this one is to fix, those of the chain's root first. None for a task that
-    /// fixes nothing.
-    fn inherited(&self, task: &Task) -> Result<Vec<FailedTry>, StoreError> {
-        let mut inherited = Vec::new();
-        for above in self.store.fix_family(&task.id)?.chain.iter().skip(1).rev() {
-            let (failures, metrics) = (self.store.failures(above)?, self.store.metrics(above)?);
-            inherited.extend(failed_tries(in_a_row(&failures, &metrics)));
-        }
-        Ok(inherited)
-    }
-
     fn recall(
         &self,
         task: &Task,
@@ -258,65 +225,6 @@ impl Prompter<'_> {
             None,
             &policy,
         )
-    }
-
-    /// The model, and the task as the choice saw it.
-    fn decide(
-        &self,
-        task: &Task,
-        metrics: &TaskMetrics,
-        attempts: u32,
-        inherited: &[FailedTry],
-        own: &[FailedTry],
-    ) -> Result<(Decision, TaskView), StoreError> {
-        let chain = [inherited, own].concat();
-        let course = course(&chain, &self.settings.policy);
-        let above = u32::try_from(inherited.len()).unwrap_or(u32::MAX);
-        let strategy = self.settings.strategy;
-        let ladder = self.agent.ladder();
-        let meant = |model: &&str| !self.stands_in || ladder.iter().any(|rung| rung == model);
-        let bare = ModelQuestion {
-            agent: self.agent.name(),
-            ladder,
-            strategy,
-            forced: self.settings.forced_model.as_deref().filter(meant),
-            hinted: metrics.next_model.as_deref(),
-            of_task: task.model.as_deref().filter(meant),
-            configured: self.settings.model.as_deref().filter(meant),
-            planning: is_planning(&task.title),
-            difficulty: metrics.difficulty,
-            attempts,
-            failures: metrics.consecutive_failures.saturating_add(above),
-            tries: &chain,
-            course: &course,
-            neighbours: &[],
-            recent: Recent::default(),
-            worth: Worth {
-                beliefs: None,
-                value_usd: self.settings.value_usd,
-                // Its own attempts are limited, whatever happened above it.
-                max_attempts: self.settings.policy.max_attempts.saturating_add(above),
-            },
-        };
-        let experience = if needs_experience(&bare) {
-            Experience::gather(self.store, self.agent, strategy, task)?
-        } else {
-            Experience::default()
-        };
-        let question = ModelQuestion {
-            neighbours: &experience.neighbours,
-            recent: experience.recent,
-            worth: Worth {
-                beliefs: experience.beliefs.as_ref(),
-                ..bare.worth
-            },
-            ..bare
-        };
-        let alone = ModelQuestion {
-            tries: own,
-            ..question.clone()
-        };
-        Ok((choose_model(&question), task_view(&alone)))
     }
 
     fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {
@@ -341,7 +249,7 @@ impl Prompter<'_> {
                     .recovery_by_spec
                     .values()
                     .any(|spec| spec.enabled),
-            changes: may_change.then(modification::instructions),
+            changes: may_change.then(plan_request_instructions),
         })?)
     }
 
@@ -389,8 +297,8 @@ impl Prompter<'_> {
 }
 
 impl Prompter<'_> {
-    /// The failure a fix task is to mend, and plan changes that were asked for in vain.
-    fn further(&self, task: &Task) -> Result<Vec<FurtherPart>, PromptError> {
+    /// The failure that a fix task is for, and plan changes that were refused.
+    fn further(&self, task: &Task) -> Result<Vec<ExtraSection>, PromptError> {
         let mut parts = Vec::new();
         if let Some(link) = self.store.fix_link(&task.id)?
             && let Some(original) = &link.original
@@ -399,7 +307,7 @@ impl Prompter<'_> {
             let failure = self.store.failures(&original.id)?.pop();
             let gate_output = self.store.last_gate_output(&original.id)?;
             let report = failure.and_then(|failure| past_attempt(failure).report);
-            parts.push(failure_to_mend(&FailureToMend {
+            parts.push(failure_to_fix(&FailureToFix {
                 name: original.name(),
                 title: &original.title,
                 report: report.as_ref(),
@@ -435,20 +343,6 @@ fn shown(candidate: &Candidate) -> ShownLearning {
     }
 }
 
-/// The failures since the last success.
-fn in_a_row<'f>(failures: &'f [PastFailure], metrics: &TaskMetrics) -> &'f [PastFailure] {
-    let in_a_row = usize::try_from(metrics.consecutive_failures).unwrap_or(usize::MAX);
-    let skip = failures.len().saturating_sub(in_a_row);
-    failures.get(skip..).unwrap_or_default()
-}
-
-/// Attempts that an agent made: a parent's own gate is none.
-fn agents_attempts(failures: &[PastFailure], metrics: &TaskMetrics) -> u32 {
-    let gates = failures.iter().filter(|failure| failure.model == NO_MODEL);
-    let gates = u32::try_from(gates.count()).unwrap_or(u32::MAX);
-    metrics.total_attempts.saturating_sub(gates)
-}
-
 /// What was tried, by the reports; else what was changed.
 fn approaches(failures: &[PastFailure]) -> Vec<String> {
     let reports = failures
@@ -466,44 +360,12 @@ fn approaches(failures: &[PastFailure]) -> Vec<String> {
         .collect()
 }
 
-/// What agents' failures show; a parent's own gate is no agent's.
-fn failed_tries(failures: &[PastFailure]) -> Vec<FailedTry> {
-    let by_agents = failures.iter().filter(|failure| failure.model != NO_MODEL);
-    by_agents.map(failed_try).collect()
-}
-
-fn failed_try(failure: &PastFailure) -> FailedTry {
-    FailedTry {
-        changed: failure.changed,
-        committed: failure.committed,
-        cost_usd: failure.cost_usd,
-        ..marked_try(
-            &failure.model,
-            failure.rationale.as_deref().unwrap_or_default(),
-            failure.mark.as_ref(),
-        )
-    }
-}
-
-/// A failed try of this model, chosen for this reason, with what it is recognised by.
-pub(super) fn marked_try(model: &str, rationale: &str, mark: Option<&FailureMark>) -> FailedTry {
-    FailedTry {
-        model: model.to_owned(),
-        chosen_by: ChosenBy::from_rationale(rationale),
-        coarse: mark.map(|mark| mark.coarse.clone()),
-        fine: mark.map(|mark| mark.fine.clone()),
-        failing: mark.map(|mark| mark.failing.clone()).unwrap_or_default(),
-        prose: mark.is_some_and(|mark| mark.source == MarkSource::Text),
-        ..FailedTry::default()
-    }
-}
-
 fn past_attempt(failure: PastFailure) -> PastAttempt {
     PastAttempt {
-        number: failure.attempt,
-        model: failure.model,
-        outcome: failure.outcome.to_string(),
-        duration_ms: failure.duration_ms,
+        number: failure.attempt.attempt,
+        model: failure.attempt.model,
+        outcome: failure.attempt.outcome.to_string(),
+        duration_ms: failure.attempt.duration_ms,
         report: failure.report.map(|report| AttemptReport {
             auto: report.auto,
             what_was_tried: report.what_was_tried,
@@ -513,6 +375,76 @@ fn past_attempt(failure: PastFailure) -> PastAttempt {
             stack_trace: report.stack_trace_snippet,
             retry_suggestion: report.retry_suggestion,
             excerpt: report.excerpt,
+        }),
+    }
+}
+
+/// What was found for a query.
+#[derive(Clone, Debug, Default)]
+pub struct Recalled {
+    /// Every learning that was considered, best first, with its score and what became of it.
+    pub ranking: Vec<Ranked>,
+    candidates: Vec<Candidate>,
+}
+
+impl Recalled {
+    /// The chosen learnings, best first.
+    pub fn chosen(&self) -> impl Iterator<Item = (&Ranked, &Candidate)> {
+        self.ranking
+            .iter()
+            .filter(|ranked| ranked.fate == Fate::Chosen)
+            .filter_map(|ranked| Some((ranked, self.candidate(&ranked.scored.id)?)))
+    }
+
+    /// A considered learning's text.
+    pub fn candidate(&self, id: &str) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.id == id)
+    }
+}
+
+/// Ranks the learnings that matter to a query, as of `now`; with `before`, only those learned earlier.
+pub fn recall(
+    store: &Store,
+    query: &RecallQuery,
+    now: Timestamp,
+    before: Option<Timestamp>,
+    policy: &RecallPolicy,
+) -> Result<Recalled, StoreError> {
+    if policy.max == 0 {
+        return Ok(Recalled::default());
+    }
+    let terms = terms(query);
+    let mut corpus = store.corpus(&terms)?;
+    let lookup = lookup(&terms, &corpus);
+    let most = CANDIDATES.max(policy.max);
+    let candidates = store.candidates(&lookup, before, most, &mut corpus)?;
+    let ranking = ranking(query, &candidates, &corpus, now.as_millis(), policy);
+    Ok(Recalled {
+        ranking,
+        candidates,
+    })
+}
+
+/// What a task's next attempt asks for: its words and files, those of its parent, and how it failed last.
+fn question(task: &Task, parent: Option<(&str, &str)>, last: Option<&PastFailure>) -> RecallQuery {
+    let mut text = task.description.clone();
+    if let Some((title, description)) = parent {
+        // At the end, where words weigh less: it is about more than this task.
+        text = format!("{text}\n{title}\n{description}");
+    }
+    let report = last.and_then(|failure| failure.report.as_ref());
+    RecallQuery {
+        title: task.title.clone(),
+        text,
+        files: task.files.clone(),
+        error_category: report
+            .and_then(|report| report.error_category.clone())
+            .filter(|category| category != "unknown"),
+        failure_text: report.map(|report| {
+            let trace = report.stack_trace_snippet.as_deref().unwrap_or_default();
+            let failing = last.map(|failure| failure.attempt.failing_tests.join("\n"));
+            let failing = failing.unwrap_or_default();
+            format!("{failing}\n{}\n{trace}", report.why_it_failed)
         }),
     }
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::work_tree::GitSettings;
 use crate::adaptive::DEFAULT_VALUE_USD;
-use crate::context::Limits;
 use crate::decide::{Budgets, Policy};
 use crate::event::TaskRef;
+use crate::git::RollbackMode;
 use crate::hooks::Hooks;
 use crate::logs;
+use crate::memory::prompt::Limits;
 use crate::model::Strategy;
-use crate::store::{PlanStore, Scope, StoreError};
+use crate::store::{Scope, Store, StoreError};
 
 /// Everything a run depends on besides the plan and the agent.
 #[derive(Clone, Debug)]
@@ -28,9 +28,7 @@ pub struct RunSettings {
     pub limit: Option<u32>,
     /// What may be spent; the attempt under way is finished.
     pub budgets: Budgets,
-    /// Thresholds of the escalation.
     pub policy: Policy,
-    /// How models are chosen.
     pub strategy: Strategy,
     /// The model that wins over everything.
     pub forced_model: Option<String>,
@@ -38,7 +36,6 @@ pub struct RunSettings {
     pub model: Option<String>,
     /// What a done task is worth, for the strategy that asks.
     pub value_usd: f64,
-    /// The circuit breaker.
     pub breaker: BreakerSettings,
     /// When a person at a terminal is asked.
     pub pause_on: PauseOn,
@@ -52,15 +49,12 @@ pub struct RunSettings {
     pub grace: Duration,
     /// The project's own commands around runs and attempts.
     pub hooks: Hooks,
-    /// What is done with git.
     pub git: GitSettings,
-    /// Gates.
     pub gate: GateSettings,
     /// How often a failing service is tried again.
     pub service_retries: u32,
     /// The first wait for a failing service; doubles.
     pub backoff: Duration,
-    /// The longest such wait.
     pub backoff_cap: Duration,
     /// How long usage limits are waited for; none for not at all.
     pub max_wait: Option<Duration>,
@@ -83,9 +77,7 @@ pub struct RunSettings {
 /// Whether and how far failed tasks get fix tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoverySettings {
-    /// Whether they do.
     pub enabled: bool,
-    /// How many.
     pub limits: crate::recovery::Limits,
 }
 
@@ -113,7 +105,6 @@ impl Default for BreakerSettings {
 /// What an open breaker does to a run that nobody attends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnOpen {
-    /// It ends.
     Exit,
     /// It cools down and probes.
     Wait,
@@ -124,7 +115,6 @@ pub enum OnOpen {
 pub enum PauseOn {
     /// Never.
     Never,
-    /// When the breaker opens.
     #[default]
     Breaker,
     /// Also when a task is stuck.
@@ -133,7 +123,51 @@ pub enum PauseOn {
     Failure,
 }
 
-/// How gates are run.
+/// What Ralph does with git.
+#[derive(Clone, Debug)]
+pub struct GitSettings {
+    /// Whether done work is committed.
+    pub commit: CommitWhen,
+    /// What happens to the work of a failed attempt; none to leave it.
+    pub rollback: Option<RollbackMode>,
+    pub branch: Option<String>,
+    /// What uncommitted changes at the start mean.
+    pub on_dirty: OnDirty,
+    /// How long a commit may take, hooks and all.
+    pub commit_timeout: Duration,
+    /// How long git may take to answer; large repositories get more.
+    pub query_timeout: Duration,
+}
+
+impl Default for GitSettings {
+    fn default() -> Self {
+        Self {
+            commit: CommitWhen::Never,
+            rollback: None,
+            branch: None,
+            on_dirty: OnDirty::Continue,
+            commit_timeout: Duration::from_secs(600),
+            query_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitWhen {
+    /// It is left to people and agents.
+    Never,
+    /// When a task is done.
+    OnSuccess,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDirty {
+    /// They stay as they are, out of commits and roll-backs.
+    Continue,
+    /// The run does not start.
+    Refuse,
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct GateSettings {
     /// Whether they are run at all.
@@ -146,17 +180,15 @@ pub struct GateSettings {
     pub retries: u32,
     /// Whether it is run before a task's first attempt.
     pub precheck: bool,
+    /// Whether a task without one is blocked instead of attempted.
+    pub require: bool,
     /// Whether one that passes after an attempt without a signal, and did not pass before it, makes the task done.
     pub accept_green: bool,
 }
 
 impl GateSettings {
     /// Open tasks in scope that a run with these settings would finish without a gate.
-    pub fn ungated(
-        &self,
-        store: &(impl PlanStore + ?Sized),
-        scope: &Scope,
-    ) -> Result<Vec<TaskRef>, StoreError> {
+    pub fn ungated(&self, store: &Store, scope: &Scope) -> Result<Vec<TaskRef>, StoreError> {
         match (self.enabled, &self.verify) {
             (true, Some(_)) => Ok(Vec::new()),
             (gates_on, _) => store.ungated(scope, gates_on),
@@ -191,6 +223,7 @@ impl Default for RunSettings {
                 timeout: Duration::from_secs(10 * 60),
                 retries: 0,
                 precheck: false,
+                require: false,
                 accept_green: false,
             },
             service_retries: 4,

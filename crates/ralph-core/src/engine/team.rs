@@ -1,12 +1,18 @@
-//! The agents of a run: the first works, the others stand in where it is limited or out of order.
+//! The agents of a run: the first works, the others are its fallback while it is limited or unavailable.
 
-use super::next::Step;
-use super::run::{EngineError, Run, StopRun};
+use std::time::Duration;
+
+use super::run_context::RunContext;
+use super::run_end::{EngineError, StopRun};
 use crate::agent::Agent;
-use crate::decide::{Out, Standing, Turn, whose_turn};
-use crate::event::{EventKind, WaitingFor};
+use crate::decide::{Availability, Outage, Turn, next_agent};
+use crate::event::EventKind;
 use crate::exit::RunExit;
-use crate::model::Timestamp;
+use crate::model::{ErrorType, Timestamp};
+use crate::store::{AgentLimit, StoreError};
+
+/// No service limits for longer than a week and a day; a time beyond that is a mistake.
+const LONGEST_LIMIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 /// An agent and how it fares in this run.
 pub(super) struct Member<'a> {
@@ -14,40 +20,22 @@ pub(super) struct Member<'a> {
     /// Faults of its service in a row.
     pub service_faults: u32,
     /// Usage limits in a row.
-    pub limits_met: u32,
+    limits_met: u32,
     /// Since when it has met nothing but limits and failures of its service.
     pub unavailable_since: Option<Timestamp>,
-    /// It does not work, and why.
-    pub out: Option<OutOfOrder>,
-}
-
-impl Member<'_> {
-    fn is_out_for_good(&self) -> bool {
-        let out = self.out.as_ref();
-        out.is_some_and(|out| out.how == Out::ForGood)
-    }
-}
-
-/// What came of the question whose turn it is.
-pub(super) enum Chosen {
-    /// Somebody can work now.
-    Works,
-    /// There was a wait; much may have changed.
-    Waited,
-    /// Nobody can, and the run ends.
-    Nobody(StopRun),
+    pub unavailable: Option<Unavailable>,
 }
 
 /// Why an agent does not work.
-pub(super) struct OutOfOrder {
-    pub how: Out,
+pub(super) struct Unavailable {
+    pub outage: Outage,
     pub why: String,
     pub hint: Option<String>,
 }
 
 /// The agents of a run, and whose turn it is.
 pub(super) struct Team<'a> {
-    members: Vec<Member<'a>>,
+    pub members: Vec<Member<'a>>,
     at: usize,
 }
 
@@ -59,7 +47,7 @@ impl<'a> Team<'a> {
             service_faults: 0,
             limits_met: 0,
             unavailable_since: None,
-            out: None,
+            unavailable: None,
         });
         Self {
             members: members.collect(),
@@ -67,143 +55,122 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// Whose turn it is.
-    pub(super) fn current(&self) -> &Member<'a> {
-        &self.members[self.at]
-    }
-
-    pub(super) fn current_mut(&mut self) -> &mut Member<'a> {
+    pub(super) fn current(&mut self) -> &mut Member<'a> {
         &mut self.members[self.at]
     }
 
+    pub(super) fn agent(&self) -> &'a dyn Agent {
+        self.members[self.at].agent
+    }
+
     /// Whether another than the first is at work.
-    pub(super) fn stands_in(&self) -> bool {
+    pub(super) fn is_fallback(&self) -> bool {
         self.at > 0
     }
 
     /// Whether anybody else may still work, now or later.
     fn has_others(&self) -> bool {
-        let others = self.members.iter().enumerate();
-        others
-            .filter(|(place, _)| *place != self.at)
-            .any(|(_, member)| !member.is_out_for_good())
-    }
-}
-
-impl<'a> Run<'_, 'a> {
-    /// The agent whose turn it is.
-    pub(super) fn agent(&self) -> &'a dyn Agent {
-        self.team.current().agent
+        let usable = |member: &Member<'_>| {
+            let unavailable = member.unavailable.as_ref();
+            unavailable.is_none_or(|fault| fault.outage != Outage::Permanent)
+        };
+        let mut others = self.members.iter().enumerate();
+        others.any(|(place, member)| place != self.at && usable(member))
     }
 
-    /// Whose turn it is; what nobody can work around is waited out before anything is claimed.
-    pub(super) fn choose_agent(&mut self) -> Result<Chosen, EngineError> {
-        let now = self.engine.clock.now();
-        match whose_turn(&self.standings(now)?, now) {
-            Turn::Works(member) => {
-                // Its time has passed.
-                self.team.members[member].out = None;
-                self.change_to(member)?;
-                Ok(Chosen::Works)
-            }
-            Turn::Nobody => Ok(Chosen::Nobody(self.nobody_left())),
-            Turn::Waits { member, until } => {
-                // Nobody waits hours for an agent that has nothing to do.
-                let scope = &self.engine.settings.scope;
-                let stop = if self.engine.store.ready(scope, 1)?.is_empty() {
-                    self.wait_for_others()?
-                } else {
-                    self.wait_for(member, until)?
-                };
-                Ok(stop.map_or(Chosen::Waited, Chosen::Nobody))
-            }
-        }
-    }
-
-    /// Whether anybody can work now.
-    pub(super) fn somebody_can_work(&self) -> Result<bool, EngineError> {
-        let now = self.engine.clock.now();
-        let turn = whose_turn(&self.standings(now)?, now);
-        Ok(matches!(turn, Turn::Works(_)))
-    }
-
-    fn standings(&self, now: Timestamp) -> Result<Vec<Standing>, EngineError> {
-        let mut standings = Vec::new();
-        for member in &self.team.members {
-            let limit = self.engine.store.agent_limit(member.agent.name())?;
-            standings.push(Standing {
+    /// Whose turn it is.
+    pub(super) fn turn(&self, run: &RunContext<'_>) -> Result<Turn, StoreError> {
+        let now = run.clock.now();
+        let mut team = Vec::new();
+        for member in &self.members {
+            let limit = run.store.agent_limit(member.agent.name())?;
+            let unavailable = member.unavailable.as_ref();
+            team.push(Availability {
                 limited_until: limit.map(|limit| limit.ends(now)),
-                out: member.out.as_ref().map(|out| out.how),
+                outage: unavailable.map(|fault| fault.outage),
             });
         }
-        Ok(standings)
+        Ok(next_agent(&team, now))
     }
 
-    fn change_to(&mut self, member: usize) -> Result<(), EngineError> {
-        if member == self.team.at {
+    /// The agent works from here on.
+    pub(super) fn switch_to(
+        &mut self,
+        run: &mut RunContext<'_>,
+        member: usize,
+    ) -> Result<(), EngineError> {
+        // Its time has passed.
+        self.members[member].unavailable = None;
+        if member == self.at {
             return Ok(());
         }
         let instead_of = self.agent().name().to_owned();
-        let now = self.engine.clock.now();
-        let limit = self.engine.store.agent_limit(&instead_of)?;
+        let now = run.clock.now();
+        let limit = run.store.agent_limit(&instead_of)?;
         let limited_until = limit.map(|limit| limit.ends(now)).filter(|end| *end > now);
-        let reason = match &self.team.current().out {
+        let reason = match &self.current().unavailable {
             _ if limited_until.is_some() => Some("its usage limit".to_owned()),
-            Some(out) => Some(out.why.clone()),
+            Some(unavailable) => Some(unavailable.why.clone()),
             None => None,
         };
-        self.team.at = member;
-        let agent = self.agent().name().to_owned();
-        self.tell(EventKind::AgentChanged {
-            agent,
+        self.at = member;
+        run.tell(EventKind::AgentChanged {
+            agent: self.agent().name().to_owned(),
             instead_of,
             reason,
             limited_until,
         })
     }
 
-    /// Waits until an agent can work again, where the settings allow to wait so long.
-    fn wait_for(
+    /// After an attempt that met neither a limit nor a fault of the service or the set-up.
+    pub(super) fn note_working(&mut self) {
+        let member = self.current();
+        member.service_faults = 0;
+        member.limits_met = 0;
+        member.unavailable_since = None;
+    }
+
+    /// After a usage limit: remembers it, so that no run asks too early. The end of the run where it is not waited for and
+    /// nobody else can go on.
+    pub(super) fn note_limit(
         &mut self,
-        member: usize,
-        until: Timestamp,
+        run: &mut RunContext<'_>,
+        resets_at: Option<i64>,
     ) -> Result<Option<StopRun>, EngineError> {
-        let name = self.team.members[member].agent.name().to_owned();
-        let limit = self.engine.store.agent_limit(&name)?;
-        let now = self.engine.clock.now();
-        let limited = limit.is_some_and(|limit| limit.ends(now) > now);
-        let out = self.team.members[member].out.as_ref();
-        if let Some(out) = out.filter(|_| !limited) {
-            // Every agent is unavailable. Waiting goes on for as long as for a limit, then the run ends.
-            let since = self.team.members[member].unavailable_since.unwrap_or(now);
-            if until.since(since) > self.engine.settings.max_wait.unwrap_or_default() {
-                return Ok(Some(self.nobody_left()));
-            }
-            let reason = format!("{name}'s API ({})", out.why);
-            return self.wait_until(until, WaitingFor::Service, reason);
+        let now = run.clock.now();
+        let member = self.current();
+        member.limits_met += 1;
+        member.service_faults = 0;
+        member.unavailable_since.get_or_insert(now);
+        let wait = run.next_backoff(member.limits_met);
+        let until = match resets_at.map(Timestamp::from_secs) {
+            Some(reset) if reset > now && reset.since(now) <= LONGEST_LIMIT => reset,
+            // No time given, one that has passed and did not help, or one that cannot be meant.
+            _ => now.plus(wait),
+        };
+        let limit = AgentLimit {
+            until,
+            met_at: Some(now),
+        };
+        let cause = ErrorType::RateLimit;
+        let agent = self.agent().name();
+        run.store.set_agent_limit(agent, &limit, cause.as_str())?;
+        match self.has_others() {
+            true => Ok(None),
+            false => Ok(self.waits_too_long(run, self.at, until)),
         }
-        if let Some(stop) = self.too_long(member, until) {
-            return Ok(Some(stop));
-        }
-        let reason = format!("{name}'s usage limit");
-        let began = self.engine.clock.steady();
-        let stop = self.wait_until(until, WaitingFor::Limit, reason)?;
-        let waited = self.engine.clock.steady().saturating_sub(began);
-        let ended = self.engine.clock.now();
-        // Somebody else may work again: then this one's limit is not over.
-        let is_over = ended >= until || waited >= until.since(now);
-        if let (None, Some(limit), true) = (&stop, limit, is_over) {
-            self.engine.store.end_agent_limit(&name, &limit, ended)?;
-        }
-        Ok(stop)
     }
 
     /// Why a limit is not waited for, if it is not.
-    pub(super) fn too_long(&self, member: usize, until: Timestamp) -> Option<StopRun> {
-        let now = self.engine.clock.now();
-        let waiting = &self.team.members[member];
-        let since = waiting.unavailable_since.unwrap_or(now);
-        let why = match self.engine.settings.max_wait {
+    pub(super) fn waits_too_long(
+        &self,
+        run: &RunContext<'_>,
+        member: usize,
+        until: Timestamp,
+    ) -> Option<StopRun> {
+        let waiting = &self.members[member];
+        let since = waiting.unavailable_since.unwrap_or_else(|| run.clock.now());
+        let why = match run.settings.max_wait {
             None => "--no-wait".to_owned(),
             Some(most) if until.since(since) > most => {
                 let most = match most.as_secs() {
@@ -215,55 +182,100 @@ impl<'a> Run<'_, 'a> {
             Some(_) => return None,
         };
         let name = waiting.agent.name();
+        let until = until.local_near(run.clock.now());
         let reason = format!("{name} hit its usage limit, which resets at {until} ({why})");
-        let mut stop = StopRun::new(RunExit::Limit, reason);
-        stop.hint = Some(format!("`ralph run` again after {until}"));
-        Some(stop)
+        let stop = StopRun::new(RunExit::Limit, reason);
+        Some(stop.with_hint(format!("`ralph run` again after {until}")))
     }
 
-    /// The end of the run where the limit that was just met is not waited for and nobody else can go on.
-    pub(super) fn stop_at_limit(&self, until: Timestamp) -> Option<StopRun> {
-        if self.team.has_others() {
-            return None;
-        }
-        self.too_long(self.team.at, until)
-    }
-
-    fn nobody_left(&self) -> StopRun {
-        let out = |member: &Member<'_>| {
-            let out = member.out.as_ref()?;
-            Some(format!("{}: {}", member.agent.name(), out.why))
+    /// The end of the run where no agent works any more.
+    pub(super) fn nobody_left(&self) -> StopRun {
+        let unavailable = |member: &Member<'_>| {
+            let why = &member.unavailable.as_ref()?.why;
+            Some(format!("{}: {why}", member.agent.name()))
         };
-        let why: Vec<String> = self.team.members.iter().filter_map(out).collect();
-        let mut stop = StopRun::new(RunExit::Error, why.join("; "));
-        let hint = |member: &Member<'_>| member.out.as_ref()?.hint.clone();
-        stop.hint = self.team.members.iter().find_map(hint);
-        stop
+        let why: Vec<String> = self.members.iter().filter_map(unavailable).collect();
+        let hint = |member: &Member<'_>| member.unavailable.as_ref()?.hint.clone();
+        StopRun {
+            hint: self.members.iter().find_map(hint),
+            ..StopRun::error(why.join("; "))
+        }
     }
 
     /// The agent whose turn it is does not work: another goes on, or the run ends.
-    pub(super) fn out_of_order(&mut self, out: OutOfOrder) -> Result<Step, EngineError> {
-        if !self.team.has_others() {
-            let (why, hint) = (out.why.clone(), out.hint.clone());
-            self.team.current_mut().out = Some(out);
-            let stop = match self.team.members.len() {
-                1 => StopRun {
-                    hint,
-                    ..StopRun::new(RunExit::Error, why)
-                },
-                _ => self.nobody_left(),
+    pub(super) fn note_unavailable(
+        &mut self,
+        run: &mut RunContext<'_>,
+        fault: Unavailable,
+    ) -> Result<Option<StopRun>, EngineError> {
+        if !self.has_others() {
+            let alone = StopRun {
+                hint: fault.hint.clone(),
+                ..StopRun::error(fault.why.clone())
             };
-            return Ok(Step::Stop(stop));
+            self.current().unavailable = Some(fault);
+            return Ok(Some(match self.members.len() {
+                1 => alone,
+                _ => self.nobody_left(),
+            }));
         }
-        let hint = out.hint.as_ref().map(|hint| format!("; {hint}"));
-        let name = self.agent().name();
-        let message = format!(
-            "{name} is unavailable: {}{}",
-            out.why,
+        let hint = fault.hint.as_ref().map(|hint| format!("; {hint}"));
+        let (name, why) = (self.agent().name(), &fault.why);
+        run.warn(format!(
+            "{name} is unavailable: {why}{}",
             hint.unwrap_or_default()
-        );
-        self.team.current_mut().out = Some(out);
-        self.tell(EventKind::Warning { message })?;
-        Ok(Step::Continue)
+        ))?;
+        self.current().unavailable = Some(fault);
+        Ok(None)
+    }
+
+    /// What fixes a fault of the set-up. The class comes from the program itself; its message chooses among the remedies of
+    /// one class.
+    pub(super) fn remedy(&self, error: &ErrorType, message: &str) -> String {
+        let agent = self.agent().name();
+        let facts = self.agent().facts();
+        let message = message.to_lowercase();
+        let skips = self.agent().setup().skip_permissions;
+        let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        match error {
+            ErrorType::Auth if speaks_of(&["credit", "billing", "balance", "payment"]) => {
+                format!(
+                    "check {agent}'s billing or use another agent (--agent), then `ralph run` again"
+                )
+            }
+            ErrorType::Auth => match facts {
+                Some(facts) => {
+                    format!("log in to {agent}: {}; then `ralph run` again", facts.login)
+                }
+                None => format!("log in to {agent} or set its API key, then `ralph run` again"),
+            },
+            // The message names the limit and how to raise it.
+            ErrorType::Spawn if speaks_of(&["limit is reached", "out of memory"]) => {
+                "fix that, then `ralph run` again".into()
+            }
+            ErrorType::Spawn => {
+                let install = match facts {
+                    Some(facts) => format!("`{}`", facts.install),
+                    None => format!("install the program for agent `{agent}`"),
+                };
+                format!("{install}, or set another program under [agents.{agent}] in .ralph.toml")
+            }
+            ErrorType::Permission if facts.is_some() && !skips => format!(
+                "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
+                 [agents.{agent}] in .ralph.toml"
+            ),
+            ErrorType::Permission => {
+                format!("allow those tools in {agent}'s own settings; Ralph itself blocks no tools")
+            }
+            ErrorType::Config if speaks_of(&["model"]) => format!(
+                "check the model's name: --model, the task's model, [run] model, or models under \
+                 [agents.{agent}] in .ralph.toml"
+            ),
+            ErrorType::Config => format!(
+                "fix what {agent} reports: check its own settings, or args and env under [agents.{agent}] \
+                 in .ralph.toml; `ralph logs` shows its full output"
+            ),
+            _ => "run `ralph history` to see what happened".into(),
+        }
     }
 }

@@ -1,24 +1,36 @@
-//! Learnings at the end of a run: near-duplicates are merged, the old and unused are put away. Both can be undone.
+//! The end of a run: near-duplicate learnings are merged and the old and unused archived, which can both be undone; logs
+//! that are too old or too many go.
 
-use super::run::{EngineError, Run};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::run_context::RunContext;
+use super::run_end::EngineError;
 use crate::event::EventKind;
-use crate::model::{LearningId, Timestamp};
-use crate::recall::upkeep::{UpkeepPolicy, is_stale, merges};
-use crate::store::{LearningFilter, LearningStore, Merged, Random, StoreError};
+use crate::logs::{Limits, Protected, Pruned, plan, prune};
+use crate::memory::recall::upkeep::{UpkeepPolicy, is_stale, merges};
+use crate::model::{LearningId, RunId, Timestamp};
+use crate::project::LOGS;
+use crate::store::{LearningFilter, Merged, Random, Store, StoreError};
 
-/// What upkeep did.
+/// How long looking and deleting may take at the end of a run; what is left over goes at the end of the next.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The same where somebody waits for the run to end.
+const LITTLE_PATIENCE: Duration = Duration::from_millis(200);
+/// Some are deleted however long it took to look, or there would never be fewer.
+const AT_LEAST: Duration = Duration::from_millis(100);
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Upkeep {
     /// Learnings joined into new ones.
     pub merged: Vec<Merged>,
-    /// Learnings put away.
     pub pruned: Vec<LearningId>,
 }
 
 impl Upkeep {
-    /// Merges where there are too many, then puts away what is stale. What went wrong comes back beside what was done.
-    pub fn run<S: LearningStore + ?Sized>(
-        store: &mut S,
+    /// Merges where there are too many, then archives what is stale. What went wrong comes back beside what was done.
+    pub fn run(
+        store: &mut Store,
         policy: &UpkeepPolicy,
         now: Timestamp,
         random: Random<'_>,
@@ -28,9 +40,9 @@ impl Upkeep {
         (done, result.err())
     }
 
-    fn all<S: LearningStore + ?Sized>(
+    fn all(
         &mut self,
-        store: &mut S,
+        store: &mut Store,
         policy: &UpkeepPolicy,
         now: Timestamp,
         random: Random<'_>,
@@ -54,10 +66,7 @@ impl Upkeep {
 }
 
 /// Merges all near-duplicates among the active learnings.
-pub fn merge_all<S: LearningStore + ?Sized>(
-    store: &mut S,
-    random: Random<'_>,
-) -> Result<Vec<Merged>, StoreError> {
+pub fn merge_all(store: &mut Store, random: Random<'_>) -> Result<Vec<Merged>, StoreError> {
     let newest = store.learning_counts()?.newest;
     let active = store.learnings(&LearningFilter::active())?;
     let merged = store.merge_learnings(&merges(active), random)?;
@@ -66,8 +75,8 @@ pub fn merge_all<S: LearningStore + ?Sized>(
 }
 
 /// What could be pruned now.
-pub fn stale<S: LearningStore + ?Sized>(
-    store: &S,
+pub fn stale(
+    store: &Store,
     policy: &UpkeepPolicy,
     now: Timestamp,
 ) -> Result<Vec<LearningId>, StoreError> {
@@ -80,27 +89,100 @@ pub fn stale<S: LearningStore + ?Sized>(
     Ok(stale.into_iter().map(|learning| learning.id).collect())
 }
 
-impl Run<'_, '_> {
+/// Why logs were not pruned.
+#[derive(Debug, thiserror::Error)]
+enum LogUpkeepError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The directory or one of its files cannot be read or deleted.
+    #[error("{path}: {source}")]
+    Io {
+        path: String,
+        source: std::io::Error,
+    },
+}
+
+/// The logs that must stay, as the database knows them. `own` is the run that asks: what it wrote is all told of.
+pub fn protected_logs(store: &Store, own: Option<&RunId>) -> Result<Protected, StoreError> {
+    let open = store.open_runs()?.into_iter().map(|run| run.id);
+    let others: Vec<RunId> = open.filter(|run| Some(run) != own).collect();
+    Ok(Protected::new(&store.needed_logs()?, others))
+}
+
+fn prune_now(
+    store: &Store,
+    logs: &Path,
+    limits: &Limits,
+    own: &RunId,
+    (now, patience): (Timestamp, Duration),
+) -> (Pruned, Option<LogUpkeepError>) {
+    let dir = logs.to_owned();
+    let broken = |source| LogUpkeepError::Io {
+        path: dir.display().to_string(),
+        source,
+    };
+    let started = Instant::now();
+    let files = match protected_logs(store, Some(own)) {
+        Ok(protected) => plan(&dir, &protected, limits, now).map_err(broken),
+        Err(error) => Err(error.into()),
+    };
+    match files {
+        Ok(files) => {
+            let left = patience.saturating_sub(started.elapsed()).max(AT_LEAST);
+            let (done, failed) = prune(&dir, &files, left);
+            (done, failed.map(broken))
+        }
+        Err(error) => (Pruned::default(), Some(error)),
+    }
+}
+
+impl RunContext<'_> {
     /// Tidies the learnings and tells of it. What goes wrong is no reason for the run to have failed.
     pub(super) fn tidy_learnings(&mut self) -> Result<(), EngineError> {
-        let now = self.engine.clock.now();
+        let now = self.clock.now();
         let policy = UpkeepPolicy::default();
-        let (done, error) = Upkeep::run(self.engine.store, &policy, now, self.engine.random);
+        let (done, error) = Upkeep::run(self.store, &policy, now, self.random);
         if done != Upkeep::default() {
             let Upkeep { merged, pruned } = done;
             let made = merged.iter().map(|merge| &merge.into);
             let touched: Vec<LearningId> = made.chain(&pruned).cloned().collect();
-            let undo = self.engine.store.note_batch(&touched, self.engine.random)?;
+            let undo = self.store.note_batch(&touched, self.random)?;
             self.tell(EventKind::LearningsTidied {
                 merged,
                 pruned,
                 undo: Some(undo),
             })?;
         }
-        if let Some(error) = error {
-            let message = format!("cannot merge and prune learnings: {error}");
-            self.tell(EventKind::Warning { message })?;
+        match error {
+            Some(error) => self.warn(format!("cannot merge and prune learnings: {error}")),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Deletes logs as the settings want it and tells of it. What goes wrong is no reason for the run to have failed. A
+    /// person who interrupted the run waits for its end.
+    pub(super) fn prune_logs(&mut self, interrupted: bool) -> Result<(), EngineError> {
+        let patience = match interrupted {
+            false => PATIENCE,
+            true => LITTLE_PATIENCE,
+        };
+        let limits = self.settings.logs;
+        if limits.is_endless() {
+            return Ok(());
+        }
+        let logs = match self.ralph_dir() {
+            Ok(dir) => dir.join(LOGS),
+            Err(error) => return self.warn(format!("cannot delete old logs: .ralph: {error}")),
+        };
+        let now = self.clock.now();
+        let (Pruned { files, bytes }, error) =
+            prune_now(self.store, &logs, &limits, &self.id, (now, patience));
+        if files > 0 {
+            self.tell(EventKind::LogsPruned { files, bytes })?;
+        }
+        match error {
+            Some(error) => self.warn(format!("cannot delete some old logs: {error}")),
+            None => Ok(()),
+        }
     }
 }

@@ -189,6 +189,8 @@ fn of_runs() -> Vec<EventKind> {
             limit: Some(3),
             tasks: counts(),
             without_gate: 1,
+            ungated: vec!["1.3".into()],
+            gates_off: false,
         },
         EventKind::Progress {
             tasks: counts(),
@@ -253,6 +255,7 @@ fn of_runs() -> Vec<EventKind> {
         },
         EventKind::Interrupted {
             signal: "INT".into(),
+            by_command: false,
         },
         EventKind::RunFinished {
             exit_code: 4,

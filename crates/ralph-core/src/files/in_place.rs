@@ -18,7 +18,6 @@ const AROUND: usize = 24;
 /// Whether boxes were ticked in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InPlace {
-    /// The file has them.
     Written,
     /// More than boxes differ, or somebody changed what is there: the file has to be exchanged for another.
     NotPossible,

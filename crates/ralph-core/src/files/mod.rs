@@ -12,15 +12,12 @@ mod in_place;
 mod merge;
 mod open;
 pub mod private;
-mod real_paths;
 mod swap;
-mod writers;
 
 pub use in_place::{InPlace, tick_in_place};
 pub use merge::merge;
-pub use open::{Limit, Links, Refused, open, read, read_text, resolve};
-pub(crate) use open::{create_anew, open_as, read_all};
-pub use real_paths::RealPaths;
+pub use open::{Limit, Links, RealPaths, Refused, open, read, read_text, resolve};
+pub(crate) use open::{create_anew, open_as, read_all, refuse_irregular};
 pub use swap::{Cleared, Swap, recover, unguessable};
 
 /// Between two looks at a lock.

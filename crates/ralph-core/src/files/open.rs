@@ -4,6 +4,7 @@
 //! sparse file of terabytes, a link to somebody else's file. So a file is opened without blocking, must be a regular one,
 //! and is read up to a limit, even if it grows meanwhile.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -53,12 +54,7 @@ pub enum Refused {
         "a symbolic link to {now}, but it led to {before} when the run started; Ralph does not follow links \
          that change during a run"
     )]
-    LinkAppeared {
-        /// Where it led.
-        before: String,
-        /// Where it leads.
-        now: String,
-    },
+    LinkAppeared { before: String, now: String },
     /// A link was put in its place at this very moment.
     #[error("a symbolic link, which Ralph does not follow here; replace it with the file itself")]
     Link,
@@ -141,6 +137,17 @@ fn open_looking_at_each_part(
     rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o600))
 }
 
+/// Refuses what is at a path unless it is a regular file or nothing.
+pub(crate) fn refuse_irregular(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) => Ok(regular(FileType::from_raw_mode(
+            std::os::unix::fs::MetadataExt::mode(&meta),
+        ))?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 fn regular(kind: FileType) -> Result<(), Refused> {
     Err(match kind {
         FileType::RegularFile => return Ok(()),
@@ -173,7 +180,6 @@ pub(crate) fn read_all(file: File, limit: Limit) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as text.
 pub fn read_text(path: &Path, links: Links, limit: Limit) -> io::Result<String> {
     String::from_utf8(read(path, links, limit)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
@@ -213,6 +219,38 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
             }
         }
         resolved => resolved,
+    }
+}
+
+/// Where paths led, each with every link in it resolved; nothing for a link that led nowhere.
+#[derive(Debug, Default)]
+pub struct RealPaths {
+    known: HashMap<PathBuf, Option<PathBuf>>,
+}
+
+impl RealPaths {
+    /// Remembers where these lead now.
+    pub fn remember(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        for path in paths {
+            let real = resolve(&path).ok();
+            self.known.insert(path, real);
+        }
+    }
+
+    /// Where a path leads, if it still leads where it did. A directory above it that became a link is seen too. One that
+    /// was not remembered is followed.
+    pub fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        let now = resolve(path)?;
+        match self.known.get(path) {
+            None => Ok(now),
+            Some(Some(before)) if *before == now => Ok(now),
+            Some(None) => Err(Refused::Dangling.into()),
+            Some(Some(before)) => Err(Refused::LinkAppeared {
+                before: before.display().to_string(),
+                now: now.display().to_string(),
+            }
+            .into()),
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+use std::fs;
 use std::os::unix::fs::symlink;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -106,4 +107,37 @@ fn what_is_made_anew_replaces_a_link_and_not_what_it_leads_to() {
     create_anew(&own).unwrap().write_all(b"ours").unwrap();
     assert_eq!(std::fs::read(&own).unwrap(), b"ours");
     assert_eq!(std::fs::read(&other).unwrap(), b"theirs");
+}
+
+#[test]
+fn a_link_is_followed_only_where_it_led_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().canonicalize().unwrap();
+    for name in ["specs", "elsewhere"] {
+        fs::create_dir(top.join(name)).unwrap();
+        fs::write(top.join(name).join("tasks.md"), name).unwrap();
+    }
+    symlink("specs/tasks.md", top.join("link")).unwrap();
+    symlink("nowhere", top.join("dangling")).unwrap();
+    let all = ["link", "specs/tasks.md", "new", "dangling"].map(|name| top.join(name));
+    let mut paths = RealPaths::default();
+    paths.remember(all.clone());
+    let [link, tasks, new, dangling] = all;
+    assert_eq!(paths.real(&link).unwrap(), tasks);
+    assert_eq!(paths.real(&tasks).unwrap(), tasks);
+    assert_eq!(paths.real(&new).unwrap(), new);
+    assert!(paths.real(&dangling).is_err());
+
+    // A file, a new target, a directory: each is a link to elsewhere now.
+    fs::remove_file(&link).unwrap();
+    symlink("elsewhere/tasks.md", &link).unwrap();
+    symlink("elsewhere/tasks.md", &new).unwrap();
+    fs::write(top.join("nowhere"), "").unwrap();
+    fs::rename(top.join("specs"), top.join("moved")).unwrap();
+    symlink("elsewhere", top.join("specs")).unwrap();
+    for path in [link, tasks, new, dangling] {
+        assert!(paths.real(&path).is_err(), "{}", path.display());
+    }
+    let other = top.join("specs/tasks.md").with_file_name("other");
+    assert_eq!(paths.real(&other).unwrap(), top.join("elsewhere/other"));
 }

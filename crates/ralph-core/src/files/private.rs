@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Anybody but the owner.
 const OTHERS: u32 = 0o077;
 
 /// Makes a directory that only its owner may enter; its parents are made as usual. One that exists stays as it is.

@@ -11,13 +11,14 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, test_kill_process};
 
 use super::merge::{append, merge};
 use super::open::{Limit, Links, open, read, read_all};
-use super::{UNFINISHED, beside, writers};
+use super::{UNFINISHED, beside};
 
 /// How the names of waiting texts begin.
 pub(super) const WAITING: &str = ".ralph-swap.";
@@ -30,7 +31,6 @@ const MOST_ROUNDS: u32 = 20;
 #[derive(Debug)]
 pub struct Swap<'a> {
     path: &'a Path,
-    /// What was swapped out.
     kept: Vec<Kept>,
 }
 
@@ -178,7 +178,7 @@ impl<'a> Swap<'a> {
 /// What a swapped-out text holds once nobody can write into it any more; none while somebody can.
 fn quiet_text(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = open(path, Links::Refuse)?;
-    if !writers::are_gone(&file) {
+    if !writers_are_gone(&file) {
         return Ok(None);
     }
     read_all(file, Limit::TEXT).map(Some)
@@ -329,6 +329,53 @@ pub(super) fn mark(bytes: &[u8]) -> u64 {
         hash ^= hash >> 29;
     }
     hash
+}
+
+// Who opened a file before it was exchanged for another writes into the one that was swapped out. Its text is complete
+// only when nobody can write into it any more.
+
+/// How long those who write are waited for.
+const WRITER_PATIENCE: Duration = Duration::from_millis(200);
+const WRITER_NAP: Duration = Duration::from_millis(1);
+
+/// Waits until nobody has the file open for writing; whether that came true. `file` must be open for reading only.
+fn writers_are_gone(file: &File) -> bool {
+    let asked = Instant::now();
+    while has_writer(file) {
+        if asked.elapsed() >= WRITER_PATIENCE {
+            return false;
+        }
+        std::thread::sleep(WRITER_NAP);
+    }
+    true
+}
+
+/// The kernel grants a read lease only on a file that nobody has open for writing. Where it grants none at all (the file
+/// is somebody else's, or the file system has no leases), nobody is taken to write.
+#[cfg(target_os = "linux")]
+fn has_writer(file: &File) -> bool {
+    use std::os::fd::AsRawFd;
+    /// From the kernel's <fcntl.h>; the crate does not have it.
+    const F_SETSIG: libc::c_int = 10;
+    let fd = file.as_raw_fd();
+    // SAFETY: fcntl on a descriptor that is open for as long as `file` is borrowed; no memory is handed over.
+    unsafe {
+        // Should somebody open the file for writing just now, the lease's holder gets a signal, by default one that ends
+        // a process; this one is ignored by default.
+        if libc::fcntl(fd, F_SETSIG, libc::SIGURG) != 0 {
+            return false;
+        }
+        if libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) == 0 {
+            libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK);
+            return false;
+        }
+    }
+    std::io::Error::last_os_error().kind() == std::io::ErrorKind::WouldBlock
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_writer(_file: &File) -> bool {
+    false
 }
 
 #[cfg(test)]
@@ -566,5 +613,20 @@ mod tests {
             0
         );
         assert_eq!(dir.names().len(), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_writer_is_seen_until_it_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "x").unwrap();
+        let reader = File::open(&path).unwrap();
+        assert!(!has_writer(&reader));
+        let writer = File::options().append(true).open(&path).unwrap();
+        assert!(has_writer(&reader));
+        assert!(!writers_are_gone(&reader));
+        drop(writer);
+        assert!(writers_are_gone(&reader));
     }
 }

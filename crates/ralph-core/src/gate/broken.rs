@@ -4,7 +4,7 @@
 use std::io::Read as _;
 use std::path::{Component, Path};
 
-use super::script::programs;
+use super::script::{looked_for, programs};
 use crate::files::{Links, open};
 use crate::model::Task;
 use crate::text::one_line;
@@ -34,7 +34,6 @@ pub(super) struct Exited<'a> {
     pub command: &'a str,
     pub code: i32,
     pub output: &'a str,
-    /// Where it ran.
     pub dir: &'a Path,
     /// The texts of the task, which name what it is to write.
     pub task_texts: &'a [String],
@@ -58,6 +57,12 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
     let is_missing = |name: &&str| problem(name, exited.dir).is_some();
     let guessed = || own.iter().copied().find(is_missing).map(str::to_owned);
     let name = said.or_else(guessed);
+    // A gate that asks whether a program is there has run: `command -v x` exits with 127 in some shells.
+    let asked_for = looked_for(exited.command);
+    let is_asked_for = |name: &str| asked_for.contains(&name);
+    if name.as_deref().map_or(!asked_for.is_empty(), is_asked_for) {
+        return None;
+    }
     let is_own_program = |name: &str| !name.contains('/') && own.contains(&name);
     if !name.as_deref().is_some_and(is_own_program) {
         let nested = name
@@ -75,20 +80,41 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
         return Some(Broken {
             program: None,
             why: format!(
-                "it exited with code {code}, which means that a program could not be started"
+                "it exited with code {code}: a program in it is missing or not executable"
             ),
             fix: "install what it needs".into(),
         });
     };
+    // A script that the gate gives to an interpreter, as in `bash check.sh`.
+    let is_script = !own.contains(&name.as_str()) && name.contains('.') && !name.contains('/');
+    let is_script = is_script && split_words(exited.command).any(|word| word == name);
     // A relative path says nothing once the gate has gone elsewhere.
-    let elsewhere = name.contains('/') && split_words(exited.command).any(|word| word == "cd");
-    let found = problem(&name, exited.dir).filter(|_| !elsewhere);
+    let is_path = name.contains('/') || is_script;
+    let elsewhere = is_path && split_words(exited.command).any(|word| word == "cd");
+    let found = match is_script && !exited.dir.join(&name).exists() {
+        true => Some(Problem::missing(&name)),
+        false => problem(&name, exited.dir),
+    };
+    let found = found.filter(|_| !elsewhere);
     let found = found.unwrap_or_else(|| Problem::other(&name));
     Some(Broken {
         why: format!("{} (exit code {code})", found.why),
         fix: found.fix,
         program: Some(name),
     })
+}
+
+/// Why a gate cannot run, before it does; none where an attempt on its task may change that.
+#[must_use]
+pub fn sure_to_break(command: &str, dir: &Path, task_texts: &[String]) -> Option<Broken> {
+    let is_named = |name: &str| match name.contains('/') {
+        true => names(task_texts, name, dir),
+        false => mentions(task_texts, name),
+    };
+    programs(command)
+        .into_iter()
+        .filter(|program| !is_named(program))
+        .find_map(|program| known_problem(program, dir))
 }
 
 /// What is wrong with a program before a gate runs; none if it can be started, or may yet be written.
@@ -112,8 +138,15 @@ struct Problem {
 impl Problem {
     fn other(name: &str) -> Self {
         Self {
-            why: format!("`{name}` could not be started"),
+            why: format!("cannot start `{name}`"),
             fix: format!("make sure that {name} runs here"),
+        }
+    }
+
+    fn missing(name: &str) -> Self {
+        Self {
+            why: format!("`{name}` does not exist"),
+            fix: format!("add {name}"),
         }
     }
 
@@ -146,10 +179,7 @@ fn problem(name: &str, dir: &Path) -> Option<Problem> {
             why: format!("`{name}` is not executable"),
             fix: format!("`chmod +x {name}`"),
         },
-        None => Problem {
-            why: format!("`{name}` does not exist"),
-            fix: format!("add {name}"),
-        },
+        None => Problem::missing(name),
     })
 }
 
@@ -175,7 +205,7 @@ fn not_started(output: &str) -> Option<String> {
 }
 
 /// How shells and `env` end a line about a program that they could not start.
-const ENDS: [&str; 10] = [
+const ENDS: [&str; 11] = [
     ": bad interpreter: No such file or directory",
     ": cannot execute: required file not found",
     ": cannot execute: No such file or directory",
@@ -184,6 +214,7 @@ const ENDS: [&str; 10] = [
     ": command not found",
     ": not found",
     ": No such file or directory",
+    ": No such file",
     ": Permission denied",
     ": Is a directory",
 ];
@@ -194,6 +225,7 @@ fn named_in(line: &str) -> Option<&str> {
     let line = line.trim();
     let before = ENDS.iter().find_map(|end| line.strip_suffix(end))?;
     let name = before.rsplit(": ").next()?;
+    let name = name.strip_prefix("cannot open ").unwrap_or(name);
     Some(name.trim_matches(|c: char| QUOTES.contains(&c) || c.is_whitespace()))
 }
 
@@ -358,9 +390,34 @@ mod tests {
                 127,
                 "sh: 1: ./check.sh: not found",
                 "",
-                Some("`./check.sh` could not be started"),
+                Some("cannot start `./check.sh`"),
             ),
             ("exit 127", 127, "", "", Some("it exited with code 127")),
+            (
+                "bash gone.sh",
+                127,
+                "bash: gone.sh: No such file or directory",
+                "",
+                Some("`gone.sh` does not exist"),
+            ),
+            (
+                "cd . && sh gone.sh",
+                127,
+                "sh: 0: cannot open gone.sh: No such file",
+                "",
+                Some("cannot start `gone.sh`"),
+            ),
+            // What only asks whether a program is there.
+            ("command -v jq9", 127, "", "Install it", None),
+            ("type jq9", 127, "jq9: not found", "", None),
+            ("command -v jq9 && jq9 .", 127, "", "", None),
+            (
+                "command -v sh && npm9 test",
+                127,
+                "sh: 1: npm9: not found",
+                "",
+                Some("`npm9` is not installed"),
+            ),
             // What the task is to write.
             (
                 "./check.sh",
@@ -426,6 +483,23 @@ mod tests {
                 (Some(why), Some(found)) if found.contains(why) => {}
                 _ => panic!("{command} ({code}, {output}, {text}): {found:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_gate_is_sure_to_break_unless_its_task_speaks_of_the_program() {
+        let dir = tree();
+        for (command, text, breaks) in [
+            ("npm9 test", "Add tests", true),
+            ("cd web && npm9 test", "Add tests", true),
+            ("npm9 test", "Install npm9.", false),
+            ("npm9 test || true", "Add tests", false),
+            ("./plain.sh", "Add tests", true),
+            ("./plain.sh", "Rewrite plain.sh", false),
+            ("./unwritten.sh", "Add tests", false),
+        ] {
+            let found = sure_to_break(command, dir.path(), &[text.to_owned()]);
+            assert_eq!(found.is_some(), breaks, "{command}: {text}");
         }
     }
 

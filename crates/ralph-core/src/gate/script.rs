@@ -74,59 +74,199 @@ pub(super) fn find_pipe_mark(chunk: &[u8]) -> Option<PipeMark<'_>> {
     })
 }
 
-/// The programs that a script starts whatever happens before them, as it names them. Names that only a shell can work out are
-/// left out, and so is everything after a branch, a loop, a function, or a change of directory or search path.
+/// The programs without which a script cannot succeed, as it names them. Left out are names that only a shell can work out,
+/// commands whose failure the script survives (`a || b`, `a; b`), programs that it looks for itself (`command -v x`), and
+/// all that follows a branch, a function or a change of the search path.
 #[must_use]
 pub fn programs(script: &str) -> Vec<&str> {
-    let read = tokens(script);
-    let mut found = Vec::new();
-    let mut at_command = true;
-    let mut list = read.list.iter().peekable();
-    while let Some(token) = list.next() {
-        let word = match token.kind {
-            Kind::Separator("||") => break,
-            Kind::Separator(_) => {
-                at_command = true;
+    let mut needs = Needs::default();
+    let mut command: Vec<&str> = Vec::new();
+    let tokens = tokens(script).list;
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            Kind::Word => {
+                command.push(token.text);
                 continue;
             }
             Kind::Target => continue,
-            Kind::Word if !at_command => continue,
-            Kind::Word => token.text,
-        };
-        if is_assignment(word) {
-            match word.starts_with("PATH=") {
-                true => break,
-                false => continue,
+            Kind::Separator(_) => {}
+        }
+        let defines_function = token.text == "(" && !command.is_empty();
+        if defines_function || !needs.read(&std::mem::take(&mut command)) {
+            needs.survives |= tokens[at..].iter().any(|later| later.text == "||");
+            return needs.certain();
+        }
+        match token.text {
+            "||" => needs.survives = true,
+            ";" | "\n" => needs.ended = Some(needs.stops_at_failure),
+            "&" => {
+                needs.joined.clear();
+                needs.ended = Some(false);
             }
-        }
-        let defines = matches!(
-            list.peek().map(|next| next.kind),
-            Some(Kind::Separator("("))
-        );
-        if defines || CHANGES_WHAT_FOLLOWS.contains(&word) {
-            break;
-        }
-        at_command = GOES_ON.contains(&word);
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
-        if !at_command && !BUILTINS.contains(&word) && word.chars().all(plain) {
-            found.push(word);
+            _ => {}
         }
     }
-    found
+    needs.read(&command);
+    needs.certain()
 }
 
-/// After these the next word is a command again.
-const GOES_ON: [&str; 4] = ["!", "{", "time", "exec"];
-const CHANGES_WHAT_FOLLOWS: [&str; 18] = [
-    "if", "case", "while", "until", "for", "select", "function", "cd", "pushd", "popd", ".",
-    "source", "eval", "export", "alias", "set", "trap", "command",
+/// The names that a script looks for itself, to find out whether they can be started.
+pub(super) fn looked_for(script: &str) -> Vec<&str> {
+    let mut needs = Needs::default();
+    let list = tokens(script).list;
+    for command in list.split(|token| matches!(token.kind, Kind::Separator(_))) {
+        let words = command.iter().filter(|token| token.kind == Kind::Word);
+        needs.read(&words.map(|token| token.text).collect::<Vec<_>>());
+    }
+    needs.looked_for
+}
+
+/// What a script needs, collected command by command.
+#[derive(Debug, Default)]
+struct Needs<'s> {
+    sure: Vec<&'s str>,
+    /// Those of commands that `&&` and `|` join, which count where the last of them decides about the script.
+    joined: Vec<&'s str>,
+    /// Whether `joined` is complete, and if so whether its failure ends the script.
+    ended: Option<bool>,
+    /// Whether a failure within `joined` is survived.
+    survives: bool,
+    /// After `set -e`.
+    stops_at_failure: bool,
+    /// In another directory, where relative paths mean something else.
+    elsewhere: bool,
+    looked_for: Vec<&'s str>,
+}
+
+/// Programs that start another: their options that take a value, and how many arguments come before that other program.
+const WRAPPERS: [(&str, &str, usize); 10] = [
+    ("!", "", 0),
+    ("{", "", 0),
+    ("command", "", 0),
+    ("env", "uC", 0),
+    ("exec", "a", 0),
+    ("nice", "n", 0),
+    ("nohup", "", 0),
+    ("stdbuf", "ioe", 0),
+    ("time", "fo", 0),
+    ("timeout", "ks", 1),
 ];
-const BUILTINS: [&str; 33] = [
-    ":", "[", "[[", "}", "break", "builtin", "continue", "declare", "echo", "exit", "false",
-    "getopts", "hash", "jobs", "kill", "let", "local", "printf", "pwd", "read", "readonly",
-    "return", "shift", "test", "times", "true", "type", "typeset", "ulimit", "umask", "unset",
-    "wait", "fg",
+const SHELLS: [&str; 3] = ["sh", "bash", "dash"];
+/// After these nobody knows which command runs, or what its name means.
+const CHANGES_WHAT_FOLLOWS: [&str; 12] = [
+    "if", "case", "while", "until", "for", "select", "function", ".", "source", "eval", "alias",
+    "trap",
 ];
+const BUILTINS: [&str; 42] = [
+    "!", ":", "[", "[[", "{", "}", "break", "builtin", "cd", "command", "continue", "declare",
+    "echo", "exec", "exit", "export", "false", "fg", "getopts", "hash", "jobs", "kill", "let",
+    "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift",
+    "test", "time", "times", "true", "type", "typeset", "ulimit", "umask", "unset",
+];
+
+impl<'s> Needs<'s> {
+    /// Reads a simple command; false where what follows cannot be known.
+    fn read(&mut self, mut words: &[&'s str]) -> bool {
+        if words.is_empty() {
+            return true;
+        }
+        if let Some(fatal) = self.ended.take() {
+            self.end_of_joined(fatal);
+        }
+        loop {
+            while let [word, rest @ ..] = words
+                && is_assignment(word)
+            {
+                if word.starts_with("PATH=") {
+                    return false;
+                }
+                words = rest;
+            }
+            let [word, arguments @ ..] = words else {
+                return true;
+            };
+            let word: &'s str = word;
+            if CHANGES_WHAT_FOLLOWS.contains(&word) {
+                return false;
+            }
+            let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+            let is_here = !self.elsewhere || !word.contains('/') || word.starts_with('/');
+            if !BUILTINS.contains(&word) && word.chars().all(plain) && is_here {
+                self.joined.push(word);
+            }
+            let is_flag = |flag: &&str| flag.starts_with('-');
+            let looks = word == "command"
+                && arguments
+                    .first()
+                    .is_some_and(|flag| flag.eq_ignore_ascii_case("-v"));
+            match word {
+                "cd" | "pushd" | "popd" => self.elsewhere = true,
+                "export" if arguments.iter().any(|word| word.starts_with("PATH=")) => return false,
+                "set" => {
+                    self.stops_at_failure |= arguments
+                        .iter()
+                        .any(|flag| *flag == "errexit" || (is_flag(flag) && flag.contains('e')))
+                }
+                "type" | "hash" | "which" => self.looked_for.extend(arguments),
+                _ if looks => self.looked_for.extend(arguments),
+                _ if SHELLS.contains(&word) => {
+                    if let ["-c" | "-ec", inner, ..] = arguments
+                        && let Some(inner) = unquoted(inner)
+                    {
+                        self.joined.extend(programs(inner));
+                    }
+                }
+                _ => {
+                    let wrapper = WRAPPERS.iter().find(|(name, ..)| *name == word);
+                    let Some((_, with_value, before)) = wrapper else {
+                        return true;
+                    };
+                    words = after_options(arguments, with_value, *before);
+                    continue;
+                }
+            }
+            return true;
+        }
+    }
+
+    fn end_of_joined(&mut self, is_fatal: bool) {
+        if is_fatal && !self.survives {
+            self.sure.append(&mut self.joined);
+        }
+        self.joined.clear();
+        self.survives = false;
+    }
+
+    fn certain(mut self) -> Vec<&'s str> {
+        // What stands last decides.
+        self.end_of_joined(true);
+        let looked_for = self.looked_for;
+        self.sure.retain(|program| !looked_for.contains(program));
+        self.sure
+    }
+}
+
+/// The arguments after a wrapper's options and its own first arguments.
+fn after_options<'a, 's>(
+    mut words: &'a [&'s str],
+    with_value: &str,
+    before: usize,
+) -> &'a [&'s str] {
+    while let [option, rest @ ..] = words
+        && option.starts_with('-')
+    {
+        let takes_next = option.len() == 2 && option.ends_with(|c| with_value.contains(c));
+        words = rest.get(usize::from(takes_next)..).unwrap_or_default();
+    }
+    words.get(before..).unwrap_or_default()
+}
+
+/// What a quoted word contains, where a shell changes nothing in it.
+fn unquoted(word: &str) -> Option<&str> {
+    let inside = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    let found = inside('\'').or_else(|| inside('"'))?;
+    (!found.contains(['\'', '"', '$', '`', '\\'])).then_some(found)
+}
 
 fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
@@ -183,7 +323,6 @@ impl Token<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Word,
-    /// Where a redirection goes.
     Target,
     Separator(&'static str),
 }
@@ -194,7 +333,6 @@ struct Tokens<'s> {
     complete: bool,
 }
 
-/// Longer ones first.
 const SEPARATORS: [&str; 11] = ["||", "|&", "|", "&&", ";;", ";", "&", "(", ")", "\n", "\r"];
 const REDIRECTIONS: [&str; 12] = [
     "&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">",
@@ -445,18 +583,38 @@ mod tests {
                 "! grep -q x <in >out && ./check.sh",
                 &["grep", "./check.sh"],
             ),
-            ("(make; make check) 2>/dev/null", &["make", "make"]),
+            ("(make; make check) 2>/dev/null", &["make"]),
             ("test -f x && [ -d y ] && true", &[]),
             ("\"$BIN\" --version; $x; ~/bin/y; a*", &[]),
-            ("python3 x || python x", &["python3"]),
+            ("time make # and not this; nor that", &["make"]),
+            ("cat <<EOF\nnot this\nEOF\nsort x\n", &["sort"]),
+            // In another directory, through another program.
             ("cd sub && ./check.sh", &[]),
-            (". venv/bin/activate && pytest", &[]),
+            ("cd web && npm test", &["npm"]),
+            ("timeout -k 5 60 npm test", &["timeout", "npm"]),
+            ("env -u A X=1 npm test", &["env", "npm"]),
+            ("nice -n 5 time make", &["nice", "make"]),
+            ("bash -c 'cd a && npm test'", &["bash", "npm"]),
+            ("bash -c \"$x\"; sh -c", &["sh"]),
+            ("exec make", &["make"]),
+            // What a failure does not end.
+            ("python3 x || python x", &[]),
+            ("make && npm test || true", &[]),
+            ("npm test; test -f x", &[]),
+            ("server & curl x", &["curl"]),
+            ("set -e\nmake\n./x || true\nnpm test", &["make", "npm"]),
+            // What the script looks for itself.
+            ("command -v jq", &[]),
+            ("command -v jq >/dev/null && jq . x", &[]),
+            ("type jq | grep x", &["grep"]),
+            ("command jq", &["jq"]),
+            // What cannot be known.
+            ("make && . venv/bin/activate && pytest", &["make"]),
+            ("make && . venv/bin/activate && pytest || true", &[]),
             ("PATH=$PWD/bin:$PATH tool", &[]),
+            ("export PATH=$PWD/bin:$PATH; tool", &[]),
             ("if a; then b; fi", &[]),
             ("f() { x; }; f", &[]),
-            ("set -e\nmake", &[]),
-            ("time make # and not this; nor that", &["make"]),
-            ("cat <<EOF\nnot this\nEOF\nsort x", &["cat", "sort"]),
         ] {
             assert_eq!(programs(script), expected, "{script}");
         }

@@ -1,80 +1,148 @@
-//! The branch a run works on.
+//! The branch a run works on, and operations of git that somebody began and did not finish.
 
-use super::branch_name::is_branch_name;
-use super::save::{commit_at, exists};
+use std::path::Path;
+
+use super::call::zero_separated;
+use super::paths::RepoPath;
 use super::{Git, GitError};
+use crate::text::{code_line, one_line};
 
-/// Options of git that leave every hook out.
-const NO_HOOKS: [&str; 2] = ["-c", "core.hooksPath=/dev/null"];
-/// No more files than this are named.
+/// How many files a message names.
 const MOST_NAMED: usize = 20;
 
 /// How the branch came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BranchOutcome {
-    /// It was the branch already.
     Already,
-    /// It existed, and the work tree is on it now.
+    /// It existed, and the working tree is on it now.
     Switched,
-    /// It was made from HEAD.
     Made,
 }
 
-impl Git {
-    /// Works on a branch: made from HEAD if there is none of that name. Uncommitted changes come along where git can take
-    /// them; where it cannot, nothing happens. Ignored files are not overwritten either.
-    pub fn work_on(&self, name: &str) -> Result<BranchOutcome, GitError> {
-        self.switch(name, &[])
+/// What is unfinished; committing or undoing anything then would tear it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// A rebase, or patches being applied.
+    Rebase,
+    Merge,
+    CherryPick,
+    Revert,
+    Bisect,
+}
+
+/// The file or directory inside git's own that shows it.
+const TRACES: [(&str, Unfinished); 7] = [
+    ("rebase-merge", Unfinished::Rebase),
+    ("rebase-apply", Unfinished::Rebase),
+    ("MERGE_HEAD", Unfinished::Merge),
+    ("CHERRY_PICK_HEAD", Unfinished::CherryPick),
+    ("REVERT_HEAD", Unfinished::Revert),
+    ("BISECT_LOG", Unfinished::Bisect),
+    // Several commits picked or reverted, stopped between two of them.
+    ("sequencer/todo", Unfinished::CherryPick),
+];
+
+impl Unfinished {
+    /// What is unfinished in the working tree of this git directory.
+    pub(super) fn find(git_dir: &Path) -> Option<Self> {
+        let mut traces = TRACES.iter();
+        let found = traces.find(|(trace, _)| git_dir.join(trace).exists());
+        found.map(|(_, unfinished)| *unfinished)
     }
 
-    /// Goes back to a branch as [`Self::work_on`] does. Agents may have written hooks: none is run. Commits that were made
-    /// elsewhere on top of it come along; `false` where there are others.
+    /// What a person types to abort it; two commands with backticks between them for a rebase.
+    pub(super) fn aborted_by(self) -> &'static str {
+        match self {
+            Self::Rebase => "git rebase --abort` or `git am --abort",
+            Self::Merge => "git merge --abort",
+            Self::CherryPick => "git cherry-pick --abort",
+            Self::Revert => "git revert --abort",
+            Self::Bisect => "git bisect reset",
+        }
+    }
+
+    /// What ends it and leaves the files as they are, but for those of a rebase.
+    fn ended_by(self, git_dir: &Path) -> &'static [&'static str] {
+        let applies = git_dir.join("rebase-apply/applying").exists();
+        match self {
+            Self::Rebase if applies => &["am", "--abort"],
+            Self::Rebase => &["rebase", "--abort"],
+            Self::Merge => &["merge", "--quit"],
+            Self::CherryPick => &["cherry-pick", "--quit"],
+            Self::Revert => &["revert", "--quit"],
+            Self::Bisect => &["bisect", "reset", "HEAD"],
+        }
+    }
+}
+
+impl std::fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Rebase => "a rebase",
+            Self::Merge => "a merge",
+            Self::CherryPick => "a cherry-pick",
+            Self::Revert => "a revert",
+            Self::Bisect => "a bisection",
+        })
+    }
+}
+
+impl Git {
+    /// Works on a branch: created from HEAD if there is none of that name. Uncommitted changes come along where git can
+    /// take them; where it cannot, nothing happens. Ignored files are not overwritten either.
+    pub fn work_on(&self, name: &str) -> Result<BranchOutcome, GitError> {
+        self.switch(name, true)
+    }
+
+    /// Goes back to a branch as [`Self::work_on`] does, without hooks. Commits that were made elsewhere on top of it come
+    /// along; `false` where there are others.
     pub fn return_to(&self, name: &str) -> Result<bool, GitError> {
-        let places = self.places()?;
-        let was_at = commit_at(&places, "HEAD")?;
-        self.switch(name, &NO_HOOKS)?;
+        let repository = self.repository()?;
+        let was_at = repository.commit_at("HEAD")?;
+        self.switch(name, false)?;
         let Some(commit) = was_at else {
             return Ok(true);
         };
-        let words = ["merge", "--quiet", "--ff-only", &commit];
-        let merged = places.change(&NO_HOOKS).args(&words).output()?;
-        Ok(merged.success())
+        let call = repository.change(&["merge", "--quiet", "--ff-only", &commit]);
+        Ok(call.without_hooks().output()?.success())
     }
 
-    fn switch(&self, name: &str, options: &[&str]) -> Result<BranchOutcome, GitError> {
-        let places = self.places()?;
-        let checked = self.call(&["check-ref-format", "--branch", name]).line();
-        // Git spells names such as `@{-1}` out.
-        if !is_branch_name(name) || !checked.is_ok_and(|spelt| spelt == name) {
+    fn switch(&self, name: &str, hooks: bool) -> Result<BranchOutcome, GitError> {
+        let repository = self.repository()?;
+        if !self.is_branch_name(name)? {
             return Err(GitError::BranchName(name.to_owned()));
         }
         let full = format!("refs/heads/{name}");
-        if places.branch()?.as_ref() == Some(&full) {
+        if repository.branch()?.as_ref() == Some(&full) {
             return Ok(BranchOutcome::Already);
         }
-        self.settled_places()?;
-        places.wait_for_index()?;
-        let (outcome, how): (_, &[&str]) = match exists(&places, &full)? {
-            true => (BranchOutcome::Switched, &["--no-guess", name, "--"]),
-            false => (BranchOutcome::Made, &["--no-track", "-b", name]),
+        self.settled()?;
+        repository.wait_for_index()?;
+        let (outcome, how): (_, &[&str]) = match repository.commit_at(&full)? {
+            Some(_) => (BranchOutcome::Switched, &["--no-guess", name, "--"]),
+            None => (BranchOutcome::Made, &["--no-track", "-b", name]),
         };
-        let call = places.change(options).args(&[
+        let call = repository.change(&[
             "checkout",
             "--quiet",
             "--no-overwrite-ignore",
             "--no-recurse-submodules",
         ]);
+        let call = match hooks {
+            true => call,
+            false => call.without_hooks(),
+        };
         let output = call.args(how).output()?;
         // A hook's failure after the switch does not undo it.
-        if output.success() || places.branch()?.as_ref() == Some(&full) {
+        if output.success() || repository.branch()?.as_ref() == Some(&full) {
             return Ok(outcome);
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let files = named_files(&said);
+        let message = output.error_text();
+        let files = listed_files(&message);
         if files.is_empty() {
             return Err(GitError::Refused {
                 command: format!("checkout {name}"),
-                message: crate::text::one_line(&said, 200),
+                message: one_line(&message, 200),
             });
         }
         Err(GitError::BranchInTheWay {
@@ -82,15 +150,60 @@ impl Git {
             files,
         })
     }
+
+    /// Whether a branch can have that name and is then meant by it: `@` and `HEAD` mean the commit that is checked out.
+    pub(super) fn is_branch_name(&self, name: &str) -> Result<bool, GitError> {
+        if ["", "@", "HEAD"].contains(&name) || name.starts_with('-') || name.contains('\0') {
+            return Ok(false);
+        }
+        let call = self
+            .repository
+            .query(&["check-ref-format", "--branch", name]);
+        let output = call.output()?;
+        // Git spells names such as `@{-1}` out.
+        let is_itself = output.stdout.strip_suffix(b"\n") == Some(name.as_bytes());
+        Ok(output.success() && is_itself)
+    }
+
+    /// What somebody began with git and did not finish: nothing can be committed or rolled back then.
+    pub fn unfinished(&self) -> Result<Option<Unfinished>, GitError> {
+        Ok(Unfinished::find(&self.repository()?.git_dir))
+    }
+
+    /// Ends what somebody began with git and did not finish; what it was. Files stay as they are, but for those of a
+    /// rebase: they are those of the branch again, which nobody could get back to otherwise.
+    pub fn end_unfinished(&self) -> Result<Option<Unfinished>, GitError> {
+        let repository = self.repository()?;
+        let first = Unfinished::find(&repository.git_dir);
+        // One may hide another.
+        for _ in 0..TRACES.len() {
+            let Some(unfinished) = Unfinished::find(&repository.git_dir) else {
+                break;
+            };
+            let words = unfinished.ended_by(&repository.git_dir);
+            repository.change(words).without_hooks().run()?;
+        }
+        self.settled()?;
+        if first.is_some() {
+            self.resolve_conflicts()?;
+        }
+        Ok(first)
+    }
+
+    /// Takes conflicts out of the index, with which neither agents nor people could commit anything.
+    fn resolve_conflicts(&self) -> Result<(), GitError> {
+        let repository = self.repository()?;
+        let call = repository.query(&["diff", "--no-ext-diff", "--no-textconv"]);
+        let unmerged = call.args(&["--name-only", "--diff-filter=U", "-z"]).run()?;
+        let unmerged: Vec<RepoPath> = zero_separated(&unmerged).map(<[u8]>::to_vec).collect();
+        repository.reset_index(&unmerged)
+    }
 }
 
 /// The files git lists, each on a line of its own after a tab.
-fn named_files(said: &str) -> Vec<String> {
-    let mut files: Vec<String> = said
-        .lines()
-        .filter_map(|line| line.strip_prefix('\t'))
-        .map(|file| crate::text::code_line(file, 200))
-        .collect();
+fn listed_files(message: &str) -> Vec<String> {
+    let files = message.lines().filter_map(|line| line.strip_prefix('\t'));
+    let mut files: Vec<String> = files.map(|file| code_line(file, 200)).collect();
     let over = files.len().saturating_sub(MOST_NAMED);
     files.truncate(MOST_NAMED);
     if over > 0 {
@@ -207,7 +320,8 @@ mod tests {
         git.work_on("one").unwrap();
         git.work_on("main").unwrap();
         for name in [
-            "", "-x", "a b", "a..b", "@{-1}", "@", "x.lock", "HEAD", "a\nb", "--help",
+            "", "-x", "a b", "a..b", "@{-1}", "@", "x.lock", "HEAD", "a\nb", "--help", "a/", ".a",
+            "a\0b",
         ] {
             let error = git.work_on(name).unwrap_err();
             assert!(matches!(error, GitError::BranchName(_)), "{name:?} {error}");
@@ -240,5 +354,52 @@ mod tests {
         repo.git(&["worktree", "add", "-q", "-b", "taken", &path]);
         let error = repo.open().work_on("taken").unwrap_err().to_string();
         assert!(error.contains("taken"), "{error}");
+    }
+
+    #[test]
+    fn every_unfinished_thing_is_seen() {
+        let repo = Repo::with_first_commit();
+        repo.diverge();
+        repo.write("a.txt", "later\n");
+        repo.commit_all("later");
+        let git = repo.open();
+        assert_eq!(git.unfinished().unwrap(), None);
+        for (begin, end, what) in [
+            (["merge", "other"], ["merge", "--abort"], Unfinished::Merge),
+            (
+                ["rebase", "other"],
+                ["rebase", "--abort"],
+                Unfinished::Rebase,
+            ),
+            (
+                ["cherry-pick", "other"],
+                ["cherry-pick", "--abort"],
+                Unfinished::CherryPick,
+            ),
+            (
+                ["revert", "HEAD~1"],
+                ["revert", "--abort"],
+                Unfinished::Revert,
+            ),
+            (["bisect", "start"], ["bisect", "reset"], Unfinished::Bisect),
+        ] {
+            let _ = repo.try_git(&begin);
+            assert_eq!(git.unfinished().unwrap(), Some(what), "{what}");
+            repo.git(&end);
+            assert_eq!(git.unfinished().unwrap(), None, "{what}");
+
+            let _ = repo.try_git(&begin);
+            let files = repo.read("a.txt");
+            assert_eq!(git.end_unfinished().unwrap(), Some(what), "{what}");
+            assert_eq!(git.unfinished().unwrap(), None, "{what}");
+            match what {
+                Unfinished::Rebase => assert_eq!(repo.read("a.txt"), "later\n"),
+                _ => assert_eq!(repo.read("a.txt"), files, "{what}"),
+            }
+            let conflicts = repo.git(&["ls-files", "--unmerged"]);
+            assert_eq!(conflicts, "", "{what}");
+            repo.git(&["checkout", "-qf", "main"]);
+        }
+        assert_eq!(git.end_unfinished().unwrap(), None);
     }
 }

@@ -1,131 +1,102 @@
-//! What can go wrong with git, in words for people.
+//! What can go wrong with git, as people read it, and what they can do about it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Unfinished;
+use crate::text::{code_line, one_line, shell_word};
 
-/// Git could not do what it was asked, or was not asked because it would not be safe.
+/// What to do where git does not know who commits.
+pub(super) const SET_IDENTITY: &str =
+    "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'";
+
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// It could not be started.
     #[error("cannot start git: {0}")]
     Spawn(#[from] std::io::Error),
-    /// It said no.
     #[error("git {command} failed: {message}")]
-    Refused {
-        /// What was asked.
-        command: String,
-        /// What it said.
-        message: String,
-    },
-    /// A file in the way of git could not be read or written.
+    Refused { command: String, message: String },
+    /// A file that git or Ralph needs could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
         path: String,
-        /// Why.
         source: std::io::Error,
     },
-    /// A merge or the like waits for somebody to finish it.
     #[error("{0} is in progress in this working tree; finish or abort it first")]
     Unfinished(Unfinished),
-    /// Somebody else holds a lock of git's, or died holding it.
-    #[error("git is locked: {} exists", crate::text::one_line(&.0.display().to_string(), 300))]
+    /// Another process holds one of git's locks, or died holding it.
+    #[error("git is locked: {} exists", line(.0))]
     Locked(PathBuf),
-    /// Somebody took the repository away, and one further up is another.
-    #[error("the git repository is gone: {} has no HEAD", .0.display())]
-    Gone(PathBuf),
-    /// `git commit` failed: a hook, a missing identity, a signature.
+    /// `git commit` failed: a hook, a signature.
     #[error("the commit failed: {message}")]
     CommitFailed {
-        /// In a line.
         message: String,
-        /// The end of what git and the hooks said.
+        /// The end of what git and the hooks printed.
         output: String,
     },
-    /// `git commit` did not come to an end.
     #[error("the commit timed out after {}", crate::text::duration(*limit))]
     CommitTimedOut {
-        /// How long it had.
         limit: Duration,
-        /// The end of what git and the hooks said.
+        /// The end of what git and the hooks printed.
         output: String,
     },
     /// Ralph was told to stop while git ran.
     #[error("git was interrupted")]
     Interrupted,
-    /// A call of git did not end; none is made after it.
-    #[error("git {command} timed out after {}{}", seconds(.after), because(.held_up_by))]
-    TimedOut {
-        /// What was asked.
-        command: String,
-        /// How long it had.
-        after: Duration,
-        /// What it was waiting for, as far as that is known.
-        held_up_by: Option<String>,
-    },
-    /// Git would open this and wait for ever.
-    #[error("{} is not a regular file: git would hang reading it", crate::text::one_line(&.0.display().to_string(), 300))]
-    NotRegular(PathBuf),
-    /// Without its index git takes every file for deleted.
-    #[error("git's index {} is missing: git would treat every file as deleted", crate::text::code_line(&.0.display().to_string(), 300))]
-    NoIndex(PathBuf),
-    /// Git fails on every call until somebody repairs the file.
-    #[error("git cannot read its configuration: {0}")]
-    Config(String),
-    /// Git refuses to work in the repository.
-    #[error("git cannot use the repository: {0}")]
-    Unusable(String),
-    /// Git does not know who commits.
+    #[error(transparent)]
+    Fault(#[from] GitFault),
     #[error("git has no author identity: {0}")]
     NoIdentity(String),
-    /// No branch can have that name.
     #[error("{0:?} is not a valid branch name")]
     BranchName(String),
-    /// Changing the branch would overwrite what is not committed.
     #[error("cannot switch to branch {branch}: it would overwrite uncommitted changes: {}", .files.join(", "))]
-    BranchInTheWay {
-        /// The branch.
-        branch: String,
-        /// The files.
-        files: Vec<String>,
-    },
-    /// Nothing was rolled back, for it would not have been safe.
+    BranchInTheWay { branch: String, files: Vec<String> },
+    /// Nothing was rolled back, because it would not have been safe.
     #[error("nothing was rolled back: {why}; the attempt's work is also saved at {reference}{}", before(.kept))]
     RollbackRefused {
-        /// Why.
         why: String,
         /// Where the attempt's work was saved.
         reference: String,
         /// Where the state before the attempt is.
         kept: Option<String>,
     },
-    /// Something failed on the way.
     #[error("the rollback is incomplete: {why}; the attempt's work is saved at {reference}{}", before(.kept))]
     RollbackIncomplete {
-        /// Why.
         why: String,
-        /// Where the attempt's work was saved.
         reference: String,
-        /// Where the state before the attempt is.
         kept: Option<String>,
     },
 }
 
-/// Whether a file that Ralph keeps beside git's own was replaced by a link, which Ralph does not follow.
-fn is_own_link(path: &str) -> bool {
-    let path = std::path::Path::new(path);
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with("ralph-")) && path.is_symlink()
+/// Why git cannot be used in this repository: every further call would fail or hang, so the first fault ends the run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GitFault {
+    #[error("git {command} timed out after {} s{}", .after.as_secs(), because(.waiting_for))]
+    TimedOut {
+        command: String,
+        after: Duration,
+        /// What it was waiting for, as far as that is known.
+        waiting_for: Option<String>,
+    },
+    #[error("{} is not a regular file: git would hang reading it", line(.0))]
+    NotRegular(PathBuf),
+    #[error("git's index {} is missing: git would treat every file as deleted", code_line(&.0.display().to_string(), 300))]
+    NoIndex(PathBuf),
+    #[error("git cannot read its configuration: {0}")]
+    Config(String),
+    /// The repository was removed, and one further up is another.
+    #[error("the git repository is gone: {} has no HEAD", .0.display())]
+    Gone(PathBuf),
+    #[error("git cannot use the repository: {0}")]
+    Unusable(String),
 }
 
-fn seconds(time: &Duration) -> String {
-    format!("{} s", time.as_secs())
+fn line(path: &Path) -> String {
+    one_line(&path.display().to_string(), 300)
 }
 
-fn because(held_up_by: &Option<String>) -> String {
-    match held_up_by {
+fn because(waiting_for: &Option<String>) -> String {
+    match waiting_for {
         Some(why) => format!(": {why}"),
         None => String::new(),
     }
@@ -138,53 +109,62 @@ fn before(kept: &Option<String>) -> String {
     }
 }
 
+/// A path as a word of a shell command.
+pub(super) fn path_word(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
+
+pub(super) fn remove_lock(lock: &Path) -> String {
+    format!(
+        "if no git process is running, remove it: rm {}",
+        path_word(lock)
+    )
+}
+
 impl GitError {
-    /// The end of what git and the hooks said, where there is more than the message.
+    /// The end of what git and the hooks printed, where there is more than the message.
     pub fn output(&self) -> Option<&str> {
         match self {
             Self::CommitFailed { output, .. } | Self::CommitTimedOut { output, .. } => Some(output),
-            Self::Spawn(_)
-            | Self::Refused { .. }
-            | Self::File { .. }
-            | Self::Unfinished(_)
-            | Self::Locked(_)
-            | Self::Gone(_)
-            | Self::Interrupted
-            | Self::TimedOut { .. }
-            | Self::NotRegular(_)
-            | Self::NoIndex(_)
-            | Self::Config(_)
-            | Self::Unusable(_)
-            | Self::NoIdentity(_)
-            | Self::BranchName(_)
-            | Self::BranchInTheWay { .. }
-            | Self::RollbackRefused { .. }
-            | Self::RollbackIncomplete { .. } => None,
+            _ => None,
         }
     }
 
-    /// What to do, where the surroundings are at fault and no agent: no other attempt would do better.
+    /// What to do where the environment is at fault and not the agent: no other attempt would do better.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::Spawn(error) => match crate::agent::limit_hint(error) {
                 Some(hint) => hint.to_owned(),
-                None => "check that git is installed and that the machine has free memory".to_owned(),
+                None => {
+                    "check that git is installed and that the machine has free memory".to_owned()
+                }
             },
             Self::File { path, .. } if is_own_link(path) => {
-                format!("remove it: rm {}", crate::text::shell_word(path))
+                format!("remove it: rm {}", shell_word(path))
             }
-            Self::File { source, .. } if let Some(hint) = crate::agent::limit_hint(source) => {
-                hint.to_owned()
-            }
-            Self::File { .. } => "check free space and the permissions of .git".to_owned(),
-            Self::Locked(lock) => format!(
-                "if no git process is running, remove it: rm {}",
-                crate::text::shell_word(&lock.display().to_string())
-            ),
-            Self::Gone(path) => format!(
-                "restore {} from a backup or a clone",
-                crate::text::shell_word(&path.display().to_string())
-            ),
+            Self::File { source, .. } => match crate::agent::limit_hint(source) {
+                Some(hint) => hint.to_owned(),
+                None => "check free space and the permissions of .git".to_owned(),
+            },
+            Self::Locked(lock) => remove_lock(lock),
+            Self::Fault(fault) => fault.remedy(),
+            Self::NoIdentity(_) => SET_IDENTITY.to_owned(),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn file(path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Self::File {
+            path: code_line(&path.as_ref().display().to_string(), 300),
+            source,
+        }
+    }
+}
+
+impl GitFault {
+    fn remedy(&self) -> String {
+        match self {
+            Self::Gone(path) => format!("restore {} from a backup or a clone", path_word(path)),
             Self::Unusable(_) => "run `git status` and fix what it reports".to_owned(),
             Self::TimedOut { .. } => {
                 "run that git command yourself to see what blocks it (`git config --list --show-origin` \
@@ -192,14 +172,14 @@ impl GitError {
                     .to_owned()
             }
             Self::NotRegular(path) => {
-                let word = crate::text::shell_word(&path.display().to_string());
+                let word = path_word(path);
                 match path.file_name().and_then(|name| name.to_str()) {
                     Some("index") => format!("recreate it: rm {word} && git reset"),
                     Some("HEAD") => format!(
                         "recreate it, with your branch instead of main: rm {word} && echo 'ref: \
                          refs/heads/main' > {word}"
                     ),
-                    // Ralph's own, which it makes anew.
+                    // Ralph's own files, which it creates again.
                     Some(name) if name.starts_with("ralph-") => format!("remove it: rm {word}"),
                     _ => format!("move it away and restore the original file: {word}"),
                 }
@@ -208,27 +188,13 @@ impl GitError {
             Self::Config(_) => {
                 "fix the line git names, or restore the file, until `git config --list` succeeds".to_owned()
             }
-            Self::NoIdentity(_) => {
-                "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'".to_owned()
-            }
-            Self::Refused { .. }
-            | Self::Unfinished(_)
-            | Self::CommitFailed { .. }
-            | Self::CommitTimedOut { .. }
-            | Self::Interrupted
-            | Self::BranchName(_)
-            | Self::BranchInTheWay { .. }
-            | Self::RollbackRefused { .. }
-            | Self::RollbackIncomplete { .. } => return None,
-        })
-    }
-
-    /// A file that could not be read or written.
-    pub(super) fn file(path: impl AsRef<std::path::Path>, source: std::io::Error) -> Self {
-        let path = path.as_ref().display().to_string();
-        Self::File {
-            path: crate::text::code_line(&path, 300),
-            source,
         }
     }
+}
+
+/// Whether one of Ralph's files in git's directory was replaced by a link, which Ralph does not follow.
+fn is_own_link(path: &str) -> bool {
+    let path = Path::new(path);
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("ralph-")) && path.is_symlink()
 }

@@ -1,111 +1,110 @@
-//! An index of our own: trees and commits are made in it without touching the one people stage in.
+//! Indexes: trees and commits are made in one of Ralph's own, without touching the one people stage in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use super::GitError;
-use super::call::{Call, with_zeros};
-use super::conduct::CallKind;
-use super::paths::{Kind, RepoPath, kind};
-use super::places::{IndexFile, Places};
+use super::call::{Call, CallKind, with_zeros, zero_separated};
+use super::paths::{FileKind, RepoPath};
+use super::repository::{IndexFile, Repository};
 
+/// How long somebody else's lock on the index is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const NAP: Duration = Duration::from_millis(50);
 /// The mode of a submodule's entry.
 pub(super) const GITLINK: &str = "160000";
 
 /// An entry of an index or a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// In octal; `0` takes the path out.
+    /// In octal; `0` removes the path.
     pub(super) mode: String,
-    /// The object's name.
     pub(super) object: String,
-    /// 0, or 1 to 3 in a conflict.
+    /// `0`, or the side of a conflict.
     pub(super) stage: String,
-    /// Whether git was told not to look at the file: what is in it is anybody's guess.
+    /// Whether git was told not to look at the file, so that nobody knows what is in it.
     pub(super) unwatched: bool,
 }
 
 /// What an index holds; several entries for a path in conflict.
 pub(super) type Entries = BTreeMap<RepoPath, Vec<Entry>>;
 
-/// An index of our own, gone when it is dropped.
-pub(super) struct Index<'p> {
-    places: &'p Places,
+/// An index of Ralph's own, removed when it is dropped.
+pub(super) struct Index<'r> {
+    repository: &'r Repository,
     dir: TempDir,
-    line_endings: LineEndings,
     kind: CallKind,
+    /// Whether a file is refused whose line endings git could not restore. To save it changed is better than not at all.
+    checks_line_endings: bool,
 }
 
-/// What happens to a file whose line endings git could not give back as they were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LineEndings {
-    /// The settings decide.
-    AsConfigured,
-    /// It is taken all the same: to have it changed is better than not to have it.
-    Whatever,
-}
-
-impl<'p> Index<'p> {
-    fn new(places: &'p Places) -> Result<Self, GitError> {
-        let dir = places.scratch()?;
+impl<'r> Index<'r> {
+    fn new(repository: &'r Repository) -> Result<Self, GitError> {
         Ok(Self {
-            places,
-            dir,
-            line_endings: LineEndings::Whatever,
+            repository,
+            dir: repository.scratch()?,
             kind: CallKind::Change,
+            checks_line_endings: false,
         })
     }
 
     /// One that holds a tree, or nothing.
-    pub(super) fn of_tree(places: &'p Places, tree: Option<&str>) -> Result<Self, GitError> {
-        let index = Self::new(places)?;
-        index
-            .call(&["read-tree", tree.unwrap_or("--empty")])
-            .run()?;
+    pub(super) fn of_tree(
+        repository: &'r Repository,
+        tree: Option<&str>,
+    ) -> Result<Self, GitError> {
+        let index = Self::new(repository)?;
+        let tree = tree.unwrap_or("--empty");
+        index.call(&["read-tree", tree]).run()?;
         Ok(index)
     }
 
     /// A copy of an index; none is an empty one.
     pub(super) fn copy_of(
-        places: &'p Places,
+        repository: &'r Repository,
         original: Option<&IndexFile>,
     ) -> Result<Self, GitError> {
         let Some(original) = original else {
-            return Self::of_tree(places, None);
+            return Self::of_tree(repository, None);
         };
-        let index = Self::new(places)?;
+        let index = Self::new(repository)?;
         let path = index.path();
         let write = || -> std::io::Result<()> {
             fs::write(&path, &original.bytes)?;
-            File::options()
-                .write(true)
-                .open(&path)?
-                .set_modified(original.modified)
+            let file = File::options().write(true).open(&path)?;
+            file.set_modified(original.modified)
         };
         write().map_err(|error| GitError::file(&path, error))?;
         Ok(index)
     }
 
-    /// One to commit from: it holds HEAD's tree and what the repository's index knows of the files, so that git need not
-    /// look into each of them.
-    pub(super) fn like_head(places: &'p Places, head: Option<&str>) -> Result<Self, GitError> {
+    /// One to commit from: HEAD's tree, with what the repository's index knows of the files, so that git need not read
+    /// each of them. The repository's index can be taken as it is where nothing is staged in it.
+    pub(super) fn of_head(
+        repository: &'r Repository,
+        head: Option<&str>,
+        original: Option<&IndexFile>,
+        is_staged: bool,
+    ) -> Result<Self, GitError> {
         let mut index = match head {
-            None => Self::of_tree(places, None)?,
+            None => Self::of_tree(repository, None)?,
             Some(head) => {
-                let index = Self::copy_of(places, places.read_index()?.as_ref())?;
-                index.call(&["read-tree", "--reset", head]).run()?;
+                let index = Self::copy_of(repository, original)?;
+                if is_staged {
+                    index.call(&["read-tree", "--reset", head]).run()?;
+                }
                 index
             }
         };
-        index.line_endings = LineEndings::AsConfigured;
+        index.checks_line_endings = true;
         Ok(index)
     }
 
-    /// The same for the one real commit: filters of the repository run as they are now.
+    /// Makes its calls part of the one real commit: filters of the repository run as they are now.
     pub(super) fn for_commit(mut self, limit: Duration) -> Self {
         self.kind = CallKind::Commit(limit);
         self
@@ -116,135 +115,84 @@ impl<'p> Index<'p> {
     }
 
     /// A call of git that uses this index.
-    pub(super) fn call(&self, args: &[&str]) -> Call {
-        let line_endings: &[&str] = match self.line_endings {
-            LineEndings::AsConfigured => &[],
-            LineEndings::Whatever => &["-c", "core.safecrlf=false"],
-        };
-        // Parts of a split index could be thrown away by others.
-        self.places
-            .call(&["-c", "core.splitIndex=false"])
-            .args(line_endings)
-            .args(args)
-            .named(args)
-            .index(&self.path())
-            .kind(self.kind)
+    pub(super) fn call(&self, args: &[&str]) -> Call<'r> {
+        let call = Call::new(self.repository, self.kind, args).index(&self.path());
+        // Parts of a split index could be removed by others.
+        let call = call.config("core.splitIndex=false");
+        match self.checks_line_endings {
+            true => call,
+            false => call.config("core.safecrlf=false"),
+        }
     }
 
-    /// Takes over what lies at these paths in the work tree, through git's filters.
-    pub(super) fn take<'a>(
+    /// Takes over what is at these paths in the working tree, through git's filters.
+    pub(super) fn add<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a RepoPath>,
     ) -> Result<(), GitError> {
-        let is_there = |path: &&RepoPath| match kind(&self.places.top, path) {
-            Kind::File(_) | Kind::Link | Kind::Repository => true,
-            Kind::Gone | Kind::Directory | Kind::Special => false,
+        let is_there = |path: &&RepoPath| match FileKind::at(&self.repository.top, path) {
+            FileKind::File(_) | FileKind::Link | FileKind::Repository => true,
+            FileKind::Gone | FileKind::Directory | FileKind::Special => false,
         };
         let (there, gone): (Vec<&RepoPath>, Vec<&RepoPath>) = paths.into_iter().partition(is_there);
-        // What is gone comes first: a file may have taken the place of a directory.
-        self.forget(gone)?;
+        // Removals come first: a file may have taken the place of a directory.
+        self.remove(gone)?;
         let list = with_zeros(there.into_iter().map(Vec::as_slice));
-        if list.is_empty() {
-            return Ok(());
-        }
-        let call = self.call(&["update-index", "--add", "--replace", "-z", "--stdin"]);
-        call.input(list).run().map(drop)
+        self.update(&["--add", "--replace", "-z", "--stdin"], list)
     }
 
-    /// Takes paths out.
-    pub(super) fn forget<'a>(
+    pub(super) fn remove<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a RepoPath>,
     ) -> Result<(), GitError> {
         let list = with_zeros(paths.into_iter().map(Vec::as_slice));
-        if list.is_empty() {
-            return Ok(());
-        }
-        let call = self.call(&["update-index", "--force-remove", "-z", "--stdin"]);
-        call.input(list).run().map(drop)
+        self.update(&["--force-remove", "-z", "--stdin"], list)
     }
 
-    /// Sets entries.
     pub(super) fn set<'a>(
         &self,
         entries: impl IntoIterator<Item = (&'a RepoPath, &'a Entry)>,
     ) -> Result<(), GitError> {
-        match index_info(entries) {
-            list if list.is_empty() => Ok(()),
-            list => {
-                let call = self.call(&["update-index", "-z", "--index-info"]);
-                call.input(list).run().map(drop)
-            }
+        let mut list = Vec::new();
+        for (path, entry) in entries {
+            let (mode, object, stage) = (&entry.mode, &entry.object, &entry.stage);
+            list.extend_from_slice(format!("{mode} {object} {stage}\t").as_bytes());
+            list.extend_from_slice(path);
+            list.push(0);
         }
+        self.update(&["-z", "--index-info"], list)
     }
 
-    /// Its bytes.
-    pub(super) fn read(&self) -> Result<IndexFile, GitError> {
-        let read = IndexFile::read(&self.path())?;
-        read.ok_or_else(|| GitError::file(self.path(), std::io::ErrorKind::NotFound.into()))
+    fn update(&self, options: &[&str], list: Vec<u8>) -> Result<(), GitError> {
+        if list.is_empty() {
+            return Ok(());
+        }
+        let call = self.call(&["update-index"]).args(options);
+        call.input(list).run().map(drop)
     }
 
-    /// Writes it as a tree.
-    pub(super) fn tree(&self) -> Result<String, GitError> {
+    pub(super) fn write_tree(&self) -> Result<String, GitError> {
         self.call(&["write-tree"]).line()
     }
 
-    pub(super) fn is_empty(&self) -> Result<bool, GitError> {
-        Ok(self.entries()?.is_empty())
-    }
-
-    /// Everything in it.
-    pub(super) fn entries(&self) -> Result<Entries, GitError> {
+    /// The entries of the paths that are asked for.
+    pub(super) fn entries(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Entries, GitError> {
         let out = self.call(&["ls-files", "--stage", "-v", "-z"]).run()?;
-        Ok(entries(&out))
-    }
-}
-
-/// Entries as `update-index --index-info` reads them.
-pub(super) fn index_info<'a>(
-    entries: impl IntoIterator<Item = (&'a RepoPath, &'a Entry)>,
-) -> Vec<u8> {
-    let mut list = Vec::new();
-    for (path, entry) in entries {
-        let Entry {
-            mode,
-            object,
-            stage,
-            unwatched: _,
-        } = entry;
-        list.extend_from_slice(format!("{mode} {object} {stage}\t").as_bytes());
-        list.extend_from_slice(path);
-        list.push(0);
-    }
-    list
-}
-
-/// Reads `tag mode object stage<TAB>path`.
-fn entries(out: &[u8]) -> Entries {
-    let mut entries = Entries::new();
-    for line in out.split(|b| *b == 0) {
-        let Some(tab) = line.iter().position(|b| *b == b'\t') else {
-            continue;
-        };
-        let (facts, path) = line.split_at(tab);
-        let facts = String::from_utf8_lossy(facts);
-        let facts: Vec<&str> = facts.split(' ').collect();
-        if let [tag, mode, object, stage] = facts.as_slice() {
-            let entry = Entry {
-                stage: (*stage).to_owned(),
-                // Small letters for `--assume-unchanged`.
-                unwatched: *tag == "S" || tag.starts_with(|c: char| c.is_ascii_lowercase()),
-                ..Entry::new(mode, object)
-            };
-            let path = path.get(1..).unwrap_or_default().to_owned();
-            entries.entry(path).or_default().push(entry);
+        let mut entries = Entries::new();
+        for line in zero_separated(&out) {
+            let mut parts = line.splitn(2, |b| *b == b'\t');
+            if let (Some(facts), Some(path)) = (parts.next(), parts.next())
+                && wanted(path)
+            {
+                let entry = Entry::parse(facts);
+                entries.entry(path.to_owned()).or_default().push(entry);
+            }
         }
+        Ok(entries)
     }
-    entries
 }
 
 impl Entry {
-    /// An entry without conflict.
     pub(super) fn new(mode: &str, object: &str) -> Self {
         Self {
             mode: mode.to_owned(),
@@ -254,8 +202,69 @@ impl Entry {
         }
     }
 
-    /// Takes the path out; `like` is any object's name, for its length.
+    /// Removes the path; `like` is any object's name, for its length.
     pub(super) fn none(like: &str) -> Self {
         Self::new("0", &"0".repeat(like.len()))
+    }
+
+    /// Reads `tag mode object stage`.
+    fn parse(facts: &[u8]) -> Self {
+        let facts = String::from_utf8_lossy(facts);
+        let mut facts = facts.split(' ').map(str::to_owned);
+        let mut next = || facts.next().unwrap_or_default();
+        let tag = next();
+        Self {
+            mode: next(),
+            object: next(),
+            stage: next(),
+            // Small letters for `--assume-unchanged`.
+            unwatched: tag == "S" || tag.starts_with(|c: char| c.is_ascii_lowercase()),
+        }
+    }
+}
+
+impl Repository {
+    /// The paths that differ between two commits; none counts as an empty one.
+    pub(super) fn differences(
+        &self,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> Result<BTreeSet<RepoPath>, GitError> {
+        if from == to {
+            return Ok(BTreeSet::new());
+        }
+        let empty = match (from, to) {
+            (Some(_), Some(_)) => String::new(),
+            _ => self
+                .query(&["hash-object", "-t", "tree", "--stdin"])
+                .line()?,
+        };
+        let words = ["diff-tree", "-r", "--name-only", "--no-renames", "-z"];
+        let commits = [from.unwrap_or(&empty), to.unwrap_or(&empty)];
+        let out = self.query(&words).args(&commits).run()?;
+        Ok(zero_separated(&out).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Makes the repository's index hold what HEAD has at these paths.
+    pub(super) fn reset_index<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p RepoPath>,
+    ) -> Result<(), GitError> {
+        let list = with_zeros(paths.into_iter().map(Vec::as_slice));
+        // Without any path git would reset all of them.
+        if list.is_empty() {
+            return Ok(());
+        }
+        let asked = Instant::now();
+        loop {
+            let call = self.change(&["reset", "--pathspec-from-file=-", "--pathspec-file-nul"]);
+            match call.literal_paths().input(list.clone()).run() {
+                // Somebody else holds the index.
+                Err(GitError::Refused { .. }) if asked.elapsed() < LOCK_PATIENCE => {
+                    std::thread::sleep(NAP);
+                }
+                done => return done.map(drop),
+            }
+        }
     }
 }

@@ -1,34 +1,26 @@
-//! The only caller of git: where HEAD is and what an attempt changed; commits, roll-backs and the branch of a run.
+//! The only caller of git: where HEAD is and what an attempt changed; commits, rollbacks and the branch of a run.
 //!
-//! A person shares the work tree with the agents. So nothing here touches what was uncommitted before
-//! ([`commit`](Git::commit) leaves it out, [`roll_back`](Git::roll_back) puts it back as it was), nothing is undone
+//! A person shares the working tree with the agents. So nothing here touches what was uncommitted before
+//! ([`commit`](Git::commit) leaves it out, [`roll_back`](Git::roll_back) restores it as it was), nothing is undone
 //! before it is saved under a reference, and neither ignored files nor Ralph's own are touched. What a person changes
 //! *while* an attempt runs cannot be told from the agent's work: it is committed or rolled back with it, and found
-//! again under the roll-back's reference.
+//! again under the rollback's reference.
 
 mod branch;
-mod branch_name;
 mod call;
 mod commit;
-mod conduct;
+mod commit_message;
 mod error;
-mod file_state;
 mod index;
-mod left;
-mod left_work;
+mod interrupted_commit;
 mod paths;
-mod places;
-mod programs;
 mod readiness;
-mod regular;
+mod repository;
+mod restore;
 mod rollback;
-mod save;
-mod save_work;
+mod saved;
 mod snapshot;
-mod status;
-mod tidy;
-mod trees;
-mod unfinished;
+mod trust;
 
 #[cfg(test)]
 mod testing;
@@ -36,25 +28,19 @@ mod testing;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use branch::BranchOutcome;
-pub use commit::{CommitOrder, CommitOutcome, CommitWatch, commit_message};
-pub use conduct::GitLimits;
-pub use error::GitError;
-pub use left::{Left, LeftBecause};
+pub use branch::{BranchOutcome, Unfinished};
+pub use call::GitLimits;
+pub use commit::{CommitOrder, CommitOutcome, CommitWatch};
+pub use commit_message::commit_message;
+pub use error::{GitError, GitFault};
 pub use readiness::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
-pub use unfinished::Unfinished;
 
 use crate::files::is_temporary;
-use call::Call;
-use conduct::Conduct;
-use places::Places;
-use programs::Programs;
-use regular::Repository;
+use paths::{RepoPath, display_path, on_disk};
+use repository::Repository;
 
-/// No name of a branch is longer.
-const HEAD_BYTES: u64 = 1024;
 /// Paths that are Ralph's own and never count as an attempt's work.
 const OWN: [&str; 2] = [".ralph/", ".ralph.toml"];
 
@@ -67,9 +53,7 @@ pub struct Git {
     prefix: Vec<u8>,
     /// Further files of Ralph's own, below that directory.
     own: Vec<String>,
-    /// Git's own directory. Should it go away, a repository further up is not taken for this one.
-    git_dir: PathBuf,
-    conduct: Arc<Conduct>,
+    repository: Arc<Repository>,
 }
 
 impl Git {
@@ -78,108 +62,76 @@ impl Git {
         Self::open(dir, GitLimits::default()).ok().flatten()
     }
 
-    /// The same with limits of its own; an error where git cannot be asked without waiting for ever.
+    /// The same with limits of its own; an error where there is a repository that git cannot use.
     pub fn open(dir: &Path, limits: GitLimits) -> Result<Option<Self>, GitError> {
-        let conduct = Arc::new(Conduct::new(limits));
+        let real = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        let around = Repository::around(&real, &limits);
+        let is_around = around.is_some();
+        let around = around
+            .unwrap_or_else(|| Repository::new(real.clone(), real.join(".git"), limits.clone()));
         // Git opens these files to find out whether there is a repository at all.
-        let around = std::path::absolute(dir).ok();
-        let around = around.and_then(|dir| Repository::around(&dir));
-        if let Some(path) = around.as_ref().and_then(regular::irregular) {
-            return Err(GitError::NotRegular(path));
-        }
-        let ask = |what: &str| {
-            let call = Call::new(dir, &["rev-parse", what]).under(&conduct);
-            match call.run() {
-                Ok(mut out) => {
-                    // Only the last one is git's: a directory's name may end in one too.
-                    if out.last() == Some(&b'\n') {
-                        out.pop();
-                    }
-                    Ok(Some(out))
-                }
-                Err(error @ (GitError::TimedOut { .. } | GitError::Interrupted)) => Err(error),
-                // There is a repository, and git cannot be asked.
-                Err(error @ GitError::Spawn(_)) if around.is_some() => Err(error),
-                Err(GitError::Refused { .. }) if around.is_some() => {
-                    programs::check_config(&conduct, dir).map(|()| None)
-                }
-                // There is no repository.
-                Err(_) => Ok(None),
+        around.check()?;
+        let words = ["rev-parse", "--show-prefix", "--absolute-git-dir"];
+        let out = match around.query(&words).in_dir(dir).run() {
+            Ok(out) => out,
+            Err(error @ (GitError::Fault(_) | GitError::Interrupted)) => return Err(error),
+            Err(error @ GitError::Spawn(_)) if is_around => return Err(error),
+            Err(GitError::Refused { .. }) if is_around => {
+                return around.settings().map(|_| None);
             }
+            Err(_) => return Ok(None),
         };
-        let Some(prefix) = ask("--show-prefix")? else {
+        let mut lines = out.split(|b| *b == b'\n');
+        let (Some(prefix), Some(git_dir)) = (lines.next(), lines.next()) else {
             return Ok(None);
         };
-        let Some(git_dir) = ask("--absolute-git-dir")? else {
-            return Ok(None);
-        };
-        let git = Self {
+        let depth = prefix.iter().filter(|b| **b == b'/').count();
+        let real = std::fs::canonicalize(dir).map_err(|error| GitError::file(dir, error))?;
+        let top = real.ancestors().nth(depth).unwrap_or(&real).to_owned();
+        let git_dir = on_disk(Path::new("/"), git_dir);
+        Ok(Some(Self {
             dir: dir.to_owned(),
-            prefix,
+            prefix: prefix.to_owned(),
             own: Vec::new(),
-            git_dir: paths::on_disk(Path::new("/"), &git_dir),
-            conduct,
-        };
-        if let Ok(places) = git.places() {
-            let repository = Repository::new(places.top, places.git_dir);
-            git.conduct.found(repository);
-        }
-        Ok(Some(git))
+            repository: Arc::new(Repository::new(top, git_dir, limits)),
+        }))
     }
 
     /// Takes note of the programs that git runs by itself: hooks, filters and what fetches. Those that appear later are off
     /// in every call but the one real commit.
     pub fn watch_programs(&self) -> Result<(), GitError> {
-        if let Some(repository) = self.conduct.repository() {
-            let programs = Programs::at_start(&self.conduct, repository)?;
-            *self.conduct.programs() = Some(programs);
-        }
-        Ok(())
+        self.repository.watch_programs()
     }
 
     /// Asks git whether it still works in this repository. Where it does not, that is a fault: git is not called again, and
     /// the run ends.
     pub fn check_repository(&self) -> Result<(), GitError> {
-        let places = match self.places() {
-            Err(GitError::Gone(path)) => {
-                return Err(self.conduct.fail(conduct::GitFault::Gone(path)));
-            }
-            places => places?,
+        let repository = match self.repository() {
+            Err(GitError::Fault(fault)) => return Err(self.repository.calls.fail(fault)),
+            repository => repository?,
         };
-        let unusable = |why: String| self.conduct.fail(conduct::GitFault::Unusable(why));
-        let top = match places.call(&["rev-parse", "--show-toplevel"]).line() {
+        let unusable = |why: String| repository.calls.fail(GitFault::Unusable(why));
+        let top = match repository.query(&["rev-parse", "--show-toplevel"]).line() {
             Err(GitError::Refused { message, .. }) => return Err(unusable(message)),
             top => top?,
         };
-        // Another core.worktree: what git takes for the work tree is none of this project.
-        match self.conduct.first_top.get_or_init(|| top.clone()) == &top {
-            true => Ok(()),
-            false => {
-                let top = crate::text::code_line(&top, 300);
-                Err(unusable(format!(
-                    "its working tree is now {top}; check core.worktree"
-                )))
-            }
+        // Another core.worktree: what git takes for the working tree is not this project.
+        if repository.first_top.get_or_init(|| top.clone()) != &top {
+            let top = crate::text::code_line(&top, 300);
+            let why = format!("its working tree is now {top}; check core.worktree");
+            return Err(unusable(why));
         }
+        Ok(())
     }
 
     /// What changed in git's configuration, hooks and attributes since this was last asked.
     pub fn program_changes(&self) -> Result<Vec<String>, GitError> {
-        self.conduct.check()?;
-        match self.conduct.programs().as_mut() {
-            None => Ok(Vec::new()),
-            Some(programs) => programs.changes(&self.conduct),
-        }
+        self.repository.program_changes()
     }
 
     /// Why git is not called any more: a call did not end, or one would not have.
     pub fn fault(&self) -> Option<GitError> {
-        self.conduct.fault().map(conduct::GitFault::error)
-    }
-
-    /// A call of git in the project's directory that only reads.
-    fn call(&self, args: &[&str]) -> Call {
-        Call::new(&self.dir, args).under(&self.conduct)
+        self.repository.calls.fault().map(GitError::Fault)
     }
 
     /// Leaves further files out of what attempts changed: Ralph writes them too.
@@ -189,36 +141,36 @@ impl Git {
         self
     }
 
-    /// The branch, or the commit where there is none; read from git's own file, for a process would take longer than all the
-    /// rest.
+    /// The branch, or the commit where HEAD is detached.
     pub fn branch(&self) -> Option<String> {
-        let head = head_of(&self.git_dir)?;
-        // Where references are in a table, the file says nothing.
-        if head != ".invalid" {
-            return Some(head);
-        }
-        let branch = self.places().ok()?.branch().ok()?;
-        let name = |full: String| full.strip_prefix("refs/heads/").map(str::to_owned);
-        branch.and_then(name)
+        let name = match self.repository.branch().ok()? {
+            Some(full) => full.strip_prefix("refs/heads/").unwrap_or(&full).to_owned(),
+            None => String::from_utf8_lossy(&self.repository.head_line()?).into_owned(),
+        };
+        Some(crate::text::one_line(&name, 200))
     }
 
-    /// The branch HEAD is on; none off every branch.
+    /// The branch HEAD is on; none when HEAD is detached.
     pub fn on_branch(&self) -> Option<String> {
-        let branch = self.branch()?;
-        let is_commit = branch.len() >= 40 && branch.bytes().all(|b| b.is_ascii_hexdigit());
-        (!is_commit).then_some(branch)
+        self.repository.branch().ok()??;
+        self.branch()
     }
 
-    /// What somebody has begun with git and not finished: nothing can be committed or rolled back then.
-    pub fn unfinished(&self) -> Result<Option<Unfinished>, GitError> {
-        Ok(unfinished::find(&self.places()?.git_dir))
+    /// The repository, if it is still there. Should it go away, one further up is not taken for it.
+    fn repository(&self) -> Result<&Repository, GitError> {
+        self.repository.check()?;
+        let git_dir = &self.repository.git_dir;
+        match git_dir.join("HEAD").symlink_metadata() {
+            Ok(_) => Ok(&self.repository),
+            Err(_) => Err(GitFault::Gone(git_dir.clone()).into()),
+        }
     }
 
-    /// Git's places, if nothing is unfinished there.
-    fn settled_places(&self) -> Result<Places, GitError> {
-        let places = self.places()?;
-        match unfinished::find(&places.git_dir) {
-            None => Ok(places),
+    /// The repository, if nothing is unfinished in it.
+    fn settled(&self) -> Result<&Repository, GitError> {
+        let repository = self.repository()?;
+        match Unfinished::find(&repository.git_dir) {
+            None => Ok(repository),
             Some(unfinished) => Err(GitError::Unfinished(unfinished)),
         }
     }
@@ -233,24 +185,53 @@ impl Git {
     }
 
     /// A path of the project from the repository's root.
-    fn rooted(&self, path: &[u8]) -> paths::RepoPath {
+    fn rooted(&self, path: &[u8]) -> RepoPath {
         [self.prefix.as_slice(), path].concat()
     }
 
     /// A path from the repository's root as the project's people know it.
     fn display(&self, path: &[u8]) -> String {
         match path.strip_prefix(self.prefix.as_slice()) {
-            Some(inside) => paths::shown(inside),
+            Some(inside) => display_path(inside),
             // As git itself writes paths from the root.
-            None => format!(":/{}", paths::shown(path)),
+            None => format!(":/{}", display_path(path)),
         }
     }
 }
 
-fn head_of(git_dir: &Path) -> Option<String> {
-    let head = regular::read(&git_dir.join("HEAD"), HEAD_BYTES).ok()?;
-    let head = String::from_utf8_lossy(&head);
-    let line = head.lines().next()?.trim();
-    let name = line.strip_prefix("ref: refs/heads/").unwrap_or(line);
-    Some(crate::text::one_line(name, 200))
+/// Something that a commit or a rollback left as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// A path of the project, or a branch.
+    pub what: String,
+    pub why: LeftBecause,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftBecause {
+    /// Whose lines are whose cannot be told.
+    UncommittedBefore,
+    Submodule,
+    Repository,
+    /// Git was told not to look at it.
+    Unwatched,
+    IgnoredMeanwhile,
+    OutsideProject,
+    /// It is a branch the attempt made or used, with its commits.
+    Branch,
+}
+
+impl std::fmt::Display for Left {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let why = match self.why {
+            LeftBecause::UncommittedBefore => "uncommitted before the run",
+            LeftBecause::Submodule => "a submodule",
+            LeftBecause::Repository => "a nested git repository",
+            LeftBecause::Unwatched => "marked assume-unchanged or skip-worktree",
+            LeftBecause::IgnoredMeanwhile => "ignored by a rule the attempt added",
+            LeftBecause::OutsideProject => "outside the project",
+            LeftBecause::Branch => "a branch",
+        };
+        write!(f, "{} ({why})", self.what)
+    }
 }

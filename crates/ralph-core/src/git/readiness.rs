@@ -1,44 +1,32 @@
-//! What stands in the way of what Ralph is to do with git, seen before it begins.
+//! What stands in the way of what Ralph is to do with git, checked before a run begins.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::branch_name::is_branch_name;
-use super::places::Places;
-use super::{Git, GitError, Unfinished, unfinished};
+use super::error::{SET_IDENTITY, remove_lock};
+use super::repository::Repository;
+use super::{Git, GitError, Unfinished};
 use crate::text::one_line;
 
-/// Whom git asks for, in its own names.
+/// Who commits, in git's names.
 const IDENTITIES: [&str; 2] = ["GIT_COMMITTER_IDENT", "GIT_AUTHOR_IDENT"];
 
 /// What Ralph is to do with git.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wants<'w> {
-    /// It commits done work.
     pub commits: bool,
-    /// It rolls failed work back.
     pub rolls_back: bool,
-    /// It works on this branch.
     pub branch: Option<&'w str>,
 }
 
-impl Wants<'_> {
-    /// Whether it does anything at all.
-    fn is_nothing(self) -> bool {
-        !self.commits && !self.rolls_back && self.branch.is_none()
-    }
-}
-
-/// Something in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// A merge or the like waits for somebody to finish it.
     Unfinished(Unfinished),
-    /// No branch can have the name that is wanted.
     BranchName(String),
-    /// Nobody could sign a commit.
+    /// Git does not know who commits.
     NoIdentity {
-        /// What git says of it.
+        /// Git's own message.
         said: String,
     },
     /// Somebody holds the index, or died holding it.
@@ -48,14 +36,13 @@ pub enum Obstacle {
 /// What an obstacle does to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// It would fail sooner or later: it does not start.
+    /// The run would fail sooner or later, so it does not start.
     Stops,
     /// It may be gone in a moment.
     Hinders,
 }
 
 impl Obstacle {
-    /// What it does to a run.
     pub fn weight(&self) -> Weight {
         match self {
             Self::Unfinished(_) | Self::BranchName(_) | Self::NoIdentity { .. } => Weight::Stops,
@@ -63,22 +50,14 @@ impl Obstacle {
         }
     }
 
-    /// What mends it.
-    pub fn mended_by(&self) -> String {
+    pub fn fix(&self) -> String {
         match self {
             Self::Unfinished(unfinished) => {
-                format!("finish it, or run `{}`", aborted_by(*unfinished))
+                format!("finish it, or run `{}`", unfinished.aborted_by())
             }
             Self::BranchName(_) => "fix branch under [git] in .ralph.toml".to_owned(),
-            Self::NoIdentity { .. } => {
-                "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'".to_owned()
-            }
-            Self::Locked(lock) => {
-                format!(
-                    "if no git process is running, remove it: rm {}",
-                    for_a_shell(lock)
-                )
-            }
+            Self::NoIdentity { .. } => SET_IDENTITY.to_owned(),
+            Self::Locked(lock) => remove_lock(lock),
         }
     }
 }
@@ -92,11 +71,8 @@ impl fmt::Display for Obstacle {
                  branches"
             ),
             Self::BranchName(name) => {
-                write!(
-                    f,
-                    "[git] branch: {:?} is not a valid branch name",
-                    one_line(name, 100)
-                )
+                let name = one_line(name, 100);
+                write!(f, "[git] branch: {name:?} is not a valid branch name")
             }
             Self::NoIdentity { said } => write!(f, "git has no author identity: {said}"),
             Self::Locked(lock) => write!(
@@ -109,60 +85,52 @@ impl fmt::Display for Obstacle {
 }
 
 impl Git {
-    /// What stands in the way now, the worst first. Nothing is asked where nothing is wanted.
+    /// What stands in the way now, the worst first. Nothing is checked where nothing is wanted.
     pub fn obstacles(&self, wants: Wants<'_>) -> Result<Vec<Obstacle>, GitError> {
-        if wants.is_nothing() {
+        if !wants.commits && !wants.rolls_back && wants.branch.is_none() {
             return Ok(Vec::new());
         }
-        let places = self.places()?;
-        let unfinished = unfinished::find(&places.git_dir).map(Obstacle::Unfinished);
-        let name = wants.branch.filter(|name| !is_branch_name(name));
-        let name = name.map(|name| Obstacle::BranchName(name.to_owned()));
-        let identity = match wants.commits {
-            true => missing_identity(&places)?.map(|said| Obstacle::NoIdentity { said }),
-            false => None,
-        };
-        let lock = Some(places.lock_path()).filter(|lock| lock.exists());
-        let all = [unfinished, name, identity, lock.map(Obstacle::Locked)];
-        Ok(all.into_iter().flatten().collect())
+        let repository = self.repository()?;
+        let mut found = Vec::new();
+        found.extend(Unfinished::find(&repository.git_dir).map(Obstacle::Unfinished));
+        if let Some(name) = wants.branch
+            && !self.is_branch_name(name)?
+        {
+            found.push(Obstacle::BranchName(name.to_owned()));
+        }
+        if wants.commits {
+            let missing = repository.missing_identity()?;
+            found.extend(missing.map(|said| Obstacle::NoIdentity { said }));
+        }
+        repository.remove_stale_lock();
+        let lock = Some(repository.lock_path()).filter(|lock| lock.exists());
+        found.extend(lock.map(Obstacle::Locked));
+        Ok(found)
     }
 }
 
-/// Asks git who would sign, as strictly as a commit does.
-pub(super) fn missing_identity(places: &Places) -> Result<Option<String>, GitError> {
-    for identity in IDENTITIES {
-        let output = places.call(&["var", identity]).output()?;
-        if !output.success() {
-            return Ok(Some(reason(&String::from_utf8_lossy(&output.stderr))));
+impl Repository {
+    /// Asks git who would sign, as strictly as a commit does; why nobody could.
+    pub(super) fn missing_identity(&self) -> Result<Option<String>, GitError> {
+        for identity in IDENTITIES {
+            let output = self.query(&["var", identity]).output()?;
+            if !output.success() {
+                return Ok(Some(reason(&output.error_text())));
+            }
         }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// Of all that git says, why it gave up.
-fn reason(said: &str) -> String {
-    let mut lines = said.lines().map(str::trim).rev();
+fn reason(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim).rev();
     let fatal = lines.clone().find_map(|line| line.strip_prefix("fatal: "));
     let line = fatal.or_else(|| lines.find(|line| !line.is_empty()));
     match line {
         Some(line) => one_line(line, 200),
         None => "no reason given".to_owned(),
     }
-}
-
-fn aborted_by(unfinished: Unfinished) -> &'static str {
-    match unfinished {
-        Unfinished::Rebase => "git rebase --abort` or `git am --abort",
-        Unfinished::Merge => "git merge --abort",
-        Unfinished::CherryPick => "git cherry-pick --abort",
-        Unfinished::Revert => "git revert --abort",
-        Unfinished::Bisect => "git bisect reset",
-    }
-}
-
-/// A path as a word of a shell.
-fn for_a_shell(path: &Path) -> String {
-    crate::text::shell_word(&path.display().to_string())
 }
 
 #[cfg(test)]
@@ -252,8 +220,8 @@ mod tests {
             let message = obstacle.to_string();
             assert!(message.contains(words), "{message}");
             assert!(!message.contains('\n'), "{message}");
-            let mended_by = obstacle.mended_by();
-            assert!(mended_by.contains(fix), "{mended_by}");
+            let given = obstacle.fix();
+            assert!(given.contains(fix), "{given}");
         }
     }
 }

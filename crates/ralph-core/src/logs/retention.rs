@@ -1,10 +1,69 @@
-//! Which logs go: those that are too old, then the oldest until the rest fit. A pure decision over names and numbers.
+//! Which logs go: those that are too old, then the oldest until the rest fit. Whatever does not bear the name of a
+//! log is not Ralph's to delete.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-use super::LogName;
-use crate::model::Timestamp;
+use serde::Serialize;
+
+use super::{LogDir, PART};
+use crate::files::unguessable;
+use crate::model::{RunId, Timestamp};
+
+/// Characters of a name that nobody can guess.
+const SECRET: usize = 16;
+
+/// The name of a new attempt's log. Nobody can guess it, so that nothing waits under it.
+#[must_use]
+pub fn attempt_name(task: &str, number: u32, run: &str) -> String {
+    format!("{task}-{number:03}-{run}-{}.jsonl", unguessable())
+}
+
+/// The name of a log, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogName<'a> {
+    /// What a log and the standard error beside it have in common.
+    pub stem: &'a str,
+    /// The run it is of, where the name tells.
+    pub run: Option<&'a str>,
+}
+
+impl<'a> LogName<'a> {
+    /// Reads the name of an attempt's stream (`TASK-NNN-RUN-SECRET.jsonl`; earlier ones have no `SECRET`), of its standard
+    /// error (`….stderr.log`) or of what a run printed (`run-….log`). `None` for anything else.
+    #[must_use]
+    pub fn parse(name: &'a str) -> Option<Self> {
+        // What a run that died while it cut a log left.
+        let name = name.strip_suffix(PART).unwrap_or(name);
+        if let Some(stem) = name.strip_suffix(".jsonl") {
+            return Self::attempt(stem);
+        }
+        if let Some(stem) = name.strip_suffix(".stderr.log") {
+            return Self::attempt(stem);
+        }
+        let stem = name.strip_suffix(".log")?;
+        let rest = stem.strip_prefix("run-")?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        (!rest.is_empty() && rest.chars().all(plain)).then_some(Self { stem, run: None })
+    }
+
+    fn attempt(stem: &'a str) -> Option<Self> {
+        let (before, rest) = stem.rsplit_once("-r-")?;
+        let (hex, secret) = match rest.split_once('-') {
+            Some((hex, secret)) => (hex, Some(secret)),
+            None => (rest, None),
+        };
+        let is_hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let is_run = hex.len() == 8 && is_hex(hex);
+        let is_secret = secret.is_none_or(|secret| secret.len() == SECRET && is_hex(secret));
+        let (task, number) = before.rsplit_once('-')?;
+        let is_number = number.len() >= 3 && number.bytes().all(|b| b.is_ascii_digit());
+        let run = stem.get(before.len() + 1..before.len() + "-r-".len() + hex.len());
+        (is_run && is_secret && is_number && !task.is_empty()).then_some(Self { stem, run })
+    }
+}
 
 /// How long logs are kept, and how much room they may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +84,6 @@ impl Limits {
         }
     }
 
-    /// Whether there is any.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         self.max_age.is_none() && self.max_bytes.is_none()
@@ -35,13 +93,10 @@ impl Limits {
 /// A file in the directory of logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
-    /// Its name.
     pub name: String,
-    /// Its size.
     pub bytes: u64,
     /// When it was last written to.
     pub modified: Timestamp,
-    /// Somebody still needs it.
     pub protected: bool,
 }
 
@@ -100,10 +155,166 @@ fn name_of<'a>(group: &Group<'a>) -> Option<&'a str> {
     group.files.first().map(|file| file.name.as_str())
 }
 
+/// A log that a run under way has just written to may be one that it has not told of yet.
+const FRESH: Duration = Duration::from_secs(60);
+/// Files between two looks at the clock.
+const BETWEEN_LOOKS: usize = 64;
+
+/// What must not be deleted.
+#[derive(Clone, Debug, Default)]
+pub struct Protected {
+    /// Names of logs that are needed.
+    pub names: HashSet<String>,
+    /// Runs under way; what they wrote just now stays.
+    pub runs: HashSet<RunId>,
+}
+
+impl Protected {
+    /// From the paths of logs that are needed and the runs under way.
+    #[must_use]
+    pub fn new(paths: &[String], runs: impl IntoIterator<Item = RunId>) -> Self {
+        let name = |path: &String| {
+            let name = Path::new(path).file_name()?;
+            Some(name.to_string_lossy().into_owned())
+        };
+        Self {
+            names: paths.iter().filter_map(name).collect(),
+            runs: runs.into_iter().collect(),
+        }
+    }
+
+    fn covers(&self, name: &str, modified: Timestamp, now: Timestamp) -> bool {
+        if self.names.contains(name) {
+            return true;
+        }
+        let run = LogName::parse(name).and_then(|name| name.run);
+        now.since(modified) < FRESH
+            && run.is_some_and(|run| self.runs.contains(&RunId::from_stored(run)))
+    }
+}
+
+/// What was deleted, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pruned {
+    pub files: u64,
+    /// How much room they took.
+    pub bytes: u64,
+}
+
+/// The files that would be deleted now, oldest first. A directory that is not there has none.
+pub fn plan(
+    dir: &Path,
+    protected: &Protected,
+    limits: &Limits,
+    now: Timestamp,
+) -> io::Result<Vec<LogFile>> {
+    if limits.is_endless() {
+        return Ok(Vec::new());
+    }
+    let files = list(dir, protected, now)?;
+    Ok(to_delete(&files, limits, now)
+        .into_iter()
+        .cloned()
+        .collect())
+}
+
+/// Deletes files of the directory, for so long; the next time goes on where this one ended. One that cannot be deleted
+/// keeps no other from it: the first error comes back beside what was done.
+pub fn prune(dir: &Path, files: &[LogFile], patience: Duration) -> (Pruned, Option<io::Error>) {
+    let started = Instant::now();
+    let mut done = Pruned::default();
+    let mut failed = None;
+    let dir = match LogDir::open(dir) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (done, None),
+        Err(error) => return (done, Some(error)),
+    };
+    for (at, file) in files.iter().enumerate() {
+        if at % BETWEEN_LOOKS == 0 && started.elapsed() > patience {
+            break;
+        }
+        match dir.remove(&file.name) {
+            Ok(()) => {
+                done.files += 1;
+                done.bytes += file.bytes;
+            }
+            // Another run was quicker.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    (done, failed)
+}
+
+/// Every log in the directory; what is no plain file, or has another name, is left out.
+fn list(dir: &Path, protected: &Protected, now: Timestamp) -> io::Result<Vec<LogFile>> {
+    let dir = match LogDir::open(dir) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let entries = dir.entries(|name| LogName::parse(name).is_some())?;
+    let files = entries.into_iter().map(|entry| LogFile {
+        protected: protected.covers(&entry.name, entry.modified, now),
+        bytes: entry.bytes,
+        modified: entry.modified,
+        name: entry.name,
+    });
+    Ok(files.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::fs;
+
+    #[test]
+    fn own_names_are_known_and_no_others() {
+        let stem = "t-00af12-001-r-0123abcd";
+        for end in [".jsonl", ".stderr.log"] {
+            let name = format!("{stem}{end}");
+            let parsed = LogName::parse(&name).unwrap();
+            assert_eq!((parsed.stem, parsed.run), (stem, Some("r-0123abcd")));
+        }
+        let new = attempt_name("t-00af12", 1, "r-0123abcd");
+        let parsed = LogName::parse(&new).unwrap();
+        assert_eq!(parsed.run, Some("r-0123abcd"));
+        assert_eq!(new, format!("{}.jsonl", parsed.stem));
+        assert_ne!(new, attempt_name("t-00af12", 1, "r-0123abcd"));
+        let part = format!("{new}{PART}");
+        assert_eq!(LogName::parse(&part), Some(parsed));
+        let other = LogName::parse("my-task-1234-r-0123abcd.jsonl").unwrap();
+        assert_eq!(other.run, Some("r-0123abcd"));
+        for run in ["run-r-0123abcd.log", "run-20260102T030405Z-77.log"] {
+            let parsed = LogName::parse(run).unwrap();
+            assert_eq!(parsed.stem, run.strip_suffix(".log").unwrap());
+            assert_eq!(parsed.run, None);
+        }
+        for no in [
+            "",
+            "notes.txt",
+            "t-00af12.jsonl",
+            "t-00af12-1-r-0123abcd.jsonl",
+            "t-00af12-001-r-0123abcd.json",
+            "t-00af12-001-r-0123ABCD.jsonl",
+            "t-00af12-001-r-0123abcd-.jsonl",
+            "t-00af12-001-r-0123abcd-0123456789abcde.jsonl",
+            "t-00af12-001-r-0123abcd-0123456789abcdeG.jsonl",
+            "-001-r-0123abcd.jsonl",
+            "t-00af12-001-r-0123abcd.log",
+            "run-.log",
+            "run-../x.log",
+            "runner.log",
+            "backup of run-1.log",
+            "run-1.log.gz",
+            "日本-r-.jsonl",
+        ] {
+            assert_eq!(LogName::parse(no), None, "{no}");
+        }
+    }
 
     const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
     const DAY: Duration = Duration::from_secs(86_400);
@@ -255,5 +466,86 @@ mod tests {
                 prop_assert!(too_old || was_needed);
             }
         }
+    }
+
+    const FOREVER: Duration = Duration::MAX;
+
+    fn logs(names: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::write(dir.path().join(name), "12345").unwrap();
+        }
+        dir
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::from(std::time::SystemTime::now())
+    }
+
+    #[test]
+    fn only_logs_that_nobody_needs_are_deleted() {
+        let dir = logs(&[
+            "t-000001-001-r-00000001.jsonl",
+            "t-000001-001-r-00000001.stderr.log",
+            "t-000002-001-r-00000001.jsonl",
+            "t-000003-001-r-00000002.jsonl",
+            "run-1.log",
+            "notes.txt",
+        ]);
+        fs::create_dir(dir.path().join("t-000009-001-r-00000001.jsonl")).unwrap();
+        let protected = Protected::new(
+            &[".ralph/logs/t-000002-001-r-00000001.jsonl".to_owned()],
+            [RunId::from_stored("r-00000002")],
+        );
+        let limits = Limits {
+            max_bytes: Some(1),
+            ..Limits::default()
+        };
+        let gone = plan(dir.path(), &protected, &limits, now()).unwrap();
+        let (done, failed) = prune(dir.path(), &gone, FOREVER);
+        assert!(failed.is_none());
+        assert_eq!(
+            done,
+            Pruned {
+                files: 3,
+                bytes: 15
+            }
+        );
+        let mut left: Vec<String> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                "notes.txt",
+                "t-000002-001-r-00000001.jsonl",
+                "t-000003-001-r-00000002.jsonl",
+                "t-000009-001-r-00000001.jsonl"
+            ]
+        );
+        // The run under way has long told of what it wrote a minute ago.
+        let later = now().plus(2 * FRESH);
+        let gone = plan(dir.path(), &protected, &limits, later).unwrap();
+        assert_eq!(gone.len(), 1);
+    }
+
+    #[test]
+    fn no_directory_no_logs_and_no_time_no_deletion() {
+        let limits = Limits::new(0, 1);
+        let nobody = Protected::default();
+        let dir = logs(&["run-1.log"]);
+        let missing = dir.path().join("missing");
+        assert_eq!(plan(&missing, &nobody, &limits, now()).unwrap(), []);
+        let all = list(dir.path(), &nobody, now()).unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+        let (done, _) = prune(dir.path(), &all, Duration::ZERO);
+        assert_eq!(done, Pruned::default());
+        let (done, _) = prune(dir.path(), &all, FOREVER);
+        assert_eq!(done.files, 1);
+        // Gone already: no error, and not counted again.
+        let (done, failed) = prune(dir.path(), &all, FOREVER);
+        assert_eq!((done, failed.is_none()), (Pruned::default(), true));
     }
 }

@@ -1,43 +1,36 @@
 //! What is recorded of an attempt.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::Diagnosis;
 
-use super::{Difficulty, ErrorType, Key, Outcome, RunId, TaskId, Timestamp};
+use super::{Difficulty, ErrorType, Key, Outcome, RunId, Task, TaskId, Timestamp};
 
-/// One try on one task, as `ralph history --json` prints it.
+/// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
+/// are skipped there are recorded all the same.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attempt {
-    /// The task.
     pub task_id: TaskId,
-    /// The task's key.
     pub key: Option<Key>,
-    /// The ordinal among the task's counted tries; an uncounted try bears the number it would have had.
+    /// The ordinal among the task's counted attempts; an uncounted one bears the number it would have had.
     pub attempt: u32,
-    /// The run it belongs to.
     pub run_id: Option<RunId>,
     /// Which attempt of the run.
     pub iteration: Option<u32>,
-    /// The model asked for.
     pub model: String,
-    /// How it ended.
     pub outcome: Outcome,
     /// Whether it is done and the gate passed.
     pub verified: bool,
-    /// What went wrong.
     pub error_type: Option<ErrorType>,
-    /// When it began.
     pub started_at: Timestamp,
-    /// How long it took.
     pub duration_ms: u64,
     /// What it cost, where that is known.
     pub cost_usd: Option<f64>,
     /// Whether Ralph estimated the cost from tokens and prices.
     pub cost_estimated: bool,
-    /// Input tokens as reported.
     pub tokens_input: Option<u64>,
-    /// Output tokens as reported.
     pub tokens_output: Option<u64>,
     /// HEAD before.
     pub commit_before: Option<String>,
@@ -45,39 +38,26 @@ pub struct Attempt {
     pub commit_after: Option<String>,
     /// Where its work is kept that was rolled back.
     pub undone_ref: Option<String>,
-    /// Files the attempt changed; none where there is no repository.
+    /// Files the attempt changed, Ralph's own left out; none where there is no repository.
     pub files_changed: Option<Vec<String>>,
-    /// Why this model.
     pub rationale: Option<String>,
     /// Whether it counts for or against the task.
     pub counted: bool,
-    /// The rest of what is known.
-    #[serde(flatten)]
-    pub detail: AttemptDetail,
-}
-
-/// Further facts of an attempt that `history --json` adds to the contract's fields.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct AttemptDetail {
-    /// The try's number in the database, uncounted tries included.
+    /// Its number in the database, uncounted attempts included.
     pub attempt_number: u32,
-    /// The worker that made it.
     pub worker: Option<String>,
-    /// The agent's name.
+    /// Who worked; none where only a parent's gate was run.
     pub agent: Option<String>,
     /// The agent's session id.
     pub session_id: Option<String>,
-    /// Tokens read from a cache.
     pub tokens_cache_read: Option<u64>,
-    /// Tokens written to a cache.
     pub tokens_cache_write: Option<u64>,
-    /// One line on what happened.
+    /// One line on what happened, masked.
     pub message: Option<String>,
-    /// What the gate said.
     pub gate: Option<GateOutcome>,
     /// The gate failed at first and passed when run again.
     pub gate_flaky: bool,
-    /// The gate was green before the first attempt.
+    /// The gate was green before the attempt.
     pub gate_green_before: Option<bool>,
     /// Files the gate's command names that the attempt changed.
     pub gate_files_changed: Vec<String>,
@@ -89,25 +69,142 @@ pub struct AttemptDetail {
     pub denials: Vec<String>,
     /// How often the agent had to try its service again.
     pub service_retries: u64,
-    /// The raw event stream.
     pub log_path: Option<String>,
     /// The learnings its prompt showed, best first.
     pub learnings_shown: Vec<String>,
-    /// Equal: the same failure.
     pub fingerprint_coarse: Option<String>,
     /// Equal: the same to the message.
     pub fingerprint_fine: Option<String>,
     /// The tests that failed, where they are named.
     pub failing_tests: Vec<String>,
+    #[serde(skip)]
+    pub fingerprint_source: MarkSource,
+    #[serde(skip)]
+    pub work_dir: Option<String>,
+    /// The model by the agent's own account.
+    #[serde(skip)]
+    pub agent_model: Option<String>,
+    /// First sentence of a done attempt's result.
+    #[serde(skip)]
+    pub summary: Option<String>,
+    /// The last usage limit that the service spoke of, as JSON.
+    #[serde(skip)]
+    pub limit_notice: Option<String>,
 }
 
-/// What the gate said.
+impl Attempt {
+    /// An attempt of which nothing is known but its begin.
+    pub fn new(task: &Task, started_at: Timestamp) -> Self {
+        Self {
+            task_id: task.id.clone(),
+            key: task.key.clone(),
+            attempt: 1,
+            run_id: None,
+            iteration: None,
+            model: "unknown".to_owned(),
+            outcome: Outcome::Error,
+            verified: false,
+            error_type: None,
+            started_at,
+            duration_ms: 0,
+            cost_usd: None,
+            cost_estimated: false,
+            tokens_input: None,
+            tokens_output: None,
+            commit_before: None,
+            commit_after: None,
+            undone_ref: None,
+            files_changed: None,
+            rationale: None,
+            counted: true,
+            attempt_number: 1,
+            worker: None,
+            agent: None,
+            session_id: None,
+            tokens_cache_read: None,
+            tokens_cache_write: None,
+            message: None,
+            gate: None,
+            gate_flaky: false,
+            gate_green_before: None,
+            gate_files_changed: Vec::new(),
+            gate_output: None,
+            changed_nothing: None,
+            denials: Vec::new(),
+            service_retries: 0,
+            log_path: None,
+            learnings_shown: Vec::new(),
+            fingerprint_coarse: None,
+            fingerprint_fine: None,
+            failing_tests: Vec::new(),
+            fingerprint_source: MarkSource::default(),
+            work_dir: None,
+            agent_model: None,
+            summary: None,
+            limit_notice: None,
+        }
+    }
+
+    pub fn ended_at(&self) -> Timestamp {
+        self.started_at
+            .plus(Duration::from_millis(self.duration_ms))
+    }
+
+    /// Takes the rest from what is known: whether it is verified, and whether anything changed.
+    pub fn derive(mut self) -> Self {
+        let passed = self.gate == Some(GateOutcome::Passed);
+        self.verified = self.outcome == Outcome::Done && passed;
+        self.changed_nothing = self.files_changed.as_ref().map(Vec::is_empty);
+        self
+    }
+
+    pub fn set_git(&mut self, git: GitRecord) {
+        self.commit_before = git.commit_before;
+        self.commit_after = git.commit_after;
+        self.files_changed = git.files_changed;
+        self.undone_ref = git.undone_ref;
+    }
+
+    pub fn set_gate(&mut self, gate: &GateRecord) {
+        self.gate = Some(gate.outcome);
+        self.gate_flaky = gate.flaky;
+        self.gate_files_changed = gate.touched.clone();
+        self.gate_output = Some(gate.output_tail.clone());
+    }
+
+    pub fn set_mark(&mut self, mark: FailureMark) {
+        self.fingerprint_coarse = Some(mark.coarse);
+        self.fingerprint_fine = Some(mark.fine);
+        self.failing_tests = mark.failing;
+        self.fingerprint_source = mark.source;
+    }
+
+    /// What its failure is recognized by when it happens again.
+    pub fn mark(&self) -> Option<FailureMark> {
+        Some(FailureMark {
+            source: self.fingerprint_source,
+            coarse: self.fingerprint_coarse.clone()?,
+            fine: self.fingerprint_fine.clone()?,
+            failing: self.failing_tests.clone(),
+        })
+    }
+
+    /// Whether it made commits.
+    pub fn committed(&self) -> bool {
+        self.commit_after.is_some() && self.commit_before != self.commit_after
+    }
+
+    /// Whether an agent worked and nobody knows for how much.
+    pub fn cost_is_unknown(&self) -> bool {
+        let worked = self.agent.is_some() && self.error_type != Some(ErrorType::Spawn);
+        worked && self.cost_usd.is_none()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateOutcome {
-    /// Exit 0.
     Passed,
-    /// Any other exit.
     Failed,
     /// It timed out after it may.
     TimedOut,
@@ -116,7 +213,6 @@ pub enum GateOutcome {
 }
 
 impl GateOutcome {
-    /// The stored name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -126,7 +222,6 @@ impl GateOutcome {
         }
     }
 
-    /// Reads the stored name.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Passed, Self::Failed, Self::TimedOut, Self::Broken]
             .into_iter()
@@ -195,7 +290,6 @@ pub struct CommitIntent {
 /// What a failure's fingerprint was taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarkSource {
-    /// The gate's output.
     #[default]
     Gate,
     /// The trace in the agent's report.
@@ -205,7 +299,6 @@ pub enum MarkSource {
 }
 
 impl MarkSource {
-    /// The stored name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gate => "gate",
@@ -223,31 +316,24 @@ impl MarkSource {
     }
 }
 
-/// What a failure is recognised by when it happens again.
+/// What a failure is recognized by when it happens again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureMark {
-    /// What it was taken from.
     pub source: MarkSource,
-    /// Equal: the same failure.
     pub coarse: String,
-    /// Equal: to the message.
     pub fine: String,
     /// The tests that failed, sorted; empty where none are named.
     pub failing: Vec<String>,
 }
 
 /// A structured account of a failed attempt, as stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReportRow {
-    /// What the agent did.
     pub what_was_tried: String,
-    /// The cause.
     pub why_it_failed: String,
-    /// Its category.
     pub error_category: Option<String>,
     /// Files named in the report, then those changed.
     pub relevant_files: Vec<String>,
-    /// Start of the trace.
     pub stack_trace_snippet: Option<String>,
     /// What the agent would try next.
     pub retry_suggestion: Option<String>,
@@ -270,8 +356,15 @@ pub struct TaskMetrics {
     pub difficulty: Option<Difficulty>,
     /// The model the last attempt asked for.
     pub next_model: Option<String>,
-    /// Lost tries in a row.
     pub lost_in_a_row: u32,
     /// How often its failures were forgiven.
     pub forgiven: u32,
+}
+
+/// A file that an attempt changed and nobody committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftoverFile {
+    pub path: Vec<u8>,
+    /// How it was left, as `git/` describes it.
+    pub state: String,
 }

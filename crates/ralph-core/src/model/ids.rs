@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize, Serializer};
 /// Why a key or phase was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// The key has no characters.
     #[error("a key must not be empty")]
     EmptyKey,
     /// The key is too long or has characters that would break commands and signals.
@@ -32,12 +31,11 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes an id that was stored before; nothing is checked.
+            /// Takes what was stored before; nothing is checked.
             pub fn from_stored(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -67,9 +65,12 @@ text_id!(
     /// The secret of one claim; whoever holds it may capture.
     Token
 );
+text_id!(
+    /// The name a task's author gave it (`1.3`, `12-01`, `V4`), unique in the project.
+    Key
+);
 
 impl TaskId {
-    /// Makes an id from random bits.
     pub fn from_random(bits: u32) -> Self {
         Self(format!("t-{:06x}", bits & 0xff_ffff))
     }
@@ -83,7 +84,6 @@ impl TaskId {
 }
 
 impl LearningId {
-    /// Makes an id from random bits.
     pub fn from_random(bits: u64) -> Self {
         Self(format!("l-{:06x}", bits & 0xff_ffff))
     }
@@ -101,23 +101,16 @@ impl LearningId {
 }
 
 impl RunId {
-    /// Makes an id from random bits.
     pub fn from_random(bits: u32) -> Self {
         Self(format!("r-{bits:08x}"))
     }
 }
 
 impl Token {
-    /// Makes a token from random bits.
     pub fn from_random(bits: u64) -> Self {
         Self(format!("{bits:016x}"))
     }
 }
-
-/// The name a task's author gave it (`1.3`, `12-01`, `V4`), unique in the project.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Key(String);
 
 impl Key {
     /// Checks a key that a person or a file gave.
@@ -134,22 +127,6 @@ impl Key {
             return Err(IdError::KeyLooksLikeId(text.to_owned()));
         }
         Ok(Self(text.to_owned()))
-    }
-
-    /// Takes a key that was stored before.
-    pub fn from_stored(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The key as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
     }
 }
 
@@ -177,7 +154,6 @@ impl Phase {
         Self(number)
     }
 
-    /// The phase as a number.
     pub fn number(self) -> f64 {
         self.0
     }

@@ -19,7 +19,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The stored name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -29,7 +28,6 @@ impl Outcome {
         }
     }
 
-    /// Reads the stored name.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Done, Self::Failed, Self::NoSigil, Self::Error]
             .into_iter()
@@ -46,15 +44,12 @@ impl fmt::Display for Outcome {
 /// What went wrong, more exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {
-    /// The gate failed.
     TestFailure,
     /// The attempt timed out after it may.
     Timeout,
     /// The agent was silent for longer than it may be.
     IdleTimeout,
-    /// The agent ended abnormally.
     Crash,
-    /// A usage or rate limit.
     RateLimit,
     /// The service is overloaded or broken.
     Overloaded,
@@ -78,7 +73,6 @@ pub enum ErrorType {
     Reported(String),
 }
 
-/// What follows from a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureClass {
     /// Counts against the task; the escalation ladder follows.
@@ -91,14 +85,12 @@ pub enum FailureClass {
     Setup,
     /// Block the task and say what to do; the run goes on with others.
     Gate,
-    /// Release the claim.
     Interruption,
     /// Found at the next start.
     Lost,
 }
 
 impl ErrorType {
-    /// The stored name.
     pub fn as_str(&self) -> &str {
         match self {
             Self::TestFailure => "test_failure",
@@ -147,7 +139,6 @@ impl ErrorType {
         .unwrap_or_else(|| Self::Reported(text.to_owned()))
     }
 
-    /// What follows from it.
     pub fn class(&self) -> FailureClass {
         match self {
             Self::TestFailure

@@ -1,6 +1,4 @@
-//! The names of the ways to choose a model, and a choice made.
-
-use std::fmt;
+//! How the model of an attempt is chosen, and what the choice rests on.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Always the same model.
     Fixed,
     /// Start at the bottom, one rung up per counted failure.
     Escalate,
@@ -21,49 +18,25 @@ pub enum Strategy {
     Adaptive,
 }
 
-/// A strategy that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a strategy: use fixed, escalate, cost-optimized, plan-then-execute or adaptive"
 )]
 pub struct UnknownStrategy(pub String);
 
-impl Strategy {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Fixed,
-        Self::Escalate,
-        Self::CostOptimized,
-        Self::PlanThenExecute,
-        Self::Adaptive,
-    ];
-
-    /// Its name on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Escalate => "escalate",
-            Self::CostOptimized => "cost-optimized",
-            Self::PlanThenExecute => "plan-then-execute",
-            Self::Adaptive => "adaptive",
-        }
-    }
-}
+names!(Strategy {
+    Fixed => "fixed",
+    Escalate => "escalate",
+    CostOptimized => "cost-optimized",
+    PlanThenExecute => "plan-then-execute",
+    Adaptive => "adaptive",
+});
 
 impl std::str::FromStr for Strategy {
     type Err = UnknownStrategy;
 
     fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
-        Self::ALL
-            .into_iter()
-            .find(|strategy| strategy.as_str() == text)
-            .ok_or_else(|| UnknownStrategy(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        Self::parse(text).ok_or_else(|| UnknownStrategy(text.to_owned()))
     }
 }
 
@@ -73,14 +46,12 @@ pub const NO_MODEL: &str = "none";
 /// Who chose the model of an attempt, the weakest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChosenBy {
-    /// The strategy.
     #[default]
     Strategy,
     /// The task, which names its model.
     Task,
     /// The attempt before, which asked for it.
     Hint,
-    /// `--model`.
     CommandLine,
 }
 
@@ -113,4 +84,57 @@ pub struct ModelChoice {
     pub model: String,
     /// Why, for people and for the agent.
     pub rationale: String,
+}
+
+/// The five values of `<difficulty-estimate>`, easiest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Difficulty {
+    Trivial,
+    Easy,
+    /// Ordinary feature work over several modules.
+    Moderate,
+    Hard,
+    /// Nothing more can be done without a person.
+    Blocked,
+}
+
+names!(Difficulty {
+    Trivial => "trivial",
+    Easy => "easy",
+    Moderate => "moderate",
+    Hard => "hard",
+    Blocked => "blocked",
+});
+
+/// A task that was attempted and is like the one in question.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Neighbour {
+    pub name: String,
+    pub likeness: f64,
+    pub difficulty: Option<Difficulty>,
+    pub failed: Vec<String>,
+    /// The model that solved it.
+    pub done: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Difficulty;
+
+    #[test]
+    fn dif_01_exactly_five_names() {
+        for value in Difficulty::ALL {
+            assert_eq!(Difficulty::parse(value.as_str()), Some(value));
+        }
+        for wrong in [
+            "",
+            "super-hard",
+            "Hard",
+            "trivial|easy|moderate|hard|blocked",
+            "hard easy",
+        ] {
+            assert_eq!(Difficulty::parse(wrong), None, "{wrong:?}");
+        }
+    }
 }

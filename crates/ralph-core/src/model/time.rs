@@ -27,7 +27,6 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads a stored time.
     pub fn parse(text: &str) -> Option<Self> {
         text.parse::<jiff::Timestamp>()
             .ok()
@@ -37,18 +36,22 @@ impl Timestamp {
     /// Reads a time that another program wrote: with a space, without a zone (then it is UTC), or a date alone.
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let text = text.trim();
-        [
-            text.to_owned(),
-            format!("{text}Z"),
-            format!("{text}T00:00:00Z"),
-        ]
-        .iter()
-        .find_map(|text| Self::parse(text))
+        Self::parse(text)
+            .or_else(|| Self::parse(&format!("{text}Z")))
+            .or_else(|| Self::parse(&format!("{text}T00:00:00Z")))
     }
 
     /// The same moment on the clock of this machine: `2026-11-17 23:58:03`.
     pub fn local(self) -> String {
         self.in_zone(TimeZone::system())
+    }
+
+    /// The same as people say it: `16:44` on the day of `near`, else `2026-11-17 16:44`.
+    pub fn local_near(self, near: Self) -> String {
+        let text = self.local();
+        let same_day = text.get(..10) == near.local().get(..10);
+        let from = if same_day { 11 } else { 0 };
+        text.get(from..16).unwrap_or(&text).to_owned()
     }
 
     fn in_zone(self, zone: TimeZone) -> String {

@@ -25,7 +25,6 @@ pub struct Evidence {
 /// The values of a `Task KEY: NAME FAILED` block, as far as they were there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureBlock {
-    /// What went wrong.
     pub error: Option<String>,
     /// What the agent tried against it.
     pub attempted_fix: Option<String>,
@@ -40,7 +39,6 @@ pub struct Failure {
     /// The failed task's key.
     pub task_id: String,
     failed: bool,
-    /// What went wrong.
     pub error: String,
     /// What was tried against it.
     pub attempted_fix: String,

@@ -1,9 +1,7 @@
-//! The task that is to mend a failure, and how it stands in tasks.md.
+//! The task that is to fix a failure, and how it stands in tasks.md.
 
-use super::error_kind::ErrorKind;
 use super::failure::Failure;
-use super::limits::FixKey;
-use super::verify_field::verify_lines;
+use crate::diagnose::{ErrorKind, diagnose};
 use crate::text::{cut_words, one_line};
 
 const SUMMARY_CHARS: usize = 50;
@@ -12,13 +10,15 @@ const NO_ERROR: &str = "Task execution failed";
 const NO_ATTEMPT: &str = "No previous fix attempted";
 /// What stands for a gate in the block of a fix task that has none.
 pub const NO_VERIFY: &str = "echo 'Verify manually'";
+const FIELD: &str = "  - **Verify**:";
+const BELOW: &str = "    ";
+const SHORTEST_FENCE: usize = 3;
 const NO_SCOPE: &str = "recovery";
 const NO_FOLDER: &str = ".";
 
 /// What the failed task says of itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Original<'a> {
-    /// Its files.
     pub files: &'a [String],
     /// Its Verify field as its author wrote it.
     pub verify: Option<&'a str>,
@@ -31,11 +31,9 @@ pub struct Original<'a> {
 /// A fix task, every field filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixTask {
-    /// Its key.
     pub key: String,
-    /// The key of the task it is to mend.
+    /// The key of the task it is to fix.
     pub fix_of: String,
-    /// Its title, on one line.
     pub title: String,
     /// What to do: the Do field, its steps on lines of their own.
     pub description: String,
@@ -43,16 +41,14 @@ pub struct FixTask {
     pub files: Vec<String>,
     /// How it is proved, as it stands in the Verify field.
     pub verify: String,
-    /// When it is done.
     pub done_when: String,
-    /// The message of its commit.
     pub commit: String,
 }
 
 impl FixTask {
     /// The fix task with this key for a failure.
     #[must_use]
-    pub fn new(key: FixKey, failure: &Failure, original: &Original<'_>) -> Self {
+    pub fn new(key: String, failure: &Failure, original: &Original<'_>) -> Self {
         let fix_of = &failure.task_id;
         let error = line_of(Some(&failure.error)).unwrap_or_else(|| NO_ERROR.to_owned());
         let attempt = line_of(failure.known_attempt()).unwrap_or_else(|| NO_ATTEMPT.to_owned());
@@ -60,13 +56,15 @@ impl FixTask {
             Some(known) => cut_words(&known, SUMMARY_CHARS).into_owned(),
             None => format!("task {fix_of} failure"),
         };
-        let kind = ErrorKind::of(&error, original.error_category);
+        let of_category = || ErrorKind::of_category(original.error_category?);
+        let kind = diagnose(&error).kind().or_else(of_category);
+        let kind = kind.unwrap_or(ErrorKind::Other);
         let scope = original
             .spec_folder
             .and_then(scope_of)
             .unwrap_or_else(|| NO_SCOPE.to_owned());
         Self {
-            key: key.0,
+            key,
             title: format!("Fix: {summary}"),
             description: format!(
                 "Address the error: {error}\n1. Analyze the failure: {attempt}\n2. Review related \
@@ -153,6 +151,57 @@ fn scope_of(spec_folder: &str) -> Option<String> {
         .filter(|word| !word.is_empty());
     let scope = words.collect::<Vec<_>>().join("-");
     scope.contains(char::is_alphanumeric).then_some(scope)
+}
+
+/// The Verify field's lines: a command on its line, a script in a fence below it. What is read back from them is what was given, white space
+/// around it aside.
+fn verify_lines(verify: &str) -> Vec<String> {
+    let verify = verify.trim_end();
+    let script: Vec<&str> = verify
+        .lines()
+        .skip_while(|line| line.trim().is_empty())
+        .collect();
+    if let [] | [_] = script.as_slice() {
+        return vec![format!("{FIELD} {}", verify.trim())];
+    }
+    let mut lines = vec![FIELD.to_owned()];
+    let below = |line: &&str| match line.is_empty() {
+        true => String::new(),
+        false => format!("{BELOW}{line}"),
+    };
+    if is_fenced(&script) {
+        lines.extend(script.iter().map(below));
+    } else {
+        // Longer than any in the script, so that none of those ends it.
+        let fence = "`".repeat(SHORTEST_FENCE.max(longest_run(verify) + 1));
+        lines.push(format!("{BELOW}{fence}"));
+        lines.extend(script.iter().map(below));
+        lines.push(format!("{BELOW}{fence}"));
+    }
+    lines
+}
+
+/// Whether the lines are one fenced block already: opened by the first, closed by the last.
+fn is_fenced(lines: &[&str]) -> bool {
+    let [first, between @ .., last] = lines else {
+        return false;
+    };
+    let Some(mark @ ('`' | '~')) = first.chars().next() else {
+        return false;
+    };
+    let length = first.chars().take_while(|c| *c == mark).count();
+    let info = first.get(length..).unwrap_or_default();
+    let closes = |line: &&str| {
+        let line = line.trim();
+        line.len() >= length && line.chars().all(|c| c == mark)
+    };
+    let opens = length >= SHORTEST_FENCE && !(mark == '`' && info.contains('`'));
+    opens && closes(last) && !between.iter().any(closes)
+}
+
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|c| c != '`').map(str::len);
+    runs.max().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,17 +1,11 @@
-//! Whether a failed task may get another fix task, and under which key.
+//! Whether a failed task may get another fix task, under which key, and how the fixes of a task ended.
 
 use std::fmt;
-
-use super::history::{FailReason, FinalState};
-
-const CHAIN_LINK: &str = " -> ";
 
 /// How many fix tasks there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For one task.
     pub per_task: usize,
-    /// One below the other.
     pub depth: usize,
     /// Below one root, all of them together.
     pub per_root: usize,
@@ -59,87 +53,13 @@ impl Lineage {
     }
 }
 
-/// The key of a fix task that is yet to be made.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FixKey(pub String);
-
-impl fmt::Display for FixKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-/// Why a failed task gets no further fix task. Displays as the error's first line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LimitReached {
-    /// It has had as many as one task may have.
-    #[error("ERROR: Max fix attempts ({max}) reached for task {task}")]
-    PerTask {
-        /// The failed task's key.
-        task: String,
-        /// The limit.
-        max: usize,
-        /// The keys of its fixes.
-        fixes: Vec<String>,
-    },
-    /// It is itself as deep below the root as a fix task may be.
-    #[error("ERROR: Max fix task depth ({max}) exceeded for task {task}")]
-    Depth {
-        /// The failed task's key.
-        task: String,
-        /// The limit.
-        max: usize,
-        /// The keys from the root to it.
-        chain: Vec<String>,
-    },
-    /// There are as many below the root as there may be.
-    #[error("ERROR: Max fix tasks ({max}) reached below task {root}")]
-    PerRoot {
-        /// The root's key.
-        root: String,
-        /// The limit.
-        max: usize,
-        /// The keys from the root to the failed task.
-        chain: Vec<String>,
-    },
-}
-
-impl LimitReached {
-    /// All that is to be printed, the error's first line included.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![self.to_string()];
-        match self {
-            Self::PerTask { fixes, .. } => {
-                lines.push(format!("Fix attempts: {}", fixes.join(", ")))
-            }
-            Self::Depth { chain, .. } => {
-                lines.push(chain_line(chain));
-                let advice = "The fix chain has become too deep. Manual intervention required.";
-                lines.push(advice.to_owned());
-            }
-            Self::PerRoot { chain, .. } => {
-                lines.push(chain_line(chain));
-                let advice = "The fix tasks did not fix this task. Manual intervention required.";
-                lines.push(advice.to_owned());
-            }
-        }
-        lines
-    }
-
+/// Why a failed task gets no further fix task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitReached {
+    /// All that is to be printed, the error first.
+    pub lines: Vec<String>,
     /// How the root's line in the log ends.
-    #[must_use]
-    pub fn final_state(&self) -> FinalState {
-        FinalState::Fail(match self {
-            Self::PerTask { .. } => FailReason::MaxLimit,
-            Self::Depth { .. } => FailReason::MaxDepth,
-            Self::PerRoot { .. } => FailReason::MaxBelowRoot,
-        })
-    }
-}
-
-fn chain_line(chain: &[String]) -> String {
-    format!("Fix task chain: {}", chain.join(CHAIN_LINK))
+    pub end: FinalState,
 }
 
 /// The key of the next fix of the failed task, or the limit that forbids one.
@@ -150,36 +70,131 @@ pub fn next_fix(
     lineage: &Lineage,
     limits: &Limits,
     taken: &dyn Fn(&str) -> bool,
-) -> Result<FixKey, LimitReached> {
+) -> Result<String, LimitReached> {
     let task = &lineage.failed;
+    let chain = format!("Fix task chain: {}", lineage.chain().join(" -> "));
     if lineage.fixes.len() >= limits.per_task {
-        return Err(LimitReached::PerTask {
-            task: task.clone(),
-            max: limits.per_task,
-            fixes: lineage.fixes.clone(),
-        });
+        let max = limits.per_task;
+        let lines = vec![
+            format!("ERROR: Max fix attempts ({max}) reached for task {task}"),
+            format!("Fix attempts: {}", lineage.fixes.join(", ")),
+        ];
+        let end = FinalState::MaxLimit;
+        return Err(LimitReached { lines, end });
     }
     if lineage.depth() >= limits.depth {
-        return Err(LimitReached::Depth {
-            task: task.clone(),
-            max: limits.depth,
-            chain: lineage.chain(),
-        });
+        let max = limits.depth;
+        let lines = vec![
+            format!("ERROR: Max fix task depth ({max}) exceeded for task {task}"),
+            chain,
+            "The fix chain has become too deep. Manual intervention required.".to_owned(),
+        ];
+        let end = FinalState::MaxDepth;
+        return Err(LimitReached { lines, end });
     }
     if lineage.below_root >= limits.per_root {
-        return Err(LimitReached::PerRoot {
-            root: lineage.root().to_owned(),
-            max: limits.per_root,
-            chain: lineage.chain(),
-        });
+        let (max, root) = (limits.per_root, lineage.root());
+        let lines = vec![
+            format!("ERROR: Max fix tasks ({max}) reached below task {root}"),
+            chain,
+            "The fix tasks did not fix this task. Manual intervention required.".to_owned(),
+        ];
+        let end = FinalState::MaxBelowRoot;
+        return Err(LimitReached { lines, end });
     }
     let mut number = lineage.fixes.len();
     loop {
         number += 1;
         let key = format!("{task}.{number}");
         if !taken(&key) {
-            return Ok(FixKey(key));
+            return Ok(key);
         }
+    }
+}
+
+/// The fixes of one task and how they ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixHistory {
+    pub key: String,
+    /// The keys of its fix tasks, in order.
+    pub fixes: Vec<String>,
+    pub end: FinalState,
+}
+
+/// How a task with fixes ended; in every failure, a person has to go on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FinalState {
+    Pass,
+    /// A task has used up its fixes.
+    MaxLimit,
+    /// The chain of fixes is too deep.
+    MaxDepth,
+    /// There are too many fixes below the root.
+    MaxBelowRoot,
+    /// For a reason that is not known.
+    Fail,
+}
+
+impl FixHistory {
+    /// The text of its line, without the list's marker:
+    /// `Task 1.3: 1 fix attempted (1.3.1) - Final: PASS`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let (count, end) = (self.fixes.len(), self.end);
+        let noun = if count == 1 { "fix" } else { "fixes" };
+        let fixes = self.fixes.join(", ");
+        format!(
+            "Task {}: {count} {noun} attempted ({fixes}) - Final: {end}",
+            self.key
+        )
+    }
+
+    /// The key of the task whose line this is.
+    pub(crate) fn key_of(text: &str) -> Option<&str> {
+        let word = text
+            .trim()
+            .strip_prefix("Task ")?
+            .split_whitespace()
+            .next()?;
+        word.strip_suffix(':').filter(|key| !key.is_empty())
+    }
+
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let key = Self::key_of(text)?.to_owned();
+        let (_, rest) = text.split_once('(')?;
+        let (fixes, rest) = rest.split_once(')')?;
+        let (_, end) = rest.split_once("Final:")?;
+        let fixes = fixes
+            .split(',')
+            .map(str::trim)
+            .filter(|fix| !fix.is_empty());
+        let fixes = fixes.map(str::to_owned).collect();
+        let end = FinalState::read(end.trim())?;
+        Some(Self { key, fixes, end })
+    }
+}
+
+/// The states in words, the more telling ones first: the last is the start of the others.
+const STATES: [(FinalState, &str); 5] = [
+    (FinalState::Pass, "PASS"),
+    (FinalState::MaxLimit, "FAIL (max limit)"),
+    (FinalState::MaxDepth, "FAIL (max depth)"),
+    (FinalState::MaxBelowRoot, "FAIL (max below root)"),
+    (FinalState::Fail, "FAIL"),
+];
+
+impl FinalState {
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let found = STATES.iter().find(|(_, words)| text.starts_with(words));
+        found.map(|(state, _)| *state)
+    }
+}
+
+impl fmt::Display for FinalState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = STATES.iter().find(|(state, _)| state == self);
+        f.pad(found.map_or("FAIL", |(_, words)| words))
     }
 }
 

@@ -7,24 +7,21 @@ use serde::Serialize;
 use super::world::{Options, Outcome, Task, World};
 use crate::adaptive::{Beliefs, Seen, TaskView, Tuning, observe};
 use crate::decide::{
-    Course, FailedTry, ModelQuestion, Policy, RECENT_WINDOW, Worth, choose_model, course, task_view,
+    AdaptiveInputs, FailedAttempt, FailureTrend, ModelQuestion, Policy, RECENT_WINDOW,
+    choose_model, failure_trend, task_view,
 };
 use crate::model::{Recent, Strategy};
 
-/// How a strategy did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Score {
-    /// The strategy.
     pub name: String,
     /// Share of the tasks it solved.
     pub solved: f64,
-    /// What it spent per task.
     pub cost_per_task: f64,
     /// That plus the value of what it left unsolved.
     pub loss: f64,
 }
 
-/// Sums while playing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     tasks: f64,
@@ -102,12 +99,12 @@ struct Player<'a> {
 impl Player<'_> {
     /// Plays one task: whether it was solved, and at what cost.
     fn task(&mut self, task: &Task) -> (bool, f64) {
-        let mut tries: Vec<FailedTry> = Vec::new();
+        let mut tries: Vec<FailedAttempt> = Vec::new();
         let mut spent = 0.0;
         for attempt in 0..self.options.attempts {
             let policy = self.policy();
-            let course = course(&tries, &policy);
-            let question = self.question(task, attempt, &tries, &course);
+            let trend = failure_trend(&tries, &policy);
+            let question = self.question(task, attempt, &tries, &trend);
             let decision = choose_model(&question);
             let ladder = &self.options.ladder;
             let rung = ladder
@@ -125,10 +122,10 @@ impl Player<'_> {
             if outcome.success {
                 return (true, spent);
             }
-            tries.push(FailedTry {
+            tries.push(FailedAttempt {
                 model,
                 cost_usd: Some(outcome.cost),
-                ..FailedTry::default()
+                ..FailedAttempt::default()
             });
         }
         (false, spent)
@@ -145,8 +142,8 @@ impl Player<'_> {
         &'q self,
         task: &Task,
         failures: u32,
-        tries: &'q [FailedTry],
-        course: &'q Course,
+        tries: &'q [FailedAttempt],
+        trend: &'q FailureTrend,
     ) -> ModelQuestion<'q> {
         let done = self.recent.iter().filter(|done| **done).count();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -163,13 +160,13 @@ impl Player<'_> {
             attempts: failures,
             failures,
             tries,
-            course,
+            trend,
             neighbours: &[],
             recent: Recent {
                 done: count(done),
                 counted: count(self.recent.len()),
             },
-            worth: Worth {
+            adaptive: AdaptiveInputs {
                 beliefs: Some(&self.beliefs),
                 value_usd: self.options.value_usd,
                 max_attempts: self.options.attempts,

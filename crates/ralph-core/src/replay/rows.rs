@@ -1,18 +1,14 @@
 //! Recorded outcomes, read from a table.
 
 use std::collections::HashMap;
-use std::fmt;
 
-use super::table;
 use crate::model::Difficulty;
 use crate::text::one_line;
 
 /// What one attempt came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The task.
     pub task: String,
-    /// The model.
     pub model: String,
     /// Whether the task was solved.
     pub success: bool,
@@ -25,45 +21,33 @@ pub struct Row {
 }
 
 /// Why a table cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// There is not even a heading.
+    #[error("the file is empty")]
     Empty,
-    /// A column that must be there is not.
+    #[error("there is no column `{0}`")]
     NoColumn(&'static str),
     /// A field cannot be read: its line, column and text.
-    BadField(usize, &'static str, String),
+    #[error("line {0}: `{text}` is not a valid {1}", text = one_line(.2, 60))]
+    BadField(u64, &'static str, String),
 }
-
-impl fmt::Display for RowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("the file is empty"),
-            Self::NoColumn(name) => write!(f, "there is no column `{name}`"),
-            Self::BadField(line, name, text) => {
-                write!(
-                    f,
-                    "line {line}: `{}` is not a valid {name}",
-                    one_line(text, 60)
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for RowError {}
 
 /// Reads `task, model, success, cost_usd` and, where there are any, `difficulty` and `attempt`, in any order.
 ///
 /// # Errors
 /// A column is missing or a field is not what its column says.
 pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
-    let mut lines = table::records(text).into_iter();
-    let (_, heading) = lines.next().ok_or(RowError::Empty)?;
+    let mut table = csv::ReaderBuilder::new()
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes());
+    let heading = table.headers().cloned().unwrap_or_default();
+    if heading.is_empty() {
+        return Err(RowError::Empty);
+    }
     let find = |name: &str| {
-        heading
-            .iter()
-            .position(|h| h.trim().eq_ignore_ascii_case(name))
+        let mut names = heading.iter();
+        names.position(|heading| heading.eq_ignore_ascii_case(name))
     };
     let need = |name: &'static str| find(name).ok_or(RowError::NoColumn(name));
     let (task, model) = (need("task")?, need("model")?);
@@ -71,8 +55,10 @@ pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
     let (difficulty, attempt) = (find("difficulty"), find("attempt"));
     let mut rows = Vec::new();
     let mut tried: HashMap<(String, String), u32> = HashMap::new();
-    for (line, fields) in lines {
-        let field = |place: usize| fields.get(place).map_or("", |field| field.trim());
+    // The text is in memory and UTF-8, so that reading it cannot fail.
+    for fields in table.into_records().map_while(Result::ok) {
+        let line = fields.position().map_or(0, |at| line_of(text, at));
+        let field = |place: usize| fields.get(place).unwrap_or_default();
         let bad = |name, place| RowError::BadField(line, name, field(place).to_owned());
         for (name, place) in [("task", task), ("model", model)] {
             if field(place).is_empty() {
@@ -105,6 +91,17 @@ pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
     Ok(rows)
 }
 
+/// The line a record stands on; its position is before the empty lines that were skipped.
+fn line_of(text: &str, at: &csv::Position) -> u64 {
+    let start = usize::try_from(at.byte()).unwrap_or(usize::MAX);
+    let rest = text.as_bytes().get(start..).unwrap_or_default();
+    let skipped = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
+    (at.line()..)
+        .zip(skipped.filter(|byte| **byte == b'\n'))
+        .last()
+        .map_or(at.line(), |(line, _)| line + 1)
+}
+
 /// A name, or a human estimate of the time the task takes as public benchmarks have them; anything else says nothing.
 fn estimate(text: &str) -> Option<Difficulty> {
     match text {
@@ -112,7 +109,7 @@ fn estimate(text: &str) -> Option<Difficulty> {
         "15 min - 1 hour" => Some(Difficulty::Moderate),
         "1-4 hours" => Some(Difficulty::Hard),
         ">4 hours" => Some(Difficulty::Blocked),
-        name => Difficulty::parse(&name.to_ascii_lowercase()),
+        name => Difficulty::parse(&name.trim().to_ascii_lowercase()),
     }
 }
 

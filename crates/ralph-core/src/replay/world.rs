@@ -9,7 +9,6 @@ use crate::model::Difficulty;
 /// How a replay is played.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The models, cheapest first.
     pub ladder: Vec<String>,
     /// What a solved task is worth.
     pub value_usd: f64,
@@ -44,7 +43,6 @@ impl Default for Options {
 pub struct Outcome {
     /// Whether it solved the task.
     pub success: bool,
-    /// What it cost.
     pub cost: f64,
 }
 

@@ -271,3 +271,36 @@ fn dia_03_failure_reason() {
         );
     }
 }
+
+fn contradicted(prose: &str) -> bool {
+    signals(&format!("{prose}\n\n<task-done>1.3</task-done>\n")).contradicted
+}
+
+#[test]
+fn sig_11_a_closing_paragraph_that_gives_up() {
+    for prose in [
+        "I could not complete the task.",
+        "Fine.\n\nI Couldn’t\ncomplete all of it, sorry.",
+        "It **needs manual** work.",
+        "Status: Blocked, needs manual intervention",
+        "The work is incomplete because of X.",
+        "- We were not able to complete step 3",
+    ] {
+        assert!(contradicted(prose), "{prose}");
+    }
+    assert!(signals("TASK_COMPLETE\n\nBut I was unable to complete it.").contradicted);
+}
+
+#[test]
+fn sig_11_other_paragraphs_and_words_do_not_matter() {
+    for prose in [
+        "At first I could not complete it.\n\nThen I found the cause and all tests pass.",
+        "The parser now rejects incomplete input; it needs manually written tests.",
+        "All done, no manual intervention needed.",
+        "<retry-suggestion>\nI could not complete it.\n</retry-suggestion>",
+        "",
+    ] {
+        assert!(!contradicted(prose), "{prose}");
+    }
+    assert!(!signals("I could not complete it.\n\n<task-failed>1.3</task-failed>").contradicted);
+}

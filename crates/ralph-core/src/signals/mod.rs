@@ -1,39 +1,56 @@
-//! Signals: what the agent says in its final text for Ralph to read.
+//! Signals: what the agent's final text tells Ralph, requests to change the plan included.
 //!
-//! [`parse`] is tolerant and total: any text gives an answer, in time linear in its length, and a
-//! signal that is unclosed, empty or malformed is passed over without touching the others.
+//! [`parse`] and [`plan_requests`] are tolerant and total: any text gives an answer, in time linear in
+//! its length, and a signal that is unclosed, empty or malformed is skipped without touching the others.
 
 mod completion;
-mod contradiction;
-mod learning;
-pub mod limits;
-mod placeholder;
+pub mod plan_change;
+mod plan_request;
+mod proposed_task;
+mod quotations;
 mod report;
+
+use std::collections::HashSet;
 
 use serde::Serialize;
 
 use crate::model::Difficulty;
-use crate::text::{Element, Quotations, elements};
-use limits::cut;
-use placeholder::is_placeholder;
+use crate::text::{Element, cut_words, elements, mask_secrets};
+use quotations::Quotations;
 
 pub use completion::FailedBlock;
-pub use learning::LearningSignal;
+pub use plan_request::{
+    ChangeKind, PlanRequest, UnreadableRequest, plan_request_instructions, plan_requests,
+};
+pub use proposed_task::ProposedTask;
 pub use report::{FailureReport, clip_trace};
+
+/// How much of each signal is kept, in characters; the rest is cut at the end of a word, so that no
+/// answer can flood the memory of later ones.
+pub mod limits {
+    pub const LEARNING_CHARS: usize = 10_000;
+    pub const LEARNINGS: usize = 500;
+    /// Name of a learning's or an error's category.
+    pub const CATEGORY_CHARS: usize = 64;
+    pub const TAGS: usize = 100;
+    pub const TAG_CHARS: usize = 100;
+    pub const FIELD_CHARS: usize = 10_000;
+    pub const FILES: usize = 500;
+    /// A stack trace, which is cut inside words as well.
+    pub const TRACE_CHARS: usize = 500;
+    pub const SUGGESTION_CHARS: usize = 10_000;
+}
 
 /// Whose signals count: the task being attempted and the models it may ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// The task's id.
     pub task_id: &'a str,
-    /// The task's key, where it has one.
     pub task_key: Option<&'a str>,
     /// The agent's models, cheapest first.
     pub ladder: &'a [String],
 }
 
 impl Scope<'_> {
-    /// Whether `name` is this task's id or key.
     fn names(&self, name: &str) -> bool {
         !name.is_empty() && (name == self.task_id || Some(name) == self.task_key)
     }
@@ -43,7 +60,6 @@ impl Scope<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
-    /// Nothing.
     #[default]
     Absent,
     /// The task is done. The gate still decides.
@@ -52,7 +68,7 @@ pub enum Completion {
     Failed,
 }
 
-/// A word about the whole run.
+/// What the agent says about the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
@@ -69,15 +85,12 @@ pub struct Signals {
     pub completion: Completion,
     /// Done, but the closing paragraph says otherwise: to be accepted only with a passing gate.
     pub contradicted: bool,
-    /// A word about the whole run.
     pub promise: Option<Promise>,
     /// The model asked for the next attempt, as the ladder spells it.
     pub next_model: Option<String>,
-    /// The first valid report.
     pub failure_report: Option<FailureReport>,
     /// All valid learnings, in order, up to the limit.
     pub learnings: Vec<LearningSignal>,
-    /// The first valid estimate.
     pub difficulty: Option<Difficulty>,
     /// The first suggestion that says something.
     pub retry_suggestion: Option<String>,
@@ -87,42 +100,50 @@ pub struct Signals {
     pub failure_reason: Option<String>,
 }
 
+/// `<learning category tags>`: an insight for later tasks, as the agent gave it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LearningSignal {
+    /// The category, which need not be one of the documented ones.
+    pub category: String,
+    pub tags: Vec<String>,
+    pub content: String,
+}
+
 /// Reads every signal of `text` that concerns the task in `scope`.
 #[must_use]
 pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
     let mut signals = Signals::default();
-    let mut said = completion::Said::default();
-    let quotations = quotations(text);
+    let mut done = false;
+    let mut failed = false;
+    let quotations = Quotations::of(text);
     for element in elements(text) {
+        let content = element.content.trim();
         match element.name {
-            "task-done" | "task-failed" | "promise" if quotations.cover(element.span.start) => {}
-            "task-done" | "task-failed" | "promise" => said.element(text, &element, scope),
+            "task-done" | "task-failed" | "promise"
+                if quotations.cover(element.span.start)
+                    || !completion::is_alone(text, &element.span) => {}
+            "task-done" => done |= scope.names(content),
+            "task-failed" => failed |= scope.names(content),
+            // A failure anywhere outweighs: it asks to stop, and COMPLETE asks for nothing.
+            "promise" if content == "FAILURE" => signals.promise = Some(Promise::Failure),
+            "promise" if content == "COMPLETE" => {
+                signals.promise.get_or_insert(Promise::Complete);
+            }
             _ => signals.remember(&element, scope),
         }
     }
-    said.lines(text, &quotations, scope);
-
-    let stops = said.promise == Some(Promise::Failure);
-    signals.completion = match (
-        said.done,
-        said.failed || said.failure_reason.is_some() || stops,
-    ) {
+    completion::read_lines(text, &quotations, scope, &mut signals, &mut done);
+    failed |= signals.failed_block.is_some()
+        || signals.failure_reason.is_some()
+        || signals.promise == Some(Promise::Failure);
+    signals.completion = match (done, failed) {
         (_, true) => Completion::Failed,
         (true, false) => Completion::Done,
         (false, false) => Completion::Absent,
     };
     signals.contradicted =
-        signals.completion == Completion::Done && contradiction::contradicts(text);
-    signals.promise = said.promise;
-    signals.failed_block = said.failed_block;
-    signals.failure_reason = said.failure_reason;
+        signals.completion == Completion::Done && completion::gives_up_at_the_end(text);
     signals
-}
-
-/// The parts of `text` where completion, promise and plan-change signals are only quoted.
-#[must_use]
-pub fn quotations(text: &str) -> Quotations {
-    Quotations::of(text, completion::is_only_signals)
 }
 
 impl Signals {
@@ -131,9 +152,8 @@ impl Signals {
         let content = element.content.trim();
         match element.name {
             "next-model" if self.next_model.is_none() => {
-                self.next_model = scope
-                    .ladder
-                    .iter()
+                let mut ladder = scope.ladder.iter();
+                self.next_model = ladder
                     .find(|model| model.eq_ignore_ascii_case(content))
                     .cloned();
             }
@@ -141,10 +161,10 @@ impl Signals {
                 self.failure_report = report::read(element.content);
             }
             "learning" if self.learnings.len() < limits::LEARNINGS => {
-                self.learnings.extend(learning::read(element));
+                self.learnings.extend(learning(element));
             }
             "difficulty-estimate" if self.difficulty.is_none() => {
-                self.difficulty = Difficulty::parse(content);
+                self.difficulty = Difficulty::parse(content.trim());
             }
             "retry-suggestion" if self.retry_suggestion.is_none() && !is_placeholder(content) => {
                 self.retry_suggestion = Some(cut(content, limits::SUGGESTION_CHARS));
@@ -152,6 +172,70 @@ impl Signals {
             _ => {}
         }
     }
+}
+
+/// `None` where category, tags or content are missing or placeholders.
+fn learning(element: &Element<'_>) -> Option<LearningSignal> {
+    let attribute = |wanted: &str| {
+        let mut attributes = element.attributes.iter();
+        attributes.find_map(|(name, value)| (*name == wanted).then_some(*value))
+    };
+    let category = attribute("category").filter(|value| !is_placeholder(value))?;
+    let tags = attribute("tags")?.split(',');
+    let tags = list(tags, limits::TAGS, limits::TAG_CHARS);
+    (!tags.is_empty() && !is_placeholder(element.content)).then(|| LearningSignal {
+        category: cut(category, limits::CATEGORY_CHARS),
+        tags,
+        content: cut(element.content, limits::LEARNING_CHARS),
+    })
+}
+
+/// Field descriptions an agent may have been shown, here or by another program's prompt, and give back
+/// as they are. Anything wholly in angle brackets, as in `templates/rules.md`, needs no entry.
+const DESCRIPTIONS: [&str; 6] = [
+    "Brief description of approach taken (1-2 sentences)",
+    "Root cause analysis (1-2 sentences)",
+    "First 3-5 lines of error output or stack trace",
+    "src/path/to/file.rs, src/another/file.rs",
+    "X.Y",
+    "Why this modification is needed",
+];
+
+/// Whether a value says nothing of its own: empty, dots, `<a description>`, or one known from a prompt.
+fn is_placeholder(value: &str) -> bool {
+    let value = value.trim_matches(|c: char| c.is_whitespace() || c == '`');
+    let dots = value.chars().all(|c| c == '.' || c == '…');
+    let inner = value
+        .strip_prefix('<')
+        .and_then(|inner| inner.strip_suffix('>'));
+    dots || inner.is_some_and(|inner| !inner.contains(['<', '>'])) || DESCRIPTIONS.contains(&value)
+}
+
+/// The trimmed value, if it is neither a placeholder nor a word for nothing.
+fn given(value: &str) -> Option<&str> {
+    let value = value.trim();
+    let mut nothing = ["none", "n/a", "-", "null"].iter();
+    let says_nothing = nothing.any(|none| value.eq_ignore_ascii_case(none));
+    (!says_nothing && !is_placeholder(value)).then_some(value)
+}
+
+/// The trimmed start of `text` without secrets, at most `max_chars` long.
+fn cut(text: &str, max_chars: usize) -> String {
+    cut_words(&mask_secrets(text.trim()), max_chars).into_owned()
+}
+
+/// The trimmed, shortened parts of a list that are not placeholders, each once.
+fn list<'a>(
+    parts: impl Iterator<Item = &'a str>,
+    max_items: usize,
+    max_chars: usize,
+) -> Vec<String> {
+    let mut known = HashSet::new();
+    parts
+        .map(|part| cut(part, max_chars))
+        .filter(|item| !is_placeholder(item) && known.insert(item.clone()))
+        .take(max_items)
+        .collect()
 }
 
 #[cfg(test)]

@@ -2,21 +2,18 @@
 
 use serde::Serialize;
 
-use super::limits::{self, cut, list};
-use super::placeholder::is_placeholder;
+use super::{cut, is_placeholder, limits, list};
 use crate::text::mask_secrets;
 
-/// The category of a report that names none.
-const UNKNOWN: &str = "unknown";
-
-/// The keys of the format.
+/// The keys of a report, in the order of the fields.
 const KEYS: [&str; 5] = [
     "what_tried",
     "why_failed",
     "error_category",
     "relevant_files",
-    "stack_trace",
+    STACK_TRACE,
 ];
+const STACK_TRACE: &str = "stack_trace";
 
 /// What agents write where they have no files to name.
 const NO_FILES: [&str; 3] = ["none", "n/a", "-"];
@@ -24,9 +21,7 @@ const NO_FILES: [&str; 3] = ["none", "n/a", "-"];
 /// The agent's own account of a failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureReport {
-    /// What the agent did.
     pub what_tried: String,
-    /// Why that did not work.
     pub why_failed: String,
     /// The kind of error, `unknown` where it was not given.
     pub error_category: String,
@@ -39,36 +34,29 @@ pub struct FailureReport {
 /// The part of a stack trace that is stored: its first 500 characters.
 #[must_use]
 pub fn clip_trace(trace: &str) -> &str {
-    match trace.char_indices().nth(limits::TRACE_CHARS) {
-        Some((end, _)) => trace.get(..end).unwrap_or(trace),
-        None => trace,
-    }
+    let end = trace.char_indices().nth(limits::TRACE_CHARS);
+    end.and_then(|(end, _)| trace.get(..end)).unwrap_or(trace)
 }
 
 /// Reads the content of an element; `None` where a required value is missing or a placeholder.
 pub(super) fn read(content: &str) -> Option<FailureReport> {
-    let [what_tried, why_failed, category, files, trace] = fields(content);
-    let given = |value: Option<String>| value.filter(|value| !is_placeholder(value));
+    let values = values(content).map(|value| Some(value).filter(|value| !is_placeholder(value)));
+    let [what_tried, why_failed, category, files, trace] = values;
     Some(FailureReport {
-        what_tried: cut(&given(what_tried)?, limits::FIELD_CHARS),
-        why_failed: cut(&given(why_failed)?, limits::FIELD_CHARS),
-        error_category: given(category)
+        what_tried: cut(&what_tried?, limits::FIELD_CHARS),
+        why_failed: cut(&why_failed?, limits::FIELD_CHARS),
+        error_category: category
             .and_then(|value| error_category(&value))
-            .unwrap_or_else(|| UNKNOWN.to_owned()),
-        relevant_files: given(files)
-            .map(|value| relevant_files(&value))
-            .unwrap_or_default(),
-        stack_trace: given(trace)
-            .map(|value| clip_trace(&mask_secrets(&value)).trim_end().to_owned()),
+            .unwrap_or_else(|| "unknown".to_owned()),
+        relevant_files: relevant_files(&files.unwrap_or_default()),
+        stack_trace: trace.map(|value| clip_trace(&mask_secrets(&value)).trim_end().to_owned()),
     })
 }
 
 /// A category is one word on one line; a list of alternatives is the prompt's own.
 fn error_category(value: &str) -> Option<String> {
-    let line = value
-        .lines()
-        .next()?
-        .trim_matches(|c: char| c.is_whitespace() || c == '`');
+    let line = value.lines().next()?;
+    let line = line.trim_matches(|c: char| c.is_whitespace() || c == '`');
     (!line.is_empty() && !line.contains('|')).then(|| cut(line, limits::CATEGORY_CHARS))
 }
 
@@ -76,50 +64,36 @@ fn error_category(value: &str) -> Option<String> {
 fn relevant_files(value: &str) -> Vec<String> {
     let parts = value.split([',', '\n']).map(|part| {
         let part = part.trim();
-        part.strip_prefix("- ")
-            .unwrap_or(part)
-            .trim_matches(['`', '"', '\'', ' '])
+        let part = part.strip_prefix("- ").unwrap_or(part);
+        part.trim_matches(['`', '"', '\'', ' '])
     });
     let named = parts.filter(|part| !NO_FILES.iter().any(|none| part.eq_ignore_ascii_case(none)));
     list(named, limits::FILES, limits::FIELD_CHARS)
 }
 
-/// Where the lines of a report go.
-#[derive(Clone, Copy)]
-enum Target {
-    /// The value of this key.
-    Field(usize),
-    /// Nowhere: before the first key, after an unknown or a repeated one.
-    Nowhere,
-}
-
 /// The values in the order of [`KEYS`], trimmed; the first non-empty one of each key.
-fn fields(content: &str) -> [Option<String>; KEYS.len()] {
-    let mut values: [Option<String>; KEYS.len()] = [const { None }; KEYS.len()];
-    let mut target = Target::Nowhere;
+fn values(content: &str) -> [String; KEYS.len()] {
+    let mut values = [const { String::new() }; KEYS.len()];
+    // The key whose value the lines belong to; none after an unknown or a repeated key.
+    let mut current: Option<usize> = None;
     // A report may be indented as a whole; its first key shows where its margin is.
     let mut margin = None;
     for line in content.lines() {
         let start = line.trim_start();
-        let indented = line.len() - start.len() > margin.unwrap_or(0);
+        let indent = line.len() - start.len();
+        let indented = indent > margin.unwrap_or(0);
         // A trace holds anything, so inside one only a known key at the margin begins a new value.
-        let in_trace =
-            matches!(target, Target::Field(key) if KEYS.get(key) == Some(&"stack_trace"));
+        let in_trace = current.and_then(|key| KEYS.get(key)) == Some(&STACK_TRACE);
         if let Some((key, value)) = known_key(start).filter(|_| !(in_trace && indented)) {
-            margin = margin.or(Some(line.len() - start.len()));
-            let free = |slot: &&mut Option<String>| slot.as_ref().is_none_or(String::is_empty);
-            target = match values.get_mut(key).filter(free) {
-                Some(slot) => {
-                    *slot = Some(value.trim().to_owned());
-                    Target::Field(key)
-                }
-                None => Target::Nowhere,
-            };
+            margin.get_or_insert(indent);
+            current = None;
+            if let Some(slot) = values.get_mut(key).filter(|slot| slot.is_empty()) {
+                value.trim().clone_into(slot);
+                current = Some(key);
+            }
         } else if !in_trace && !indented && is_unknown_key(start) {
-            target = Target::Nowhere;
-        } else if let Target::Field(key) = target
-            && let Some(Some(value)) = values.get_mut(key)
-        {
+            current = None;
+        } else if let Some(value) = current.and_then(|key| values.get_mut(key)) {
             // Blank lines in front go at once, so that a value is empty or says something.
             if value.is_empty() {
                 value.push_str(line.trim());
@@ -129,7 +103,7 @@ fn fields(content: &str) -> [Option<String>; KEYS.len()] {
             }
         }
     }
-    values.map(|value| value.map(|value| value.trim().to_owned()))
+    values.map(|value| value.trim().to_owned())
 }
 
 /// Which key a line begins with, and the text after its colon.
@@ -147,10 +121,9 @@ fn is_unknown_key(line: &str) -> bool {
         return false;
     };
     let name = key.trim_end();
+    let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && name.bytes().all(is_name)
         && value.chars().next().is_none_or(char::is_whitespace)
 }
 

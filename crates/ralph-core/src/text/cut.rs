@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use super::{clean, invisible_escaped, mask_secrets};
 
+/// Longer runs of characters are data, not words: JSON on one line, a path, base64.
+const LONGEST_WORD: usize = 200;
+
 /// The start of `text`, at most `max_chars` characters, never ending inside a word or in whitespace.
 ///
-/// A single word longer than the limit is the one thing that is cut hard: the alternative is nothing.
+/// What is too long to be a word, or the only one, is cut hard: the alternative is to lose it.
 #[must_use]
 pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
     let Some((limit, next)) = text.char_indices().nth(max_chars) else {
@@ -20,7 +23,9 @@ pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
         .rfind(char::is_whitespace)
         .and_then(|space| head.get(..space));
     match whole_words.map(str::trim_end) {
-        Some(words) if !words.is_empty() => Cow::Borrowed(words),
+        Some(words) if !words.is_empty() && head.len() - words.len() <= LONGEST_WORD => {
+            Cow::Borrowed(words)
+        }
         _ => Cow::Borrowed(head.trim_end()),
     }
 }
@@ -106,6 +111,8 @@ mod tests {
         assert_eq!(cut_words("äöüß", 2), "äö");
         assert_eq!(cut_words("  abcdefgh", 4), "  ab");
         assert_eq!(cut_words("abc", 0), "");
+        let data = format!("error: {{\"message\":\"{}\"}}", "x".repeat(700));
+        assert_eq!(cut_words(&data, 500).len(), 500);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 /// The tags Ralph reads; every other one is just text.
-const TAGS: [&str; 8] = [
+pub(super) const TAGS: [&str; 8] = [
     "task-done",
     "task-failed",
     "promise",
@@ -19,7 +19,6 @@ const TAGS: [&str; 8] = [
 /// A closed element with one of Ralph's tag names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// The tag's name.
     pub name: &'static str,
     /// Attributes of the opening tag, names and values, in order.
     pub attributes: Vec<(&'a str, &'a str)>,

@@ -3,19 +3,8 @@
 //! Everything done here is visible to the reader (`‹`, `| `, `\`) and to nobody else harmful: an
 //! invisible character would survive being copied back into an agent's answer.
 
+use super::elements::TAGS;
 use super::{is_invisible, without_invisible};
-
-/// The tags that Ralph reads as signals, with or without a slash.
-const SIGNAL_TAGS: [&str; 8] = [
-    "task-done",
-    "task-failed",
-    "promise",
-    "failure-report",
-    "learning",
-    "difficulty-estimate",
-    "retry-suggestion",
-    "next-model",
-];
 
 /// The word that introduces a change to the plan; JSON may follow it anywhere.
 const MODIFICATION: &str = "TASK_MODIFICATION_REQUEST";
@@ -61,7 +50,7 @@ fn opens_signal(after: &str) -> bool {
     }
     let name = after.trim_start();
     let name = name.strip_prefix('/').unwrap_or(name).trim_start();
-    SIGNAL_TAGS.iter().any(|tag| {
+    TAGS.iter().any(|tag| {
         starts_with_ignoring_case(name, tag)
             && !name.split_at(tag.len()).1.starts_with(|next: char| {
                 next.is_ascii_alphanumeric() || next == '-' || next == '_'

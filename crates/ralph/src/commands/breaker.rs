@@ -1,71 +1,102 @@
-//! `ralph breaker`.
+//! `ralph breaker` and `ralph analyze`: what stops runs when everything fails, and what the failures have in common.
 
 use std::path::Path;
-use std::process::ExitCode;
 
-use ralph_core::store::{Breaker, BreakerState, HistoryStore, RunStore};
+use ralph_core::analysis::{Analysis, Surroundings};
+use ralph_core::engine::analysis;
+use ralph_core::store::{Breaker, BreakerState};
 use serde_json::json;
 
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 use crate::output;
-use crate::ui::format;
+use crate::settings::build_agent;
+use crate::ui::{format, table};
 use crate::workspace::{Workspace, now};
 
 /// Show or close the circuit breaker, which stops runs when everything fails.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show whether it is open, and the number of consecutive failures.
-    Show(Args),
+    Show {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Close it, clear the failure counts and make the tasks it blocked pending again.
-    Reset(Args),
+    Reset {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
+pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
+    let (workspace, json) = match command {
+        Command::Show { json } => (Workspace::open_to_read(dir)?, *json),
+        Command::Reset { json } => {
+            let mut workspace = Workspace::open(dir)?;
+            workspace.store.close_breaker(now())?;
+            (workspace, *json)
+        }
+    };
+    let breaker = workspace.store.breaker()?;
+    let threshold = workspace.settings()?.breaker.threshold.0;
+    let document = json!({
+        "state": breaker.state, "failures": breaker.failures, "threshold": threshold,
+        "opened_at": breaker.opened_at, "tasks": breaker.tasks,
+    });
+    output::print(json, &document, || {
+        output::line(describe(&breaker, threshold))
+    })
+}
+
+fn describe(breaker: &Breaker, threshold: u32) -> String {
+    let failures = format::counted(breaker.failures, "failure");
+    let tasks = format::counted(breaker.tasks, "task");
+    let row = format!("{failures} in a row on {tasks}");
+    match breaker.state {
+        BreakerState::Closed => format!(
+            "closed: {row}; it opens at {threshold} on 3 tasks, or on 2 with the same cause"
+        ),
+        BreakerState::Open => {
+            let since = breaker.opened_at.map(format::time).unwrap_or_default();
+            format!(
+                "open since {since}: {row}\n\
+                 the next `ralph run` makes one trial attempt\n\
+                 next: `ralph analyze` to see what the failures have in common, then `ralph run` or `ralph breaker reset`"
+            )
+        }
+        BreakerState::HalfOpen => format!("half open, running one trial attempt: {row}"),
+    }
+}
+
+/// Show what the latest failures have in common and what to do about it.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct AnalyzeArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
-    let (workspace, args) = match command {
-        Command::Show(args) => (Workspace::look(dir)?, args),
-        Command::Reset(args) => {
-            let mut workspace = Workspace::open(dir)?;
-            workspace.store.close_breaker(now())?;
-            (workspace, args)
-        }
-    };
-    let breaker = workspace.store.breaker()?;
-    let settings = workspace.settings()?;
-    let threshold = settings.count("breaker", "threshold").unwrap_or(5);
-    if args.json {
-        output::json(&json!({
-            "state": breaker.state, "failures": breaker.failures, "threshold": threshold,
-            "opened_at": breaker.opened_at, "tasks": breaker.tasks,
-        }));
-    } else {
-        output::line(words(&breaker, threshold));
-    }
-    Ok(ExitCode::SUCCESS)
+pub fn analyze(dir: Option<&Path>, args: &AnalyzeArgs) -> CommandResult {
+    let found = latest_failures(&Workspace::open_to_read(dir)?)?;
+    output::print(args.json, &found, || match found.is_empty() {
+        true => output::note("no failures to analyze"),
+        false => output::text(table::wrap_all(&format!("{}\n", found.lines().join("\n")))),
+    })
 }
 
-fn words(breaker: &Breaker, threshold: u32) -> String {
-    let failures = format::counted(breaker.failures, "failure");
-    let tasks = format::counted(breaker.tasks, "task");
-    let row = format!("{failures} in a row on {tasks}; it opens at {threshold}");
-    match breaker.state {
-        BreakerState::Closed => format!("closed: {row}"),
-        BreakerState::Open => {
-            let since = breaker.opened_at.map(format::time).unwrap_or_default();
-            format!(
-                "open since {since}: {failures} in a row on {tasks}\n\
-                 `ralph analyze` says what they have in common; the next `ralph run` probes with one attempt;\n\
-                 to close it: ralph breaker reset"
-            )
-        }
-        BreakerState::HalfOpen => {
-            format!("half open, running one trial attempt: {failures} in a row on {tasks}")
-        }
-    }
+/// What the newest failures of a project have in common.
+pub fn latest_failures(workspace: &Workspace) -> Result<Analysis, CommandError> {
+    let settings = workspace.settings()?;
+    let agent = build_agent(settings.agent(), &settings.agents);
+    let around = Surroundings {
+        ladder: agent
+            .map(|agent| agent.ladder().to_vec())
+            .unwrap_or_default(),
+        attempt_timeout_minutes: settings.run.attempt_timeout.as_secs() / 60,
+        recovery: *settings.recovery.enabled,
+        ..Surroundings::default()
+    };
+    Ok(analysis(&workspace.store, around)?)
 }

@@ -4,19 +4,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::engine::{Prompter, Templates};
-use ralph_core::store::{HistoryStore, RunRates, Scope};
+use ralph_core::store::{RunRates, Scope};
 use serde_json::json;
 
 use crate::command_error::CommandResult;
 use crate::commands::run;
 use crate::output;
-use crate::settings::{Value, build_agent};
+use crate::settings::{Count, build_agent};
 use crate::ui::{scores, table};
 use crate::workspace::{Workspace, now};
 
 /// Print the exact prompt of a task's next attempt.
 ///
-/// The prompt is that of the first iteration of a new run.
+/// Shows what the first attempt of a new run would get.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The task's id or key.
@@ -45,13 +45,13 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::look(dir)?;
+    let workspace = Workspace::open_to_read(dir)?;
     let mut settings = workspace.settings()?;
-    settings.set_flag("run", "agent", args.agent.clone().map(Value::Text));
+    settings.run.agent.set_flag(args.agent.clone());
     let limit = if args.once { Some(1) } else { args.limit };
-    settings.set_flag("run", "limit", limit.map(|n| Value::Count(u64::from(n))));
+    settings.run.limit.set_flag(limit.map(|n| Some(Count(n))));
     let agent = build_agent(settings.agent(), &settings.agents)?;
-    let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default())?;
+    let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default());
     let task = workspace.task(&args.task)?;
     let metrics = workspace.store.metrics(&task.id)?;
     let prompter = Prompter {
@@ -59,7 +59,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         project: &workspace.project,
         store: &workspace.store,
         agent: agent.as_ref(),
-        stands_in: false,
+        is_fallback: false,
         settings: &run_settings,
         now: now(),
     };

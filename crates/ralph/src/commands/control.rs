@@ -1,4 +1,4 @@
-//! `ralph stop`, `ralph pause`, `ralph resume`: a word to a run that works somewhere else.
+//! `ralph stop`, `ralph pause`, `ralph resume`: requests to a run in another process. `ralph guard`: what a run starts for itself.
 
 use std::env;
 use std::path::Path;
@@ -6,18 +6,20 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ralph_core::agent::stand_guard;
 use ralph_core::host::{Host, Liveness, ThisHost};
-use ralph_core::store::{ControlStore, RunRequest, RunRow, RunStore, StoreError};
+use ralph_core::model::RunId;
+use ralph_core::store::{RunRequest, RunRow, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::output;
 use crate::ui::progress;
 use crate::workspace::{Workspace, is_active};
+use crate::{interrupts, output};
 
-/// How often a run that was told to end is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How often to check whether a run has ended.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 /// How much longer than the graces of its processes a run may take to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -43,16 +45,19 @@ pub struct StopArgs {
 /// Pause the active run after its current attempt, until `ralph resume`.
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
-    /// The run to use, if several are active; all of them if omitted.
-    run: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    run_args: RunArgs,
 }
 
 /// Resume a paused run.
 #[derive(Debug, clap::Args)]
 pub struct ResumeArgs {
+    #[command(flatten)]
+    run_args: RunArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArgs {
     /// The run to use, if several are active; all of them if omitted.
     run: Option<String>,
     /// Print JSON.
@@ -82,44 +87,37 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
             send_term(run)?;
         }
     }
-    let mut told = Vec::new();
     let own = env::var("RALPH_RUN_ID").unwrap_or_default();
+    let own_end = match env::var_os("RALPH_HOOK") {
+        Some(_) => "stops when this hook ends",
+        None => "is stopping",
+    };
     // An agent and two hooks may each use theirs.
     let patience = PATIENCE.saturating_add(grace.saturating_mul(3));
+    let mut reports = Vec::new();
     for run in &runs {
-        // Each would wait for the other.
+        // This command is part of that run: each would wait for the other.
         if run.id.as_str() == own {
-            told.push((run, true, ends_with_us()));
+            reports.push((run, true, own_end));
             continue;
         }
         let waiting = format!("{} is stopping", run.id);
         let ended = progress::waiting(&waiting, || wait_for_end(run, patience));
-        told.push((
-            run,
-            ended,
-            if ended {
-                "stopped"
-            } else {
-                "is still stopping"
-            },
-        ));
+        let words = if ended {
+            "stopped"
+        } else {
+            "is still stopping"
+        };
+        reports.push((run, ended, words));
     }
-    tell(&told, args.json);
-    let all = told.iter().all(|(_, ended, _)| *ended);
+    report(&reports, args.json);
+    let all = reports.iter().all(|(_, ended, _)| *ended);
     Ok(ExitCode::from(u8::from(!all)))
 }
 
-/// What becomes of the run that this command is part of.
-fn ends_with_us() -> &'static str {
-    match env::var_os("RALPH_HOOK") {
-        Some(_) => "stops when this hook ends",
-        None => "is stopping",
-    }
-}
-
-pub fn pause(dir: Option<&Path>, args: &PauseArgs) -> CommandResult {
+pub fn pause(dir: Option<&Path>, PauseArgs { run_args }: &PauseArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
-    let runs = active(&workspace, args.run.as_deref())?;
+    let runs = active(&workspace, run_args.run.as_deref())?;
     let words = [
         "pauses after its current attempt; to resume: ralph resume",
         "is stopping and cannot be paused",
@@ -127,15 +125,15 @@ pub fn pause(dir: Option<&Path>, args: &PauseArgs) -> CommandResult {
     let request = |workspace: &mut Workspace, run: &RunRow| {
         workspace.store.ask_run(&run.id, RunRequest::Pause)
     };
-    ask(&mut workspace, &runs, request, words, args.json)
+    ask(&mut workspace, &runs, request, words, run_args.json)
 }
 
-pub fn resume(dir: Option<&Path>, args: &ResumeArgs) -> CommandResult {
+pub fn resume(dir: Option<&Path>, ResumeArgs { run_args }: &ResumeArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
-    let runs = active(&workspace, args.run.as_deref())?;
+    let runs = active(&workspace, run_args.run.as_deref())?;
     let request = |workspace: &mut Workspace, run: &RunRow| workspace.store.resume_run(&run.id);
     let words = ["resumed", "was not paused"];
-    ask(&mut workspace, &runs, request, words, args.json)
+    ask(&mut workspace, &runs, request, words, run_args.json)
 }
 
 /// Asks each run, and tells with the first words that it was asked, with the second that it was not.
@@ -146,16 +144,16 @@ fn ask(
     words: [&'static str; 2],
     json: bool,
 ) -> CommandResult {
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     for run in runs {
         let done = request(workspace, run)?;
-        told.push((run, done, if done { words[0] } else { words[1] }));
+        reports.push((run, done, if done { words[0] } else { words[1] }));
     }
-    tell(&told, json);
+    report(&reports, json);
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(runs: &[(&RunRow, bool, &str)], json: bool) {
+fn report(runs: &[(&RunRow, bool, &str)], json: bool) {
     if json {
         let runs: Vec<_> = runs
             .iter()
@@ -176,24 +174,21 @@ fn tell(runs: &[(&RunRow, bool, &str)], json: bool) {
 }
 
 /// The runs that are at work: all of them, or the one that is named.
-pub fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, CommandError> {
+fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, CommandError> {
     let mut runs: Vec<RunRow> = workspace.store.open_runs()?;
     runs.retain(is_active);
     let Some(name) = named else {
         return Ok(runs);
     };
-    match runs.iter().find(|run| run.id.as_str() == name) {
-        Some(run) => Ok(vec![run.clone()]),
-        None => {
-            let names: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-            let error = CommandError::usage(format_args!("run `{name}` is not active"));
-            Err(if names.is_empty() {
-                error
-            } else {
-                error.hint(format_args!("active runs: {}", names.join(", ")))
-            })
-        }
+    if let Some(run) = runs.iter().find(|run| run.id.as_str() == name) {
+        return Ok(vec![run.clone()]);
     }
+    let names: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    let error = CommandError::usage(format_args!("run `{name}` is not active"));
+    Err(match names.is_empty() {
+        true => error,
+        false => error.hint(format_args!("active runs: {}", names.join(", "))),
+    })
 }
 
 fn send_term(run: &RunRow) -> Result<(), CommandError> {
@@ -206,17 +201,17 @@ fn send_term(run: &RunRow) -> Result<(), CommandError> {
                 "run {} is on another host, {}",
                 run.id, owner.host
             ))
-            .hint("run `ralph stop --after-attempt`, which works across hosts"));
+            .hint("run `ralph stop --after-attempt`, run_args works across hosts"));
         }
         Liveness::Alive => {}
     }
     let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
-    let told = pid.map(|pid| {
+    let sent = pid.map(|pid| {
         kill_process(pid, Signal::TERM)?;
         // A process that was stopped by Ctrl-Z hears nothing until it goes on.
         kill_process(pid, Signal::CONT)
     });
-    match told {
+    match sent {
         Some(Err(error)) if error != rustix::io::Errno::SRCH => {
             Err(CommandError::environment(format_args!(
                 "cannot send a signal to process {} of run {}: {error}",
@@ -235,7 +230,27 @@ fn wait_for_end(run: &RunRow, patience: Duration) -> bool {
         if asked.elapsed() > patience {
             return false;
         }
-        thread::sleep(LOOK_AGAIN);
+        thread::sleep(CHECK_EVERY);
     }
     true
+}
+
+/// Start the agents and gates of a run, and stop them if Ralph dies. `ralph run` starts this itself.
+#[derive(Debug, clap::Args)]
+pub struct GuardArgs {
+    /// How long agents have to exit after SIGTERM, in milliseconds.
+    grace: u64,
+    /// The run.
+    run: String,
+}
+
+pub fn guard(args: &GuardArgs) -> CommandResult {
+    // What stops a service tells all of its processes at once. Ralph is the one that decides what follows.
+    interrupts::outlive()?;
+    stand_guard(
+        &RunId::from_stored(args.run.as_str()),
+        std::io::stdin(),
+        Duration::from_millis(args.grace),
+    );
+    Ok(ExitCode::SUCCESS)
 }

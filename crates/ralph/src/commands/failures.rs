@@ -1,19 +1,20 @@
-//! `ralph failures list|show`: the reports of counted failures.
+//! `ralph failures list|show`: the reports of counted failures. `ralph fingerprint`: how a failure is recognized.
 
-use std::path::Path;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ralph_core::diagnose::{Fingerprint, fingerprint as fingerprint_of};
 use ralph_core::model::{RunId, Task};
-use ralph_core::store::{FailureFilter, FailureRow, HistoryStore, RunStore};
-use ralph_core::text::{clean, one_line};
+use ralph_core::store::{FailureFilter, FailureRow};
+use ralph_core::text::{clean, clean_bytes, one_line};
+use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::ui::{format, style, table::Table};
-use crate::workspace::{Workspace, ago};
+use crate::ui::table::{Table, wrap_all};
+use crate::ui::{format, style};
+use crate::workspace::{Workspace, ago, start_dir};
 use crate::{input, output};
 
-/// The failures commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     List(ListArgs),
@@ -56,7 +57,7 @@ pub struct ShowArgs {
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
-    let workspace = Workspace::look(dir)?;
+    let workspace = Workspace::open_to_read(dir)?;
     match command {
         Command::List(args) => list(&workspace, args),
         Command::Show(args) => show(&workspace, args),
@@ -64,11 +65,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
 }
 
 fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
-    let task = args
-        .task
-        .as_deref()
-        .map(|name| workspace.task(name))
-        .transpose()?;
+    let task = workspace.optional_task(args.task.as_deref())?;
     let run = args.run.as_deref().map(|id| known_run(workspace, id));
     let filter = FailureFilter {
         task: task.map(|task| task.id),
@@ -79,14 +76,8 @@ fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
     let mut rows = workspace.store.failure_reports(&filter)?;
     let too_many = rows.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
     rows.drain(..too_many);
-    if args.json {
-        output::json(&rows);
-    } else if rows.is_empty() {
-        output::note("no failures match; `ralph history` shows every attempt");
-    } else {
-        output::text(table(&rows).render());
-    }
-    Ok(ExitCode::SUCCESS)
+    let none = "no failures match; `ralph history` shows every attempt";
+    output::list(args.json, &rows, none, || table(&rows))
 }
 
 /// The run with this id.
@@ -99,7 +90,7 @@ pub(super) fn known_run(workspace: &Workspace, id: &str) -> Result<RunId, Comman
     }
 }
 
-fn table(rows: &[FailureRow]) -> Table {
+fn table(rows: &[FailureRow]) -> String {
     let mut table = Table::new(["TASK", "ATTEMPT", "MODEL", "WHEN", "CATEGORY", "REASON"]);
     for row in rows {
         table.row([
@@ -111,7 +102,7 @@ fn table(rows: &[FailureRow]) -> Table {
             cell(&row.report.why_it_failed),
         ]);
     }
-    table
+    table.render()
 }
 
 fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
@@ -127,15 +118,10 @@ fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
             return Err(no_such_attempt(&task, attempt, &known));
         }
     }
-    if args.json {
-        output::json(&rows);
-    } else if rows.is_empty() {
-        output::note(format_args!("{} has no failures", task.name()));
-    } else {
-        let reports: Vec<String> = rows.iter().map(in_full).collect();
-        output::text(reports.join("\n"));
-    }
-    Ok(ExitCode::SUCCESS)
+    let none = format!("{} has no failures", task.name());
+    output::list(args.json, &rows, &none, || {
+        rows.iter().map(in_full).collect::<Vec<_>>().join("\n")
+    })
 }
 
 fn no_such_attempt(task: &Task, attempt: u32, known: &[String]) -> CommandError {
@@ -158,32 +144,29 @@ fn in_full(row: &FailureRow) -> String {
     let heading = format!("{} attempt {}", cell(name(row)), row.attempt);
     let title = cell(&row.title);
     let mut text = format!("{}: {title}\n", style::paint(style::BOLD, heading));
-    let mut fact = |label: &str, value: &str| {
+    let run = row.run_id.as_ref().map(|id| cell(id.as_str()));
+    let author = match report.auto {
+        true => "written by Ralph (the agent gave none)",
+        false => "written by the agent",
+    };
+    for (label, value) in [
+        ("when", format::time(row.created_at)),
+        ("run", run.unwrap_or_default()),
+        ("model", cell(&row.model)),
+        ("outcome", outcome(row)),
+        (
+            "category",
+            cell(report.error_category.as_deref().unwrap_or_default()),
+        ),
+        (
+            "files",
+            one_line(&report.relevant_files.join(", "), usize::MAX),
+        ),
+        ("report", author.to_owned()),
+    ] {
         if !value.is_empty() {
             text.push_str(&format!("{label:<10} {value}\n"));
         }
-    };
-    fact("when", &format::time(row.created_at));
-    fact(
-        "run",
-        &row.run_id
-            .as_ref()
-            .map_or(String::new(), |id| cell(id.as_str())),
-    );
-    fact("model", &cell(&row.model));
-    fact("outcome", &outcome(row));
-    fact(
-        "category",
-        &cell(report.error_category.as_deref().unwrap_or_default()),
-    );
-    fact(
-        "files",
-        &one_line(&report.relevant_files.join(", "), usize::MAX),
-    );
-    if report.auto {
-        fact("report", "written by Ralph (the agent gave none)");
-    } else {
-        fact("report", "written by the agent");
     }
     let parts = [
         ("what was tried", Some(report.what_was_tried.as_str())),
@@ -222,4 +205,54 @@ fn name(row: &FailureRow) -> &str {
 /// A text of the database in one line.
 fn cell(text: &str) -> String {
     one_line(text, 500)
+}
+
+/// Show the fingerprint by which Ralph recognizes a repeated failure.
+///
+/// The coarse fingerprint is computed from the names of failing tests, else from compiler errors, else from the last error
+/// lines. The fine fingerprint adds exceptions and messages. Times, numbers and paths are ignored.
+#[derive(Debug, clap::Args)]
+pub struct FingerprintArgs {
+    /// A file with a command's output; stdin if omitted or `-`.
+    file: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn fingerprint(dir: Option<&Path>, args: &FingerprintArgs) -> CommandResult {
+    let bytes = match args.file.as_deref().filter(|file| *file != Path::new("-")) {
+        None => input::stdin()?,
+        Some(file) => {
+            let path = start_dir(dir)?.join(file);
+            input::file(&path).map_err(|e| {
+                CommandError::usage(format_args!("cannot read {}: {e}", file.display()))
+            })?
+        }
+    };
+    let found = fingerprint_of(&clean_bytes(&bytes));
+    let document = json!({
+        "coarse": found.as_ref().map(|found| &found.coarse),
+        "fine": found.as_ref().map(|found| &found.fine),
+        "kind": found.as_ref().map_or("none", |found| found.kind.as_str()),
+    });
+    output::print(args.json, &document, || match &found {
+        Some(found) => output::text(wrap_all(&explain(found))),
+        None => output::note("the output is empty: no fingerprint"),
+    })
+}
+
+fn explain(found: &Fingerprint) -> String {
+    let tool = found.tool.map(|tool| tool.0);
+    let tool = tool.map(|tool| format!(", {tool}")).unwrap_or_default();
+    let mut text = format!(
+        "coarse  {}\nfine    {}\nkind    {}{tool}\n\nComputed from these normalized lines:\n",
+        found.coarse,
+        found.fine,
+        found.kind.as_str()
+    );
+    for line in &found.evidence {
+        text.push_str(&format!("  {}\n", one_line(line, 300)));
+    }
+    text
 }

@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ralph_core::store::HistoryStore;
-
 use crate::command_error::CommandResult;
 use crate::output;
 use crate::ui::format;
@@ -21,7 +19,7 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::look(dir)?;
+    let workspace = Workspace::open_to_read(dir)?;
     let task = args
         .task
         .as_deref()

@@ -1,13 +1,14 @@
-//! `ralph import`.
+//! `ralph import` and `ralph export`: plans in files.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ralph_core::import::{self, FoundPlan, ImportError};
-use ralph_core::plan_files::Format;
-use ralph_core::store::{
-    GateEdit, Hand, ImportReport, ImportRequest, ImportedTask, SourceStore, StoreError,
-};
+use ralph_core::files::write_whole;
+use ralph_core::plan::import::{self, FoundPlan, ImportError};
+use ralph_core::plan::{Format, jsonl};
+use ralph_core::store::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, StoreError};
+use ralph_core::text::one_line;
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
@@ -21,21 +22,22 @@ use crate::workspace::{Workspace, now, random, start_dir};
 /// How many tasks of a kind are listed.
 const LISTED: usize = 20;
 
-/// Import a plan from a file and keep the file in sync.
+/// Import a plan from a file.
 ///
-/// The path is a file, a spec folder with tasks.md, or a folder with .planning. Importing the same file again adds new
+/// The path is a file, a spec directory with tasks.md, or a directory with .planning. Importing the same file again adds new
 /// tasks and updates changed ones. Tasks that are no longer in the file stay in the plan, and finished tasks stay done.
+/// While Ralph runs, it keeps a file in the tasks-md format in sync; it does not write to files in other formats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     ralph import specs/auth               a spec: tasks.md, .progress.md, .ralph-state.json\n  \
-    ralph import TODO.md --dry-run        a checklist, only to see what would happen\n  \
+    ralph import TODO.md --dry-run        a checklist; shows what would change\n  \
     ralph import plan.jsonl               the output of `ralph export`")]
 pub struct Args {
-    /// The file or folder.
+    /// The file or directory.
     path: PathBuf,
     /// The file's format; detected by default.
-    #[arg(long, value_enum, default_value_t = Chosen::Auto)]
-    format: Chosen,
+    #[arg(long, value_enum, default_value_t = FormatChoice::Auto)]
+    format: FormatChoice,
     /// Show what would change, and change nothing.
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -45,7 +47,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Chosen {
+enum FormatChoice {
     /// Detect it from the name and the content.
     Auto,
     /// Tasks with keys under phases, kept in sync while Ralph runs.
@@ -62,7 +64,7 @@ enum Chosen {
     Jsonl,
 }
 
-impl Chosen {
+impl FormatChoice {
     fn format(self) -> Option<Format> {
         match self {
             Self::Auto => None,
@@ -78,40 +80,42 @@ impl Chosen {
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut workspace = Workspace::open_or_create(dir)?;
     let path = start_dir(dir)?.join(&args.path);
-    let (found, report) = take_in(&mut workspace, &path, args.format.format(), args.dry_run)?;
+    let (found, report) = import_plan(&mut workspace, &path, args.format.format(), args.dry_run)?;
     let without_gate = match workspace.has_project_gate() {
-        true => 0,
-        false => report.without_gate,
+        true => &[][..],
+        false => &report.without_gate,
     };
-    if args.json {
-        output::json(&json!({
-            "path": found.path,
-            "format": found.format.as_str(),
-            "dry_run": args.dry_run,
-            "added": report.added,
-            "updated": report.updated,
-            "finished": report.finished,
-            "unproven": report.unproven,
-            "removed": report.removed,
-            "gates_changed": report.gates_changed,
-            "unchanged": report.unchanged,
-            "without_gate": without_gate,
-            "notes": found.draft.notes.iter().map(|note| json!({"line": note.line, "text": note.text})).collect::<Vec<_>>(),
-        }));
-        return Ok(ExitCode::SUCCESS);
-    }
-    for note in &found.draft.notes {
-        output::note(format_args!("{}:{}: {}", found.path, note.line, note.text));
-    }
-    show(args, &found.path, &report);
-    if let Some(ungated) = lines::ungated(without_gate, "ID") {
-        output::line(ungated);
-    }
-    Ok(ExitCode::SUCCESS)
+    let notes = found.draft.notes.iter();
+    let notes: Vec<_> = notes
+        .map(|note| json!({ "line": note.line, "text": note.text }))
+        .collect();
+    let document = json!({
+        "path": found.path,
+        "format": found.format.as_str(),
+        "dry_run": args.dry_run,
+        "added": report.added,
+        "updated": report.updated,
+        "finished": report.finished,
+        "unproven": report.unproven,
+        "removed": report.removed,
+        "gates_changed": report.gates_changed,
+        "unchanged": report.unchanged,
+        "without_gate": without_gate.len(),
+        "notes": notes,
+    });
+    output::print(args.json, &document, || {
+        for note in &found.draft.notes {
+            output::note(format_args!("{}:{}: {}", found.path, note.line, note.text));
+        }
+        show(args, &found.path, &report);
+        if let Some(ungated) = lines::ungated(without_gate.len() as u64, without_gate) {
+            output::note(ungated);
+        }
+    })
 }
 
 /// Takes the plan at a path in, or only finds out what that would change.
-pub fn take_in(
+pub fn import_plan(
     workspace: &mut Workspace,
     path: &Path,
     format: Option<Format>,
@@ -126,7 +130,7 @@ pub fn take_in(
         draft: &found.draft,
         fixes: &found.fixes,
         asked_for: true,
-        hand: Hand::Person,
+        author: Author::Person,
         dry_run,
     };
     let store = &mut workspace.store;
@@ -139,11 +143,11 @@ pub fn take_in(
 
 fn show(args: &Args, path: &str, report: &ImportReport) {
     let would = if args.dry_run { "would be " } else { "" };
-    list('+', &report.added);
-    list('~', &report.updated);
+    list('+', &report.added, args.dry_run);
+    list('~', &report.updated, false);
     list_gates(&report.gates_changed);
-    list('✓', &report.finished);
-    list('-', &report.removed);
+    list('✓', &report.finished, false);
+    list('-', &report.removed, false);
     let mut parts = vec![format!(
         "{} {would}added",
         counted(report.added.len() as u64, "task")
@@ -158,15 +162,15 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
         }
     }
     output::line(format_args!("{path}: {}", parts.join(", ")));
+    let removed = counted(report.removed.len() as u64, "task");
+    let verb = if report.removed.len() == 1 {
+        "is"
+    } else {
+        "are"
+    };
     if !report.removed.is_empty() {
         output::line(format_args!(
-            "{} no longer in the file but kept in the plan; delete with `ralph task delete`",
-            counted(report.removed.len() as u64, "task")
-                + if report.removed.len() == 1 {
-                    " is"
-                } else {
-                    " are"
-                }
+            "{removed} {verb} no longer in the file but kept in the plan; delete with `ralph task delete`"
         ));
     }
     if args.dry_run {
@@ -174,17 +178,21 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
     }
 }
 
-fn list(mark: char, tasks: &[ImportedTask]) {
+/// `hide_ids`: a dry run makes ids up; the tasks will get others.
+fn list(mark: char, tasks: &[ImportedTask], hide_ids: bool) {
     for task in tasks.iter().take(LISTED) {
+        let name = match hide_ids && task.name == task.id.as_str() {
+            true => String::new(),
+            false => format!("{}  ", task.name),
+        };
         let standing = Standing {
             status: task.status,
             verified: task.verified,
             done_by: task.done_by,
         };
         output::line(format_args!(
-            "{mark} {}  {}  ({})",
-            task.name,
-            ralph_core::text::one_line(&task.title, 80),
+            "{mark} {name}{} · {}",
+            one_line(&task.title, 80),
             standing.plain()
         ));
     }
@@ -210,7 +218,7 @@ fn list_gates(gates: &[GateEdit]) {
 fn refused(error: &ImportError) -> CommandError {
     let hint = match error {
         ImportError::File { .. } => {
-            "pass a file, a spec folder with tasks.md, or a folder with .planning"
+            "pass a file, a spec directory with tasks.md, or a directory with .planning"
         }
         ImportError::Content(_) => "nothing was imported; fix these lines and import again",
     };
@@ -228,4 +236,44 @@ fn clash(error: StoreError, path: &str) -> CommandError {
         StoreError::Cycle(_) => CommandError::from(error).hint("nothing was imported"),
         _ => error.into(),
     }
+}
+
+/// Export the plan as JSON lines, one task per line, for `ralph import`.
+#[derive(Debug, clap::Args)]
+pub struct ExportArgs {
+    /// Write to this file instead of stdout.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// No effect: the output is always JSON lines.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn export(dir: Option<&Path>, args: &ExportArgs) -> CommandResult {
+    let workspace = Workspace::open_to_read(dir)?;
+    let tasks = workspace.store.tasks(None)?;
+    let names: HashMap<&str, &str> = tasks
+        .iter()
+        .map(|task| (task.id.as_str(), task.name()))
+        .collect();
+    let mut fix_of = HashMap::new();
+    for task in &tasks {
+        let link = workspace.store.fix_link(&task.id)?;
+        if let Some(original) = link.and_then(|link| link.original)
+            && let Some(name) = names.get(original.as_str())
+        {
+            fix_of.insert(task.id.to_string(), (*name).to_owned());
+        }
+    }
+    let text = jsonl::write(&tasks, &fix_of, now()).map_err(CommandError::environment)?;
+    let Some(file) = &args.output else {
+        output::text(text);
+        return Ok(ExitCode::SUCCESS);
+    };
+    let path = start_dir(dir)?.join(file);
+    write_whole(&path, text.as_bytes())
+        .map_err(|error| CommandError::cannot_write(&path, &error))?;
+    let count = counted(tasks.len() as u64, "task");
+    output::note(format_args!("exported {count} to {}", file.display()));
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,18 +1,14 @@
-//! One file per command.
+//! The command line: every command, one file each. Doc comments are the help texts.
 
-pub mod analyze;
 pub mod breaker;
 pub mod complete;
-pub mod completions;
 pub mod config;
 pub mod context;
 pub mod control;
 pub mod demo;
+mod detect;
 pub mod doctor;
-pub mod export;
 pub mod failures;
-pub mod fingerprint;
-pub mod guard;
 pub mod history;
 pub mod import;
 pub mod init;
@@ -26,12 +22,87 @@ pub mod run;
 pub mod stats;
 pub mod status;
 pub mod task;
+mod task_tree;
 pub mod trust;
 
-use crate::cli::{Cli, Command};
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
 use crate::command_error::{CommandError, CommandResult};
 
-/// Runs the command that was asked for.
+/// Run coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ralph",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(
+    after_help = "Get started: `ralph demo` shows a complete run in a scratch project.\n\
+    Then, in your own project: `ralph init`, `ralph task add \"…\" --verify \"…\"`, `ralph run`."
+)]
+pub struct Cli {
+    /// Run as if started in this directory.
+    #[arg(short = 'C', long = "dir", value_name = "DIR", global = true)]
+    pub dir: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Init(init::Args),
+    Demo(demo::Args),
+    #[command(hide = true)]
+    DemoAgent(demo::AgentArgs),
+    Import(import::Args),
+    Export(import::ExportArgs),
+    /// Show and change the tasks of the plan.
+    #[command(subcommand)]
+    Task(task::Command),
+    Run(run::Args),
+    Stop(control::StopArgs),
+    Pause(control::PauseArgs),
+    Resume(control::ResumeArgs),
+    Status(status::Args),
+    Analyze(breaker::AnalyzeArgs),
+    /// Show or close the circuit breaker.
+    #[command(subcommand)]
+    Breaker(breaker::Command),
+    /// Show or clear the usage limits that agents have hit.
+    #[command(subcommand)]
+    Limits(limits::Command),
+    Stats(stats::Args),
+    Replay(replay::Args),
+    History(history::Args),
+    /// Show why attempts failed.
+    #[command(subcommand)]
+    Failures(failures::Command),
+    /// Show, search and change learnings.
+    #[command(subcommand)]
+    Learnings(learnings::Command),
+    Logs(logs::Args),
+    Context(context::Args),
+    Fingerprint(failures::FingerprintArgs),
+    Doctor(doctor::Args),
+    Trust(trust::Args),
+    /// Show and change settings.
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Test the notifications.
+    #[command(subcommand)]
+    Notify(notify::Command),
+    Completions(complete::ScriptArgs),
+    Man(man::Args),
+    #[command(hide = true)]
+    Complete(complete::Args),
+    #[command(hide = true)]
+    Guard(control::GuardArgs),
+}
+
 pub fn dispatch(cli: Cli) -> CommandResult {
     let dir = cli.dir.as_deref();
     crate::inside::check(dir, &cli.command)?;
@@ -40,13 +111,13 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Run(args) => return run::run(dir, &args),
         Command::Init(args) => init::run(dir, &args),
         Command::Import(args) => import::run(dir, &args),
-        Command::Export(args) => export::run(dir, &args),
+        Command::Export(args) => import::export(dir, &args),
         Command::Doctor(args) => doctor::run(dir, &args),
         Command::Demo(args) => demo::run(&args),
-        Command::DemoAgent(args) => demo::agent::run(&args),
+        Command::DemoAgent(args) => demo::work(&args),
         Command::Task(command) => task::run(dir, command),
         Command::Replay(args) => replay::run(dir, &args),
-        Command::Analyze(args) => analyze::run(dir, &args),
+        Command::Analyze(args) => breaker::analyze(dir, &args),
         Command::Breaker(command) => breaker::run(dir, &command),
         Command::Limits(command) => limits::run(dir, &command),
         Command::Stop(args) => control::stop(dir, &args),
@@ -62,11 +133,61 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Config(command) => config::run(dir, &command),
         Command::Complete(args) => complete::run(&args),
         Command::Notify(command) => notify::run(dir, &command),
-        Command::Completions(args) => completions::run(&args),
-        Command::Fingerprint(args) => fingerprint::run(dir, &args),
-        Command::Guard(args) => guard::run(&args),
+        Command::Completions(args) => complete::script(&args),
+        Command::Fingerprint(args) => failures::fingerprint(dir, &args),
+        Command::Guard(args) => control::guard(&args),
         Command::Man(args) => man::run(&args),
         Command::Trust(args) => trust::run(dir, &args),
     };
     result.map_err(CommandError::outside_a_run)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Commands that print no data: they change something and are silent, or print a file of another kind.
+    const SILENT: [&str; 10] = [
+        "task edit",
+        "task done",
+        "task fail",
+        "task reset",
+        "task skip",
+        "task delete",
+        "task deps add",
+        "task deps rm",
+        "completions",
+        "man",
+    ];
+
+    fn collect(command: &clap::Command, path: &str, without: &mut Vec<String>) {
+        let below: Vec<_> = command
+            .get_subcommands()
+            .filter(|below| !below.is_hide_set() && below.get_name() != "help")
+            .collect();
+        for below in &below {
+            let path = format!("{path} {}", below.get_name());
+            collect(below, path.trim(), without);
+        }
+        let has_json = command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some("json"));
+        if below.is_empty() && !has_json {
+            without.push(path.to_owned());
+        }
+    }
+
+    #[test]
+    fn cli_01_every_command_that_prints_data_takes_json() {
+        let mut command = Cli::command();
+        command.build();
+        let mut without = Vec::new();
+        collect(&command, "", &mut without);
+        without.sort();
+        let mut silent = SILENT.map(str::to_owned);
+        silent.sort();
+        assert_eq!(without, silent);
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::notify::{
-    Cutoff, Delivery, Occasion, Parcel, Place, end_what_is_left, notice, sample, senders,
+    Cutoff, Delivery, Message, Occasion, Place, channels, end_leftover_processes, notice, sample,
 };
 use crate::output;
 use crate::settings::Settings;
@@ -57,26 +57,26 @@ enum Outcome {
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     let Command::Test(args) = command;
     let (project, settings) = find_settings(dir)?;
-    let parcel = parcel(&project, args.occasion)?;
-    let senders = senders(&settings, project.root());
-    if senders.is_empty() {
+    let message = message(&project, args.occasion)?;
+    let channels = channels(&settings, project.root());
+    if channels.is_empty() {
         return Err(CommandError::usage("no notification channel is configured")
             .hint("add one to [notify] in .ralph.toml: webhook, command, bell or desktop"));
     }
     // As in a run: what a command leaves in the background is known, and ended.
     adopt_orphans();
     let cutoff = Cutoff::default();
-    let rows: Vec<Row> = senders
+    let rows: Vec<Row> = channels
         .iter()
-        .map(|sender| {
-            let (result, reason) = match sender.send(&parcel, &cutoff) {
+        .map(|channel| {
+            let (result, reason) = match channel.send(&message, &cutoff) {
                 Ok(Delivery::Sent) => (Outcome::Sent, None),
-                Ok(Delivery::Nowhere(why)) => (Outcome::Nowhere, Some(why.to_owned())),
+                Ok(Delivery::Unavailable(why)) => (Outcome::Nowhere, Some(why.to_owned())),
                 Err(why) => (Outcome::Failed, Some(why)),
             };
             let row = Row {
-                sender: sender.name(),
-                target: sender.target(),
+                sender: channel.name(),
+                target: channel.target(),
                 result,
                 reason,
             };
@@ -86,7 +86,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
             row
         })
         .collect();
-    end_what_is_left();
+    end_leftover_processes();
     let failed = rows.iter().any(|row| row.result == Outcome::Failed);
     if args.json {
         output::json(&json!({ "ok": !failed, "occasion": args.occasion, "senders": rows }));
@@ -96,7 +96,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
 }
 
 /// A sample that is clearly marked as a test.
-fn parcel(project: &Project, occasion: Occasion) -> Result<Parcel, CommandError> {
+fn message(project: &Project, occasion: Occasion) -> Result<Message, CommandError> {
     let place = Place::of(project);
     let mut notice = notice(&sample(occasion, now()), &place)
         .ok_or_else(|| CommandError::environment("no sample for this event"))?;
@@ -105,7 +105,7 @@ fn parcel(project: &Project, occasion: Occasion) -> Result<Parcel, CommandError>
         "This is a test sent by `ralph notify test`.\n{}",
         notice.message
     );
-    Ok(Parcel::new(notice, &mut random))
+    Message::new(notice, &mut random).map_err(CommandError::environment)
 }
 
 fn line(row: &Row) -> String {
@@ -120,8 +120,7 @@ fn line(row: &Row) -> String {
 }
 
 fn note_unwanted(settings: &Settings, occasion: Occasion) {
-    let wanted = Occasion::named(settings.list("notify", "on"));
-    if !wanted.contains(&occasion) {
+    if !settings.notify.on.contains(&occasion) {
         let word = occasion.as_str();
         output::note(format_args!(
             "note: a run does not send this notification: `{word}` is not in [notify] on"

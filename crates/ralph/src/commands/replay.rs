@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use ralph_core::adaptive::DEFAULT_VALUE_USD;
 use ralph_core::model::{Attempt, Difficulty, NO_MODEL, Outcome, TaskId};
 use ralph_core::replay::{Options, Report, Row, Score, read, replay};
-use ralph_core::store::HistoryStore;
 use ralph_core::text::one_line;
 
 use crate::command_error::{CommandError, CommandResult};
@@ -19,7 +18,7 @@ use crate::{input, output};
 /// Compare strategies on recorded outcomes: how much each would have solved, and at what cost.
 ///
 /// Pass a FILE or --history. FILE is a CSV table with the columns task, model, success, cost_usd and optionally difficulty
-/// and attempt. The score is the cost per task plus the value of unsolved tasks. Tasks are replayed in the order of the
+/// and attempt. The loss is the cost per task plus the value of unsolved tasks. Tasks are replayed in the order of the
 /// file, and `adaptive` learns as it goes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -56,7 +55,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         None => of_project(dir, args)?,
     };
     if rows.is_empty() {
-        return Err(CommandError::usage("no outcomes to replay"));
+        return Err(CommandError::usage("no outcomes to replay").hint(
+            "outcomes are counted attempts: the project has none yet, or the file has no rows",
+        ));
     }
     let options = Options {
         ladder: known_ladder(&rows, ladder, args)?,
@@ -142,7 +143,7 @@ fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> 
 
 /// The project's counted attempts, oldest first, and its agent's ladder.
 fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>), CommandError> {
-    let workspace = Workspace::look(dir)?;
+    let workspace = Workspace::open_to_read(dir)?;
     let settings = workspace.settings()?;
     let agent = build_agent(settings.agent(), &settings.agents)?;
     let ladder = if args.ladder.is_empty() {
@@ -154,7 +155,7 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>)
     let mut difficulties: HashMap<TaskId, Option<Difficulty>> = HashMap::new();
     let mut rows: Vec<Row> = Vec::new();
     for attempt in workspace.store.history(None)? {
-        let by_agent = attempt.detail.agent.as_deref() == Some(agent.name());
+        let by_agent = attempt.agent.as_deref() == Some(agent.name());
         if !attempt.counted || !by_agent || attempt.model == NO_MODEL {
             continue;
         }

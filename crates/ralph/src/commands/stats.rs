@@ -1,13 +1,13 @@
 //! `ralph stats`.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ralph_core::adaptive::{Expectation, expectations};
 use ralph_core::agent::output_prices;
-use ralph_core::model::{Stats, Sums};
-use ralph_core::store::{ExperienceStore, HistoryStore};
+use ralph_core::model::{Stats, Sums, TaskId};
 use ralph_core::text::one_line;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +15,7 @@ use super::failures::known_run;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::settings::build_agent;
+use crate::ui::style::Standing;
 use crate::ui::{format, style, table::Table};
 use crate::workspace::Workspace;
 
@@ -33,19 +34,29 @@ pub struct Args {
 const MOST_TASKS: usize = 20;
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::look(dir)?;
+    let workspace = Workspace::open_to_read(dir)?;
     let run = args.run.as_deref().map(|id| known_run(&workspace, id));
     let stats = workspace.store.stats(run.transpose()?.as_ref())?;
     let expected = expected(&workspace)?;
     if args.json {
-        output::json(&as_json(&stats, &expected));
+        output::json(&as_json(&stats, &expected, &standings(&workspace)?));
     } else if stats.total.attempts == 0 {
         output::note("no attempts yet; start a run with `ralph run`");
     } else {
-        output::text(human(&stats, &expected));
+        output::text(human(&stats, &expected, &standings(&workspace)?));
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Where each task stands: done alone does not say whether a gate verified it.
+fn standings(workspace: &Workspace) -> Result<Standings, CommandError> {
+    let tasks = workspace.store.tasks(None)?.into_iter();
+    Ok(tasks
+        .map(|task| (task.id.clone(), Standing::from(&task)))
+        .collect())
+}
+
+type Standings = HashMap<TaskId, Standing>;
 
 /// What the adaptive strategy expects of the models of the project's agent.
 fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
@@ -60,7 +71,7 @@ fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
     Ok(expectations(&beliefs, agent.ladder()))
 }
 
-fn as_json(stats: &Stats, expected: &[Expectation]) -> Value {
+fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Value {
     let retries = &stats.retries;
     json!({
         "total": sums(&stats.total, json!({})),
@@ -70,6 +81,7 @@ fn as_json(stats: &Stats, expected: &[Expectation]) -> Value {
         "by_task": stats.tasks.iter()
             .map(|of| sums(&of.sums, json!({
                 "task_id": of.task_id, "key": of.key, "title": of.title, "status": of.status,
+                "verified": standings.get(&of.task_id).is_some_and(|standing| standing.verified),
                 "models": of.models,
             })))
             .collect::<Vec<_>>(),
@@ -102,7 +114,7 @@ fn sums(sums: &Sums, of: Value) -> Value {
     Value::Object(object)
 }
 
-fn human(stats: &Stats, expected: &[Expectation]) -> String {
+fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> String {
     let mut text = String::new();
     let mut part = |heading: &str, table: &Table| {
         text.push_str(&format!(
@@ -123,11 +135,12 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
             let seen = stats.models.iter().find(|seen| seen.model == of.model);
             let is_estimate =
                 of.costs_seen == 0 || seen.is_some_and(|seen| seen.sums.cost_estimated);
+            let cost = (!of.cost_is_guess).then_some(of.cost_usd);
             table.row([
                 one_line(&of.model, 60),
                 of.tries.to_string(),
                 format!("{:.0}%", of.chance * 100.0),
-                format::cost(Some(of.cost_usd), is_estimate),
+                format::cost(cost, is_estimate),
             ]);
         }
         part("Expected for a new task", &table);
@@ -165,7 +178,9 @@ fn human(stats: &Stats, expected: &[Expectation]) -> String {
             at_least(&of.sums),
             per_done(&of.sums),
             format::duration(Duration::from_millis(of.sums.duration_ms)),
-            style::status(of.status),
+            standings
+                .get(&of.task_id)
+                .map_or_else(|| style::status(of.status), |standing| standing.word()),
             one_line(&of.models.join(", "), 60),
             of.title.clone(),
         ]);

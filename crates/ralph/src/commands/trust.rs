@@ -1,19 +1,34 @@
-//! `ralph trust`: trusting a project that another user owns.
+//! `ralph trust`, and the list of projects of other users that this user trusts: paths in the user's own configuration
+//! directory.
 
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::time::Duration;
 use std::{env, fs};
 
 use clap::ValueHint;
+use ralph_core::files::{Links, Lock, open, private, write_whole};
 use ralph_core::host::{ThisHost, ancestors};
+use ralph_core::ownership::{Distrust, User, distrust};
 use ralph_core::project::Project;
+use ralph_core::text::shell_word;
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::output;
 use crate::workspace::start_dir;
-use crate::{output, trust};
 
-/// Trust a project that belongs to another user, or that everybody may change.
+/// The list; a path per line.
+const FILE: &str = "trusted";
+/// More than this is not a list that this program wrote.
+const MOST_BYTES: u64 = 1024 * 1024;
+/// How long another process may take to change the list.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Trust a project that belongs to another user, or that every user can write to.
 ///
 /// Ralph runs the commands in a project's settings as you, so it refuses a project that others own or can write until you
 /// trust it. The list of trusted directories is in your own configuration directory.
@@ -38,60 +53,45 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    match (&args.project, &args.remove) {
-        (Some(project), _) => add(&start_dir(dir)?.join(project), args),
-        (None, Some(project)) => remove(&start_dir(dir)?.join(project), args),
-        (None, None) => Ok(list(args)),
-    }
-}
-
-fn add(path: &Path, args: &Args) -> CommandResult {
-    refuse_inside_an_attempt()?;
-    let root = root(&start_dir(Some(path))?);
-    let is_new = trust::add(&root)?;
-    let word = if is_new { "trusted" } else { "already trusted" };
-    say(&root, true, word, args);
-    Ok(ExitCode::SUCCESS)
-}
-
-fn remove(path: &Path, args: &Args) -> CommandResult {
-    refuse_inside_an_attempt()?;
-    // One that is gone can still be taken off the list.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let root = root(&path);
-    if !(trust::remove(&path)? || trust::remove(&root)?) {
-        return Err(
-            CommandError::usage(format_args!("{} is not trusted", path.display()))
-                .hint("run `ralph trust --list` to see the trusted directories"),
-        );
-    }
-    say(&path, false, "no longer trusted", args);
-    Ok(ExitCode::SUCCESS)
-}
-
-fn list(args: &Args) -> ExitCode {
-    let trusted = trust::trusted();
-    if args.json {
-        let paths: Vec<String> = trusted
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        output::json(&json!({ "trusted": paths }));
-    } else {
-        for path in &trusted {
-            output::line(path.display());
+    let (path, trusted, word) = match (&args.project, &args.remove) {
+        (Some(project), _) => {
+            refuse_inside_an_attempt()?;
+            let root = root(&start_dir(Some(&start_dir(dir)?.join(project)))?);
+            let is_new = add(&root)?;
+            (
+                root,
+                true,
+                if is_new { "trusted" } else { "already trusted" },
+            )
         }
-    }
-    ExitCode::SUCCESS
-}
-
-fn say(path: &Path, trusted: bool, word: &str, args: &Args) {
+        (None, Some(project)) => {
+            refuse_inside_an_attempt()?;
+            let path = start_dir(dir)?.join(project);
+            // One that is gone can still be taken off the list.
+            let path = path.canonicalize().unwrap_or(path);
+            if !(remove(&path)? || remove(&root(&path))?) {
+                let message = format!("{} is not trusted", path.display());
+                return Err(CommandError::usage(message)
+                    .hint("run `ralph trust --list` to see the trusted directories"));
+            }
+            (path, false, "no longer trusted")
+        }
+        (None, None) => {
+            let trusted = trusted();
+            let paths: Vec<_> = trusted
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            return output::print(args.json, &json!({ "trusted": paths }), || {
+                paths.iter().for_each(output::line);
+            });
+        }
+    };
     let path = path.display().to_string();
-    if args.json {
-        output::json(&json!({ "path": path, "trusted": trusted }));
-    } else {
-        output::line(format_args!("{word}: {path}"));
-    }
+    let document = json!({ "path": path, "trusted": trusted });
+    output::print(args.json, &document, || {
+        output::line(format_args!("{word}: {path}"))
+    })
 }
 
 /// The project around a directory, else the directory itself.
@@ -113,4 +113,119 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
         ),
         false => Ok(()),
     }
+}
+
+/// Refuses a project that another user owns or may change, unless this user trusts it.
+pub fn check(project: &Project) -> Result<(), CommandError> {
+    refusal(project).map_or(Ok(()), Err)
+}
+
+/// Why a project is not trusted, if it is not.
+pub fn refusal(project: &Project) -> Option<CommandError> {
+    let user = User::of_process(env::var("SUDO_UID").ok().as_deref());
+    let distrust = distrust(project, user)?;
+    let root = project.root();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    if trusted().contains(&root) {
+        return None;
+    }
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let consent = format!("ralph trust {}", word(&root));
+    let error = CommandError::usage(format_args!(
+        "Ralph does not trust this project: {distrust}"
+    ));
+    Some(match &distrust {
+        Distrust::Foreign { .. } => error.hint(format_args!(
+            "if you trust its owner to run commands as you: {consent}"
+        )),
+        Distrust::WorldWritable { path } => error.hint(format_args!(
+            "run `chmod o-w {}`, or if no other user can reach it: {consent}",
+            word(path)
+        )),
+    })
+}
+
+/// The paths this user trusts. A list that others could have written is ignored.
+fn trusted() -> Vec<PathBuf> {
+    file().map(|file| read(&file)).unwrap_or_default()
+}
+
+/// Adds a path; `false` if it was there.
+fn add(path: &Path) -> Result<bool, CommandError> {
+    if path.as_os_str().as_bytes().contains(&b'\n') {
+        let message = "cannot trust a path that contains a line break";
+        return Err(CommandError::usage(message));
+    }
+    change(|paths| {
+        let is_new = !paths.iter().any(|known| known == path);
+        paths.extend(is_new.then(|| path.to_owned()));
+        is_new
+    })
+}
+
+/// Removes a path; `false` if it was not there.
+fn remove(path: &Path) -> Result<bool, CommandError> {
+    change(|paths| {
+        let before = paths.len();
+        paths.retain(|known| known != path);
+        paths.len() != before
+    })
+}
+
+fn change(edit: impl FnOnce(&mut Vec<PathBuf>) -> bool) -> Result<bool, CommandError> {
+    let file = file().ok_or_else(|| {
+        CommandError::environment("cannot record the trusted directory: no home directory")
+            .hint("set HOME or XDG_CONFIG_HOME")
+    })?;
+    let dir = file.parent().unwrap_or(Path::new("."));
+    let write = || -> io::Result<bool> {
+        private::make_dir(dir)?;
+        let _lock = Lock::within(&dir.join("trusted.lock"), PATIENCE)?;
+        let mut paths = read(&file);
+        if !edit(&mut paths) {
+            return Ok(false);
+        }
+        let lines = paths
+            .iter()
+            .map(|path| [path.as_os_str().as_bytes(), b"\n"].concat());
+        private::make_file(&file)?;
+        write_whole(&file, &lines.collect::<Vec<_>>().concat())?;
+        Ok(true)
+    };
+    write().map_err(|error| CommandError::cannot_write(&file, &error))
+}
+
+/// Where the list is, or would be.
+fn file() -> Option<PathBuf> {
+    let given = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = given
+        .filter(|dir| dir.is_absolute())
+        .or_else(|| Some(env::home_dir()?.join(".config")))?;
+    config
+        .is_absolute()
+        .then(|| config.join("ralph").join(FILE))
+}
+
+fn read(path: &Path) -> Vec<PathBuf> {
+    let mut bytes = Vec::new();
+    let read = open(path, Links::Follow).and_then(|file| {
+        if is_own(&file.metadata()?) {
+            file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        }
+        Ok(())
+    });
+    if read.is_err() {
+        return Vec::new();
+    }
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    lines
+        .map(|line| PathBuf::from(OsString::from_vec(line.to_vec())))
+        .collect()
+}
+
+fn is_own(meta: &fs::Metadata) -> bool {
+    let own = [0, rustix::process::geteuid().as_raw()];
+    meta.is_file() && own.contains(&meta.uid()) && meta.mode() & 0o022 == 0
 }

@@ -1,54 +1,98 @@
-//! Which events send a notification, and its text. Pure.
+//! Which events send a notification, and its text: clean, masked and bounded. Pure.
 
 use std::time::Duration;
 
+use ralph_core::analysis::Analysis;
+use ralph_core::decide::{Budget, Meter};
 use ralph_core::event::{EventKind, RunEvent, TaskRef, WaitingFor};
-use ralph_core::model::{Status, Timestamp};
+use ralph_core::exit::RunExit;
+use ralph_core::model::{Cost, Key, RunId, Status, TaskId, Timestamp};
 use ralph_core::store::PlanCounts;
+use ralph_core::text::{clean, head, mask_secrets, one_line};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Occasion, tame};
 use crate::ui::format;
 
-/// The version of the format.
 pub const NOTICE_VERSION: u32 = 1;
 /// Characters of a title.
 const TITLE: usize = 120;
 /// Characters of a task's title within it.
 const TASK_TITLE: usize = 60;
+/// Characters of one line of a message.
+const LINE: usize = 300;
+const LINES: usize = 12;
+/// Characters of one text within the event.
+const TEXT: usize = 1000;
+/// Entries of one list within the event.
+const ENTRIES: usize = 50;
+/// Bytes of a text, and of one of several, that are masked: far more than is shown, so that a secret that is cut in two
+/// at this bound is not shown.
+const READ: usize = 64 * 1024;
+const READ_EACH: usize = 4 * 1024;
+
+/// The values of `[notify] on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub enum Occasion {
+    /// Every task is done or skipped.
+    Done,
+    /// A task is blocked, or all remaining tasks are.
+    Blocked,
+    /// The circuit breaker opened.
+    Breaker,
+    /// The run waits for a usage limit to reset, or a limit stopped it.
+    Limit,
+    /// A budget is almost or completely used up.
+    Budget,
+    /// The run stopped with an error or was aborted.
+    Error,
+}
+
+impl Occasion {
+    /// All of them, in the order of the settings.
+    pub const ALL: [Self; 6] = [
+        Self::Done,
+        Self::Blocked,
+        Self::Breaker,
+        Self::Limit,
+        Self::Budget,
+        Self::Error,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Blocked => "blocked",
+            Self::Breaker => "breaker",
+            Self::Limit => "limit",
+            Self::Budget => "budget",
+            Self::Error => "error",
+        }
+    }
+}
 
 /// Where a notice comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The project's name: that of its directory.
     pub name: String,
-    /// Its root.
     pub root: String,
-    /// The machine.
     pub host: String,
 }
 
-/// What a person is told.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Notice {
-    /// Version of this format.
     pub v: u32,
-    /// Why a person is told.
     pub occasion: Occasion,
-    /// In a line.
     pub title: String,
-    /// In a few lines.
     pub message: String,
-    /// The run.
     pub run_id: String,
     /// The task, where it is about one.
     pub task: Option<NoticeTask>,
-    /// When it happened.
     pub at: Timestamp,
-    /// The project.
     pub project: NoticeProject,
-    /// The machine.
     pub host: String,
     /// The run's exit code, where it ended.
     pub exit_code: Option<i32>,
@@ -62,32 +106,23 @@ pub struct Notice {
     pub tasks: Option<PlanCounts>,
     /// The command to type next.
     pub next: Option<String>,
-    /// The event itself.
     pub event: Value,
 }
 
-/// A task as notices name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoticeTask {
-    /// Its id.
     pub id: String,
-    /// Its key.
     pub key: Option<String>,
-    /// Its title.
     pub title: String,
 }
 
-/// A project as notices name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoticeProject {
-    /// Its name.
     pub name: String,
-    /// Its root.
     pub root: String,
 }
 
-/// What there is to say.
-struct Says<'e> {
+struct Content<'e> {
     occasion: Occasion,
     what: String,
     lines: Vec<String>,
@@ -97,7 +132,7 @@ struct Says<'e> {
 
 /// The notification about an event, if it sends one.
 pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
-    let says = says(&event.kind)?;
+    let content = content(&event.kind)?;
     let (exit_code, cost, tasks) = match &event.kind {
         EventKind::RunFinished {
             exit_code,
@@ -109,32 +144,32 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
     };
     Some(Notice {
         v: NOTICE_VERSION,
-        occasion: says.occasion,
-        title: tame::line(&format!("{}: {}", place.name, says.what), TITLE),
-        message: tame::lines(says.lines.iter().map(String::as_str)),
-        run_id: tame::line(event.run_id.as_str(), TITLE),
-        task: says.task.map(|task| NoticeTask {
-            id: tame::line(task.task_id.as_str(), TITLE),
-            key: task.key.as_ref().map(|key| tame::line(key.as_str(), TITLE)),
-            title: tame::line(&task.title, TITLE),
+        occasion: content.occasion,
+        title: safe_line(&format!("{}: {}", place.name, content.what), TITLE),
+        message: safe_lines(&content.lines),
+        run_id: safe_line(event.run_id.as_str(), TITLE),
+        task: content.task.map(|task| NoticeTask {
+            id: safe_line(task.task_id.as_str(), TITLE),
+            key: task.key.as_ref().map(|key| safe_line(key.as_str(), TITLE)),
+            title: safe_line(&task.title, TITLE),
         }),
         at: event.at,
         project: NoticeProject {
-            name: tame::line(&place.name, TITLE),
-            root: tame::line(&place.root, 1000),
+            name: safe_line(&place.name, TITLE),
+            root: safe_line(&place.root, 1000),
         },
-        host: tame::line(&place.host, TITLE),
+        host: safe_line(&place.host, TITLE),
         exit_code,
         cost_usd: cost.and_then(|cost| cost.cost_usd),
         cost_unknown: cost.map(|cost| cost.cost_unknown),
         cost_estimated: cost.map(|cost| cost.cost_estimated),
         tasks,
-        next: says.next,
-        event: tame::value(serde_json::to_value(event).unwrap_or_default()),
+        next: content.next,
+        event: safe_value(serde_json::to_value(event).unwrap_or(Value::Null)),
     })
 }
 
-fn says(kind: &EventKind) -> Option<Says<'_>> {
+fn content(kind: &EventKind) -> Option<Content<'_>> {
     match kind {
         EventKind::AttemptFinished(finished) if finished.status == Status::Blocked => {
             let why = finished.reason.as_ref().or(finished.message.as_ref());
@@ -154,7 +189,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             failures,
             tasks,
             analysis,
-        } => Some(Says {
+        } => Some(Content {
             occasion: Occasion::Breaker,
             what: "the circuit breaker opened".to_owned(),
             lines: std::iter::once(format!("{failures} consecutive failures on {tasks} tasks"))
@@ -170,7 +205,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
         } => {
             let until = until.map(|until| format!(" until {}", format::time(until)));
             let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
-            Some(Says {
+            Some(Content {
                 occasion: Occasion::Limit,
                 what: "usage limit hit".to_owned(),
                 lines: vec![wait, "the run then resumes by itself".to_owned()],
@@ -183,7 +218,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             instead_of,
             limited_until: Some(until),
             ..
-        } => Some(Says {
+        } => Some(Content {
             occasion: Occasion::Limit,
             what: "usage limit hit".to_owned(),
             lines: vec![
@@ -196,7 +231,7 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             task: None,
             next: None,
         }),
-        EventKind::BudgetNear { message, .. } => Some(Says {
+        EventKind::BudgetNear { message, .. } => Some(Content {
             occasion: Occasion::Budget,
             what: "a budget is nearly used up".to_owned(),
             lines: vec![message.clone()],
@@ -204,43 +239,13 @@ fn says(kind: &EventKind) -> Option<Says<'_>> {
             next: None,
         }),
         EventKind::RunFinished { .. } => finished(kind),
-        EventKind::AttemptFinished(_)
-        | EventKind::LostFound { .. }
-        | EventKind::Waiting { .. }
-        | EventKind::RunStarted { .. }
-        | EventKind::AttemptStarted { .. }
-        | EventKind::Activity { .. }
-        | EventKind::GateStarted { .. }
-        | EventKind::GateFinished { .. }
-        | EventKind::GateGreenBefore { .. }
-        | EventKind::GateChanged { .. }
-        | EventKind::GateWaiting { .. }
-        | EventKind::Progress { .. }
-        | EventKind::ParentGate { .. }
-        | EventKind::BreakerProbes
-        | EventKind::Paused
-        | EventKind::Resumed
-        | EventKind::Skipped { .. }
-        | EventKind::WaitOver
-        | EventKind::AgentChanged { .. }
-        | EventKind::FixCreated { .. }
-        | EventKind::PlanChange { .. }
-        | EventKind::PlanFileRead { .. }
-        | EventKind::BranchChanged { .. }
-        | EventKind::Committed { .. }
-        | EventKind::RolledBack { .. }
-        | EventKind::LogsPruned { .. }
-        | EventKind::HookFailed { .. }
-        | EventKind::Warning { .. }
-        | EventKind::LearningsTidied { .. }
-        | EventKind::Interrupted { .. } => None,
+        _ => None,
     }
 }
 
-/// A task is blocked.
-fn blocked(task: &TaskRef, why: Vec<String>) -> Says<'_> {
-    let title = tame::line(&task.title, TASK_TITLE);
-    Says {
+fn blocked(task: &TaskRef, why: Vec<String>) -> Content<'_> {
+    let title = safe_line(&task.title, TASK_TITLE);
+    Content {
         occasion: Occasion::Blocked,
         what: format!("{} {title} is blocked and needs you", task.name()),
         lines: why,
@@ -249,7 +254,7 @@ fn blocked(task: &TaskRef, why: Vec<String>) -> Says<'_> {
     }
 }
 
-/// A task's name as it can be typed at a shell.
+/// A task's name as it can be typed in a shell.
 fn typed(task: &TaskRef) -> &str {
     let plain = |key: &&str| {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
@@ -259,7 +264,7 @@ fn typed(task: &TaskRef) -> &str {
     key.filter(plain).unwrap_or(task.task_id.as_str())
 }
 
-/// What a plan that needs no more work is called; what is skipped or unverified is not hidden behind "done".
+/// How a finished plan is described; skipped and unverified tasks are not hidden behind "done".
 fn all_done(tasks: &PlanCounts) -> &'static str {
     match (tasks.skipped > 0, tasks.unverified() > 0) {
         (false, false) => "every task is done",
@@ -270,7 +275,7 @@ fn all_done(tasks: &PlanCounts) -> &'static str {
 }
 
 /// The run ended. A run that was interrupted sends no notification.
-fn finished(kind: &EventKind) -> Option<Says<'_>> {
+fn finished(kind: &EventKind) -> Option<Content<'_>> {
     let EventKind::RunFinished {
         exit_code,
         reason,
@@ -316,13 +321,121 @@ fn finished(kind: &EventKind) -> Option<Says<'_>> {
     lines.extend(hint.iter().cloned());
     lines.push(tasks.summary());
     lines.push(facts.join(", "));
-    Some(Says {
+    Some(Content {
         occasion,
         what: what.to_owned(),
         lines,
         task: None,
         next: Some(next.to_owned()),
     })
+}
+
+/// One clean, masked line of at most so many characters.
+pub fn safe_line(text: &str, most: usize) -> String {
+    one_line(&masked(text), most)
+}
+
+/// A few clean, masked lines without empty ones.
+fn safe_lines(texts: &[String]) -> String {
+    // Masked as a whole: a key may stand on several lines.
+    let few = texts.iter().take(LINES);
+    let few: Vec<&str> = few.map(|text| head(text, READ_EACH)).collect();
+    let masked = masked(&few.join("\n"));
+    let lines = masked.lines().map(|text| one_line(text, LINE));
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).take(LINES).collect();
+    lines.join("\n")
+}
+
+/// A JSON value whose texts are clean, masked and bounded, and whose lists are bounded.
+fn safe_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(bounded(&masked(&text))),
+        Value::Array(entries) => entries.into_iter().take(ENTRIES).map(safe_value).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, field)| (name, safe_value(field)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+fn masked(text: &str) -> String {
+    mask_secrets(&clean(head(text, READ))).into_owned()
+}
+
+fn bounded(text: &str) -> String {
+    match text.char_indices().nth(TEXT) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// An event that sends this kind of notification, for tests of the channels.
+pub fn sample(occasion: Occasion, at: Timestamp) -> RunEvent {
+    let kind = match occasion {
+        Occasion::Done => sample_end(RunExit::Finished, "every task is done"),
+        Occasion::Error => sample_end(RunExit::Error, "the agent's program was not found"),
+        Occasion::Blocked => EventKind::HandedOver {
+            task: TaskRef {
+                task_id: TaskId::from_stored("t-000000"),
+                key: Some(Key::from_stored("1.2")),
+                title: "Parse dates".to_owned(),
+            },
+            reason: "failed 5 times in a row".to_owned(),
+        },
+        Occasion::Breaker => EventKind::BreakerOpened {
+            failures: 5,
+            tasks: 3,
+            analysis: Analysis {
+                failures: 5,
+                pattern: Some("\"npm: not found\" (5 of 5)".to_owned()),
+                affected: None,
+                shared: None,
+                models: None,
+                suggestion: "install npm".to_owned(),
+            },
+        },
+        Occasion::Limit => EventKind::Waiting {
+            waiting_for: WaitingFor::Limit,
+            reason: "claude's usage limit".to_owned(),
+            until: Some(at.plus(Duration::from_secs(3600))),
+        },
+        Occasion::Budget => {
+            let meter = Meter {
+                estimated: false,
+                budget: Budget::RunCost,
+                used: 4.2,
+                most: 5.0,
+            };
+            EventKind::BudgetNear {
+                meter,
+                message: meter.told_near(),
+            }
+        }
+    };
+    RunEvent::new(1, at, &RunId::from_stored("r-00000000"), kind)
+}
+
+fn sample_end(exit: RunExit, reason: &str) -> EventKind {
+    let done = u64::from(exit == RunExit::Finished) * 3;
+    EventKind::RunFinished {
+        exit_code: i32::from(exit.code()),
+        outcome: exit.word().to_owned(),
+        reason: reason.to_owned(),
+        hint: None,
+        budget: None,
+        attempts: 4,
+        done: done as u32,
+        cost: Cost::new(0.42, 0),
+        duration_ms: 754_000,
+        tasks: PlanCounts {
+            total: 3,
+            done,
+            verified: done,
+            pending: 3 - done,
+            ..PlanCounts::default()
+        },
+    }
 }
 
 #[cfg(test)]

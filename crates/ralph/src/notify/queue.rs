@@ -1,152 +1,128 @@
-//! One thread and one short queue per way of telling: nobody waits for a slow one, and none holds up another.
+//! One thread and one short queue per channel: no run waits for a slow one, and none holds up another.
 
-mod line;
-
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashSet, VecDeque};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::sender::{Parcel, Sender};
+use super::channels::{Channel, Cutoff, Message};
 use crate::threads;
-use line::Line;
+use crate::ui::format;
 
-/// How long the end of a run is held up at most.
-const AT_MOST: Duration = Duration::from_secs(30);
-/// The same where somebody wants Ralph to stop.
-const AT_MOST_TOLD_TO_STOP: Duration = Duration::from_secs(2);
-/// What senders get beyond their own limits, so that they can say themselves how they failed.
-const SLACK: Duration = Duration::from_millis(500);
-/// How long it is held up without a word.
-const WITHOUT_A_WORD: Duration = Duration::from_secs(1);
-/// How long processes have to end then.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long the end of a run is delayed at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The same after Ctrl-C or TERM.
+const LONGEST_WAIT_INTERRUPTED: Duration = Duration::from_secs(2);
+/// A longer wait is announced.
+const SILENT_WAIT: Duration = Duration::from_secs(1);
+/// How long processes have to end after the cutoff.
+const PROCESS_END: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(5);
+const CAPACITY: usize = 32;
 
-/// Notices on their way.
 pub struct Queues {
     workers: Vec<Worker>,
     failures: Receiver<String>,
     report: mpsc::Sender<String>,
-    told: HashSet<String>,
-    /// How long the end of the run is held up at most.
-    at_most: Duration,
+    reported: HashSet<String>,
+    longest_wait: Duration,
 }
 
 struct Worker {
     name: &'static str,
-    patience: Duration,
     has_process: bool,
-    line: Arc<Line>,
+    queue: Arc<Queue>,
     /// None where it could not be started.
     thread: Option<JoinHandle<()>>,
 }
 
 impl Queues {
-    /// Starts a thread for each way.
-    pub fn start(senders: Vec<Box<dyn Sender>>) -> Self {
+    pub fn start(channels: Vec<Box<dyn Channel>>) -> Self {
         let (report, failures) = mpsc::channel();
-        let start = |sender| Worker::start(sender, report.clone());
+        let start = |channel| Worker::start(channel, report.clone());
         Self {
-            workers: senders.into_iter().map(start).collect(),
+            workers: channels.into_iter().map(start).collect(),
             failures,
             report,
-            told: HashSet::new(),
-            at_most: AT_MOST,
+            reported: HashSet::new(),
+            longest_wait: LONGEST_WAIT,
         }
     }
 
-    /// Gives a notice to everybody, and does not wait.
-    pub fn post(&self, parcel: Parcel) {
-        let parcel = Arc::new(parcel);
+    /// Queues a message for every channel without waiting.
+    pub fn post(&self, message: Message) {
+        let message = Arc::new(message);
         for worker in &self.workers {
-            if let Some((unsent, why)) = worker.take(&parcel) {
-                let occasion = unsent.notice.occasion.as_str();
-                // The receiver is our own.
-                let _ = self.report.send(format!(
-                    "cannot send the notification `{occasion}`: {}: {why}",
+            if let Some((unsent, why)) = worker.post(&message) {
+                let what = unsent.notice.occasion.as_str();
+                let name = worker.name;
+                // The receiver is ours, so sending cannot fail.
+                let _ = self.report.send(failure(what, name, why));
+            }
+        }
+    }
+
+    /// The failures since the last call, each text once per run.
+    pub fn failures(&mut self) -> Vec<String> {
+        let reported = &mut self.reported;
+        self.failures
+            .try_iter()
+            .filter(|failure| reported.insert(failure.clone()))
+            .collect()
+    }
+
+    /// Waits until everything is sent, within bounds. When half the time is over, the end of the run goes first.
+    pub fn finish(mut self, interrupted: &dyn Fn() -> bool, tell: &mut dyn FnMut(&str)) {
+        for worker in &self.workers {
+            worker.queue.close();
+        }
+        let started = Instant::now();
+        let mut announced = false;
+        loop {
+            self.warn(tell);
+            let longest = match interrupted() {
+                true => LONGEST_WAIT_INTERRUPTED,
+                false => self.longest_wait,
+            };
+            let elapsed = started.elapsed();
+            let busy = self.workers.iter().filter(|worker| worker.is_busy());
+            let busy: Vec<&str> = busy.map(|worker| worker.name).collect();
+            if busy.is_empty() || elapsed >= longest {
+                break;
+            }
+            if elapsed >= longest / 2 {
+                for worker in &self.workers {
+                    worker.queue.make_way_for_end();
+                }
+            }
+            if !announced && elapsed >= SILENT_WAIT {
+                announced = true;
+                tell(&format!(
+                    "sending notifications ({}), up to {}s; press Ctrl-C to skip",
+                    busy.join(", "),
+                    longest.as_secs()
+                ));
+            }
+            thread::sleep(POLL);
+        }
+        // Failures that came with the last message.
+        self.warn(tell);
+        for worker in &self.workers {
+            let unsent = worker.queue.cut();
+            if unsent > 0 {
+                let unsent = format::counted(unsent as u64, "notification");
+                tell(&format!(
+                    "warning: {unsent} not sent in time: {}",
                     worker.name
                 ));
             }
         }
-    }
-
-    /// What failed since the last look, each thing once.
-    pub fn failures(&mut self) -> Vec<String> {
-        let new: Vec<String> = self.failures.try_iter().collect();
-        let told = &mut self.told;
-        new.into_iter()
-            .filter(|failure| told.insert(failure.clone()))
-            .collect()
-    }
-
-    /// Waits until everything is sent, but not for ever; tells what is worth it. Where the time is short, the notice of
-    /// the run's end comes first.
-    pub fn finish(mut self, told_to_stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(&str)) {
-        let allowed = self.allowed();
-        for worker in &self.workers {
-            worker.line.close();
-        }
-        let started = Instant::now();
-        let mut hinted = false;
-        loop {
-            self.warn(tell);
-            let busy = self.workers.iter().zip(&allowed);
-            let busy = busy.filter(|(worker, _)| worker.is_busy());
-            let Some(allowed) = busy.map(|(_, allowed)| *allowed).max() else {
-                break;
-            };
-            let most = match told_to_stop() {
-                true => AT_MOST_TOLD_TO_STOP,
-                false => allowed,
-            };
-            let elapsed = started.elapsed();
-            if elapsed >= most {
-                break;
-            }
-            for worker in &self.workers {
-                worker.mind_the_end(most, elapsed);
-            }
-            if !hinted && elapsed >= WITHOUT_A_WORD {
-                hinted = true;
-                tell(&format!(
-                    "sending notifications ({}), up to {}s; press Ctrl-C to skip",
-                    self.busy_names().join(", "),
-                    most.as_secs()
-                ));
-            }
-            thread::sleep(LOOK_AGAIN);
-        }
-        // What failed last.
-        self.warn(tell);
-        for worker in &self.workers {
-            let unsent = worker.line.unsent();
-            let (name, plural) = (worker.name, if unsent == 1 { "" } else { "s" });
-            if unsent > 0 {
-                tell(&format!(
-                    "warning: {unsent} notification{plural} not sent in time: {name}"
-                ));
-            }
-            worker.line.cut();
-        }
         let cut = Instant::now();
         let ending = |worker: &Worker| worker.has_process && worker.is_busy();
-        while cut.elapsed() < LAST_MOMENT && self.workers.iter().any(ending) {
-            thread::sleep(LOOK_AGAIN);
+        while cut.elapsed() < PROCESS_END && self.workers.iter().any(ending) {
+            thread::sleep(POLL);
         }
-    }
-
-    /// How long each may take for what it has, by its own limits.
-    fn allowed(&self) -> Vec<Duration> {
-        let own = |worker: &Worker| {
-            let open = u32::try_from(worker.line.open()).unwrap_or(u32::MAX);
-            worker.patience.saturating_mul(open).saturating_add(SLACK)
-        };
-        let workers = self.workers.iter();
-        workers
-            .map(|worker| own(worker).min(self.at_most))
-            .collect()
     }
 
     fn warn(&mut self, tell: &mut dyn FnMut(&str)) {
@@ -154,69 +130,52 @@ impl Queues {
             tell(&format!("warning: {failure}"));
         }
     }
+}
 
-    fn busy_names(&self) -> Vec<&'static str> {
-        let busy = self.workers.iter().filter(|worker| worker.is_busy());
-        busy.map(|worker| worker.name).collect()
-    }
+fn failure(occasion: &str, channel: &str, why: &str) -> String {
+    format!("cannot send the notification `{occasion}`: {channel}: {why}")
 }
 
 impl Worker {
-    fn start(sender: Box<dyn Sender>, report: mpsc::Sender<String>) -> Self {
-        let line = Arc::new(Line::default());
-        let own = Arc::clone(&line);
-        let (name, patience) = (sender.name(), sender.patience());
-        let has_process = sender.has_process();
+    fn start(channel: Box<dyn Channel>, report: mpsc::Sender<String>) -> Self {
+        let queue = Arc::new(Queue::default());
+        let (name, has_process) = (channel.name(), channel.has_process());
+        let own = Arc::clone(&queue);
         let work = move || {
-            while let Some((parcel, cutoff)) = own.next() {
-                match sender.send(&parcel, &cutoff) {
-                    Ok(_) => own.dealt_with(),
-                    // Told at the end.
-                    Err(_) if cutoff.is_over() => own.was_cut_short(),
-                    Err(why) => {
-                        let occasion = parcel.notice.occasion.as_str();
-                        let target = sender.target().map(|target| format!(" {target}"));
-                        let _ = report.send(format!(
-                            "cannot send the notification `{occasion}`: {name}{}: {why}",
-                            target.unwrap_or_default()
-                        ));
-                        own.dealt_with();
-                    }
+            while let Some((message, cutoff)) = own.next() {
+                let sent = channel.send(&message, &cutoff);
+                // What was cut short is counted and reported at the end.
+                let is_cut = sent.is_err() && cutoff.is_over();
+                if let Err(why) = sent
+                    && !is_cut
+                {
+                    let target = channel.target().map(|target| format!(" {target}"));
+                    let channel = format!("{name}{}", target.unwrap_or_default());
+                    let what = message.notice.occasion.as_str();
+                    let _ = report.send(failure(what, &channel, &why));
                 }
+                own.sent(is_cut);
             }
         };
-        let thread = threads::start("notify", work).ok();
         Self {
             name,
-            patience,
             has_process,
-            line,
-            thread,
+            queue,
+            thread: threads::start("notify", work).ok(),
         }
     }
 
-    /// Takes a notice; what is not sent instead, and why, if so.
-    fn take(&self, parcel: &Arc<Parcel>) -> Option<(Arc<Parcel>, &'static str)> {
+    /// Queues a message; if one is dropped for it, which and why.
+    fn post(&self, message: &Arc<Message>) -> Option<(Arc<Message>, &'static str)> {
         match &self.thread {
-            None => return Some((Arc::clone(parcel), "cannot start a thread")),
+            None => Some((Arc::clone(message), "cannot start a thread")),
             Some(thread) if thread.is_finished() => {
-                return Some((Arc::clone(parcel), "the sender has stopped"));
+                Some((Arc::clone(message), "the sender has stopped"))
             }
-            Some(_) => {}
-        }
-        let gone = self.line.put(Arc::clone(parcel))?;
-        Some((gone, "the queue is full"))
-    }
-
-    /// Lets the notice of the run's end go first where the time may not be enough for all: behind what is on its way,
-    /// and ahead of that too when there would be no time left.
-    fn mind_the_end(&self, most: Duration, elapsed: Duration) {
-        let left = most.saturating_sub(elapsed);
-        if left <= self.patience.saturating_mul(2) {
-            self.line.end_first();
-        }
-        if left <= self.patience.min(most / 2) {
-            self.line.make_way();
+            Some(_) => {
+                let dropped = self.queue.push(Arc::clone(message))?;
+                Some((dropped, "the queue is full"))
+            }
         }
     }
 
@@ -224,6 +183,96 @@ impl Worker {
         let thread = self.thread.as_ref();
         thread.is_some_and(|thread| !thread.is_finished())
     }
+}
+
+/// The messages that wait for one channel, and the one being sent.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Arc<Message>>,
+    /// What can cut short the message that is being sent.
+    sending: Option<Cutoff>,
+    is_closed: bool,
+    cut_short: usize,
+}
+
+impl Queue {
+    /// A full queue drops its oldest message: newer ones say more.
+    fn push(&self, message: Arc<Message>) -> Option<Arc<Message>> {
+        let mut state = self.state();
+        let dropped = match state.waiting.len() < CAPACITY {
+            true => None,
+            false => state.waiting.pop_front(),
+        };
+        state.waiting.push_back(message);
+        self.changed.notify_all();
+        dropped
+    }
+
+    /// No more messages come.
+    fn close(&self) {
+        self.state().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next message, until none can come.
+    fn next(&self) -> Option<(Arc<Message>, Cutoff)> {
+        let mut state = self.state();
+        loop {
+            if let Some(message) = state.waiting.pop_front() {
+                let cutoff = Cutoff::default();
+                state.sending = Some(cutoff.clone());
+                return Some((message, cutoff));
+            }
+            if state.is_closed {
+                return None;
+            }
+            let waited = self.changed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn sent(&self, is_cut: bool) {
+        let mut state = self.state();
+        state.sending = None;
+        state.cut_short += usize::from(is_cut);
+    }
+
+    /// Moves the end of the run to the front, and cuts short what is being sent before it.
+    fn make_way_for_end(&self) {
+        let mut state = self.state();
+        let end = state.waiting.iter().rposition(|message| is_end(message));
+        if let Some(end) = end.and_then(|end| state.waiting.remove(end)) {
+            state.waiting.push_front(end);
+            if let Some(sending) = &state.sending {
+                sending.now();
+            }
+        }
+    }
+
+    /// Ends everything; how many messages were not sent.
+    fn cut(&self) -> usize {
+        let mut state = self.state();
+        let waiting = state.waiting.drain(..).count();
+        if let Some(sending) = &state.sending {
+            sending.now();
+        }
+        waiting + usize::from(state.sending.is_some()) + state.cut_short
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the message says how the run ended.
+fn is_end(message: &Message) -> bool {
+    message.notice.exit_code.is_some()
 }
 
 #[cfg(test)]

@@ -1,20 +1,17 @@
 //! `[agents.NAME]`: which programs can be used, and how.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ralph_core::agent::{Agent, AgentKind, OutputFormat, Price, Prices, Setup};
 use toml_edit::{Item, TableLike};
 
-use super::keys::nearest;
-use super::load::suggest;
+use super::load::{nearest, suggest};
 use crate::command_error::CommandError;
 
 /// A field of `[agents.NAME]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Its name.
     pub name: &'static str,
-    /// What it does.
     pub doc: &'static str,
 }
 
@@ -71,12 +68,10 @@ pub fn format_name(format: OutputFormat) -> &'static str {
     known.map_or("text", |(name, _)| name)
 }
 
-/// An agent of the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
     /// Which program's options and output format Ralph uses.
     pub kind: AgentKind,
-    /// The rest.
     pub setup: Setup,
     /// Its fallback agents, unless `[run] fallback` says otherwise.
     pub fallback: Vec<String>,
@@ -107,8 +102,8 @@ fn plain(kind: AgentKind, name: &str) -> AgentSettings {
     }
 }
 
-fn kinds() -> [&'static str; 5] {
-    AgentKind::ALL.map(AgentKind::as_str)
+fn kinds() -> [(&'static str, AgentKind); 5] {
+    AgentKind::ALL.map(|kind| (kind.as_str(), kind))
 }
 
 /// Reads one agent's table, on top of a built-in one of the same name.
@@ -123,41 +118,47 @@ pub(super) fn read(
         CommandError::usage(format_args!("{place} {field}: expected {expected}"))
     };
     let mut agent = match table.get("kind") {
-        Some(item) => plain(kind(&place, item)?, name),
+        Some(item) => plain(choice(&place, ("kind", "kind"), item, &kinds())?, name),
         None => before.cloned().ok_or_else(|| {
+            let kinds = kinds().map(|(kind, _)| kind);
             CommandError::usage(format_args!("{place} has no `kind`"))
-                .hint(format_args!("available kinds: {}", kinds().join(", ")))
+                .hint(format_args!("available kinds: {}", kinds.join(", ")))
         })?,
     };
     let setup = &mut agent.setup;
     for (field, item) in table.iter() {
+        let list = |expected: &str| list(item).ok_or_else(|| wrong(field, expected));
         match field {
             "kind" => {}
             "price" => setup.prices = prices(&place, item)?,
-            "fallback" => {
-                agent.fallback = list(item).ok_or_else(|| wrong(field, "a list of agents"))?;
-            }
-            "command" => {
-                setup.command = words(item)
-                    .filter(|words| words.first().is_some_and(|program| !program.is_empty()))
-                    .ok_or_else(|| wrong(field, "a list such as [\"prog\", \"arg\"]"))?;
-            }
+            "fallback" => agent.fallback = list("a list of agents")?,
+            "args" => setup.args = list("a list of strings")?,
             "models" => {
-                setup.models = list(item).ok_or_else(|| wrong(field, "a list of names"))?;
+                setup.models = list("a list of names")?;
                 if let Some(twice) = repeated(&setup.models) {
-                    return Err(wrong(
-                        field,
-                        &format!("each name once, but `{twice}` appears twice"),
-                    ));
+                    let expected = format!("each name once, but `{twice}` appears twice");
+                    return Err(wrong(field, &expected));
                 }
             }
-            "args" => setup.args = list(item).ok_or_else(|| wrong(field, "a list of strings"))?,
+            "command" => {
+                // One string is split at spaces.
+                let words = item
+                    .as_str()
+                    .map(|text| text.split_whitespace().map(str::to_owned));
+                let expected = "a list such as [\"prog\", \"arg\"]";
+                setup.command =
+                    words.map_or_else(|| list(expected), |words| Ok(words.collect()))?;
+                if setup.command.first().is_none_or(String::is_empty) {
+                    return Err(wrong(field, expected));
+                }
+            }
             "env" => setup.env = env(item).ok_or_else(|| wrong(field, "a table of strings"))?,
-            "output" => setup.output = format(&place, item)?,
+            "output" => {
+                setup.output = choice(&place, ("output", "output format"), item, &FORMATS)?;
+            }
             "skip_permissions" => {
-                setup.skip_permissions = item
-                    .as_bool()
-                    .ok_or_else(|| wrong(field, "true or false"))?;
+                let flag = item.as_bool();
+                setup.skip_permissions = flag.ok_or_else(|| wrong(field, "true or false"))?;
             }
             other => {
                 let message = format!("{place}: unknown key `{other}`");
@@ -174,53 +175,39 @@ pub(super) fn read(
     Ok(agent)
 }
 
-fn kind(place: &str, item: &Item) -> Result<AgentKind, CommandError> {
-    let word = word(place, "kind", item)?;
-    AgentKind::parse(word)
-        .ok_or_else(|| suggest(format!("{place}: unknown kind `{word}`"), word, kinds()))
-}
-
-fn format(place: &str, item: &Item) -> Result<OutputFormat, CommandError> {
-    let word = word(place, "output", item)?;
-    let known = FORMATS.iter().find(|(name, _)| *name == word);
-    known.map(|(_, format)| *format).ok_or_else(|| {
-        let message = format!("{place}: unknown output format `{word}`");
-        suggest(message, word, FORMATS.map(|(name, _)| name))
+/// One of a few values, by its word.
+fn choice<T: Copy>(
+    place: &str,
+    (field, what): (&str, &str),
+    item: &Item,
+    all: &[(&'static str, T)],
+) -> Result<T, CommandError> {
+    let word = item
+        .as_str()
+        .ok_or_else(|| CommandError::usage(format_args!("{place} {field}: expected a string")))?;
+    let known = all.iter().find(|(name, _)| *name == word);
+    known.map(|(_, value)| *value).ok_or_else(|| {
+        let message = format!("{place}: unknown {what} `{word}`");
+        suggest(message, word, all.iter().map(|(name, _)| *name))
     })
 }
 
-fn word<'i>(place: &str, field: &str, item: &'i Item) -> Result<&'i str, CommandError> {
-    item.as_str()
-        .ok_or_else(|| CommandError::usage(format_args!("{place} {field}: expected a string")))
-}
-
-/// A list of strings, or one string that is split at spaces.
-fn words(item: &Item) -> Option<Vec<String>> {
-    match item.as_str() {
-        Some(text) => Some(text.split_whitespace().map(str::to_owned).collect()),
-        None => list(item),
-    }
-}
-
 fn list(item: &Item) -> Option<Vec<String>> {
-    item.as_array()?
-        .iter()
+    let values = item.as_array()?.iter();
+    values
         .map(|value| value.as_str().map(str::to_owned))
         .collect()
 }
 
 fn repeated(names: &[String]) -> Option<&String> {
-    let earlier = |place: usize| names.iter().take(place);
-    let mut all = names.iter().enumerate();
-    all.find(|(place, name)| earlier(*place).any(|other| other == *name))
-        .map(|(_, name)| name)
+    let mut seen = BTreeSet::new();
+    names.iter().find(|name| !seen.insert(*name))
 }
 
 fn env(item: &Item) -> Option<Vec<(String, String)>> {
-    item.as_table_like()?
-        .iter()
-        .map(|(name, value)| Some((name.to_owned(), value.as_str()?.to_owned())))
-        .collect()
+    let pairs = item.as_table_like()?.iter();
+    let pairs = pairs.map(|(name, value)| Some((name.to_owned(), value.as_str()?.to_owned())));
+    pairs.collect()
 }
 
 const PRICE_FIELDS: [&str; 4] = ["input", "output", "cache_read", "cache_write"];
@@ -231,49 +218,43 @@ fn prices(place: &str, item: &Item) -> Result<Prices, CommandError> {
         CommandError::usage(format_args!("{place} price: expected a table of models"))
             .hint("for example price = { small = 2, large = { input = 3, output = 15 } }")
     })?;
-    let mut prices = Prices::new();
-    for (model, item) in table.iter() {
-        let place = format!("{place} price.{model}");
-        let price = match item.as_table_like() {
-            None => {
-                let both = amount(&place, item)?;
-                Price {
-                    input: both,
-                    output: both,
-                    ..Price::default()
-                }
-            }
-            Some(parts) => price(&place, parts)?,
-        };
-        prices.insert(model.to_owned(), price);
-    }
-    Ok(prices)
+    let prices = table.iter().map(|(model, item)| {
+        let price = price(&format!("{place} price.{model}"), item)?;
+        Ok((model.to_owned(), price))
+    });
+    prices.collect()
 }
 
-fn price(place: &str, parts: &dyn TableLike) -> Result<Price, CommandError> {
-    let mut price = Price::default();
-    for (part, item) in parts.iter() {
-        let value = amount(&format!("{place}.{part}"), item);
-        match part {
-            "input" => price.input = value?,
-            "output" => price.output = value?,
-            "cache_read" => price.cache_read = Some(value?),
-            "cache_write" => price.cache_write = Some(value?),
-            other => {
-                let message = format!("{place}: unknown key `{other}`");
-                return Err(suggest(message, other, PRICE_FIELDS));
-            }
-        }
+fn price(place: &str, item: &Item) -> Result<Price, CommandError> {
+    let Some(parts) = item.as_table_like() else {
+        let both = amount(place, item)?;
+        return Ok(Price {
+            input: both,
+            output: both,
+            ..Price::default()
+        });
+    };
+    if let Some((other, _)) = parts.iter().find(|(part, _)| !PRICE_FIELDS.contains(part)) {
+        let message = format!("{place}: unknown key `{other}`");
+        return Err(suggest(message, other, PRICE_FIELDS));
     }
-    for needed in ["input", "output"] {
-        if parts.get(needed).is_none() {
-            return Err(
-                CommandError::usage(format_args!("{place} has no `{needed}`"))
-                    .hint("set both `input` and `output`, in dollars per million tokens"),
-            );
-        }
-    }
-    Ok(price)
+    let part = |name: &str| {
+        let item = parts.get(name);
+        item.map(|item| amount(&format!("{place}.{name}"), item))
+            .transpose()
+    };
+    let needed = |name: &str| {
+        part(name)?.ok_or_else(|| {
+            CommandError::usage(format_args!("{place} has no `{name}`"))
+                .hint("set both `input` and `output`, in dollars per million tokens")
+        })
+    };
+    Ok(Price {
+        input: needed("input")?,
+        output: needed("output")?,
+        cache_read: part("cache_read")?,
+        cache_write: part("cache_write")?,
+    })
 }
 
 fn amount(place: &str, item: &Item) -> Result<f64, CommandError> {

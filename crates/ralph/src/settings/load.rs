@@ -1,74 +1,38 @@
-//! Reading `.ralph.toml` and the environment; every mistake is named with its place and the nearest valid word.
+//! Reading `.ralph.toml` and the environment. Every mistake is named with its place and the nearest valid word, but never
+//! with the line itself: that may hold a secret.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use ralph_core::files::{Limit, Links, read_text};
-use toml_edit::{Document, Item, TableLike};
+use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 
 use super::agents::{self, AgentSettings};
-use super::keys::{self, KEYS, Key, Kind};
-use super::toml_error::{self, line_of};
-use super::{Setting, Settings, Source, Value, duration};
+use super::types::{AnySetting, Kind, Source};
+use super::{KEYS, Key, Settings};
 use crate::command_error::CommandError;
 
 /// How settings are named in the environment: `RALPH_SET_RUN_MAX_ATTEMPTS`.
 const PREFIX: &str = "RALPH_SET_";
 
-/// The settings of a file that holds this text.
-pub(super) fn parse(
-    file: &Path,
-    text: &str,
-    environment: impl Iterator<Item = (OsString, OsString)>,
-) -> Result<Settings, CommandError> {
-    let mut settings = Settings {
-        values: defaults()?,
-        below_spec: std::collections::BTreeMap::new(),
-        agents: agents::built_in(),
-        agent_fields: BTreeMap::new(),
-    };
-    let name = file.file_name().unwrap_or(file.as_os_str());
-    read_file(&mut settings, &name.to_string_lossy(), text)?;
-    read_environment(&mut settings, environment)?;
-    Ok(settings)
-}
-
 /// The text of the settings' file; empty where there is none.
-pub(super) fn read(file: &Path) -> Result<String, CommandError> {
+pub(super) fn read_text_of(file: &Path) -> Result<String, CommandError> {
     match read_text(file, Links::Follow, Limit::SETTINGS) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => {
-            let path = file.display();
-            Err(CommandError::environment(format_args!(
-                "cannot read {path}: {error}"
-            )))
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(|error| {
+            CommandError::environment(format_args!("cannot read {}: {error}", file.display()))
+        }),
     }
 }
 
-fn defaults() -> Result<BTreeMap<(&'static str, &'static str), Setting>, CommandError> {
-    KEYS.iter()
-        .map(|key| {
-            let value = match key.default {
-                "" => None,
-                text => Some(from_text(key, text).map_err(CommandError::environment)?),
-            };
-            Ok((
-                (key.section, key.name),
-                Setting {
-                    value,
-                    source: Source::Default,
-                },
-            ))
-        })
-        .collect()
-}
-
-fn read_file(settings: &mut Settings, name: &str, text: &str) -> Result<(), CommandError> {
+pub(super) fn read_file(
+    settings: &mut Settings,
+    name: &str,
+    text: &str,
+) -> Result<(), CommandError> {
     let document: Document<&str> =
-        Document::parse(text).map_err(|error| toml_error::explain(name, text, &error))?;
+        Document::parse(text).map_err(|error| not_toml(name, text, &error))?;
     let line = |table: &dyn TableLike, key: &str| {
         let key = table.get_key_value(key).and_then(|(key, _)| key.span());
         key.map_or(0, |span| line_of(text, span.start))
@@ -76,38 +40,126 @@ fn read_file(settings: &mut Settings, name: &str, text: &str) -> Result<(), Comm
     for (section, item) in document.iter() {
         let Some(table) = item.as_table_like() else {
             let message = format!("{name}: `{section}` is not a section");
-            return Err(suggest(message, section, keys::sections()));
+            return Err(suggest(message, section, sections()));
         };
         if section == "agents" {
             read_agents(settings, name, table, &line)?;
             continue;
         }
-        if !keys::sections().contains(&section) {
+        if !sections().contains(&section) {
             let message = format!("{name}: unknown section [{section}]");
-            return Err(suggest(message, section, keys::sections()));
+            return Err(suggest(message, section, sections()));
         }
-        for (key_name, item) in table.iter() {
-            let Some(key) = keys::find(section, key_name) else {
-                let message = format!("{name}: unknown key `{key_name}` in [{section}]");
-                let names = KEYS
-                    .iter()
-                    .filter(|key| key.section == section)
-                    .map(|key| key.name);
-                return Err(suggest(message, key_name, names));
+        for (key, item) in table.iter() {
+            let Some(setting) = settings.find_mut(section, key) else {
+                let message = format!("{name}: unknown key `{key}` in [{section}]");
+                let known = KEYS.iter().filter(|known| known.section == section);
+                return Err(suggest(message, key, known.map(|known| known.name)));
             };
-            let value = from_item(key, item).map_err(|why| {
-                CommandError::usage(format_args!("{name}: [{section}] {key_name}: {why}"))
-            })?;
-            let setting = Setting {
-                value: Some(value),
-                source: Source::File {
-                    line: line(table, key_name),
-                },
+            let source = Source::File {
+                line: line(table, key),
             };
-            settings.values.insert((key.section, key.name), setting);
+            text_of(setting, item)
+                .and_then(|text| setting.read(&text, source))
+                .map_err(|why| {
+                    CommandError::usage(format_args!("{name}: [{section}] {key}: {why}"))
+                })?;
         }
     }
     Ok(())
+}
+
+/// The error for a file that could not be parsed.
+fn not_toml(file: &str, text: &str, error: &TomlError) -> CommandError {
+    let at = error.span().map_or(text.len(), |span| span.start);
+    let line = line_of(text, at);
+    if error.message() == "duplicate key"
+        && let Some((name, first)) = defined_twice(text, line)
+    {
+        return match name.starts_with('[') {
+            true => CommandError::usage(format_args!(
+                "{file} defines {name} twice, on lines {first} and {line}"
+            ))
+            .hint(format_args!(
+                "move the keys below line {line} to the table on line {first}, then delete line {line}"
+            )),
+            false => CommandError::usage(format_args!(
+                "{file} sets `{name}` twice, on lines {first} and {line}"
+            ))
+            .hint("delete one of the two lines"),
+        };
+    }
+    CommandError::usage(format_args!(
+        "{file} is not valid TOML: line {line}: {}",
+        error.message().lines().next().unwrap_or_default()
+    ))
+    .hint(format_args!("fix line {line} of {file}"))
+}
+
+/// The line that holds this byte, counted from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    let before = text.bytes().take(at);
+    before.filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// What a line defines that was defined before (`[run]`, or the name of a key), and the line of that.
+fn defined_twice(text: &str, line: usize) -> Option<(String, usize)> {
+    let plain = |line: &str| line.replace([' ', '\t', '"', '\''], "");
+    let key = |line: &str| plain(line).split('=').next().unwrap_or_default().to_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    let (second, before) = lines.get(..line)?.split_last()?;
+    let header = plain(second);
+    let (name, first) = match header
+        .strip_prefix('[')
+        .and_then(|rest| rest.split(']').next())
+    {
+        Some(table) => {
+            let name = format!("[{table}]");
+            let dotted = format!("{table}.");
+            let is_first = |line: &&str| {
+                plain(line).starts_with(&name)
+                    || key(line) == table
+                    || plain(line).starts_with(&dotted)
+            };
+            (name.clone(), before.iter().position(is_first)?)
+        }
+        None => {
+            let name = key(second);
+            let first = before
+                .iter()
+                .rposition(|line| line.contains('=') && key(line) == name)?;
+            (name, first)
+        }
+    };
+    Some((name, first + 1))
+}
+
+/// The sections there are, `agents` included.
+fn sections() -> Vec<&'static str> {
+    let mut sections: Vec<&str> = KEYS.iter().map(|key| key.section).collect();
+    sections.push("agents");
+    sections.dedup();
+    sections
+}
+
+/// The text of a value in TOML. Numbers and flags may also be written as text.
+fn text_of(setting: &dyn AnySetting, item: &Item) -> Result<String, String> {
+    let words = |array: &Array| {
+        let words = array.iter().map(|word| word.as_str().map(str::trim));
+        Some(words.collect::<Option<Vec<&str>>>()?.join(","))
+    };
+    let text = match item.as_value() {
+        Some(Value::String(text)) => Some(text.value().clone()),
+        Some(Value::Integer(n)) => Some(n.value().to_string()),
+        Some(Value::Float(n)) => Some(n.value().to_string()),
+        Some(Value::Boolean(flag)) => Some(flag.value().to_string()),
+        Some(Value::Array(array)) => match setting.kind() {
+            Kind::Words | Kind::Choices(_) => words(array),
+            _ => None,
+        },
+        _ => None,
+    };
+    text.ok_or_else(|| setting.kind().expected())
 }
 
 fn read_agents(
@@ -133,7 +185,7 @@ fn read_agents(
     Ok(())
 }
 
-fn read_environment(
+pub(super) fn read_environment(
     settings: &mut Settings,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<(), CommandError> {
@@ -149,24 +201,20 @@ fn read_environment(
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
             continue;
         };
-        let name = name.to_owned();
         let Some(text) = value.to_str() else {
             return Err(CommandError::usage(format_args!(
                 "{name} is not valid UTF-8"
             )));
         };
-        let Some(key) = KEYS.iter().find(|key| variable(key) == name) else {
+        let key = KEYS.iter().find(|key| variable(key) == name);
+        let Some(setting) = key.and_then(|key| settings.find_mut(key.section, key.name)) else {
             let names: Vec<String> = KEYS.iter().map(variable).collect();
             let message = format!("unknown environment variable {name}");
-            return Err(suggest(message, &name, names.iter().map(String::as_str)));
+            return Err(suggest(message, name, names.iter().map(String::as_str)));
         };
-        let value = from_text(key, text)
+        setting
+            .read(text, Source::Environment(name.to_owned()))
             .map_err(|why| CommandError::usage(format_args!("{name}: {why}")))?;
-        let setting = Setting {
-            value: Some(value),
-            source: Source::Environment(name),
-        };
-        settings.values.insert((key.section, key.name), setting);
     }
     Ok(())
 }
@@ -177,7 +225,7 @@ pub(super) fn suggest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> CommandError {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    match keys::nearest(word, candidates.iter().copied()) {
+    match nearest(word, candidates.iter().copied()) {
         Some(nearest) => {
             CommandError::usage(message).hint(format_args!("did you mean `{nearest}`?"))
         }
@@ -186,115 +234,19 @@ pub(super) fn suggest<'a>(
     }
 }
 
-/// A value from TOML. Numbers and flags may also be written as text.
-fn from_item(key: &Key, item: &Item) -> Result<Value, String> {
-    if let Some(text) = item.as_str() {
-        return from_text(key, text);
-    }
-    if let Some(n) = item.as_integer() {
-        return from_text(key, &n.to_string());
-    }
-    if let Some(n) = item.as_float() {
-        return from_text(key, &n.to_string());
-    }
-    if let Some(words) = item.as_array() {
-        let words = words.iter().map(|word| word.as_str().map(str::trim));
-        let words: Option<Vec<&str>> = words.collect();
-        return match (words, key.kind) {
-            (Some(words), Kind::Words | Kind::Choices(_)) => from_text(key, &words.join(",")),
-            _ => Err(expected(key.kind)),
-        };
-    }
-    match item.as_bool() {
-        Some(flag) => from_text(key, &flag.to_string()),
-        None => Err(expected(key.kind)),
-    }
-}
-
-/// A value from text, checked against its kind.
-pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
-    let wrong = || format!("`{text}` is not {}", expected(key.kind));
-    match key.kind {
-        Kind::Text => Ok(Value::Text(text.to_owned())),
-        Kind::FlagOrPath if is_no_file(text) => Err(wrong()),
-        Kind::FlagOrPath => Ok(Value::Text(text.to_owned())),
-        Kind::Count => {
-            let n = text.parse::<u64>().ok().filter(|n| *n > 0);
-            n.map(Value::Count).ok_or_else(wrong)
-        }
-        Kind::CountOrZero => text.parse().map(Value::Count).map_err(|_| wrong()),
-        Kind::Number => {
-            let n = text
-                .parse::<f64>()
-                .ok()
-                .filter(|n| n.is_finite() && *n > 0.0);
-            n.map(Value::Number).ok_or_else(wrong)
-        }
-        Kind::Duration => duration::parse(text).map(Value::Duration).ok_or_else(wrong),
-        Kind::Flag => text.parse().map(Value::Flag).map_err(|_| wrong()),
-        Kind::Words => Ok(Value::List(list(text))),
-        Kind::Choices(words) => {
-            let chosen = list(text);
-            let known = |word: &String| words.contains(&word.as_str());
-            match chosen.iter().find(|word| !known(word)) {
-                None => Ok(Value::List(chosen)),
-                Some(word) => Err(format!(
-                    "`{word}` is not one of: {}{}",
-                    words.join(", "),
-                    did_you_mean(word, words)
-                )),
-            }
-        }
-        Kind::Choice(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
-        Kind::Choice(words) => Err(format!("{}{}", wrong(), did_you_mean(text, words))),
-    }
-}
-
-fn did_you_mean(text: &str, words: &[&str]) -> String {
-    let nearest = keys::nearest(text, words.iter().copied());
-    let hint = nearest.map(|word| format!("; did you mean `{word}`?"));
-    hint.unwrap_or_default()
-}
-
-/// The words of a list, each once.
-fn list(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(',').map(str::trim) {
-        if !word.is_empty() && !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
-        }
-    }
-    words
-}
-
-fn expected(kind: Kind) -> String {
-    match kind {
-        Kind::Text => "a string".into(),
-        Kind::Count => "a whole number of at least 1".into(),
-        Kind::CountOrZero => "a whole number (0 or more)".into(),
-        Kind::Number => "a number above 0".into(),
-        Kind::Duration => "a duration such as 90, \"30m\" or \"1h30m\"".into(),
-        Kind::Flag => "true or false".into(),
-        Kind::FlagOrPath => "true, false or the path of a file outside .git and .ralph".into(),
-        Kind::Choice(words) => format!("one of: {}", words.join(", ")),
-        Kind::Words => "a list such as [\"a\", \"b\"]".into(),
-        Kind::Choices(words) => format!("a list of some of: {}", words.join(", ")),
-    }
-}
-
-/// Whether a path cannot be that of a file for people and agents.
-fn is_no_file(path: &str) -> bool {
-    let path = path.trim().trim_start_matches("./");
-    let parts: Vec<&str> = path.split('/').collect();
-    let own = |part: &&str| [".git", ".ralph", ".ralph.toml"].contains(part);
-    path.starts_with('~')
-        || path.parse::<f64>().is_ok()
-        || parts.iter().any(own)
-        || matches!(parts.last(), Some(&"" | &"." | &"..")) && !path.is_empty()
+/// The candidate most like a word, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
 
     use super::*;
@@ -304,32 +256,7 @@ mod tests {
         let env = env
             .iter()
             .map(|(k, v)| (OsString::from(k), OsString::from(v)));
-        parse(file, toml, env).map_err(|error| format!("{error:?}"))
-    }
-
-    #[test]
-    fn agm_01_only_a_file_can_be_kept_for_people_and_agents() {
-        for path in [
-            "AGENTS.md",
-            "docs/AGENTS.md",
-            "/srv/a.md",
-            "../shared/A.md",
-            "./x",
-            ".x/a",
-        ] {
-            assert!(!is_no_file(path), "{path}");
-        }
-        for path in [
-            "3",
-            "~/x.md",
-            "docs/",
-            "..",
-            ".git/config",
-            ".ralph.toml",
-            ".ralph/x.md",
-        ] {
-            assert!(is_no_file(path), "{path}");
-        }
+        Settings::parse(file, toml, env).map_err(|error| format!("{error:?}"))
     }
 
     #[test]
@@ -337,17 +264,11 @@ mod tests {
         let toml = "[run]\nmax_attempts = 3\nattempt_timeout = \"2m\"\nidle_timeout = 7\n";
         let loaded =
             settings(toml, &[("RALPH_SET_RUN_MAX_ATTEMPTS", "2"), ("OTHER", "x")]).unwrap();
-        assert_eq!(loaded.count("run", "max_attempts"), Some(2));
-        assert_eq!(
-            loaded.duration("run", "attempt_timeout"),
-            Some(Duration::from_secs(120))
-        );
-        assert_eq!(
-            loaded.duration("run", "idle_timeout"),
-            Some(Duration::from_secs(7))
-        );
-        assert_eq!(loaded.text("run", "agent"), Some("claude"));
-        assert_eq!(loaded.count("run", "limit"), None);
+        assert_eq!(loaded.run.max_attempts.0, 2);
+        assert_eq!(*loaded.run.attempt_timeout, Duration::from_secs(120));
+        assert_eq!(*loaded.run.idle_timeout, Duration::from_secs(7));
+        assert_eq!(*loaded.run.agent, "claude");
+        assert_eq!(*loaded.run.limit, None);
     }
 
     #[test]
@@ -379,6 +300,63 @@ mod tests {
             "[run",
         ] {
             assert!(settings(toml, &[]).is_err(), "{toml}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_finds_its_key() {
+        let names = || KEYS.iter().map(|key| key.name);
+        assert_eq!(nearest("max_atempts", names()), Some("max_attempts"));
+        assert_eq!(nearest("timout", names()), Some("timeout"));
+        assert_eq!(nearest("zzz", names()), None);
+        // A name of one's own is no misspelling.
+        assert_eq!(nearest("mine", ["claude", "gemini", "opencode"]), None);
+    }
+
+    fn explained(text: &str) -> String {
+        let error = Document::parse(text).unwrap_err();
+        let error = not_toml(".ralph.toml", text, &error);
+        assert!(!error.message().contains('\n'), "{}", error.message());
+        assert!(!error.hints().is_empty(), "{}", error.message());
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn a_table_or_key_that_is_there_twice_is_named_with_both_lines() {
+        for (text, expected) in [
+            (
+                "[run]\na = 1\n\n[run]\nb = 2\n",
+                "[run] twice, on lines 1 and 4",
+            ),
+            ("run.a = 1\n# x\n[run]\n", "[run] twice, on lines 1 and 3"),
+            (
+                "[a]\n\n[agents.x]\nb = 1\n[agents.\"x\"]\n",
+                "[agents.x] twice, on lines 3 and 5",
+            ),
+            (
+                "[a]\nx = 1\n[run]\nx = 1\ny = 1\nx = 2\n",
+                "sets `x` twice, on lines 4 and 6",
+            ),
+            (
+                "[run]\na = [\n1,\n]\n[ run ]\n",
+                "[run] twice, on lines 1 and 5",
+            ),
+        ] {
+            let message = explained(text);
+            assert!(message.ends_with(expected), "{text:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn other_mistakes_are_named_with_their_line_and_without_the_text_that_may_be_secret() {
+        for (text, line) in [
+            ("[run\n", 1),
+            ("\n[notify]\nwebhook_secret = hunter2\n", 3),
+            ("a = { b = 1, b = 2 }", 1),
+        ] {
+            let message = explained(text);
+            assert!(message.contains(&format!("line {line}: ")), "{message}");
+            assert!(!message.contains("hunter2"), "{message}");
         }
     }
 }

@@ -132,7 +132,6 @@ impl AtTerminal {
     }
 }
 
-/// What input means.
 #[derive(Debug, PartialEq, Eq)]
 enum Understood {
     Answer(Answer),

@@ -10,30 +10,51 @@ use super::table::Table;
 
 /// A duration as people say it: `0.4 s`, `12 s`, `3 min 5 s`, `12 min`, `6 h 40 min`, `2 d 3 h`.
 pub fn duration(duration: Duration) -> String {
-    let seconds = duration.as_secs();
+    match duration.as_millis() {
+        0..9_950 => format!("{:.1} s", duration.as_secs_f64()),
+        _ => elapsed(duration),
+    }
+}
+
+/// The same without fractions: `4 s`.
+pub fn elapsed(duration: Duration) -> String {
     let parts = |whole: u64, unit: &str, rest: u64, small: &str| match rest {
         0 => format!("{whole} {unit}"),
         _ => format!("{whole} {unit} {rest} {small}"),
     };
-    match seconds {
-        0..10 => format!("{:.1} s", duration.as_secs_f64()),
-        10..60 => format!("{seconds} s"),
-        60..600 => parts(seconds / 60, "min", seconds % 60, "s"),
-        600..3600 => format!("{} min", seconds / 60),
-        3600..172_800 => parts(seconds / 3600, "h", seconds % 3600 / 60, "min"),
-        _ => parts(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
+    let seconds = rounded(duration.as_millis(), 1000);
+    let minutes = rounded(duration.as_millis(), 60_000);
+    let hours = rounded(duration.as_millis(), 3_600_000);
+    match (seconds, minutes) {
+        (0..60, _) => format!("{seconds} s"),
+        (60..600, _) => parts(seconds / 60, "min", seconds % 60, "s"),
+        (_, 0..60) => format!("{minutes} min"),
+        (_, 60..2880) => parts(minutes / 60, "h", minutes % 60, "min"),
+        _ => parts(hours / 24, "d", hours % 24, "h"),
     }
 }
 
-/// How long ago, in the unit that says enough: `12 s`, `5 min`, `3 h`, `90 d`.
+/// A span in the unit that says enough: `12 s`, `5 min`, `3 h`, `90 d`.
 pub fn age(age: Duration) -> String {
-    let seconds = age.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min", seconds / 60),
-        3600..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} d", seconds / 86_400),
+    let of = |unit: u128| rounded(age.as_millis(), unit * 1000);
+    match (of(1), of(60), of(3600)) {
+        (seconds @ 0..60, ..) => format!("{seconds} s"),
+        (_, minutes @ 0..60, _) => format!("{minutes} min"),
+        (.., hours @ 0..48) => format!("{hours} h"),
+        _ => format!("{} d", of(86_400)),
     }
+}
+
+/// How long ago: `just now`, `5 min ago`.
+pub fn ago(age: Duration) -> String {
+    match age.as_secs() {
+        0 => "just now".to_owned(),
+        _ => format!("{} ago", self::age(age)),
+    }
+}
+
+fn rounded(millis: u128, unit: u128) -> u64 {
+    u64::try_from((millis + unit / 2) / unit).unwrap_or(u64::MAX)
 }
 
 /// A point in time on this machine's clock, to the second.
@@ -53,12 +74,7 @@ pub fn clock(time: Timestamp) -> String {
 
 /// A point in time as people say it: `16:44` on the day of `near`, else `2026-11-17 16:44`.
 pub fn moment(time: Timestamp, near: Timestamp) -> String {
-    let text = time.local();
-    let from = match day(time) == day(near) {
-        true => 11,
-        false => 0,
-    };
-    text.get(from..16).unwrap_or(&text).to_owned()
+    time.local_near(near)
 }
 
 /// A cost; unknown is not zero, and an estimate is shown as one: `~$0.42`.
@@ -121,6 +137,25 @@ pub fn counted(n: u64, thing: &str) -> String {
     format!("{n} {thing}{plural}")
 }
 
+/// `3 attempts (2 not counted)`: all attempts, and how many of them count against no task.
+pub fn attempts(counted: u64, uncounted: u64) -> String {
+    let attempts = self::counted(counted + uncounted, "attempt");
+    match (counted, uncounted) {
+        (_, 0) => attempts,
+        (0, _) => format!("{attempts} (not counted)"),
+        (_, uncounted) => format!("{attempts} ({uncounted} not counted)"),
+    }
+}
+
+/// How a run ended: `Finished: every task is done`, `Stopped: interrupted (Ctrl-C)`, `Stopped by …`.
+pub fn run_end(is_finished: bool, reason: &str) -> String {
+    match (is_finished, reason.strip_prefix("stopped ")) {
+        (true, _) => format!("Finished: {reason}"),
+        (false, Some(how)) => format!("Stopped {how}"),
+        (false, None) => format!("Stopped: {reason}"),
+    }
+}
+
 /// How an attempt ended, in a few words.
 pub fn outcome(attempt: &Attempt) -> String {
     with_message(attempt, None)
@@ -128,14 +163,18 @@ pub fn outcome(attempt: &Attempt) -> String {
 
 /// How an attempt ended, with the message of a failure.
 pub fn outcome_line(attempt: &Attempt) -> String {
-    with_message(attempt, attempt.detail.message.as_deref())
+    with_message(attempt, attempt.message.as_deref())
 }
 
 fn with_message(attempt: &Attempt, message: Option<&str>) -> String {
-    match (attempt.outcome, attempt.verified) {
-        (Outcome::Done, false) => UNVERIFIED.to_owned(),
-        (Outcome::Done, true) => "done".to_owned(),
-        (outcome, _) => failure(outcome, attempt.error_type.as_ref(), message),
+    let done = match (attempt.outcome, attempt.verified) {
+        (Outcome::Done, false) => UNVERIFIED,
+        (Outcome::Done, true) => "done",
+        (outcome, _) => return failure(outcome, attempt.error_type.as_ref(), message),
+    };
+    match message {
+        Some(message) => format!("{done}: {message}"),
+        None => done.to_owned(),
     }
 }
 
@@ -178,7 +217,6 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
     }
 }
 
-/// Attempts as a table.
 pub fn history(attempts: &[Attempt]) -> String {
     let mut table = Table::new([
         "",
@@ -202,8 +240,8 @@ pub fn history(attempts: &[Attempt]) -> String {
             if attempt.counted {
                 attempt.attempt.to_string()
             } else {
-                // It has no number that counts; by this one `ralph logs --try` finds it.
-                format!("({})", attempt.detail.attempt_number)
+                // It has no number that counts; by this one `ralph logs --attempt-number` finds it.
+                format!("({})", attempt.attempt_number)
             },
             attempt.model.clone(),
             duration(Duration::from_millis(attempt.duration_ms)),
@@ -224,10 +262,14 @@ mod tests {
     fn durations_and_costs_are_short() {
         for (millis, text) in [
             (400, "0.4 s"),
+            (9_960, "10 s"),
             (12_300, "12 s"),
+            (59_600, "1 min"),
             (185_000, "3 min 5 s"),
             (180_000, "3 min"),
             (725_000, "12 min"),
+            (779_000, "13 min"),
+            (3_599_000, "1 h"),
             (3_723_000, "1 h 2 min"),
             (24_000_000, "6 h 40 min"),
             (180_000_000, "2 d 2 h"),
@@ -238,13 +280,19 @@ mod tests {
         for (seconds, text) in [
             (0, "0 s"),
             (59, "59 s"),
-            (3599, "59 min"),
+            (3569, "59 min"),
+            (3599, "1 h"),
+            (7190, "2 h"),
             (7200, "2 h"),
-            (172_799, "47 h"),
+            (169_000, "47 h"),
+            (172_799, "2 d"),
             (172_800, "2 d"),
         ] {
             assert_eq!(age(Duration::from_secs(seconds)), text);
         }
+        assert_eq!(elapsed(Duration::from_millis(3400)), "3 s");
+        assert_eq!(ago(Duration::from_millis(400)), "just now");
+        assert_eq!(ago(Duration::from_secs(61)), "1 min ago");
         for (n, text) in [
             (0, "0 B"),
             (999, "999 B"),

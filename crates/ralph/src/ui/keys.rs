@@ -7,22 +7,17 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-/// What arrived.
 pub enum Input {
     /// Nothing, in the time given.
     Nothing,
-    /// The end.
     Ended,
-    /// Something.
     Bytes(Vec<u8>),
 }
 
 /// Whether keys are shown as they are pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// They are.
     On,
-    /// They are not.
     Off,
 }
 

@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, TaskRef};
-use ralph_core::model::{GateOutcome, LearningId, Outcome, Status};
+use ralph_core::model::{
+    ErrorType, FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, Status,
+};
 use ralph_core::store::Merged;
 
 use super::format;
 use super::style::{self, BOLD, DIM, GREEN, RED, UNVERIFIED, YELLOW, paint};
 
+/// How many tasks without a gate are named.
+const NAMED: usize = 5;
 /// Characters of a gate's command in a line.
 const COMMAND_CHARS: usize = 200;
 
@@ -73,15 +77,8 @@ pub fn line(event: &RunEvent) -> Option<String> {
             task.name(),
             task.title
         )),
-        EventKind::ParentGate {
-            task,
-            passed: false,
-        } => Some(format!(
-            "{} {} {}  all subtasks are done, but the gate failed",
-            paint(RED, "✗"),
-            task.name(),
-            task.title
-        )),
+        // What follows is told as an attempt, or as a task that is blocked.
+        EventKind::ParentGate { passed: false, .. } => None,
         EventKind::GateGreenBefore { task, command } => Some(paint(
             YELLOW,
             format_args!(
@@ -177,12 +174,21 @@ pub fn line(event: &RunEvent) -> Option<String> {
             updated,
             finished,
             removed,
-        } => Some(paint(
-            DIM,
-            format_args!(
-                "· {path} changed: {added} added, {updated} updated, {finished} checked off, {removed} removed"
-            ),
-        )),
+        } => {
+            let counts = [
+                (added, "added"),
+                (updated, "updated"),
+                (finished, "checked off"),
+                (removed, "removed"),
+            ];
+            let counts = counts.iter().filter(|(n, _)| **n > 0);
+            let counts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
+            let counts = match counts.is_empty() {
+                true => String::new(),
+                false => format!(": {}", counts.join(", ")),
+            };
+            Some(paint(DIM, format_args!("· {path} changed{counts}")))
+        }
         EventKind::BranchChanged { branch } => {
             Some(paint(DIM, format_args!("· working on branch {branch}")))
         }
@@ -227,14 +233,25 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 format::bytes(*bytes)
             ),
         )),
-        EventKind::Interrupted { signal } => {
+        EventKind::Interrupted { signal, by_command } => {
             let text = match signal.as_str() {
-                "INT" => "! Stopping the agent; press Ctrl-C again to kill it".to_owned(),
-                signal => format!("! Stopping the agent (SIG{signal})"),
+                _ if *by_command => "! Stopping (ralph stop)".to_owned(),
+                "INT" => "! Stopping; press Ctrl-C again to kill the agent".to_owned(),
+                signal => format!("! Stopping (SIG{signal})"),
             };
             Some(paint(YELLOW, text))
         }
-        EventKind::RunStarted { without_gate, .. } => ungated(*without_gate, "ID"),
+        EventKind::RunStarted {
+            gates_off: true, ..
+        } => Some(paint(
+            YELLOW,
+            "! --no-gate: gates do not run, tasks will be unverified",
+        )),
+        EventKind::RunStarted {
+            without_gate,
+            ungated,
+            ..
+        } => self::ungated(*without_gate, ungated),
         EventKind::AttemptStarted { .. }
         | EventKind::Activity { .. }
         | EventKind::GateStarted { .. }
@@ -245,17 +262,26 @@ pub fn line(event: &RunEvent) -> Option<String> {
     }
 }
 
-/// What there is to say of tasks without a gate, if there are any, and how one of them gets a gate.
-pub fn ungated(tasks: u64, name: &str) -> Option<String> {
-    let have = match tasks {
+/// What there is to say of tasks without a gate, if there are any, and how one of them gets a gate. Names may be left out.
+pub fn ungated(tasks: u64, names: &[String]) -> Option<String> {
+    let (have, them) = match tasks {
         0 => return None,
-        1 => "has",
-        _ => "have",
+        1 => ("has", "it"),
+        _ => ("have", "them"),
     };
+    let mut shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    if !shown.is_empty() && tasks > shown.len() as u64 {
+        shown.push("…");
+    }
+    let named = match shown.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", shown.join(", ")),
+    };
+    let name = names.first().map_or("TASK", String::as_str);
     Some(paint(
         YELLOW,
         format_args!(
-            "! {} {have} no gate and can only be {UNVERIFIED}; add one: ralph task edit {name} --verify CMD",
+            "! {} {have} no gate{named}: Ralph cannot verify {them}; to add one: ralph task edit {name} --verify CMD",
             format::counted(tasks, "task")
         ),
     ))
@@ -269,7 +295,6 @@ pub fn gate_author(by: GateAuthor) -> &'static str {
     }
 }
 
-/// A gate as text.
 pub fn gate(command: Option<&str>) -> String {
     match command {
         Some(command) => format!("`{}`", ralph_core::text::code_line(command, COMMAND_CHARS)),
@@ -363,10 +388,15 @@ fn attempt(finished: &AttemptFinished) -> String {
         0 => String::new(),
         n => format!(", {}", format::counted(n as u64, "learning")),
     };
-    let facts = format!(
-        "attempt {}, {}, {time}{cost}{learnt}",
-        finished.attempt, finished.model
-    );
+    // A person may call an agent `none`, too.
+    let is_gate = finished.agent.is_none() && finished.model == NO_MODEL;
+    let facts = match is_gate {
+        true => format!("gate after its subtasks, {time}"),
+        false => format!(
+            "attempt {}, {}, {time}{cost}{learnt}",
+            finished.attempt, finished.model
+        ),
+    };
     let mut line = format!(
         "{mark} {name} {}  {}",
         finished.task.title,
@@ -378,8 +408,10 @@ fn attempt(finished: &AttemptFinished) -> String {
             paint(YELLOW, "done, unverified: no gate ran")
         ));
     }
-    if finished.outcome != Outcome::Done {
-        let error = finished.error_type.as_ref();
+    let error = finished.error_type.as_ref();
+    // What is wrong with the setup ends the run or changes the agent, and is told there.
+    let is_told_later = error.is_some_and(|error| error.class() == FailureClass::Setup);
+    if finished.outcome != Outcome::Done && !is_told_later {
         let message = finished.message.as_deref();
         let failure = format::failure(finished.outcome, error, message);
         line.push_str(&format!("\n    {failure}"));
@@ -393,10 +425,14 @@ fn attempt(finished: &AttemptFinished) -> String {
         line.push_str(&format!("\n    {}", paint(YELLOW, text)));
     }
     if finished.status == Status::Blocked {
-        let next = format!(
-            "blocked (needs you); retry: ralph run {}",
-            finished.task.name()
-        );
+        let next = match error {
+            // The message says what to do first.
+            Some(ErrorType::GateBroken) => "blocked (needs you)".to_owned(),
+            _ => format!(
+                "blocked (needs you); retry: ralph run {}",
+                finished.task.name()
+            ),
+        };
         line.push_str(&format!("\n    {}", paint(YELLOW, next)));
     }
     line

@@ -19,7 +19,6 @@ use ralph_core::event::{Observer, RunEvent};
 
 use crate::output;
 
-/// The display that fits.
 pub fn display(json: bool, quiet: bool) -> Box<dyn Observer> {
     if json {
         Box::new(|event: &RunEvent| output::json_line(event))

@@ -28,7 +28,6 @@ impl Progress {
         }
     }
 
-    /// So many are done.
     pub fn at(&mut self, done: usize) {
         if self.bar.is_none() && self.started.elapsed() > PATIENCE {
             self.bar = Some(bar("{pos} of {len}", Some(count(self.total))));

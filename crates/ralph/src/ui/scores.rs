@@ -1,8 +1,8 @@
 //! Scores of learnings as people read them.
 
 use ralph_core::engine::Recalled;
+use ralph_core::memory::recall::{Fate, Ranked, ScoreParts};
 use ralph_core::model::LearningId;
-use ralph_core::recall::{Fate, Ranked, ScoreParts};
 use ralph_core::text;
 
 use super::format;

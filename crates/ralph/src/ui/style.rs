@@ -8,17 +8,11 @@ const fn colour(colour: AnsiColor) -> Style {
     Style::new().fg_color(Some(anstyle::Color::Ansi(colour)))
 }
 
-/// Good news.
 pub const GREEN: Style = colour(AnsiColor::Green);
-/// Bad news.
 pub const RED: Style = colour(AnsiColor::Red);
-/// News that needs somebody.
 pub const YELLOW: Style = colour(AnsiColor::Yellow);
-/// Work under way.
 pub const CYAN: Style = colour(AnsiColor::Cyan);
-/// Less important.
 pub const DIM: Style = Style::new().dimmed();
-/// More important.
 pub const BOLD: Style = Style::new().bold();
 
 /// What a done task is called that no gate verified.
@@ -35,7 +29,6 @@ fn of(status: Status) -> Style {
     }
 }
 
-/// A text in a style.
 pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
@@ -56,11 +49,9 @@ pub fn status(status: Status) -> String {
 /// Where a task stands, as people see it: its status, and what a done one rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Its status.
     pub status: Status,
     /// Whether a gate that passed stands behind it.
     pub verified: bool,
-    /// What it rests on.
     pub done_by: Option<DoneBy>,
 }
 
@@ -114,7 +105,6 @@ impl Standing {
     }
 }
 
-/// An outcome as one character.
 pub fn outcome_mark(outcome: Outcome, counted: bool, verified: bool) -> String {
     match (outcome, counted) {
         (Outcome::Done, _) if verified => paint(GREEN, "✓"),

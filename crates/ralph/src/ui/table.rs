@@ -21,7 +21,6 @@ impl Table {
         }
     }
 
-    /// Adds a row.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.into());
     }
@@ -63,7 +62,6 @@ impl Table {
     }
 }
 
-/// Columns between two columns.
 const GAP: usize = 2;
 /// No column is cut below this.
 const NARROWEST: usize = 6;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anstream::ColorChoice;
 use indicatif::style::ProgressTracker;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{
+    MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike,
+};
 use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::model::{Cost, Status, Timestamp};
 use ralph_core::store::PlanCounts;
@@ -20,16 +22,13 @@ use crate::threads;
 /// Columns of the plan's bar.
 const BAR: u64 = 24;
 
-/// Draws on standard output.
 pub struct Terminal {
     screen: MultiProgress,
     /// Task, attempt, model, elapsed time.
     current: ProgressBar,
-    /// What the agent is doing.
     doing: ProgressBar,
     /// Until when the run waits.
     until: Arc<Mutex<Option<Timestamp>>>,
-    /// The plan.
     plan: ProgressBar,
     /// What the plan's line shows.
     shown: (PlanCounts, Cost),
@@ -40,23 +39,22 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// An empty display.
     pub fn new() -> Self {
-        let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stdout_with_hz(10));
+        let screen = MultiProgress::with_draw_target(draw_target());
         let add = |template: &str| {
             let bar = ProgressBar::new(0);
             // The templates are constants; one that does not parse falls back to indicatif's own.
             if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
+                bar.set_style(style.with_key("time", elapsed));
             }
             screen.add(bar)
         };
-        let current = add("{spinner} {msg} · {elapsed}");
+        let current = add("{spinner} {msg} · {time}");
         let until: Arc<Mutex<Option<Timestamp>>> = Arc::default();
         let doing = add("  {msg}{left}");
         doing.set_style(doing.style().with_key("left", countdown(&until)));
         // The counts have a line of their own: with every kind of them it is as wide as a terminal.
-        let plan = add("  {msg}\n  {prefix} · {elapsed}");
+        let plan = add("  {msg}\n  {prefix} · {time}");
         let colours = anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
         Self {
             screen,
@@ -129,6 +127,134 @@ impl Terminal {
     }
 }
 
+fn elapsed(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    let _ = write!(out, "{}", format::elapsed(state.elapsed()));
+}
+
+/// Standard output, drawn anew at most ten times a second.
+fn draw_target() -> ProgressDrawTarget {
+    ProgressDrawTarget::term_like_with_hz(Box::<LiveLines>::default(), 10)
+}
+
+/// Standard output below the live display. Each line ends with a line break and the cursor stands below the last one, so
+/// that a terminal that wraps lines anew after a change of its width mixes up nothing, and the rows to erase are counted
+/// at the width the terminal has then.
+#[derive(Debug, Default)]
+struct LiveLines(Mutex<Drawn>);
+
+#[derive(Debug, Default)]
+struct Drawn {
+    /// What is to be written.
+    out: String,
+    /// The columns of the lines on the screen, and the terminal's width when they were drawn.
+    lines: Vec<usize>,
+    width: usize,
+    /// How far the cursor is to go up before lines are erased.
+    up: usize,
+    erased: bool,
+    /// The columns of the lines of the drawing that is being made; each is followed by blanks, which are not written.
+    new_lines: Vec<usize>,
+    in_line: bool,
+}
+
+impl Drawn {
+    /// Erases so many rows, as they were counted when they were drawn.
+    fn erase(&mut self, rows: usize, width: usize) {
+        let rows_of = |columns: usize, width: usize| columns.div_ceil(width.max(1)).max(1);
+        let (mut counted, mut now) = (0, 0);
+        for columns in self.lines.iter().rev().take_while(|columns| {
+            let is_wanted = counted < rows;
+            counted += rows_of(**columns, self.width);
+            is_wanted
+        }) {
+            now += rows_of(*columns, width);
+        }
+        if now > 0 {
+            self.out.push_str(&format!("\x1b[{now}A\r\x1b[0J"));
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.in_line {
+            self.out.push_str("\r\n");
+        } else {
+            self.new_lines.push(table::shown(text));
+            self.out.push_str(text);
+        }
+        self.in_line = !self.in_line;
+    }
+}
+
+impl LiveLines {
+    fn with(&self, change: impl FnOnce(&mut Drawn)) -> std::io::Result<()> {
+        if let Ok(mut drawn) = self.0.lock() {
+            change(&mut drawn);
+        }
+        Ok(())
+    }
+}
+
+impl TermLike for LiveLines {
+    fn width(&self) -> u16 {
+        u16::try_from(super::width()).unwrap_or(u16::MAX)
+    }
+
+    fn height(&self) -> u16 {
+        let size = terminal_size::terminal_size_of(std::io::stdout());
+        size.map_or(24, |(_, height)| height.0)
+    }
+
+    fn move_cursor_up(&self, n: usize) -> std::io::Result<()> {
+        self.with(|drawn| drawn.up = n)
+    }
+
+    fn move_cursor_down(&self, _: usize) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, _: usize) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, _: usize) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn write_line(&self, text: &str) -> std::io::Result<()> {
+        self.with(|drawn| {
+            drawn.write(text);
+            drawn.write("");
+        })
+    }
+
+    fn write_str(&self, text: &str) -> std::io::Result<()> {
+        self.with(|drawn| drawn.write(text))
+    }
+
+    /// Called once per row, after the cursor went up to the first one.
+    fn clear_line(&self) -> std::io::Result<()> {
+        let width = super::width();
+        self.with(|drawn| {
+            if !std::mem::replace(&mut drawn.erased, true) {
+                drawn.erase(drawn.up + 1, width);
+            }
+        })
+    }
+
+    fn flush(&self) -> std::io::Result<()> {
+        let width = super::width();
+        let mut out = String::new();
+        self.with(|drawn| {
+            drawn.lines = std::mem::take(&mut drawn.new_lines);
+            (drawn.width, drawn.erased, drawn.up) = (width, false, 0);
+            out = std::mem::take(&mut drawn.out);
+        })?;
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(out.as_bytes())?;
+        stdout.flush()
+    }
+}
+
 /// Writes how long it is until the time that is known, after a separator.
 fn countdown(until: &Arc<Mutex<Option<Timestamp>>>) -> impl ProgressTracker + 'static {
     let until = Arc::clone(until);
@@ -152,8 +278,7 @@ impl Observer for Terminal {
             }
             EventKind::Resumed => {
                 self.mode = Some(TerminalMode::no_echo());
-                self.screen
-                    .set_draw_target(ProgressDrawTarget::stdout_with_hz(10));
+                self.screen.set_draw_target(draw_target());
             }
             // In a terminal the question shows the analysis, or the end of the run does.
             EventKind::RunStarted { tasks, .. } => {

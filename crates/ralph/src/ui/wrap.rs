@@ -29,7 +29,6 @@ pub fn fold(line: &str, columns: usize) -> Vec<Cow<'_, str>> {
     pieces
 }
 
-/// Where each piece ends.
 fn breaks(line: &str, columns: usize) -> Vec<usize> {
     let mut ends = Vec::new();
     let (mut used, mut start) = (0, 0);

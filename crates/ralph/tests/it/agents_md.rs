@@ -1,4 +1,4 @@
-//! AGENTS.md: what failed and what was learnt, in a file that people and agents share.
+//! AGENTS.md: what failed and what was learned, in a file that people and agents share.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::support::Project;
 
 mod hands;
 
-/// Fails with a report; the reason is in `why`, what it learnt in `learnt`.
+/// Fails with a report; the reason is in `why`, what it learned in `learned`.
 fn project() -> Project {
     let project = Project::new();
     project.agent(
@@ -499,10 +499,7 @@ fn a_file_that_is_not_text_is_left_as_it_is() {
         b"caf\xe9\n"
     );
     assert_eq!(
-        output
-            .stdout
-            .matches("was not updated: it is not UTF-8")
-            .count(),
+        output.stdout.matches("AGENTS.md: it is not UTF-8").count(),
         1,
         "{}",
         output.stdout

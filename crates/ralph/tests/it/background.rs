@@ -160,7 +160,7 @@ fn exit_04_stop_ends_a_run_in_the_background_and_frees_its_claim() {
     let status = project.json(&["status", "--json"]);
     assert_eq!(status["run"]["exit_code"], 143);
     let told = project.ok(&["status"]).stdout;
-    assert!(told.contains("stopped by `ralph stop`"), "{told}");
+    assert!(told.contains("Stopped by `ralph stop`"), "{told}");
     assert_eq!(status["tasks"]["pending"], 2);
     assert_eq!(project.history()[0]["error_type"], "interrupted");
     let root = project.root().display().to_string();

@@ -177,9 +177,20 @@ fn a_cost_limit_that_holds_only_in_part_is_warned_about_before_the_run() {
         "{}",
         run.stderr
     );
-    project
-        .ralph(&["run", "--max-cost", "1", "--model", "b"])
-        .expect_code(2);
+    let refused = |args: &[&str], model: &str| {
+        let told = project.ralph(args).expect_code(2).stderr;
+        let subject = format!("the cost of {model} (script) is unknown");
+        let price = format!("price = {{ \"{model}\" =");
+        assert!(told.contains(&subject) && told.contains(&price), "{told}");
+    };
+    refused(&["run", "--max-cost", "1", "--model", "b"], "b");
+    let limited = ["run", "--max-cost", "1", "--dry-run"];
+    project.add(&["B", "--key", "b", "--model", "weird"]);
+    refused(&limited, "weird");
+    project.ok(&["run", "--max-cost", "1", "--dry-run", "--model", "a"]);
+    project.ok(&["task", "skip", "b"]);
+    project.ok(&["config", "set", "run.model", "unknown"]);
+    refused(&limited, "unknown");
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn fish_completes_with_descriptions() {
     assert_eq!(
         output.stdout.lines().collect::<Vec<_>>(),
         [
-            "task\tLook at the plan and change it",
+            "task\tShow and change the tasks of the plan",
             "1.1\tFirst: of all",
             "1.10\tSecond",
             "ns:x\tThird",

@@ -255,3 +255,21 @@ fn a_table_that_is_there_twice_is_told_with_both_lines() {
         assert!(no.stderr.contains(twice), "{}", no.stderr);
     }
 }
+
+#[test]
+fn a_wrong_value_is_not_blamed_on_the_file() {
+    let project = Project::new();
+    let refused = |setting: &str| {
+        let output = project.ralph(&["config", "set", setting, "abc"]);
+        output.expect_code(2).stderr
+    };
+    let wrong = refused("run.max_minutes");
+    assert!(
+        wrong.starts_with("error: run.max_minutes: `abc` is not"),
+        "{wrong}"
+    );
+    assert!(wrong.contains("nothing was changed"), "{wrong}");
+    // A right section alone is no resemblance.
+    assert!(!refused("run.nope").contains("did you mean"));
+    assert!(refused("run.max_minute").contains("did you mean `run.max_minutes`?"));
+}

@@ -79,7 +79,7 @@ fn str_02_progress_earns_one_more_try() {
     );
     assert_eq!(
         rationales(&project)[2],
-        json!("the same once more: a new error")
+        json!("retry with the same model: a new error")
     );
     assert_eq!(
         rationales(&project)[3],

@@ -152,13 +152,15 @@ fn out_01_a_gate_whose_program_is_missing_blocks_its_task_and_counts_for_nothing
     project.add(&["Add tests", "--key", "a", "--verify", "npm9 test"]);
     project.add(&["Lint", "--key", "b", "--verify", "npm9 run lint | tail -5"]);
     project.add(&["Write check.sh", "--key", "c", "--verify", "./check.sh"]);
-    project.add(&["Fine", "--key", "d", "--verify", "true"]);
+    project.add(&["Fine", "--key", "d", "--verify", "npm9 || true"]);
+    let elsewhere = "cd . && timeout 60 env X=1 npm9 test";
+    project.add(&["Format", "--key", "e", "--verify", elsewhere]);
     let run = project
         .ralph(&["run", "--max-attempts", "2"])
         .expect_code(5);
     assert!(
         run.stdout
-            .contains("the gates of a, b cannot run: `npm9` is not installed"),
+            .contains("the gates of a, b, e cannot run: `npm9` is not installed"),
         "{}",
         run.stdout
     );
@@ -182,8 +184,8 @@ fn out_01_a_gate_whose_program_is_missing_blocks_its_task_and_counts_for_nothing
     ];
     assert_eq!(attempts, expected);
     assert_eq!(project.history()[0]["gate"], json!("broken"));
-    // The second gate needs the same program: no attempt is wasted on it.
-    for key in ["a", "b"] {
+    // The other gates need the same program: no attempt is wasted on them.
+    for key in ["a", "b", "e"] {
         let task = project.task(key);
         assert_eq!(
             (&task["status"], &task["attempts"]),
@@ -197,10 +199,43 @@ fn out_01_a_gate_whose_program_is_missing_blocks_its_task_and_counts_for_nothing
             reason.contains("`npm9` is not installed") && reason.ends_with(&fix),
             "{reason}"
         );
+        let next = format!("next: ralph task edit {key} --verify CMD && ralph run {key}\n");
+        assert!(run.stdout.contains(&next), "{}", run.stdout);
     }
     project.ok(&["task", "edit", "a", "--verify", "true"]);
     project.ok(&["run", "a"]);
     assert_eq!(project.status_of("a"), "done");
+}
+
+#[test]
+fn out_01_a_gate_that_turns_out_to_be_broken_counts_for_nothing() {
+    let project = project(DONE);
+    project.add(&["Add tests", "--key", "a", "--verify", "bash gone.sh"]);
+    project.write("plain.sh", "exit 0");
+    project.add(&["Use plain.sh", "--key", "b", "--verify", "./plain.sh"]);
+    // To install it is what the task is about.
+    project.add(&["Install jq9", "--key", "c", "--verify", "command -v jq9"]);
+    let run = project
+        .ralph(&["run", "--max-attempts", "1"])
+        .expect_code(5);
+    let first = &project.history()[0];
+    assert_eq!(
+        (&first["error_type"], &first["gate"], &first["counted"]),
+        (&json!("gate_broken"), &json!("broken"), &json!(false))
+    );
+    let reason = project.task("a")["reason"].to_string();
+    assert!(
+        reason.contains("`gone.sh` does not exist") && reason.contains("; add gone.sh, or"),
+        "{reason}"
+    );
+    for (at, key) in [(1, "b"), (2, "c")] {
+        let one = &project.history()[at];
+        assert_eq!(
+            (&one["key"], &one["error_type"]),
+            (&json!(key), &json!("test_failure"))
+        );
+    }
+    assert!(!run.stdout.contains("retry: ralph run a"), "{}", run.stdout);
 }
 
 #[test]
@@ -300,6 +335,24 @@ fn out_03_a_gate_that_passes_without_a_signal_is_recorded_and_told() {
     );
     assert!(told.is_some() && told < task, "{prompt}");
     assert_eq!(project.history()[1]["outcome"], json!("done"));
+}
+
+#[test]
+fn out_03_a_gate_runs_after_a_crash_and_a_timeout_too() {
+    for (end, error) in [("exit 3", "crash"), ("sleep 60", "timeout")] {
+        let project = project(&format!("touch made; {end}"));
+        project.add(&["A", "--key", "a", "--verify", "test -e made"]);
+        let run = project
+            .ralph(&["run", "--max-attempts", "1", "--attempt-timeout", "2"])
+            .expect_code(5);
+        let first = &project.history()[0];
+        assert_eq!(
+            (&first["outcome"], &first["error_type"], &first["gate"]),
+            (&json!("error"), &json!(error), &json!("passed"))
+        );
+        let next = "next: ralph task done a --verify\n";
+        assert!(run.stdout.contains(next), "{}", run.stdout);
+    }
 }
 
 #[test]

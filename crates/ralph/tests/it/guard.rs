@@ -181,5 +181,8 @@ fn a_program_that_is_not_there_is_said_to_be_missing() {
         (&json!("spawn"), &json!(false))
     );
     let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(said.contains("No such file or directory"), "{said}");
+    assert!(
+        said.contains("`no-such-agent-anywhere` is not installed"),
+        "{said}"
+    );
 }

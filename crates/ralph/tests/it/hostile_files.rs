@@ -397,3 +397,28 @@ fn an_attempt_that_prints_without_end_does_not_fill_the_disk() {
     let text = project.read(&log);
     assert!(text.starts_with("first\ny\n") && text.len() > 9_000_000);
 }
+
+#[test]
+fn what_is_no_file_beside_the_database_is_named() {
+    for ending in ["-journal", "-shm", "-wal"] {
+        let project = project("");
+        let path = project.path(format!(".ralph/progress.db{ending}"));
+        let _ = fs::remove_file(&path);
+        assert!(
+            Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        );
+        for args in [&["status"][..], &["run"], &["doctor"]] {
+            let said = bounded(&project, args);
+            let told = format!("{}{}", said.stdout, said.stderr);
+            assert_ne!(said.code, 124, "{ending} {args:?}: hangs");
+            if args != ["doctor"] {
+                let name = format!("progress.db{ending}: not a regular file but a named pipe");
+                assert!(said.code > 0 && told.contains(&name), "{args:?}: {told}");
+            }
+        }
+    }
+}

@@ -133,6 +133,29 @@ fn init_below_a_project_says_so_and_makes_another_only_on_request() {
 }
 
 #[test]
+fn init_below_the_root_of_a_repository_says_so() {
+    let project = bare();
+    project.git(&["init", "-q"]);
+    project.write("package.json", "{}");
+    project.write("web/a/x", "");
+    let root = project.root().canonicalize().unwrap();
+    let made = project.ok(&["-C", "web/a", "init", "--yes"]);
+    let told = format!(
+        "inside the git repository at {}; to set up Ralph for all of it: cd {}",
+        root.display(),
+        root.display()
+    );
+    assert!(made.stderr.contains(&told), "{}", made.stderr);
+    let mut terminal = project.in_terminal(&["-C", "web", "init"], 120);
+    terminal
+        .expect("Set up Ralph in this subdirectory only? [y/N]")
+        .unwrap();
+    terminal.send("\r").unwrap();
+    terminal.expect("Nothing was created.").unwrap();
+    assert!(!project.path("web/.ralph.toml").exists());
+}
+
+#[test]
 fn init_asks_in_a_terminal_and_takes_enter_for_yes() {
     let mut project = bare();
     program(&mut project, "make");

@@ -52,9 +52,10 @@ fn a_log_is_for_people_unless_it_is_wanted_raw() {
     assert!(lines[0].ends_with(" · gate failed"), "{lines:?}");
     assert_eq!(lines[1..5], ["", "first red line", "", "  kept  apart"]);
     assert!(lines[5].starts_with("<task-done>t-"));
-    assert!(lines[7].starts_with("✗ gate failed after "), "{lines:?}");
+    assert!(lines[7].starts_with("✗ gate failed: "), "{lines:?}");
+    assert!(lines[8].ends_with(" s"), "{lines:?}");
     assert_eq!(
-        lines[8..],
+        lines[9..],
         [
             "  last lines of the gate's output:",
             "  │ checked",
@@ -89,7 +90,7 @@ fn what_claude_code_said_is_there_in_full_with_every_tool() {
         "· started claude-sonnet-5-5\n● First.\n  word word",
         "\n  last line of it\n",
         // A time long before the attempt is not one of it.
-        "\n→ Bash cargo test\n→ Write src/a.rs\n● All parsed.\n  <task-done>a</task-done>\n\n◐ done, unverified after ",
+        "\n→ Bash cargo test\n→ Write src/a.rs\n● All parsed.\n  <task-done>a</task-done>\n\n◐ done, unverified\n  ",
         ", $0.25, 10 tokens in, 5 out\n",
     ] {
         assert!(text.contains(told), "{told:?} in\n{text}");
@@ -175,7 +176,7 @@ fn without_a_task_the_run_is_told_as_it_was_shown() {
         .collect();
     assert_eq!(bare[..shown.len()], shown[..]);
     assert!(
-        bare[shown.len()].starts_with("ended: the remaining tasks are blocked"),
+        bare[shown.len()].starts_with("Stopped: the remaining tasks are blocked"),
         "{story}"
     );
     assert!(

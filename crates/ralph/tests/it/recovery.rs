@@ -237,6 +237,18 @@ fn rcd_01_02_rcl_04_a_chain_ends_at_its_depth_and_waits_whole() {
         log.contains("- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL"),
         "{log}"
     );
+    // One entry for the whole chain, with what failed last.
+    let text = project.ok(&["status"]).stdout;
+    let needs_you = text.split("Needs you\n").nth(1).unwrap();
+    let needs_you = needs_you.split("\n\n").next().unwrap();
+    assert_eq!(needs_you.matches("next: ").count(), 1, "{text}");
+    for told in [
+        "Last failure: ",
+        "broken at 1.3.1.1.1",
+        "next: ralph run 1.3\n",
+    ] {
+        assert!(text.contains(told), "{told:?} in\n{text}");
+    }
 }
 
 #[test]

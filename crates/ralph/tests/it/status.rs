@@ -2,8 +2,10 @@
 
 mod watch;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::stage::send;
 use crate::support::{Background, Project, eventually};
 
 const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
@@ -24,6 +26,30 @@ fn patient() -> Project {
 
 fn active(project: &Project) -> Value {
     project.json(&["status", "--json"])["active"].clone()
+}
+
+#[test]
+fn a_task_whose_run_was_killed_is_not_running() {
+    let project = project("touch at-work; sleep 600");
+    project.add(&["Crashy", "--key", "c"]);
+    project.add(&["After", "--key", "d", "--after", "c"]);
+    let mut child = project.start(&["run"]);
+    eventually("the agent works", || project.path("at-work").exists());
+    send(&child, Signal::KILL);
+    child.wait().unwrap();
+    let text = project.ok(&["status"]).stdout;
+    for told in [
+        "0 of 2 done · 2 waiting",
+        "1 ready · ",
+        "  · c Crashy · interrupted by a crash of Ralph\n",
+        "  · d After · waiting for c (pending)\n",
+        "  next: ralph run\n",
+    ] {
+        assert!(text.contains(told), "{told:?} in\n{text}");
+    }
+    assert!(!text.contains("running"), "{text}");
+    let dry = project.ok(&["run", "--dry-run"]).stdout;
+    assert!(dry.starts_with("c Crashy  attempt 1, "), "{dry}");
 }
 
 #[test]
@@ -193,7 +219,8 @@ fn a_limit_that_is_waited_for_is_shown_with_its_end() {
         "{text}"
     );
     // Ten minutes, less what the run has taken.
-    assert!(text.contains(", in 9 min"), "{text}");
+    let minutes = [", in 10 min", ", in 9 min"];
+    assert!(minutes.iter().any(|left| text.contains(left)), "{text}");
     drop(run);
 }
 

@@ -58,7 +58,7 @@ fn str_07_after_a_hard_task_failed_one_like_it_starts_higher() {
     project.add(&["Draw the menu", "--key", "c", "--files", "src/menu.rs"]);
     project.ok(&["run"]);
     let choices = choices(&project);
-    let rationale = "haiku failed on a, which is like this";
+    let rationale = "haiku failed on a, a similar task";
     assert_eq!(choices[3], ("b".into(), "sonnet".into(), rationale.into()));
     assert_eq!(models(&project, "c"), ["haiku"]);
 }
@@ -70,7 +70,7 @@ fn str_07_what_did_a_hard_task_suffices_for_one_like_it() {
     project.ok(&["run", "--model", "haiku"]);
     project.add(&["Parse leap years", "--key", "b"]);
     project.ok(&["run"]);
-    let rationale = "suffices: it did a, a hard task like this";
+    let rationale = "it finished a, a similar hard task";
     assert_eq!(
         choices(&project)[1],
         ("b".into(), "haiku".into(), rationale.into())
@@ -191,7 +191,7 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let first = &all[0];
     assert_eq!(first.1, "haiku");
     assert!(
-        first.2.starts_with("adaptive: haiku (60% likely, ~$0.3"),
+        first.2.starts_with("adaptive: haiku (60% likely), then "),
         "{}",
         first.2
     );
@@ -257,10 +257,7 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
         (&json!("blocked"), &json!(true))
     );
     let reason = task["reason"].as_str().unwrap();
-    assert!(
-        reason.starts_with("adaptive: ask a human, even "),
-        "{reason}"
-    );
+    assert!(reason.starts_with("adaptive: even "), "{reason}");
     assert!(
         reason.ends_with(" is not worth it for a task worth $0.60 (value_usd)"),
         "{reason}"
@@ -268,7 +265,7 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
     assert!(
         output
             .stdout
-            .contains("a blocked (needs you): adaptive: ask a human"),
+            .contains("a blocked (needs you): adaptive: even "),
         "{}",
         output.stdout
     );
@@ -290,11 +287,7 @@ fn what_a_human_was_asked_about_is_tried_again_when_somebody_says_so() {
         "adaptive: low expected value, but every task gets one attempt"
     );
     let told = project.ralph(&["status"]);
-    assert!(
-        told.stdout.contains("adaptive: ask a human"),
-        "{}",
-        told.stdout
-    );
+    assert!(told.stdout.contains("adaptive: even "), "{}", told.stdout);
     let dry = project.ok(&["run", "a", "--dry-run"]);
     assert!(
         dry.stdout.contains("a Thing a  attempt 2"),
@@ -317,11 +310,7 @@ fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
     project.add(&["Thing a", "--key", "a"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let dry = project.ok(&["run", "--dry-run"]);
-    assert!(
-        dry.stdout.contains("adaptive: ask a human"),
-        "{}",
-        dry.stdout
-    );
+    assert!(dry.stdout.contains("adaptive: even "), "{}", dry.stdout);
     let dry = project.json(&["run", "--dry-run", "--json"]);
     assert!(
         dry[0]["ask_human"]
@@ -331,7 +320,7 @@ fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
     );
     let context = project.ok(&["context", "a"]);
     assert!(
-        context.stderr.contains("adaptive: ask a human"),
+        context.stderr.contains("adaptive: even "),
         "{}",
         context.stderr
     );

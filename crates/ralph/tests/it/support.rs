@@ -318,7 +318,10 @@ impl Project {
 
     /// The project's database.
     pub fn database(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.path(".ralph/progress.db")).unwrap()
+        let database = rusqlite::Connection::open(self.path(".ralph/progress.db")).unwrap();
+        // A loaded machine may keep a run's transaction open for long.
+        database.busy_timeout(Duration::from_secs(60)).unwrap();
+        database
     }
 }
 

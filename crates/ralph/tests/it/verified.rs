@@ -36,7 +36,7 @@ fn exit_01_unverified_is_not_verified_in_any_view() {
         .expect_code(5);
     assert_eq!(run.stdout.lines().last(), Some(SUMMARY), "{}", run.stdout);
     for told in [
-        "! 3 tasks have no gate and can only be done, unverified",
+        "! 3 tasks have no gate (ungated, after, later): Ralph cannot verify them",
         "✓ gated Gated  attempt 1",
         "◐ ungated Ungated  attempt 1",
         "    done, unverified: no gate ran",
@@ -56,6 +56,15 @@ fn exit_01_unverified_is_not_verified_in_any_view() {
     }
     let list = project.ok(&["task", "list"]).stdout;
     assert!(list.contains("done, unverified  1"), "{list}");
+    let stats = project.ok(&["stats"]).stdout;
+    assert_eq!(stats.matches("done, unverified").count(), 1, "{stats}");
+    for task in project.json(&["stats", "--json"])["by_task"]
+        .as_array()
+        .unwrap()
+    {
+        let gated = task["key"] == json!("gated");
+        assert_eq!(task["verified"], json!(gated), "{task}");
+    }
     assert!(list.contains("done (by you)"), "{list}");
     let tree = project.ok(&["task", "tree"]).stdout;
     for line in [
@@ -174,7 +183,7 @@ fn the_projects_gate_counts_and_switched_off_gates_do_not() {
     assert_eq!(project.task("a")["done_by"], json!("gate"));
     let run = project.ok(&["run", "--no-gate"]);
     assert!(
-        run.stdout.contains("! 1 task has no gate"),
+        run.stdout.contains("! --no-gate: gates do not run"),
         "{}",
         run.stdout
     );
@@ -184,26 +193,32 @@ fn the_projects_gate_counts_and_switched_off_gates_do_not() {
 #[test]
 fn adding_and_importing_say_how_many_tasks_have_no_gate() {
     let project = Project::new();
-    let told = |n: &str, name: &str| {
-        format!(
-            "! {n} no gate and can only be done, unverified; add one: ralph task edit {name} --verify CMD\n"
-        )
+    let told = |what: &str, name: &str| {
+        format!("! {what}; to add one: ralph task edit {name} --verify CMD\n")
     };
     let first = project.ok(&["task", "add", "A", "--key", "a"]);
-    assert_eq!(first.stderr, told("1 task has", "a"));
+    let one = "1 task has no gate (a): Ralph cannot verify it";
+    assert_eq!(first.stderr, told(one, "a"));
     let gated = project.ok(&["task", "add", "B", "--verify", "true"]);
     assert_eq!(gated.stderr, "");
     let second = project.ok(&["task", "add", "C"]);
-    assert_eq!(second.stderr, told("2 tasks have", second.text()));
+    let id = second.text();
+    let two = format!("2 tasks have no gate ({id}, a): Ralph cannot verify them");
+    assert_eq!(second.stderr, told(&two, id));
     project.write(
         "tasks.md",
         "# Tasks: x\n\n- [x] 1.1 Ticked\n- [ ] 1.2 Open\n- [ ] 1.3 Gated\n  - **Verify**: `true`\n",
     );
     let dry = project.json(&["import", "tasks.md", "--dry-run", "--json"]);
     assert_eq!(dry["without_gate"], json!(1));
-    let import = project.ok(&["import", "tasks.md"]).stdout;
-    assert!(import.contains("1.1  Ticked  (done (by you))"), "{import}");
-    assert!(import.contains(&told("1 task has", "ID")), "{import}");
+    let import = project.ok(&["import", "tasks.md"]);
+    assert!(
+        import.stdout.contains("1.1  Ticked · done (by you)\n"),
+        "{}",
+        import.stdout
+    );
+    let open = "1 task has no gate (1.2): Ralph cannot verify it";
+    assert_eq!(import.stderr, told(open, "1.2"));
     assert_eq!(
         verified(&project.task("1.1")),
         (&json!("done"), &json!(false), &json!("person"))
@@ -248,6 +263,76 @@ fn required_gates_refuse_to_start_and_name_what_has_none() {
 }
 
 #[test]
+fn required_gates_hold_for_tasks_that_are_added_during_a_run() {
+    let project = project(&format!(
+        "[ -e added ] || echo '- [ ] 1.2 Sneaked in' >> tasks.md; touch added; {DONE}"
+    ));
+    project.write(
+        "tasks.md",
+        "# Tasks: x\n\n- [ ] 1.1 Gated\n  - **Verify**: `true`\n",
+    );
+    project.ok(&["import", "tasks.md"]);
+    let run = project.ralph(&["run", "--require-gates"]).expect_code(5);
+    let task = project.task("1.2");
+    assert_eq!(
+        (&task["status"], &task["attempts"]),
+        (&json!("blocked"), &json!(0))
+    );
+    let told = "gates are required, but this task has none";
+    assert!(task["reason"].as_str().unwrap().starts_with(told), "{task}");
+    let next = "next: ralph task edit 1.2 --verify CMD && ralph run 1.2\n";
+    assert!(run.stdout.contains(next), "{}", run.stdout);
+}
+
+#[test]
+fn lists_of_unverified_tasks_add_up_and_say_how_to_verify_one() {
+    let project = project(DONE);
+    project.add(&["Parent", "--key", "p"]);
+    project.add(&["One", "--key", "p.1", "--parent", "p", "--verify", "true"]);
+    project.add(&["Two", "--key", "p.2", "--parent", "p"]);
+    let run = project.ok(&["run"]).stdout;
+    assert!(run.contains("! 1 task has no gate (p.2)"), "{run}");
+    assert!(run.contains("Finished: every task is done\n"), "{run}");
+    let text = project.ok(&["status"]).stdout;
+    for told in [
+        "3 of 3 done (1 verified, 2 unverified)",
+        "  3 done (2 unverified) · ",
+        "  ◐ p.2 Two · done, unverified\n  ◐ p Parent · done, unverified\n",
+        "  next: ralph task edit p.2 --verify CMD && ralph task done p.2 --verify\n",
+    ] {
+        assert!(text.contains(told), "{told:?} in\n{text}");
+    }
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["last_run"]["done"].as_array().unwrap().len(), 3);
+    // A gate that did not run only has to be run.
+    let other = self::project(DONE);
+    other.add(&["A", "--key", "a", "--verify", "true"]);
+    let run = other.ok(&["run", "--no-gate"]).stdout;
+    for told in [
+        "! --no-gate: gates do not run, tasks will be unverified\n",
+        "  next: ralph task done a --verify\n",
+    ] {
+        assert!(run.contains(told), "{told:?} in\n{run}");
+    }
+}
+
+#[test]
+fn a_run_does_not_claim_what_a_person_did() {
+    let project = project("echo 'no luck'");
+    project.add(&["C", "--key", "c"]);
+    project
+        .ralph(&["run", "--max-attempts", "1"])
+        .expect_code(5);
+    let marked = project.ok(&["task", "done", "c"]).stdout;
+    assert_eq!(marked, "c C · done (by you)\n");
+    let text = project.ok(&["status"]).stdout;
+    assert!(text.contains("  0 done · 1 attempt"), "{text}");
+    assert_eq!(text.matches("done (by you)").count(), 1, "{text}");
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["last_run"]["done"], json!([]));
+}
+
+#[test]
 fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
     let project = night();
     project
@@ -258,7 +343,7 @@ fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
     let text = project.ok(&["status"]).stdout;
     for told in [
         "  ✗ bad Bad · blocked after 2 attempts, last ",
-        " s ago · blocks 2 tasks\n",
+        " · blocks 2 tasks\n",
         "square wheels",
         "      next: ralph run bad\n",
         "  ✗ later Later · marked failed\n      too hard\n      next: ralph task reset later\n",
@@ -308,6 +393,27 @@ fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
 }
 
 #[test]
+fn status_says_what_to_type_where_only_the_report_is_missing_and_where_nothing_counted() {
+    let project = project(&format!(
+        "case $RALPH_TASK_KEY in green) echo 'all good';; *) {DONE};; esac"
+    ));
+    project.add(&["Green", "--key", "green", "--verify", "true"]);
+    project.add(&["Broken", "--key", "broken", "--verify", "bash no-such.sh"]);
+    project
+        .ralph(&["run", "--max-attempts", "2"])
+        .expect_code(5);
+    let text = project.ok(&["status"]).stdout;
+    for told in [
+        "      next: ralph task done green --verify\n",
+        "  ✗ broken Broken · blocked after 1 attempt (not counted)\n",
+    ] {
+        assert!(text.contains(told), "{told:?} in\n{text}");
+    }
+    project.ok(&["task", "done", "green", "--verify"]);
+    assert_eq!(project.task("green")["verified"], json!(true));
+}
+
+#[test]
 fn times_are_those_of_the_readers_clock() {
     let mut project = project(DONE);
     project.add(&["A", "--verify", "true"]);
@@ -326,4 +432,41 @@ fn times_are_those_of_the_readers_clock() {
     assert!(recorded.starts_with(&utc), "{recorded} {utc}");
     project.set_env("TZ", "XXX-5");
     assert_ne!(started(&project), utc);
+}
+
+#[test]
+fn a_parent_that_is_marked_done_says_what_was_skipped_with_it() {
+    let project = project(DONE);
+    project.add(&["Parent", "--key", "q"]);
+    project.add(&["Child", "--key", "q.1", "--parent", "q"]);
+    let marked = project.ok(&["task", "done", "q"]).stdout;
+    assert_eq!(marked, "q Parent · done (by you)\nskipped with it: q.1\n");
+    let breaker = project.ok(&["breaker", "show"]).stdout;
+    assert!(
+        breaker.contains(" on 3 tasks, or on 2 with the same cause"),
+        "{breaker}"
+    );
+}
+
+#[test]
+fn a_parents_gate_is_told_once_and_has_no_log() {
+    let project = project(DONE);
+    project.add(&["Parent", "--key", "p", "--verify", "false"]);
+    project.add(&["Child", "--key", "p.1", "--parent", "p"]);
+    let run = project
+        .ralph(&["run", "--max-attempts", "1"])
+        .expect_code(5);
+    let told = "✗ p Parent  gate after its subtasks, ";
+    assert_eq!(
+        run.stdout.matches("✗ p Parent  ").count(),
+        1,
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+    let refused = project
+        .ralph(&["logs", "p", "--attempt", "1"])
+        .expect_code(2);
+    let told = "attempt 1 of p ran only the gate; it has no log";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
 }

@@ -151,7 +151,7 @@ fn ana_02_troubles_that_outnumber_the_failures_lead() {
     ];
     insta::assert_snapshot!(analyse(&facts, &around), @"
     Failure Analysis:
-      Pattern: 2 × auth, 1 × network, not counted; 2 of 2: test_failure, each with a different message; newest: error: boom
+      Pattern: 2 × auth, 1 × network, not counted; 2 of 2: test_failure, with different messages; newest: error: boom
       Models: haiku only
       Suggestion: log in again or renew the key: the agent's authentication failed
     ");
@@ -176,9 +176,10 @@ fn ana_02_the_commonest_error_goes_by_fingerprint_before_message() {
     for fact in facts.iter_mut().skip(2) {
         fact.coarse = Some("a".into());
     }
-    assert!(text(&facts).contains(
-        "Pattern: 3 of 5: test_failure, each with a different message; newest: error: one"
-    ));
+    assert!(
+        text(&facts)
+            .contains("Pattern: 3 of 5: test_failure, with different messages; newest: error: one")
+    );
     for (fact, file) in facts.iter_mut().skip(2).zip(["a", "b", "c"]) {
         fact.message =
             format!("error: {file} is not there (the gate `test -f {file}` exited with code 1)");
@@ -198,7 +199,7 @@ fn ana_02_failures_of_one_kind_are_told_where_no_two_are_the_same() {
     ];
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
-      Pattern: 3 of 3: the agent crashed, each with a different message; newest: exit code a
+      Pattern: 3 of 3: the agent crashed, with different messages; newest: exit code a
       Models: opus only
       Suggestion: 3 of 3 crashed: see `ralph logs 1`
     ");

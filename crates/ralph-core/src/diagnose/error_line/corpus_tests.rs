@@ -1,6 +1,6 @@
 //! Real outputs with the line that a developer would want to see.
 
-use super::error_line;
+use crate::diagnose::error_line;
 use std::path::Path;
 
 /// One output and the lines that are right for it; none where it reports no error.

@@ -1,6 +1,7 @@
 //! The rules one by one, and what holds for any output.
 
-use super::error_line;
+use crate::diagnose::error_line;
+use crate::diagnose::lines::{LINE_BYTES, raw_lines, visible};
 use proptest::prelude::*;
 
 #[track_caller]
@@ -327,9 +328,9 @@ fn exceptions_count_with_what_stands_before_them() {
 
 #[test]
 fn a_very_long_error_line_is_cut() {
-    let long = format!("error: {}", "é".repeat(super::LONGEST));
+    let long = format!("error: {}", "é".repeat(LINE_BYTES));
     let line = error_line(&format!("error: a\n{long}\n")).unwrap();
-    assert!(long.starts_with(&line) && line.len() > super::LONGEST - 4);
+    assert!(long.starts_with(&line) && line.len() > LINE_BYTES - 4);
 }
 
 #[test]
@@ -344,7 +345,7 @@ fn large_outputs_are_read_in_linear_time() {
         "::Error ",
     ] {
         let text = unit.repeat(400_000 / unit.len());
-        assert!(error_line(&text).is_none_or(|line| line.len() <= super::LONGEST));
+        assert!(error_line(&text).is_none_or(|line| line.len() <= LINE_BYTES));
     }
 }
 
@@ -403,7 +404,8 @@ fn mixture() -> impl Strategy<Value = String> {
 fn is_a_trimmed_line(text: &str) {
     if let Some(line) = error_line(text) {
         assert!(!line.is_empty() && line.trim() == line);
-        assert!(text.lines().any(|l| l.trim() == line), "{line:?}");
+        let mut lines = raw_lines(text).map(visible);
+        assert!(lines.any(|shown| shown.trim() == line), "{line:?}");
     }
 }
 

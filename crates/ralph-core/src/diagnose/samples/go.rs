@@ -25,7 +25,7 @@ fn fp_01_go_test() {
         &one,
         &go(&["TestB", "TestA"], "12.30"),
         Kind::Tests,
-        Some(Tool::GoTest),
+        Some(Tool("go test")),
     );
     different(&one, &go(&["TestA", "TestC"], "0.00"));
     progress(&one, &go(&["TestB"], "0.00"));
@@ -47,7 +47,7 @@ fn fp_02_go_build() {
         &one("./", 3, "foo"),
         &one("pkg/deep/", 40, "foo"),
         Kind::Compiler,
-        Some(Tool::Go),
+        Some(Tool("go")),
     );
     different(&one("./", 3, "foo"), &one("./", 3, "bar"));
 }
@@ -92,7 +92,7 @@ fn fp_01_go_packages_tell_tests_apart() {
         &both,
         &packages(&[("q", "TestB"), ("p", "TestB")], "1.25"),
         Kind::Tests,
-        Some(Tool::GoTest),
+        Some(Tool("go test")),
     );
     different(
         &packages(&[("p", "TestB")], "0.003"),
@@ -186,7 +186,7 @@ fn fp_01_go_forms_name_the_same_tests() {
         .zip(forms("12.30", "got 5, want 6"))
     {
         names(form, &expected);
-        same(form, &later, Kind::Tests, Some(Tool::GoTest));
+        same(form, &later, Kind::Tests, Some(Tool("go test")));
         assert_eq!(print(form), print(&plain), "{form}");
     }
 }
@@ -217,7 +217,7 @@ fn fp_02_go_build_in_events() {
              {{\"Time\":\"2026-01-02T03:04:05Z\",\"Action\":\"fail\",\"Package\":\"example.com/t\",\"Elapsed\":0}}\n"
         )
     };
-    same(&one("foo"), &one("foo"), Kind::Compiler, Some(Tool::Go));
+    same(&one("foo"), &one("foo"), Kind::Compiler, Some(Tool("go")));
     different(&one("foo"), &one("bar"));
     let plain = "# example.com/t\nt/t_test.go:3:27: undefined: foo\nFAIL\texample.com/t [build failed]\nFAIL\n";
     assert_eq!(print(&one("foo")).coarse, print(plain).coarse);

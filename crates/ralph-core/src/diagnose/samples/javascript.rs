@@ -29,7 +29,7 @@ fn fp_01_jest() {
         &one,
         &jest(&["takes", "adds"], "1.25"),
         Kind::Tests,
-        Some(Tool::Jest),
+        Some(Tool("jest")),
     );
     different(&one, &jest(&["adds", "divides"], "5"));
     progress(&one, &jest(&["takes"], "5"));
@@ -73,7 +73,7 @@ fn fp_01_vitest() {
         &one,
         &vitest(&["takes", "adds"], "1234"),
         Kind::Tests,
-        Some(Tool::Vitest),
+        Some(Tool("vitest")),
     );
     different(&one, &vitest(&["adds", "divides"], "9"));
     progress(&one, &vitest(&["adds"], "9"));
@@ -98,7 +98,7 @@ fn fp_01_mocha() {
         &one("fails", "7"),
         &one("fails", "700"),
         Kind::Tests,
-        Some(Tool::Mocha),
+        Some(Tool("mocha")),
     );
     different(&one("fails", "7"), &one("breaks", "7"));
     names(&one("fails", "7"), &["Math › adds", "Math › deep › fails"]);
@@ -120,7 +120,7 @@ fn fp_01_tap_and_node() {
         &one,
         &tap(&["takes", "adds"], "0.1"),
         Kind::Tests,
-        Some(Tool::Tap),
+        Some(Tool("tap")),
     );
     different(&one, &tap(&["adds", "divides"], "6.04"));
     progress(&one, &tap(&["adds"], "6.04"));
@@ -142,13 +142,13 @@ fn fp_02_tsc() {
         &one,
         &plain("src/deep/", 77, "TS2304", "foo"),
         Kind::Compiler,
-        Some(Tool::Typescript),
+        Some(Tool("tsc")),
     );
     different(&one, &plain("", 1, "TS2304", "bar"));
     different(&one, &plain("", 1, "TS2552", "foo"));
     let pretty = "src/t.ts:1:22 - error TS2304: Cannot find name 'foo'.\n\n1 let x = foo();\n          ~~~\n\n\
         u.ts:3:1 - error TS1005: ';' expected.\n\nFound 2 errors in 2 files.\n";
-    same(&one, pretty, Kind::Compiler, Some(Tool::Typescript));
+    same(&one, pretty, Kind::Compiler, Some(Tool("tsc")));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn fp_02_eslint() {
         &one("/a", 1, "b"),
         &one("/home/x", 40, "b"),
         Kind::Compiler,
-        Some(Tool::Eslint),
+        Some(Tool("eslint")),
     );
     different(&one("/a", 1, "b"), &one("/a", 1, "c"));
 }

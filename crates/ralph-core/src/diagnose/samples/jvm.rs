@@ -39,7 +39,7 @@ fn fp_01_surefire() {
         &one,
         &surefire(&["takes", "adds"], "3.1"),
         Kind::Tests,
-        Some(Tool::Surefire),
+        Some(Tool("surefire")),
     );
     different(&one, &surefire(&["adds", "divides"], "0.012"));
     progress(&one, &surefire(&["takes"], "0.012"));
@@ -65,7 +65,7 @@ fn fp_01_gradle() {
         &one("adds", 3),
         &one("adds", 30),
         Kind::Tests,
-        Some(Tool::Gradle),
+        Some(Tool("gradle")),
     );
     different(&one("adds", 3), &one("takes", 3));
 }
@@ -89,7 +89,7 @@ fn fp_04_gradle_another_exception_is_progress() {
         &one(&[a, b], 10),
         &one(&[b, a], 12),
         Kind::Tests,
-        Some(Tool::Gradle),
+        Some(Tool("gradle")),
     );
     for other in ["java.lang.NullPointerException", "com.foo.App$Broken"] {
         progress(&one(&[a, b], 10), &one(&[a, ("testB", other)], 10));
@@ -151,7 +151,7 @@ fn fp_01_junit_console() {
         &one,
         &console(&[TAKES, ADDS], 120),
         Kind::Tests,
-        Some(Tool::Junit),
+        Some(Tool("junit")),
     );
     different(
         &one,
@@ -236,7 +236,7 @@ fn fp_01_junit_report() {
         &one,
         &report(&["takes()", "adds()"], "3.1", FAILURE),
         Kind::Tests,
-        Some(Tool::Junit),
+        Some(Tool("junit")),
     );
     different(&one, &report(&["adds", "divides"], "0.012", FAILURE));
     progress(&one, &report(&["takes"], "0.012", FAILURE));
@@ -299,7 +299,7 @@ fn fp_04_junit_report_another_exception_or_message_is_progress() {
              def test_b():\n&gt;       assert f() == 3\nE       assert &#x27;{value}&#x27; == 3\n\ntests/test_a.py:3: AssertionError</failure></testcase>\n"
         )
     };
-    same(&pytest("a"), &pytest("b"), Kind::Tests, Some(Tool::Junit));
+    same(&pytest("a"), &pytest("b"), Kind::Tests, Some(Tool("junit")));
     names(&pytest("a"), &["tests.test_a.test_b"]);
 }
 
@@ -315,7 +315,7 @@ fn fp_02_javac_and_maven() {
         &javac("", 1, "foo"),
         &javac("src/main/", 33, "foo"),
         Kind::Compiler,
-        Some(Tool::Javac),
+        Some(Tool("javac")),
     );
     different(&javac("", 1, "foo"), &javac("", 1, "bar"));
     let maven = |dir: &str, at: u32, name: &str| {
@@ -328,7 +328,7 @@ fn fp_02_javac_and_maven() {
         &maven("/a", 3, "foo"),
         &maven("/b", 30, "foo"),
         Kind::Compiler,
-        Some(Tool::Javac),
+        Some(Tool("javac")),
     );
     different(&maven("/a", 3, "foo"), &maven("/a", 3, "bar"));
 }

@@ -16,7 +16,7 @@ fn fp_02_gcc_and_clang() {
         &gcc("", 2, "y"),
         &gcc("/src/deep/", 90, "y"),
         Kind::Compiler,
-        Some(Tool::Gcc),
+        Some(Tool("gcc")),
     );
     different(&gcc("", 2, "y"), &gcc("", 2, "z"));
     let clang = |at: u32, name: &str| {
@@ -28,7 +28,7 @@ fn fp_02_gcc_and_clang() {
         &clang(3, "y"),
         &clang(5, "y"),
         Kind::Compiler,
-        Some(Tool::Gcc),
+        Some(Tool("gcc")),
     );
     different(&clang(3, "y"), &clang(3, "z"));
     let header = |dir: &str, name: &str| {
@@ -40,7 +40,7 @@ fn fp_02_gcc_and_clang() {
         &header("/a", "foo.h"),
         &header("b", "foo.h"),
         Kind::Compiler,
-        Some(Tool::Gcc),
+        Some(Tool("gcc")),
     );
     different(&header("/a", "sub/foo.h"), &header("/a", "sub/bar.h"));
 }
@@ -57,7 +57,7 @@ fn fp_02_linker() {
         &one("ccTbJCKo", "f"),
         &one("cc12abcd", "f"),
         Kind::Compiler,
-        Some(Tool::Linker),
+        Some(Tool("ld")),
     );
     different(&one("ccTbJCKo", "f"), &one("ccTbJCKo", "g"));
 }

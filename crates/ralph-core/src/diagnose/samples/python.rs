@@ -46,7 +46,7 @@ fn fp_01_pytest() {
         &one,
         &pytest("../", "31.4", &[B, A]),
         Kind::Tests,
-        Some(Tool::Pytest),
+        Some(Tool("pytest")),
     );
     different(&one, &pytest("", "0.12", &[A, ("test_mul", B.1)]));
     progress(&one, &pytest("", "0.12", &[B]));
@@ -71,7 +71,7 @@ fn fp_04_pytest_another_exception_or_message_is_progress() {
         &one,
         &pytest("", "0.12", &[(A.0, "AssertionError: assert 5 == 8")]),
         Kind::Tests,
-        Some(Tool::Pytest),
+        Some(Tool("pytest")),
     );
 }
 
@@ -98,7 +98,12 @@ fn fp_04_pytest_the_exception_of_every_failing_test_counts() {
         print(&cut("12 =")).evidence,
         print(&one(whole, "assert 3 ...")).evidence
     );
-    same(&cut("3 == "), &cut("12 ="), Kind::Tests, Some(Tool::Pytest));
+    same(
+        &cut("3 == "),
+        &cut("12 ="),
+        Kind::Tests,
+        Some(Tool("pytest")),
+    );
     progress(
         &cut("3 == "),
         &one("ValueError: no such us...", "KeyErro..."),
@@ -181,13 +186,13 @@ fn fp_01_parameters_count_but_addresses_in_them_do_not() {
         &one("<f at 0x7f00aa12>"),
         &one("<f at 0x7fffbb34>"),
         Kind::Tests,
-        Some(Tool::Pytest),
+        Some(Tool("pytest")),
     );
     same(
         &one("/tmp/pytest-1/x"),
         &one("/tmp/pytest-2/y"),
         Kind::Tests,
-        Some(Tool::Pytest),
+        Some(Tool("pytest")),
     );
     different(&one("1-a - b"), &one("2-a - b"));
     names(&one("a - b"), &["a.py::test_p[a - b]"]);
@@ -221,7 +226,7 @@ fn fp_01_unittest() {
         &one,
         &unittest(&["test_b", "test_a"], "/b/c", "12.5"),
         Kind::Tests,
-        Some(Tool::Unittest),
+        Some(Tool("unittest")),
     );
     different(&one, &unittest(&["test_a", "test_c"], "/a", "0.001"));
     progress(&one, &unittest(&["test_a"], "/a", "0.001"));

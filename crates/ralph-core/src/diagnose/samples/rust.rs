@@ -29,7 +29,7 @@ fn fp_01_cargo_test() {
         &one,
         &cargo_test(&["tests::b", "tests::a"], "10.5"),
         Kind::Tests,
-        Some(Tool::CargoTest),
+        Some(Tool("cargo test")),
     );
     different(&one, &cargo_test(&["tests::a", "tests::c"], "0.12"));
     progress(&one, &cargo_test(&["tests::a"], "0.12"));
@@ -65,7 +65,7 @@ fn fp_01_nextest() {
         &one,
         &nextest(&["tests::b", "tests::a"], "3.100"),
         Kind::Tests,
-        Some(Tool::Nextest),
+        Some(Tool("cargo nextest")),
     );
     different(&one, &nextest(&["tests::a", "tests::c"], "0.025"));
     progress(&one, &nextest(&["tests::b"], "0.025"));
@@ -91,7 +91,7 @@ fn fp_02_rustc() {
         &one,
         &rustc("crates/a/src", 99, "E0425", "foo"),
         Kind::Compiler,
-        Some(Tool::Rustc),
+        Some(Tool("rustc")),
     );
     different(&one, &rustc("src", 12, "E0425", "bar"));
     different(&one, &rustc("src", 12, "E0433", "foo"));
@@ -101,7 +101,7 @@ fn fp_02_rustc() {
             "error: this `if` has identical blocks\n --> src/a.rs:{line}:5\n\nerror: could not compile `demo`\n"
         )
     };
-    same(&lint(3), &lint(8), Kind::Compiler, Some(Tool::Rustc));
+    same(&lint(3), &lint(8), Kind::Compiler, Some(Tool("rustc")));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn fp_02_several_errors_in_any_order() {
         &format!("{a}{b}"),
         &format!("{b}{a}"),
         Kind::Compiler,
-        Some(Tool::Rustc),
+        Some(Tool("rustc")),
     );
     different(&format!("{a}{b}"), &a);
 }

@@ -8,8 +8,30 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::Git;
-use super::call::Call;
+use super::call::FOREIGN;
 use crate::model::GitRecord;
+
+/// Runs git the way a person does; what it printed, or its complaint.
+pub(in crate::git) fn git_at(dir: &Path, args: &[&str]) -> Result<String, String> {
+    let mut command = std::process::Command::new("git");
+    for name in FOREIGN {
+        command.env_remove(name);
+    }
+    let command = command.args(args).current_dir(dir).env("LC_ALL", "C");
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(text(&output.stderr)),
+    }
+}
+
+pub(in crate::git) fn make_pipe(path: &Path) {
+    let _ = fs::remove_file(path);
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, path, fifo, mode, 0).unwrap();
+}
 
 /// A repository in a directory of its own.
 pub(in crate::git) struct Repo(tempfile::TempDir);
@@ -31,7 +53,6 @@ impl Repo {
         repo
     }
 
-    /// With `a.txt` in it.
     pub(in crate::git) fn with_first_commit() -> Self {
         let repo = Self::new();
         repo.write("a.txt", "one\n");
@@ -52,8 +73,22 @@ impl Repo {
     }
 
     pub(in crate::git) fn git_in(&self, dir: &str, args: &[&str]) -> String {
-        let out = Call::new(&self.path(dir), args).run().unwrap();
-        String::from_utf8_lossy(&out).into_owned()
+        git_at(&self.path(dir), args).unwrap()
+    }
+
+    /// What git printed, or its complaint.
+    pub(in crate::git) fn try_git(&self, args: &[&str]) -> Result<String, String> {
+        git_at(self.root(), args)
+    }
+
+    /// Makes the branches `main` and `other` change the same file.
+    pub(in crate::git) fn diverge(&self) {
+        self.git(&["checkout", "-qb", "other"]);
+        self.write("a.txt", "theirs\n");
+        self.commit_all("theirs");
+        self.git(&["checkout", "-q", "main"]);
+        self.write("a.txt", "ours\n");
+        self.commit_all("ours");
     }
 
     pub(in crate::git) fn commit_all(&self, message: &str) {
@@ -112,7 +147,6 @@ impl Repo {
         names.map(str::to_owned).collect()
     }
 
-    /// `git status`, for people.
     pub(in crate::git) fn status(&self) -> Vec<String> {
         let out = self.git(&["status", "--porcelain", "-z", "-uall", "--no-renames"]);
         let lines = out.split('\0').filter(|line| !line.is_empty());

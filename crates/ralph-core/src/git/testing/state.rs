@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::git::call::Call;
+use super::git_at;
 
 /// A work tree, its index and its HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,6 @@ pub(in crate::git) struct State {
     head: String,
 }
 
-/// What is on the disk.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::git) enum OnDisk {
     File(u32, Vec<u8>),
@@ -43,8 +42,8 @@ impl State {
     /// Looks at the work tree at a path.
     pub(in crate::git) fn of(root: &Path) -> Self {
         let git = |args: &[&str]| {
-            let out = Call::new(root, args).output().unwrap().stdout;
-            String::from_utf8_lossy(&out).replace('\0', "\n")
+            let out = git_at(root, args).unwrap_or_default();
+            out.replace('\0', "\n")
         };
         let mut files = BTreeMap::new();
         walk(root, root, &mut files);

@@ -21,7 +21,7 @@ fn failure(error: Option<&str>, attempted_fix: Option<&str>) -> Failure {
 }
 
 fn fix(error: Option<&str>, original: &Original<'_>) -> FixTask {
-    FixTask::new(FixKey("1.3.1".into()), &failure(error, None), original)
+    FixTask::new("1.3.1".into(), &failure(error, None), original)
 }
 
 fn title(error: &str) -> String {
@@ -58,7 +58,7 @@ fn rcg_02_rcg_06_the_block_of_the_example() {
         verify: Some(r#"grep -q "Parse Failure" implement.md"#),
         ..Original::default()
     };
-    let fix = FixTask::new(FixKey("1.3.1".into()), &failure, &original);
+    let fix = FixTask::new("1.3.1".into(), &failure, &original);
     assert_eq!(fix.block(), EXAMPLE);
     assert_eq!(fix.markers(), ["FIX 1.3"]);
     assert_eq!(fix.fix_of, "1.3");
@@ -109,7 +109,7 @@ fn rcg_03_without_an_error_the_task_is_named() {
         key: "V4".into(),
         ..Evidence::default()
     });
-    let fix = FixTask::new(FixKey("V4.1".into()), &nothing, &Original::default());
+    let fix = FixTask::new("V4.1".into(), &nothing, &Original::default());
     assert_eq!(fix.title, "Fix: task V4 failure");
     assert!(
         fix.description
@@ -207,7 +207,7 @@ proptest! {
             error_category: None,
         };
         let failure = failure(error.as_deref(), attempt.as_deref());
-        let fix = FixTask::new(FixKey("1.3.1".into()), &failure, &original);
+        let fix = FixTask::new("1.3.1".into(), &failure, &original);
         prop_assert!(fix.title.chars().count() <= "Fix: ".len() + SUMMARY_CHARS);
         let block = fix.block();
         let starts = [
@@ -229,5 +229,90 @@ proptest! {
             prop_assert!(!line.contains('\r'));
         }
         prop_assert_eq!(lines[8].matches('`').count(), 2);
+    }
+}
+
+/// Reads the field as Markdown has it: the rest of the line, else the fence below.
+fn read(lines: &[String]) -> String {
+    let inline = lines[0].strip_prefix(FIELD).unwrap();
+    if !inline.is_empty() {
+        assert_eq!(lines.len(), 1);
+        return inline.trim().to_owned();
+    }
+    let fence = lines[1].trim();
+    assert_eq!(fence.trim_matches('`'), "");
+    let mut script = Vec::new();
+    for (at, line) in lines.iter().enumerate().skip(2) {
+        if line.trim() == fence {
+            assert_eq!(at, lines.len() - 1);
+            break;
+        }
+        script.push(line.strip_prefix(BELOW).unwrap_or(line));
+    }
+    script.join("\n")
+}
+
+#[test]
+fn rcg_04_a_command_stays_on_its_line() {
+    for verify in [
+        "cargo test",
+        "`npm test` && echo \"```\"",
+        "grep -q 'a  b' c.md",
+    ] {
+        assert_eq!(verify_lines(verify), [format!("  - **Verify**: {verify}")]);
+    }
+    assert_eq!(
+        verify_lines("\n  cargo test \r\n\n"),
+        ["  - **Verify**: cargo test"]
+    );
+}
+
+#[test]
+fn rcg_04_a_script_stands_in_a_fence() {
+    assert_eq!(
+        verify_lines("set -e\r\n\r\nif a; then\r\n  b\r\nfi\r\n"),
+        [
+            "  - **Verify**:",
+            "    ```",
+            "    set -e",
+            "",
+            "    if a; then",
+            "      b",
+            "    fi",
+            "    ```"
+        ]
+    );
+    let lines = verify_lines("cat <<X\n````\nX");
+    assert_eq!(lines[1], "    `````");
+}
+
+#[test]
+fn rcg_04_a_fence_is_kept_as_it_was() {
+    assert_eq!(
+        verify_lines("```bash\ncargo test\n```"),
+        [
+            "  - **Verify**:",
+            "    ```bash",
+            "    cargo test",
+            "    ```"
+        ]
+    );
+    assert_eq!(verify_lines("```\na\n```\nb\n```")[1], "    ````");
+}
+
+proptest! {
+    #[test]
+    fn rcg_04_any_script_reads_back(text in "[a`~# \t\n-]{0,40}|(\\PC|\n){0,30}") {
+        let whole = text.trim_end();
+        let from = whole.lines().take_while(|line| line.trim().is_empty()).count();
+        let script: Vec<&str> = whole.lines().skip(from).collect();
+        if script.is_empty() || is_fenced(&script) {
+            return Ok(());
+        }
+        let read = read(&verify_lines(&text));
+        match script.len() {
+            1 => prop_assert_eq!(read, script[0].trim()),
+            _ => prop_assert_eq!(read, script.join("\n")),
+        }
     }
 }

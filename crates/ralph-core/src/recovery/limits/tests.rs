@@ -18,7 +18,7 @@ fn lineage(above: &[&str], failed: &str, fixes: &[&str], below_root: usize) -> L
 }
 
 fn next(lineage: &Lineage) -> Result<String, LimitReached> {
-    next_fix(lineage, &Limits::default(), &|_| false).map(|key| key.to_string())
+    next_fix(lineage, &Limits::default(), &|_| false)
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn rcg_01_a_key_of_another_task_is_not_used() {
     let next = |fixes: &[&str], plan: &[&str]| {
         let taken = |key: &str| plan.contains(&key);
         let lineage = lineage(&[], "1.3", fixes, fixes.len());
-        next_fix(&lineage, &Limits::default(), &taken).map(|key| key.0)
+        next_fix(&lineage, &Limits::default(), &taken)
     };
     assert_eq!(
         next(&[], &["1.3", "1.3.1", "1.3.2", "1.3.4"]).as_deref(),
@@ -56,13 +56,13 @@ fn rcg_01_a_key_of_another_task_is_not_used() {
 fn rcl_03_a_fourth_fix_of_one_task_is_refused() {
     let reached = next(&lineage(&[], "1.3", &["1.3.1", "1.3.2", "1.3.3"], 3)).unwrap_err();
     assert_eq!(
-        reached.lines(),
+        reached.lines,
         [
             "ERROR: Max fix attempts (3) reached for task 1.3",
             "Fix attempts: 1.3.1, 1.3.2, 1.3.3"
         ]
     );
-    assert_eq!(reached.final_state().to_string(), "FAIL (max limit)");
+    assert_eq!(reached.end.to_string(), "FAIL (max limit)");
 }
 
 #[test]
@@ -79,14 +79,14 @@ fn rcl_04_counts_are_kept_per_task_and_below_the_root() {
     );
     let reached = next(&lineage(&["1.3"], "1.3.2", &[], 9)).unwrap_err();
     assert_eq!(
-        reached.lines(),
+        reached.lines,
         [
             "ERROR: Max fix tasks (9) reached below task 1.3",
             "Fix task chain: 1.3 -> 1.3.2",
             "The fix tasks did not fix this task. Manual intervention required."
         ]
     );
-    assert!(reached.final_state().to_string().starts_with("FAIL"));
+    assert!(reached.end.to_string().starts_with("FAIL"));
 }
 
 #[test]
@@ -97,15 +97,15 @@ fn rcl_05_the_checks_come_in_order() {
         per_root: 0,
     };
     let all = lineage(&["1.3"], "1.3.1", &[], 9);
-    let first = |limits| next_fix(&all, &limits, &|_| false).unwrap_err();
-    assert!(matches!(first(limits), LimitReached::PerTask { .. }));
+    let first = |limits| next_fix(&all, &limits, &|_| false).unwrap_err().end;
+    assert_eq!(first(limits), FinalState::MaxLimit);
     let limits = Limits {
         per_task: 1,
         ..limits
     };
-    assert!(matches!(first(limits), LimitReached::Depth { .. }));
+    assert_eq!(first(limits), FinalState::MaxDepth);
     let limits = Limits { depth: 2, ..limits };
-    assert!(matches!(first(limits), LimitReached::PerRoot { .. }));
+    assert_eq!(first(limits), FinalState::MaxBelowRoot);
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn rcd_02_the_deepest_fix_gets_none_of_its_own() {
     let reached = next(&lineage(&["1.3", "1.3.1", "1.3.1.1"], "1.3.1.1.1", &[], 3));
     let reached = reached.unwrap_err();
     assert_eq!(
-        reached.lines(),
+        reached.lines,
         [
             "ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1",
             "Fix task chain: 1.3 -> 1.3.1 -> 1.3.1.1 -> 1.3.1.1.1",
             "The fix chain has become too deep. Manual intervention required."
         ]
     );
-    assert_eq!(reached.final_state().to_string(), "FAIL (max depth)");
+    assert_eq!(reached.end.to_string(), "FAIL (max depth)");
 }
 
 /// One node of a tree of fixes.
@@ -161,7 +161,7 @@ proptest! {
                 below_root: count - 1,
             };
             let taken = |key: &str| keys.iter().any(|one| one == key);
-            if let Ok(FixKey(key)) = next_fix(&lineage, &limits, &taken) {
+            if let Ok(key) = next_fix(&lineage, &limits, &taken) {
                 prop_assert!(!taken(&key));
                 node.fixes.push(key.clone());
                 let above = lineage.chain();
@@ -172,5 +172,61 @@ proptest! {
         for node in &nodes {
             prop_assert!(node.above.len() <= depth && node.fixes.len() <= per_task);
         }
+    }
+}
+
+fn history(key: &str, count: usize, end: FinalState) -> FixHistory {
+    let fixes = (1..=count).map(|n| format!("{key}.{n}")).collect();
+    FixHistory {
+        key: key.into(),
+        fixes,
+        end,
+    }
+}
+
+#[test]
+fn rch_01_the_line_of_a_task_that_passed() {
+    assert_eq!(
+        history("1.3", 2, FinalState::Pass).text(),
+        "Task 1.3: 2 fixes attempted (1.3.1, 1.3.2) - Final: PASS"
+    );
+    assert_eq!(
+        history("2.1", 1, FinalState::Pass).text(),
+        "Task 2.1: 1 fix attempted (2.1.1) - Final: PASS"
+    );
+}
+
+#[test]
+fn rch_02_the_line_of_a_task_that_reached_a_limit() {
+    assert_eq!(
+        history("3.4", 3, FinalState::MaxLimit).text(),
+        "Task 3.4: 3 fixes attempted (3.4.1, 3.4.2, 3.4.3) - Final: FAIL (max limit)"
+    );
+    for end in [
+        FinalState::MaxDepth,
+        FinalState::MaxBelowRoot,
+        FinalState::Fail,
+    ] {
+        let text = history("V4", 1, end).text();
+        assert!(
+            text.starts_with("Task V4: 1 fix attempted (V4.1) - Final: FAIL"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn rch_01_02_lines_read_back() {
+    for (end, _) in STATES {
+        let written = history("1.3", 3, end);
+        assert_eq!(FixHistory::read(&written.text()), Some(written));
+    }
+    for other in [
+        "",
+        "Task 1.3",
+        "Task 1.3: (a) - Final: MAYBE",
+        "1.3: 1 (a) Final: PASS",
+    ] {
+        assert_eq!(FixHistory::read(other), None, "{other}");
     }
 }

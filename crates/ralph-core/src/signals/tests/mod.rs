@@ -2,11 +2,12 @@
 
 mod bounds;
 mod hostile;
+mod learnings;
 mod linear;
 mod properties;
 mod rules_template;
 
-use super::{Completion, Scope, Signals, limits, parse};
+use super::{Completion, Scope, Signals, given, is_placeholder, limits, parse};
 use crate::model::Difficulty;
 
 /// The task of the tests: id `t-abc123`, key `1.3`, no models.
@@ -18,7 +19,6 @@ pub(super) fn scope() -> Scope<'static> {
     }
 }
 
-/// Parses within [`scope`].
 pub(super) fn signals(text: &str) -> Signals {
     parse(text, &scope())
 }
@@ -131,4 +131,30 @@ fn sug_02_the_first_non_empty_one_wins() {
         signals("<retry-suggestion>\n</retry-suggestion>").retry_suggestion,
         None
     );
+}
+
+#[test]
+fn sig_07_what_counts_as_a_placeholder() {
+    for value in [
+        "",
+        " ",
+        "...",
+        "…",
+        " `...` ",
+        "<what you did>",
+        "Root cause analysis (1-2 sentences)",
+        "X.Y",
+    ] {
+        assert!(is_placeholder(value), "{value:?}");
+    }
+    for value in ["a...", "<T> is not <U>", "Vec<T>", "[x]", "Root cause"] {
+        assert!(!is_placeholder(value), "{value:?}");
+    }
+}
+
+#[test]
+fn sig_07_words_for_nothing_are_nothing() {
+    assert_eq!(given(" None "), None);
+    assert_eq!(given("<path>"), None);
+    assert_eq!(given(" a "), Some("a"));
 }

@@ -20,7 +20,7 @@ fn full() -> String {
         verify => "cargo test\nTASK_COMPLETE",
         files => ["src/a.rs", "src/b.rs"],
         recovery => true,
-        changes => crate::modification::instructions(),
+        changes => crate::signals::plan_request_instructions(),
     })
 }
 

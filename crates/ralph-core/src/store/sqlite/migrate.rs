@@ -1,14 +1,16 @@
 //! Bringing a file to the present schema, one transaction per step.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{SqliteStore, translate};
+use super::files::{copy, with_ending};
+use super::{Store, explain};
 use crate::files::{Links, open};
 use crate::model::Timestamp;
-use crate::store::{Result, StoreError};
+use crate::store::sql::{Statements, only};
+use crate::store::{Result, StoreError, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
 const STEPS: [&str; 20] = [
@@ -59,38 +61,32 @@ fn refuse_if_newer(path: &Path, found: u32) -> Result<()> {
     Ok(())
 }
 
-/// Applies what is missing.
-pub(super) fn run(store: &mut SqliteStore) -> Result<()> {
-    let path = store.path.clone();
-    let version = version(&store.conn).map_err(|e| translate(&path, e))?;
-    refuse_if_newer(&path, version)?;
+pub(super) fn run(store: &mut Store) -> Result<()> {
+    let version = store.version()?;
+    refuse_if_newer(&store.path, version)?;
     if version == KNOWN {
-        return use_log(&store.conn).map_err(|e| translate(&path, e));
+        return store.read(use_wal);
     }
     if version > 0 {
-        keep_copy(&store.conn, &path, version)?;
+        keep_copy(&store.conn, &store.path, version)?;
     }
-    apply(&mut store.conn)
-        .and_then(|()| settle_parents(&store.conn))
-        .map_err(|e| translate(&path, e))
+    apply(&mut store.conn).map_err(|error| explain(&store.path, error))?;
+    store.read(settle_parents)
 }
 
 /// A copy that `VACUUM INTO` made has no write-ahead log until it is told to.
-fn use_log(conn: &Connection) -> rusqlite::Result<()> {
+fn use_wal(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "journal_mode", "WAL")
 }
 
 /// Version 1 left parents pending whose children were done.
-fn settle_parents(conn: &Connection) -> rusqlite::Result<()> {
-    let now: String = conn.query_row("SELECT strftime('%Y-%m-%dT%H:%M:%fZ')", [], |row| {
-        row.get(0)
-    })?;
-    let now = Timestamp::parse(&now).unwrap_or(Timestamp::from_millis(0));
-    super::status::settle(conn, now)
+fn settle_parents(conn: &Connection) -> Result<()> {
+    let now: Timestamp = conn.one("SELECT strftime('%Y-%m-%dT%H:%M:%fZ')", [], only)?;
+    status::settle(conn, now)
 }
 
 fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
-    use_log(conn)?;
+    use_wal(conn)?;
     // Tables are rebuilt, and rows of an old file may point nowhere; both need the checks to rest.
     conn.pragma_update(None, "foreign_keys", "OFF")?;
     // Else a view of the user's would follow the old table out.
@@ -116,18 +112,12 @@ pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {
 
 /// Keeps the file as it was, beside it. A copy that is there already is of the same version and stays.
 fn keep_copy(conn: &Connection, path: &Path, version: u32) -> Result<()> {
-    let copy = copy_path(path, version);
-    if copy.exists() {
+    let kept = with_ending(path, &format!(".v{version}.bak"));
+    if kept.exists() {
         return Ok(());
     }
     let dir = path.parent().unwrap_or(Path::new("."));
-    let name = copy.file_name().unwrap_or_default().to_owned();
+    let name = kept.file_name().unwrap_or_default().to_owned();
     // No name is free where another process made the same copy meanwhile.
-    super::place::copy(conn, dir, std::iter::once(name)).map(drop)
-}
-
-fn copy_path(path: &Path, version: u32) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".v{version}.bak"));
-    PathBuf::from(name)
+    copy(conn, dir, std::iter::once(name)).map(drop)
 }

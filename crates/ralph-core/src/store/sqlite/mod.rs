@@ -1,54 +1,42 @@
-//! The SQLite store: one file, WAL, foreign keys on. The only opener of the database.
+//! What only SQLite has: opening the file (WAL, foreign keys on), waiting for its locks, transactions, and its errors.
 
-mod agents_md;
-mod allowance;
-mod breaker;
-mod busy;
-mod capture;
-mod change;
-mod claims;
-mod control;
-mod experience;
-mod fixes;
-mod graph;
-mod history;
-mod learnings;
-mod left_work;
-mod logs;
-mod look;
+mod files;
+pub(super) mod learning_index;
 mod migrate;
-mod names;
-mod place;
-mod plan;
-mod plan_changes;
-mod room;
-mod rows;
-mod runs;
-mod safety;
-mod sources;
-mod stats;
-mod status;
 
+use std::fmt::Write as _;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Transaction, TransactionBehavior};
 
-pub use busy::{LockWait, Patience};
-pub use look::{has_log, log_path};
-pub use place::{rescued, rescued_since, restore_command};
+pub use files::{Rescued, has_wal, rescued, rescued_since, restore_command, wal_path};
 
+use super::sql::{Row, Statements};
 use super::{Result, StoreError};
 use crate::files::private;
 
-/// Pages in the log before it is folded into the file. Larger than SQLite's own 1000, because an attempt writes the same
-/// few pages again and again.
+/// Pages in the write-ahead log before it is folded into the file. Larger than SQLite's own 1000, because an attempt
+/// writes the same few pages again and again.
 const WAL_PAGES: u32 = 4000;
+/// Memory for pages, negative as SQLite wants it for KiB: while a plan is imported, and else.
+const IMPORT_CACHE_KIB: i64 = -65_536;
+const USUAL_CACHE_KIB: i64 = -2000;
+/// How long commands wait that only read.
+const READ_ONLY_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a heartbeat waits: an agent's output must not wait for a lock.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(200);
+/// The longest pause between two attempts to take a lock.
+const LONGEST_NAP: Duration = Duration::from_millis(50);
+/// SQLite's shared memory grows by so much at once; with less room, nothing can be opened.
+const LEAST_ROOM: u64 = 64 * 1024;
 
 /// What a commit must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Durability {
+pub(super) enum Durability {
     /// A crash of Ralph. Losing it to a power cut does no harm: a claim is simply taken again.
     Process,
     /// A power cut: one fsync.
@@ -58,23 +46,80 @@ enum Durability {
 /// What to do where there is no database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
-    /// Refuse.
     Refuse,
-    /// Make an empty one.
     Create,
 }
 
-/// A project's database.
-#[derive(Debug)]
-pub struct SqliteStore {
-    conn: Connection,
-    path: PathBuf,
-    /// The files that were opened; somebody may delete or replace them meanwhile.
-    opened: Vec<place::Opened>,
-    brief: busy::Brief,
+/// A wait for a lock that has lasted for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockWait {
+    pub waited: Duration,
+    /// Whether this is the first call about this wait.
+    pub is_first: bool,
 }
 
-impl SqliteStore {
+/// How long a connection waits for a lock, and who is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Shorter waits are normal and reported to nobody.
+    pub tell_after: Duration,
+    /// After this the wait ends with an error.
+    pub give_up_after: Duration,
+    /// Called again and again during a long wait; `false` ends the wait.
+    pub on_wait: fn(LockWait) -> bool,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            tell_after: Duration::from_secs(2),
+            // Long enough for a backup or a slow disk. A process that holds a lock for longer hangs.
+            give_up_after: Duration::from_secs(600),
+            on_wait: |_| true,
+        }
+    }
+}
+
+impl Patience {
+    /// SQLite calls this as long as a lock is taken, with the number of calls so far; `true` means: try again.
+    fn handler(self) -> impl FnMut(i32) -> bool + Send + 'static {
+        let (mut since, mut told) = (Instant::now(), false);
+        move |calls| {
+            if calls == 0 {
+                (since, told) = (Instant::now(), false);
+            }
+            let waited = since.elapsed();
+            if waited >= self.give_up_after {
+                return false;
+            }
+            if waited >= self.tell_after {
+                let is_first = !std::mem::replace(&mut told, true);
+                if !(self.on_wait)(LockWait { waited, is_first }) {
+                    return false;
+                }
+            }
+            // Short at first, because most locks are held for a millisecond.
+            let nap = Duration::from_millis(u64::try_from(calls).unwrap_or(0) + 1);
+            std::thread::sleep(nap.min(LONGEST_NAP).min(self.give_up_after - waited));
+            true
+        }
+    }
+}
+
+/// The open database.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) conn: Connection,
+    path: PathBuf,
+    /// The files that were opened; somebody may delete or replace them meanwhile.
+    opened: Vec<files::Opened>,
+    patience: Patience,
+}
+
+impl Store {
+    /// The schema version this program writes.
+    pub const VERSION: u32 = migrate::KNOWN;
+
     /// Opens a database that exists, and brings it to the present schema.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_with(path, Absent::Refuse, Patience::default())
@@ -93,74 +138,90 @@ impl SqliteStore {
         };
         match absent {
             Absent::Create => private::make_file(path).map_err(not_writable)?,
-            Absent::Refuse if !exists(path).map_err(not_writable)? => {
-                return Err(StoreError::Missing {
-                    path: path.to_owned(),
-                });
+            Absent::Refuse if exists(path).map_err(not_writable)? => {}
+            Absent::Refuse => {
+                let path = path.to_owned();
+                return Err(StoreError::Missing { path });
             }
-            Absent::Refuse => {}
         }
         private::tighten(path);
+        files::refuse_irregular(path)?;
         migrate::refuse_newer(path)?;
         let mut store = Self::connect(path, patience)?;
         // Should the version turn out to be newer, even a log that waits beside the file must stay where it is.
-        store
-            .fold_log_on_close(false)
-            .map_err(|e| translate(path, e))?;
+        store.fold_wal_on_close(false)?;
         migrate::run(&mut store)?;
-        store.index_learnings()?;
-        store
-            .fold_log_on_close(true)
-            .map_err(|e| translate(path, e))?;
+        // Another program, or an older Ralph, may have written learnings.
+        if store.read(learning_index::is_behind)? {
+            store.write(Durability::Process, |tx| learning_index::sync(tx))?;
+        }
+        store.fold_wal_on_close(true)?;
         // After the first query, which makes the files beside the database.
-        store.opened = place::opened(path);
+        store.opened = files::opened(path);
         Ok(store)
     }
 
     /// A second connection to a database that this process has open. Only SQLite itself opens the file: closing it in
     /// any other way would drop all locks that this process has on it.
     pub fn open_again(path: &Path) -> Result<Self> {
+        files::refuse_irregular(path)?;
         Self::connect(path, Patience::default())
+    }
+
+    /// Opens a file without making, migrating or writing anything. Not even SQLite's files beside it are made: without a
+    /// log there is nothing to share with other processes, so none are needed. What tables of a newer schema hold cannot
+    /// be asked of an older file.
+    pub fn open_read_only(path: &Path) -> Result<Self> {
+        files::refuse_irregular(path)?;
+        migrate::refuse_newer(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let conn = Connection::open_with_flags(uri(path), flags)
+            .and_then(|conn| conn.busy_timeout(READ_ONLY_TIMEOUT).map(|()| conn))
+            .map_err(|error| explain(path, error))?;
+        Ok(Self {
+            conn,
+            path: path.to_owned(),
+            opened: files::opened(path),
+            patience: Patience::default(),
+        })
     }
 
     fn connect(path: &Path, patience: Patience) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags).map_err(|e| translate(path, e))?;
+        let conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
         let mut store = Self {
             conn,
             path: path.to_owned(),
             opened: Vec::new(),
-            brief: busy::Brief::default(),
+            patience,
         };
-        store.prepare(patience).map_err(|e| translate(path, e))?;
+        store.wait_for_locks()?;
+        store.read(|conn| {
+            conn.set_prepared_statement_cache_capacity(128);
+            // Plans do not depend on the values bound: without this, SQLite plans some statements anew at every use.
+            conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+            conn.pragma_update(None, "foreign_keys", "ON")?;
+            conn.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+            conn.pragma_update(None, "synchronous", "NORMAL")
+        })?;
         Ok(store)
     }
 
-    fn prepare(&mut self, patience: Patience) -> rusqlite::Result<()> {
-        let handler = busy::handler(patience, self.brief.clone());
-        self.conn.busy_handler(Some(handler))?;
-        self.conn.set_prepared_statement_cache_capacity(64);
-        // Plans do not depend on the values bound: without this, SQLite plans some statements anew at every use.
-        self.conn
-            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        self.conn.pragma_update(None, "foreign_keys", "ON")?;
-        self.conn
-            .pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
-        self.conn.pragma_update(None, "synchronous", "NORMAL")
+    fn wait_for_locks(&mut self) -> Result<()> {
+        let set = self.conn.busy_handler(Some(self.patience.handler()));
+        set.map_err(|error| explain(&self.path, error))
     }
 
-    fn fold_log_on_close(&self, fold: bool) -> rusqlite::Result<()> {
-        self.conn
-            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !fold)
-            .map(|_| ())
-    }
-
-    /// Indexes learnings that another program wrote, or an older Ralph.
-    fn index_learnings(&mut self) -> Result<()> {
-        if self.read(learnings::index::is_behind)? {
-            self.write(Durability::Process, |tx| Ok(learnings::index::sync(tx)?))?;
-        }
+    fn fold_wal_on_close(&self, fold: bool) -> Result<()> {
+        self.read(|conn| conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !fold))?;
         Ok(())
+    }
+
+    /// The schema version of the file.
+    pub fn version(&self) -> Result<u32> {
+        self.read(migrate::version)
     }
 
     /// SQLite's own check of the file: `ok`, or what is wrong.
@@ -168,52 +229,120 @@ impl SqliteStore {
         self.read(|conn| conn.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
     }
 
-    /// Runs a query, with errors that name the file.
-    fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        query(&self.conn).map_err(|e| translate(&self.path, e))
+    /// A number that changes when another process has changed anything.
+    pub fn changes(&self) -> Result<u64> {
+        self.read(|conn| conn.query_row("PRAGMA data_version", [], |row| row.get(0)))
+    }
+
+    /// Runs queries, with errors that name the file.
+    pub(super) fn read<T, E: Into<StoreError>>(
+        &self,
+        query: impl FnOnce(&Connection) -> std::result::Result<T, E>,
+    ) -> Result<T> {
+        query(&self.conn).map_err(|error| explain(&self.path, error))
     }
 
     /// Runs many small queries as one: they see the same state, and the file is locked once.
-    fn read_once<T>(&self, queries: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    pub(super) fn read_once<T>(&self, queries: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.read(|conn| {
             let tx = conn.unchecked_transaction()?;
             let value = queries(&tx)?;
             tx.commit()?;
-            Ok(value)
+            Result::Ok(value)
         })
     }
 
+    pub(super) fn all<T, C: FromIterator<T>>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<C> {
+        self.read(|conn| conn.all(sql, params, read))
+    }
+
+    /// The first row, if there is one.
+    pub(super) fn first<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        self.read(|conn| conn.first(sql, params, read))
+    }
+
+    /// The first row, which must exist.
+    pub(super) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.read(|conn| conn.one(sql, params, read))
+    }
+
     /// Runs one write transaction; nothing of it stays if it fails.
-    fn write<T>(
+    pub(super) fn write<T>(
         &mut self,
         durability: Durability,
-        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Refusal>,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
         let path = &self.path;
+        let synchronous = |conn: &Connection, level: &str| {
+            let set = conn.pragma_update(None, "synchronous", level);
+            set.map_err(|error| explain(path, error))
+        };
         if durability == Durability::Power {
-            self.conn
-                .pragma_update(None, "synchronous", "FULL")
-                .map_err(|e| translate(path, e))?;
+            synchronous(&self.conn, "FULL")?;
         }
-        let result = transact(&mut self.conn, change).map_err(|refusal| match refusal {
-            Refusal::Domain(error) => *error,
-            Refusal::Engine(error) => translate(path, error),
-        });
+        let result = transact(&mut self.conn, change).map_err(|error| explain(path, error));
         if durability == Durability::Power {
-            self.conn
-                .pragma_update(None, "synchronous", "NORMAL")
-                .map_err(|e| translate(path, e))?;
+            synchronous(&self.conn, "NORMAL")?;
         }
         result
     }
+
+    /// A write that is one statement. Returns how many rows it changed.
+    pub(super) fn change(
+        &mut self,
+        durability: Durability,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<usize> {
+        self.write(durability, |tx| tx.change(sql, params))
+    }
+
+    /// A write that is not worth a wait for a lock.
+    pub(super) fn write_soon(
+        &mut self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.read(|conn| conn.busy_timeout(HEARTBEAT_TIMEOUT))?;
+        let written = self.write(Durability::Process, change);
+        self.wait_for_locks()?;
+        written
+    }
+
+    /// A write of many rows: they fit into memory; written piece by piece, pages would be written several times over.
+    pub(super) fn write_many<T>(
+        &mut self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.read(|conn| conn.pragma_update(None, "cache_size", IMPORT_CACHE_KIB))?;
+        let written = self.write(Durability::Power, change);
+        self.read(|conn| conn.pragma_update(None, "cache_size", USUAL_CACHE_KIB))?;
+        written
+    }
 }
 
-impl SqliteStore {
-    fn conn_pragma(&self, name: &str, value: i64) -> Result<()> {
-        self.conn
-            .pragma_update(None, name, value)
-            .map_err(|error| translate(&self.path, error))
-    }
+fn transact<T>(
+    conn: &mut Connection,
+    change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = change(&tx)?;
+    tx.commit()?;
+    Ok(value)
 }
 
 /// Whether there is a database. A file without content is what a process leaves that died while it made one.
@@ -227,45 +356,34 @@ fn exists(path: &Path) -> std::io::Result<bool> {
     }
 }
 
-fn transact<T>(
-    conn: &mut Connection,
-    change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Refusal>,
-) -> std::result::Result<T, Refusal> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let value = change(&tx)?;
-    tx.commit()?;
-    Ok(value)
-}
-
-/// Why a transaction is rolled back.
-enum Refusal {
-    /// A rule of the plan.
-    Domain(Box<StoreError>),
-    /// SQLite.
-    Engine(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for Refusal {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Engine(error)
+/// The path as SQLite takes it, every unusual byte escaped.
+fn uri(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
+        }
     }
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self::Domain(Box::new(error))
+    if !has_wal(path) {
+        uri.push_str("?immutable=1");
     }
+    uri
 }
 
 /// Gives SQLite's errors the meaning they have for a user.
-fn translate(path: &Path, error: rusqlite::Error) -> StoreError {
-    use rusqlite::ErrorCode;
+fn explain(path: &Path, error: impl Into<StoreError>) -> StoreError {
+    let source = match error.into() {
+        StoreError::Engine { source, .. } => source,
+        known => return known,
+    };
     let path = path.to_owned();
-    let why = error.to_string();
-    match error.sqlite_error_code() {
+    let why = source.to_string();
+    match source.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::DiskFull { path },
-        // What lies beside the file cannot be made or grow: that is told as any other trouble.
-        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if room::is_none(&path) => {
+        // SQLite reports differently when the files beside the database cannot be made or grow.
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if is_disk_full(&path) => {
             StoreError::DiskFull { path }
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
@@ -275,12 +393,19 @@ fn translate(path: &Path, error: rusqlite::Error) -> StoreError {
             StoreError::Damaged { path, why }
         }
         Some(ErrorCode::DatabaseBusy) => StoreError::Locked { path },
-        _ => StoreError::Engine {
-            path,
-            source: error,
-        },
+        _ => StoreError::Engine { path, source },
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Whether the file system a file is on has no room left: no bytes, or no more files.
+fn is_disk_full(path: &Path) -> bool {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    rustix::fs::statvfs(dir).is_ok_and(|room| {
+        // Some file systems do not count files.
+        let no_more_files = room.f_files > 0 && room.f_favail == 0;
+        room.f_bavail.saturating_mul(room.f_frsize) < LEAST_ROOM || no_more_files
+    })
+}

@@ -164,7 +164,6 @@ impl Place {
         self.pattern.get_or_init(compile).as_ref()
     }
 
-    /// The secrets in `window`.
     fn find(&self, text: &str, window: Range<usize>, found: &mut Vec<Range<usize>>) {
         let (from, lines) = (window.start, text.get(window).unwrap_or_default());
         let Some(pattern) = self.pattern() else {

@@ -13,82 +13,17 @@ static STEM: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Name endings (lower case, without `_` and `-`) that promise a secret.
-const STRONG: [&str; 30] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "storepass",
-    "keypass",
-    "pwd",
-    "psk",
-    "secret",
-    "apikey",
-    "secretkey",
-    "secretkeybase",
-    "accesskey",
-    "authkey",
-    "clientkeydata",
-    "applicationkey",
-    "accountkey",
-    "privatekey",
-    "signingkey",
-    "masterkey",
-    "subscriptionkey",
-    "encryptionkey",
-    "accesstoken",
-    "apitoken",
-    "authtoken",
-    "refreshtoken",
-    "sessiontoken",
-    "secrettoken",
-    "githubtoken",
-    "bearertoken",
-];
+const STRONG: &str = "\
+    password passwd passphrase passcode storepass keypass pwd psk secret apikey secretkey \
+    secretkeybase accesskey authkey clientkeydata applicationkey accountkey privatekey \
+    signingkey masterkey subscriptionkey encryptionkey accesstoken apitoken authtoken \
+    refreshtoken sessiontoken secrettoken githubtoken bearertoken";
 
 /// Values that are types, states or examples rather than secrets.
-const WORDS: [&str; 40] = [
-    "string",
-    "str",
-    "text",
-    "char",
-    "number",
-    "integer",
-    "int",
-    "bool",
-    "boolean",
-    "true",
-    "false",
-    "null",
-    "none",
-    "nil",
-    "undefined",
-    "any",
-    "unknown",
-    "object",
-    "bytes",
-    "option",
-    "optional",
-    "required",
-    "missing",
-    "invalid",
-    "expired",
-    "empty",
-    "hidden",
-    "redacted",
-    "masked",
-    "yes",
-    "no",
-    "env",
-    "sha256",
-    "base64",
-    "password",
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "passphrase",
-];
+const WORDS: &str = "\
+    string str text char number integer int bool boolean true false null none nil undefined \
+    any unknown object bytes option optional required missing invalid expired empty hidden \
+    redacted masked yes no env sha256 base64 password secret token api_key apikey passphrase";
 
 /// How sure a name makes us.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,7 +39,6 @@ enum Name {
 /// How a value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
-    /// Between quotes.
     Quoted,
     /// `name=value`, as in an environment file or a query.
     Tight,
@@ -172,11 +106,16 @@ fn cookies(text: &str, value: &str) -> Option<Range<usize>> {
         pair.split_once('=')
             .is_some_and(|(_, value)| value.len() >= 8 && !is_stand_in(value))
     };
-    if !first.contains('=') || first.contains(' ') || !window.split(';').any(is_session) {
+    let from = text.len() - value.len();
+    // A pair holds no space: what follows one is other text.
+    if let Some((pair, _)) = first.split_once(' ') {
+        let start = from + (value.len() - value.trim_start().len());
+        return is_session(pair).then(|| start..start + pair.len());
+    }
+    if !first.contains('=') || !window.split(';').any(is_session) {
         return None;
     }
     let pairs = value.split(stops).next()?.trim_end();
-    let from = text.len() - value.len();
     Some(from..from + pairs.len())
 }
 
@@ -288,7 +227,7 @@ fn name_kind(word: &str) -> Option<Name> {
     {
         return None;
     }
-    if STRONG.iter().any(|suffix| ends_with(suffix)) {
+    if STRONG.split(' ').any(ends_with) {
         return Some(Name::Strong);
     }
     // In capitals they are variables of the environment, not a lexer's tokens or passing tests.
@@ -371,7 +310,9 @@ pub(super) fn is_stand_in(value: &str) -> bool {
         || path
         || variable
         || example
-        || WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+        || WORDS
+            .split(' ')
+            .any(|word| value.eq_ignore_ascii_case(word))
 }
 
 fn is_secret(word: &str, name: Name, value: &str, style: Style, after: &str) -> bool {

@@ -1,12 +1,7 @@
 //! `ralph demo`: a complete run in a scratch project with a built-in agent, and what to look at afterwards.
 
-pub mod agent;
-mod git;
-mod plan;
+mod agent;
 mod project;
-mod recovery;
-mod script;
-mod story;
 mod tour;
 
 use std::path::PathBuf;
@@ -17,15 +12,13 @@ use ralph_core::exit::RunExit;
 use ralph_core::project::Project;
 use ralph_core::store::Scope;
 
+pub use self::agent::{AgentArgs, work};
+use self::project::Scratch;
+use super::run;
 use crate::command_error::{self, CommandError, CommandResult};
-use crate::commands::run;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
 use crate::{output, ui};
-
-use git::GitUse;
-use project::{Pace, Scratch};
-use story::Story;
 
 /// Show a complete run in a scratch project, with a built-in agent (no account, no network).
 ///
@@ -69,7 +62,25 @@ impl Args {
     }
 }
 
-/// Makes the project, runs its plan, says what happened.
+/// Which of its stories the demo tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Story {
+    /// A to-do list: one task is done at the second attempt, and another learns from it.
+    Learning,
+    /// The to-do list in an environment in which no gate can pass.
+    Broken,
+    /// A greeter, its plan in a file: a task fails, and so does its fix.
+    Recovery,
+}
+
+/// How fast the agent works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// So that people can read along.
+    Human,
+    Fast,
+}
+
 pub fn run(args: &Args) -> CommandResult {
     let pace = if args.fast { Pace::Fast } else { Pace::Human };
     let story = args.story();
@@ -88,12 +99,10 @@ fn introduce(args: &Args, scratch: &Scratch) {
     } else if args.json {
         output::note(format_args!("scratch project: {root}"));
     } else {
-        output::text(ui::table::wrap_all(&tour::introduction(
-            scratch,
-            args.story(),
-        )));
+        let introduction = tour::introduction(scratch, args.story());
+        output::text(ui::table::wrap_all(&introduction));
     }
-    if let GitUse::Without { why } = &scratch.git {
+    if let Some(why) = &scratch.no_git {
         output::note(format_args!(
             "note: {why}; the demo continues without commits"
         ));
@@ -105,7 +114,7 @@ fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandEr
     // What the user's environment sets is meant for real projects: it could start a real agent.
     let settings = Settings::load(&workspace.project.config(), std::iter::empty())?;
     let crew = run::Crew::of(&settings)?;
-    let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default())?;
+    let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default());
     let mut display = ui::display(args.json, args.quiet);
     run::execute(
         workspace,
@@ -121,14 +130,10 @@ fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &
     let finished = summary.exit == RunExit::Finished;
     if !args.json && !args.quiet {
         output::text(ui::summary::render(workspace, summary));
-        let conclusion = if finished && args.story() == Story::Recovery {
-            recovery::tour::farewell(workspace, scratch)
-        } else if finished {
-            tour::farewell(workspace, scratch)
-        } else if summary.exit == RunExit::BreakerOpen {
-            tour::broken(scratch)
-        } else {
-            tour::unfinished(scratch)
+        let conclusion = match summary.exit {
+            RunExit::Finished => tour::farewell(workspace, scratch, args.story()),
+            RunExit::BreakerOpen => tour::broken(scratch),
+            _ => tour::unfinished(scratch),
         };
         output::text(ui::table::wrap_all(&conclusion));
     } else if !finished {

@@ -1,59 +1,91 @@
-//! The scratch project: a directory, a small shell program without its parts, settings, a plan.
+//! The scratch project: a directory, a small shell program without its parts, settings, a plan, a repository.
 
-use std::env;
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, iter};
 
+use ralph_core::model::{Key, NewTask, Phase, TaskId};
 use ralph_core::project::Project;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
+use serde::Deserialize;
+use toml_edit::{Array, InlineTable, TomlError, Value};
 
-use super::git::{self, GitUse};
-use super::plan;
-use super::recovery;
-use super::story::Story;
+use super::{Pace, Story};
 use crate::command_error::CommandError;
-use crate::commands::config::edit::{self, Name};
-use crate::commands::init;
-use crate::workspace::Workspace;
+use crate::commands::{import, init};
+use crate::settings::edit::{self, Name};
+use crate::workspace::{Workspace, now, random};
 
 /// The agent's name in the project's settings.
-pub const AGENT: &str = "demo";
+const AGENT: &str = "demo";
 /// Set in the agent's environment when it is to work without pauses.
 pub const FAST: &str = "RALPH_DEMO_FAST";
-
-/// What is there before any task is done. The tests are the gates: no task changes them.
-const FILES: [(&str, &str); 9] = [
-    (".gitignore", include_str!("assets/gitignore")),
-    ("README.md", include_str!("assets/README.first.md")),
-    ("todo.sh", include_str!("assets/todo.first.sh")),
-    ("tests/lib.sh", include_str!("assets/tests/lib.sh")),
-    ("tests/store.sh", include_str!("assets/tests/store.sh")),
-    ("tests/list.sh", include_str!("assets/tests/list.sh")),
-    ("tests/count.sh", include_str!("assets/tests/count.sh")),
-    ("tests/done.sh", include_str!("assets/tests/done.sh")),
-    ("tests/command.sh", include_str!("assets/tests/command.sh")),
-];
-
-/// How fast the agent works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// So that people can read along.
-    Human,
-    /// As fast as it can.
-    Fast,
-}
-
+/// The directory of the greeter's spec.
+pub const SPEC: &str = "specs/greeter";
 /// What a broken project's tests begin with.
 const MISSING: &str = "\ntodo-check --version || exit 1\n";
+
+/// Embeds files of `assets/`, each by its path there.
+macro_rules! assets {
+    ($($path:literal)+) => {
+        &[$( ($path, include_str!(concat!("assets/", $path))), )+]
+    };
+}
+
+/// Everything that is written to a scratch project, by Ralph or by the agent.
+const ASSETS: &[(&str, &str)] = assets! {
+    "gitignore" "README.first.md" "README.md" "todo.first.sh" "todo.sh"
+    "lib/store.sh" "lib/list.sh" "lib/count.first.sh" "lib/count.sh" "lib/done.first.sh" "lib/done.sh"
+    "tests/lib.sh" "tests/store.sh" "tests/list.sh" "tests/count.sh" "tests/done.sh" "tests/command.sh"
+    "greeter/gitignore" "greeter/README.first.md" "greeter/README.md" "greeter/tasks.md"
+    "greeter/build.first.sh" "greeter/build.quotes.sh" "greeter/build.sh"
+    "greeter/lib/words.sh" "greeter/lib/greet.sh"
+    "greeter/words/en.txt" "greeter/words/de.txt" "greeter/words/au.txt"
+    "greeter/tests/lib.sh" "greeter/tests/words.sh" "greeter/tests/greet.sh" "greeter/tests/build.sh"
+    "greeter/tests/readme.sh"
+};
+
+pub fn asset(path: &str) -> &'static str {
+    let found = ASSETS.iter().find(|(known, _)| *known == path);
+    found.map_or("", |(_, text)| text)
+}
+
+/// What is there before any task is done, by its path in the project. The tests are the gates: no task changes them.
+fn first_files(story: Story) -> impl Iterator<Item = (String, &'static str)> {
+    let (prefix, plan) = match story {
+        Story::Recovery => (
+            "greeter/",
+            Some((format!("{SPEC}/tasks.md"), asset("greeter/tasks.md"))),
+        ),
+        Story::Learning | Story::Broken => ("", None),
+    };
+    let named = [
+        ("gitignore", ".gitignore"),
+        ("README.first.md", "README.md"),
+        ("todo.first.sh", "todo.sh"),
+    ];
+    let named = named.map(|(from, to)| (to.to_owned(), asset(&format!("{prefix}{from}"))));
+    let below = ASSETS.iter().filter_map(move |(path, text)| {
+        let path = path.strip_prefix(prefix)?;
+        let is_first = path.starts_with("tests/") || path.starts_with("words/");
+        is_first.then(|| (path.to_owned(), *text))
+    });
+    named
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .chain(below)
+        .chain(plan)
+}
 
 /// A scratch project that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     /// Its root, absolute.
     pub root: PathBuf,
-    /// Whether it is a git repository.
-    pub git: GitUse,
+    /// Why it is not a git repository, if it is none.
+    pub no_git: Option<String>,
 }
 
 /// Makes the project in a directory that is new or empty, else in a fresh one that stays.
@@ -98,27 +130,28 @@ fn claim(dir: &Path) -> Result<(), CommandError> {
 }
 
 fn fill(root: &Path, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
-    let (files, first_commit) = match story {
-        Story::Learning | Story::Broken => (&FILES[..], "Start a to-do list"),
-        Story::Recovery => (&recovery::FILES[..], "Start a greeter"),
-    };
-    for (path, text) in files {
-        let broken = story == Story::Broken && *path == "tests/lib.sh";
-        let missing = if broken { MISSING } else { "" };
-        let text = format!("{text}{missing}");
+    for (path, text) in first_files(story) {
+        let is_broken = story == Story::Broken && path == "tests/lib.sh";
+        let text = format!("{text}{}", if is_broken { MISSING } else { "" });
         write(&root.join(path), &text).map_err(|error| failed(root, &error))?;
     }
     init::create(root, &init::Choices::DEFAULT.text())?;
     let project = Project::at(root);
     configure(&project.config(), pace, story)?;
     let mut workspace = Workspace::create(project)?;
-    match story {
-        Story::Learning | Story::Broken => plan::add(&mut workspace, story)?,
-        Story::Recovery => recovery::import_spec(&mut workspace)?,
-    }
+    let first_commit = match story {
+        Story::Learning | Story::Broken => {
+            add_plan(&mut workspace, story)?;
+            "Start a to-do list"
+        }
+        Story::Recovery => {
+            import::import_plan(&mut workspace, &root.join(SPEC), None, false)?;
+            "Start a greeter"
+        }
+    };
     Ok(Scratch {
         root: root.to_owned(),
-        git: git::start(root, first_commit),
+        no_git: start_repository(root, first_commit).err(),
     })
 }
 
@@ -130,59 +163,162 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text)
 }
 
+fn failed(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
+}
+
 /// Makes the built-in agent the project's own, so that `ralph run` works there later.
 fn configure(file: &Path, pace: Pace, story: Story) -> Result<(), CommandError> {
     let text = fs::read_to_string(file).map_err(|error| failed(file, &error))?;
     let program = env::current_exe().map_err(|error| {
-        CommandError::environment(format_args!(
-            "cannot find the path of the ralph program: {error}"
-        ))
+        let message = format!("cannot find the path of the ralph program: {error}");
+        CommandError::environment(message)
     })?;
     let text = with_agent(&text, &program.to_string_lossy(), pace, story).map_err(|error| {
-        CommandError::environment(format_args!(
-            "{} is not valid TOML: {error}",
-            file.display()
-        ))
+        let file = file.display();
+        CommandError::environment(format_args!("{file} is not valid TOML: {error}"))
     })?;
     fs::write(file, text).map_err(|error| failed(file, &error))
 }
 
-fn with_agent(
-    text: &str,
-    program: &str,
-    pace: Pace,
-    story: Story,
-) -> Result<String, toml_edit::TomlError> {
+fn with_agent(text: &str, program: &str, pace: Pace, story: Story) -> Result<String, TomlError> {
     let mut settings = edit::set(text, &Name::of("run", "agent"), AGENT.into())?;
     let mut command = vec![program, "demo-agent"];
     if story == Story::Recovery {
         settings = edit::set(&settings, &Name::of("recovery", "enabled"), true.into())?;
         command.push("--recovery");
     }
-    let mut agent = Table::new();
-    agent.insert("kind", value("command"));
-    agent.insert("command", value(Array::from_iter(command)));
-    agent.insert(
-        "models",
-        value(Array::from_iter(["small", "medium", "large"])),
-    );
-    let free = ["small", "medium", "large"].map(|model| (model, 0));
-    agent.insert("price", value(InlineTable::from_iter(free)));
+    settings.push_str("\n# The built-in agent of this demo.\n");
+    let models = ["small", "medium", "large"];
+    let free = InlineTable::from_iter(models.map(|model| (model, 0)));
+    let mut fields: Vec<(&str, Value)> = vec![
+        ("kind", "command".into()),
+        ("command", Array::from_iter(command).into()),
+        ("models", Array::from_iter(models).into()),
+        ("price", free.into()),
+    ];
     if pace == Pace::Fast {
-        agent.insert("env", value(InlineTable::from_iter([(FAST, "1")])));
+        fields.push(("env", InlineTable::from_iter([(FAST, "1")]).into()));
     }
-    let mut agents = Table::new();
-    agents.set_implicit(true);
-    agents.insert(AGENT, Item::Table(agent));
-    let mut added = DocumentMut::new();
-    added.insert("agents", Item::Table(agents));
-    Ok(format!(
-        "{settings}\n# The built-in agent of this demo.\n{added}"
-    ))
+    settings.push_str(&format!("[agents.{AGENT}]\n"));
+    for (name, value) in fields {
+        settings.push_str(&format!("{name} = {value}\n"));
+    }
+    Ok(settings)
 }
 
-fn failed(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
+#[derive(Deserialize)]
+struct PlannedTask {
+    key: String,
+    phase: String,
+    title: String,
+    description: String,
+    after: Vec<String>,
+    verify: String,
+    files: Vec<String>,
+}
+
+/// Adds the plan to a project. In the broken demo no task depends on another, so that several tasks fail.
+fn add_plan(workspace: &mut Workspace, story: Story) -> Result<(), CommandError> {
+    let tasks: Vec<PlannedTask> = serde_json::from_str(include_str!("assets/plan.json"))
+        .map_err(|error| CommandError::environment(format_args!("the demo's plan: {error}")))?;
+    let mut ids: HashMap<String, TaskId> = HashMap::new();
+    for task in tasks {
+        let after = task.after.iter().filter(|_| story != Story::Broken);
+        let new = NewTask {
+            title: task.title,
+            description: task.description,
+            key: Some(Key::parse(&task.key)?),
+            phase: Some(Phase::parse(&task.phase)?),
+            after: after.filter_map(|key| ids.get(key).cloned()).collect(),
+            verify: Some(task.verify),
+            files: task.files,
+            ..NewTask::default()
+        };
+        let id = workspace.store.add_task(&new, now(), &mut random)?;
+        ids.insert(task.key, id);
+    }
+    Ok(())
+}
+
+/// Settings of the repository: an author, and nothing that asks for keys or runs other programs.
+const GIT_SETTINGS: [[&str; 2]; 7] = [
+    ["user.name", "Ralph demo"],
+    ["user.email", "demo@localhost"],
+    ["commit.gpgsign", "false"],
+    ["core.hooksPath", ".git/hooks"],
+    ["core.autocrlf", "false"],
+    // A commit may start housekeeping in the background, which would outlive the agent.
+    ["gc.auto", "0"],
+    ["maintenance.auto", "false"],
+];
+
+/// Variables by which a surrounding git, in a hook for example, would lead ours elsewhere.
+const GIT_ELSEWHERE: [&str; 6] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_NAMESPACE",
+];
+
+/// Makes a directory a repository and commits everything in it; else says why it is none.
+fn start_repository(root: &Path, message: &str) -> Result<(), String> {
+    git(
+        root,
+        ["-c", "init.defaultBranch=main", "init", "-q", "--template="],
+    )?;
+    for setting in GIT_SETTINGS {
+        git(root, iter::once("config").chain(setting))?;
+    }
+    git(root, ["add", "--all"])?;
+    git(root, ["commit", "-q", "-m", message])
+}
+
+/// Commits these files; `false` where there is nothing to commit, or no repository.
+pub fn commit(root: &Path, files: &[String], message: &str) -> bool {
+    let with_files = |words: &[&'static str]| {
+        git(
+            root,
+            words
+                .iter()
+                .copied()
+                .chain(files.iter().map(String::as_str)),
+        )
+        .is_ok()
+    };
+    root.join(".git").exists()
+        && with_files(&["add", "--"])
+        && !with_files(&["diff", "--cached", "--quiet", "--"])
+        && git(root, ["commit", "-q", "-m", message]).is_ok()
+}
+
+/// Runs git; the error is a sentence for people.
+fn git<'w>(root: &Path, words: impl IntoIterator<Item = &'w str>) -> Result<(), String> {
+    let mut command = Command::new("git");
+    for variable in GIT_ELSEWHERE {
+        command.env_remove(variable);
+    }
+    let output = command
+        .args(words)
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "git is not installed".to_owned(),
+        _ => format!("cannot start git: {error}"),
+    })?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(format!(
+                "git failed: {}",
+                said.lines().last().unwrap_or_default()
+            ))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -192,30 +328,58 @@ mod tests {
 
     #[test]
     fn the_settings_name_the_agent_whatever_its_path_holds() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join(".ralph.toml");
         let program = "/opt/a \"b\" \\ é/ralph";
-        let text = with_agent(
-            &init::Choices::DEFAULT.text(),
-            program,
-            Pace::Fast,
-            Story::Learning,
-        )
-        .unwrap();
-        fs::write(&file, &text).unwrap();
-        let settings = Settings::load(&file, std::iter::empty()).unwrap();
-        assert_eq!(settings.text("run", "agent"), Some(AGENT));
+        let text = init::Choices::DEFAULT.text();
+        let text = with_agent(&text, program, Pace::Fast, Story::Learning).unwrap();
+        let file = Path::new(".ralph.toml");
+        let settings = Settings::parse(file, &text, iter::empty()).unwrap();
+        assert_eq!(*settings.run.agent, AGENT);
         let agent = &settings.agents[AGENT];
         assert_eq!(agent.setup.command, [program, "demo-agent"]);
         assert_eq!(agent.setup.env, [(FAST.to_owned(), "1".to_owned())]);
         assert!(
             text.starts_with("# Ralph") && text.contains("[run]\nagent = \"demo\"\n"),
-            "the explanations stay\n{text}"
+            "{text}"
         );
         assert!(
             text.trim_end()
                 .ends_with("env = { RALPH_DEMO_FAST = \"1\" }"),
-            "the agent comes last\n{text}"
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn every_story_starts_with_its_files() {
+        let files = |story| first_files(story).map(|(path, _)| path).collect::<Vec<_>>();
+        assert_eq!(
+            files(Story::Learning),
+            [
+                ".gitignore",
+                "README.md",
+                "todo.sh",
+                "tests/lib.sh",
+                "tests/store.sh",
+                "tests/list.sh",
+                "tests/count.sh",
+                "tests/done.sh",
+                "tests/command.sh"
+            ]
+        );
+        assert_eq!(
+            files(Story::Recovery),
+            [
+                ".gitignore",
+                "README.md",
+                "words/en.txt",
+                "words/de.txt",
+                "words/au.txt",
+                "tests/lib.sh",
+                "tests/words.sh",
+                "tests/greet.sh",
+                "tests/build.sh",
+                "tests/readme.sh",
+                "specs/greeter/tasks.md"
+            ]
         );
     }
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::store::{
-    SqliteStore, StoreError, has_log, log_path, rescued, rescued_since, restore_command,
+    Store, StoreError, has_wal, rescued, rescued_since, restore_command, wal_path,
 };
 
-use super::finding::{Check, Finding};
-use super::mend::{make_writable, word};
+use super::permissions::make_writable;
+use super::{Finding, word};
 use crate::ui::format::bytes;
 use crate::workspace::now;
 
@@ -16,38 +16,39 @@ const LARGE_LOG: u64 = 512_000_000;
 /// What lies beside the file is looked at, but not all of it.
 const MOST_FILES: usize = 1000;
 
-/// What was found, and the store where its tables can be asked.
-pub struct Looked {
-    /// What there is to say.
-    pub findings: Vec<Finding>,
-    /// Open to look at, of this version.
-    pub store: Option<SqliteStore>,
-}
-
-/// Looks at the file; nothing is changed, not even an older version of it.
-pub fn look(path: &Path) -> Looked {
-    let copies = beside(path);
+/// Looks at the file; nothing is changed, not even an older version of it. The store is there if it is of this version.
+pub fn inspect(path: &Path) -> (Vec<Finding>, Option<Store>) {
+    let (copies, notes) = copies_beside(path);
     if !path.exists() {
-        return Looked {
-            findings: vec![missing(path).with(notes(&copies))],
-            store: None,
-        };
+        return (vec![missing(path).with(notes)], None);
     }
-    let (finding, store) = match sound(path) {
+    let (finding, store) = match check_integrity(path) {
         Err(error) => (broken(&error, path, &copies), None),
-        Ok((store, word)) if word != "ok" => {
+        Ok((_, word)) if word != "ok" => {
             let message = format!("damaged; SQLite reports: {word}");
-            drop(store);
             (
-                Finding::error(Check::Database, message, bring_back(path, &copies)),
+                Finding::error("database", message, restore_fix(path, &copies)),
                 None,
             )
         }
         Ok((store, _)) => versioned(path, store),
     };
-    let mut findings = vec![finding.with(log_note(path)).with(notes(&copies))];
-    findings.extend(log(path));
-    Looked { findings, store }
+    // What other processes wrote last waits in a log.
+    let log = wal_path(path);
+    let log_size = std::fs::metadata(&log).map_or(0, |meta| meta.len());
+    let log_note = format!("its write-ahead log has {} to be merged", bytes(log_size));
+    let log_note = (log_size > 0).then_some(log_note);
+    let mut findings = vec![finding.with(log_note).with(notes)];
+    if log_size >= LARGE_LOG {
+        let size = bytes(log_size);
+        let message = format!("its write-ahead log has grown to {size}: a process keeps it open");
+        findings.push(Finding::warning(
+            "database",
+            message,
+            format!("fuser {}", word(&log)),
+        ));
+    }
+    (findings, store)
 }
 
 /// Without a database there is no plan.
@@ -55,7 +56,7 @@ fn missing(path: &Path) -> Finding {
     match rescued(path).last() {
         None => {
             let fix = "ralph task add TITLE, or ralph import PATH";
-            Finding::warning(Check::Database, "no database yet", fix)
+            Finding::warning("database", "no database yet", fix)
         }
         Some(copy) => {
             let message = format!(
@@ -63,29 +64,29 @@ fn missing(path: &Path) -> Finding {
                 copy.display()
             );
             let fix = restore_command(copy, path, now());
-            Finding::error(Check::Database, message, fix)
+            Finding::error("database", message, fix)
         }
     }
 }
 
 /// Opens the file and has SQLite check it. Should a run have begun to write meanwhile, it is looked at once more as a file
 /// that is shared.
-fn sound(path: &Path) -> Result<(SqliteStore, String), StoreError> {
-    let shared = has_log(path);
+fn check_integrity(path: &Path) -> Result<(Store, String), StoreError> {
+    let shared = has_wal(path);
     let look = || {
-        let store = SqliteStore::open_to_look(path)?;
+        let store = Store::open_read_only(path)?;
         let word = store.integrity()?;
         Ok((store, word))
     };
     match look() {
         Ok((store, word)) if word == "ok" => Ok((store, word)),
-        _ if !shared && has_log(path) => look(),
+        _ if !shared && has_wal(path) => look(),
         other => other,
     }
 }
 
-fn versioned(path: &Path, store: SqliteStore) -> (Finding, Option<SqliteStore>) {
-    let known = SqliteStore::VERSION;
+fn versioned(path: &Path, store: Store) -> (Finding, Option<Store>) {
+    let known = Store::VERSION;
     let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
     match store.version() {
         Ok(_) if rescued_since(path).is_some() => {
@@ -95,17 +96,17 @@ fn versioned(path: &Path, store: SqliteStore) -> (Finding, Option<SqliteStore>) 
                 copy.display()
             );
             let fix = restore_command(&copy, path, now());
-            (Finding::error(Check::Database, message, fix), Some(store))
+            (Finding::error("database", message, fix), Some(store))
         }
         Ok(version) if version == known => {
             let message = format!("OK: version {version}, {}", bytes(size));
-            (Finding::ok(Check::Database, message), Some(store))
+            (Finding::ok("database", message), Some(store))
         }
         Ok(version) => {
             let message = format!(
                 "OK: version {version}; the next command migrates it to version {known} and keeps a copy"
             );
-            (Finding::ok(Check::Database, message), None)
+            (Finding::ok("database", message), None)
         }
         Err(error) => (unusable(&error, path), None),
     }
@@ -113,15 +114,15 @@ fn versioned(path: &Path, store: SqliteStore) -> (Finding, Option<SqliteStore>) 
 
 /// A file that can be opened and does not hold what it should.
 pub fn unusable(error: &StoreError, path: &Path) -> Finding {
-    broken(error, path, &beside(path))
+    broken(error, path, &copies_beside(path).0)
 }
 
 /// What is left to do with a file that cannot be repaired.
 pub fn replace(path: &Path) -> String {
-    bring_back(path, &beside(path))
+    restore_fix(path, &copies_beside(path).0)
 }
 
-fn broken(error: &StoreError, path: &Path, copies: &[Beside]) -> Finding {
+fn broken(error: &StoreError, path: &Path, copies: &[Copy]) -> Finding {
     let message = error.to_string();
     let fix = match error {
         StoreError::NewerSchema { .. } => {
@@ -131,17 +132,14 @@ fn broken(error: &StoreError, path: &Path, copies: &[Beside]) -> Finding {
         StoreError::Locked { .. } => {
             format!("find the process that locks it: fuser {}", word(path))
         }
-        _ => bring_back(path, copies),
+        _ => restore_fix(path, copies),
     };
-    Finding::error(Check::Database, message, fix)
+    Finding::error("database", message, fix)
 }
 
 /// A damaged file cannot be repaired; its log must not be applied to another file.
-fn bring_back(path: &Path, copies: &[Beside]) -> String {
-    let newest = copies
-        .iter()
-        .filter(|copy| copy.kind == Kind::Copy)
-        .max_by_key(|copy| copy.version);
+fn restore_fix(path: &Path, copies: &[Copy]) -> String {
+    let newest = copies.iter().max_by_key(|copy| copy.version);
     let file = word(path);
     let away = format!("move {file} away, with its -wal and -shm files");
     match newest {
@@ -156,104 +154,55 @@ fn bring_back(path: &Path, copies: &[Beside]) -> String {
     }
 }
 
-/// What other processes wrote last waits in a log.
-fn log_note(path: &Path) -> Option<String> {
-    let size = std::fs::metadata(log_path(path)).ok()?.len();
-    (size > 0).then(|| format!("its write-ahead log has {} to be merged", bytes(size)))
-}
-
-fn log(path: &Path) -> Option<Finding> {
-    let log = log_path(path);
-    let size = std::fs::metadata(&log).ok()?.len();
-    if size < LARGE_LOG {
-        return None;
-    }
-    let message = format!(
-        "its write-ahead log has grown to {}: a process keeps it open",
-        bytes(size)
-    );
-    Some(Finding::warning(
-        Check::Database,
-        message,
-        format!("fuser {}", word(&log)),
-    ))
-}
-
-/// A file that a migration left.
-#[derive(Debug, PartialEq, Eq)]
-struct Beside {
+/// The file as it was before a migration.
+#[derive(Debug)]
+struct Copy {
     path: PathBuf,
-    kind: Kind,
     version: u32,
-    size: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// The file as it was before.
-    Copy,
-    /// Half of such a copy, from a process that was killed.
-    Half,
-}
-
-/// What migrations left beside the file.
-fn beside(path: &Path) -> Vec<Beside> {
-    let (Some(dir), Some(name)) = (
-        path.parent(),
-        path.file_name().and_then(|name| name.to_str()),
-    ) else {
-        return Vec::new();
-    };
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return Vec::new();
-    };
+/// The copies that migrations left beside the file, and a note for each thing that can be deleted there.
+fn copies_beside(path: &Path) -> (Vec<Copy>, Vec<String>) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let version = |file: &str| -> Option<u32> {
-        let rest = file.strip_prefix(name)?.strip_prefix(".v")?;
+        let rest = file.strip_prefix(&*name)?.strip_prefix(".v")?;
         rest.strip_suffix(".bak")?.parse().ok()
     };
-    let mut found: Vec<Beside> = entries
+    let entries = path.parent().and_then(|dir| std::fs::read_dir(dir).ok());
+    let mut entries: Vec<_> = entries
+        .into_iter()
+        .flatten()
         .flatten()
         .take(MOST_FILES)
-        .filter_map(|entry| {
-            let file = entry.file_name();
-            let file = file.to_str()?;
-            let (kind, version) = match version(file) {
-                Some(version) => (Kind::Copy, version),
-                None if file.starts_with(".tmp") => (Kind::Half, 0),
-                None => return None,
-            };
-            let size = entry.metadata().ok()?.len();
-            let path = entry.path();
-            Some(Beside {
-                path,
-                kind,
-                version,
-                size,
-            })
-        })
         .collect();
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    found
-}
-
-fn notes(copies: &[Beside]) -> Vec<String> {
-    copies
-        .iter()
-        .map(|copy| {
-            let (path, size) = (copy.path.display(), bytes(copy.size));
-            match copy.kind {
-                Kind::Copy => format!(
-                    "{path} ({size}) is a copy from before a migration; you can delete it if all works"
-                ),
-                Kind::Half => format!("{path} ({size}) was left by a killed process; you can delete it"),
+    entries.sort_by_key(std::fs::DirEntry::path);
+    let (mut copies, mut notes) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let file = entry.file_name();
+        let file = file.to_string_lossy();
+        let what = match version(&file) {
+            Some(version) => {
+                let path = entry.path();
+                copies.push(Copy { path, version });
+                "is a copy from before a migration; you can delete it if all works"
             }
-        })
-        .collect()
+            // Half of such a copy.
+            None if file.starts_with(".tmp") => "was left by a killed process; you can delete it",
+            None => continue,
+        };
+        let size = entry.metadata().map_or(0, |meta| meta.len());
+        notes.push(format!(
+            "{} ({}) {what}",
+            entry.path().display(),
+            bytes(size)
+        ));
+    }
+    (copies, notes)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
+    use super::super::Level;
     use super::*;
 
     #[test]
@@ -269,19 +218,11 @@ mod tests {
         ] {
             std::fs::write(dir.path().join(file), "1234").unwrap();
         }
-        let found = beside(&path);
-        assert_eq!(found.len(), 3, "{found:?}");
-        assert!(bring_back(&path, &found).contains("v10.bak"));
-        assert!(
-            notes(&found)
-                .iter()
-                .any(|note| note.contains("killed process"))
-        );
-        assert_eq!(
-            look(&path).findings[0].level,
-            Level::Warning,
-            "no database yet"
-        );
+        let (copies, notes) = copies_beside(&path);
+        assert_eq!((copies.len(), notes.len()), (2, 3), "{copies:?}");
+        assert!(restore_fix(&path, &copies).contains("v10.bak"));
+        assert!(notes.iter().any(|note| note.contains("killed process")));
+        assert_eq!(inspect(&path).0[0].level, Level::Warning, "no database yet");
         assert!(!path.exists());
     }
 
@@ -294,13 +235,8 @@ mod tests {
             "this is no database, and it never was one".repeat(100),
         )
         .unwrap();
-        let looked = look(&path);
-        assert_eq!(
-            looked.findings[0].level,
-            Level::Error,
-            "{:?}",
-            looked.findings
-        );
-        assert!(looked.store.is_none());
+        let (findings, store) = inspect(&path);
+        assert_eq!(findings[0].level, Level::Error, "{findings:?}");
+        assert!(store.is_none());
     }
 }

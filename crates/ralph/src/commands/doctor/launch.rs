@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use ralph_core::agent::{Agent, Launch, LaunchRequest};
-use ralph_core::decide::{ModelQuestion, Worth, choose_model, course};
+use ralph_core::decide::{AdaptiveInputs, ModelQuestion, choose_model, failure_trend};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Recent, RunId, TaskId};
 use ralph_core::project::Project;
-use ralph_core::store::{HistoryStore, PlanStore, Scope, SqliteStore};
+use ralph_core::store::{Scope, Store};
 
-use super::finding::{Check, Finding};
+use super::Finding;
 use crate::commands::run;
 use crate::secrets::{shown, shown_words};
 use crate::settings::{Settings, build_agent};
@@ -27,16 +27,18 @@ pub fn finding(
     settings: &Settings,
     chosen: &str,
     root: &Path,
-    store: Option<&SqliteStore>,
+    store: Option<&Store>,
 ) -> Option<Finding> {
     let agent = build_agent(chosen, &settings.agents).ok()?;
-    let model = model(settings, agent.as_ref(), root, store)?;
+    let run_settings = run::run_settings(settings, Scope::All, &run::Args::default());
+    let of_next = store.and_then(|store| of_next_task(store, &run_settings, agent.as_ref(), root));
+    let model = of_next.unwrap_or_else(|| of_new_task(&run_settings, agent.as_ref()));
+    let run = &settings.run;
     let budgets = [
-        "max_cost_usd",
-        "max_cost_usd_per_task",
-        "max_cost_usd_per_day",
-    ]
-    .map(|name| settings.number("run", name));
+        *run.max_cost_usd,
+        *run.max_cost_usd_per_task,
+        *run.max_cost_usd_per_day,
+    ];
     let launch = agent.launch(&LaunchRequest {
         task_id: &TaskId::from_stored("t-000000"),
         task_key: None,
@@ -51,24 +53,12 @@ pub fn finding(
         budget_usd: budgets.into_iter().flatten().reduce(f64::min),
     });
     let message = format!("how Ralph starts {chosen}");
-    Some(Finding::ok(Check::Launch, message).with(lines(&launch, agent.as_ref())))
+    Some(Finding::ok("launch", message).with(lines(&launch, agent.as_ref())))
 }
 
-/// The model of the next attempt: as a run would choose it for the first task that is ready, else for one that nothing is
-/// known of.
-fn model(
-    settings: &Settings,
-    agent: &dyn Agent,
-    root: &Path,
-    store: Option<&SqliteStore>,
-) -> Option<String> {
-    let run_settings = run::run_settings(settings, Scope::All, &run::Args::default()).ok()?;
-    let of_next = store.and_then(|store| of_next_task(store, &run_settings, agent, root));
-    Some(of_next.unwrap_or_else(|| of_new_task(&run_settings, agent)))
-}
-
+/// The model of the next attempt: as a run would choose it for the first task that is ready.
 fn of_next_task(
-    store: &SqliteStore,
+    store: &Store,
     settings: &RunSettings,
     agent: &dyn Agent,
     root: &Path,
@@ -81,7 +71,7 @@ fn of_next_task(
         project: &project,
         store,
         agent,
-        stands_in: false,
+        is_fallback: false,
         settings,
         now: now(),
     };
@@ -89,6 +79,7 @@ fn of_next_task(
     Some(decision.choice.model)
 }
 
+/// The model of a task that nothing is known of.
 fn of_new_task(settings: &RunSettings, agent: &dyn Agent) -> String {
     let decision = choose_model(&ModelQuestion {
         agent: agent.name(),
@@ -103,10 +94,10 @@ fn of_new_task(settings: &RunSettings, agent: &dyn Agent) -> String {
         attempts: 0,
         failures: 0,
         tries: &[],
-        course: &course(&[], &settings.policy),
+        trend: &failure_trend(&[], &settings.policy),
         neighbours: &[],
         recent: Recent::default(),
-        worth: Worth {
+        adaptive: AdaptiveInputs {
             beliefs: None,
             value_usd: settings.value_usd,
             max_attempts: settings.policy.max_attempts,
@@ -119,13 +110,12 @@ fn of_new_task(settings: &RunSettings, agent: &dyn Agent) -> String {
 fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
     let words = std::iter::once(&launch.program).chain(&launch.args);
     let words = shown_words(words.map(String::as_str), SHOWN);
-    let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    let mut lines = vec![quoted.join(" ")];
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let mut lines = vec![words.join(" ")];
     if !launch.stdin.is_empty() {
-        let rules = if agent.system_prompt(RULES).is_some() {
-            ""
-        } else {
-            ", preceded by the signal rules"
+        let rules = match agent.system_prompt(RULES) {
+            Some(_) => "",
+            None => ", preceded by the signal rules",
         };
         lines.push(format!("standard input: the prompt{rules}"));
     }
@@ -133,7 +123,12 @@ fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
     let (own, added): (Vec<_>, Vec<_>) = launch.env.iter().partition(|(name, _)| is_own(name));
     for (name, value) in added {
         let value = shown(name, &value.to_string_lossy(), SHOWN);
-        lines.push(format!("{name}={}", quoted_value(&value)));
+        let value = if value.is_empty() {
+            value
+        } else {
+            quoted(&value)
+        };
+        lines.push(format!("{name}={value}"));
     }
     let own: Vec<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
     if !own.is_empty() {
@@ -149,14 +144,6 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-fn quoted_value(value: &str) -> String {
-    if value.is_empty() {
-        String::new()
-    } else {
-        quoted(value)
     }
 }
 

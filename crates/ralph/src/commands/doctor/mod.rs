@@ -1,44 +1,33 @@
 //! `ralph doctor`: checks whether a run would work and says how to fix what would not. It changes nothing.
 
 pub mod agents;
-mod agents_md;
-mod clock;
-pub mod credentials;
 mod database;
-mod disk;
-pub mod finding;
-mod gates;
-mod git;
-pub mod git_ready;
 mod launch;
-mod left_overs;
-mod mend;
+pub mod machine;
 mod permissions;
 mod plan;
-pub mod program;
-mod render;
-mod sandbox;
 mod settings;
-mod version;
 
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-use finding::{Check, Finding, Level};
 use ralph_core::agent::Interrupt;
 use ralph_core::engine::Templates;
 use ralph_core::exit::RunExit;
-use ralph_core::host::ThisHost;
 use ralph_core::project::Project;
-use ralph_core::store::{ControlStore, HistoryStore, SqliteStore, StoreError};
+use ralph_core::store::Store;
+use ralph_core::text::{mask_secrets, one_line, shell_word};
+use serde::Serialize;
 
-use super::limits;
-use super::run::unlimited;
+use super::trust;
 use crate::command_error::{CommandError, CommandResult};
-use crate::settings::{Settings, build_agent};
-use crate::workspace::{Workspace, no_project, now, start_dir};
-use crate::{interrupts, output, trust, ui};
+use crate::settings::Settings;
+use crate::ui::format::counted;
+use crate::ui::style::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, paint};
+use crate::ui::table::wrap;
+use crate::workspace::{Workspace, no_project, start_dir};
+use crate::{interrupts, output, ui};
 
 /// Check that Ralph can run: git, agents, credentials, settings, database, disk, permissions.
 ///
@@ -62,7 +51,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&serde_json::json!({ "ok": !stops, "findings": findings }));
     } else {
-        output::text(render::render(&findings, ui::width()));
+        output::text(render(&findings, ui::width()));
     }
     Ok(ExitCode::from(u8::from(stops)))
 }
@@ -74,156 +63,305 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     // What is in a project that is not obeyed is not even read.
     let project = found.filter(|_| refused.is_none());
     let root = project.as_ref().map_or(here, Project::root);
-    let looked = project
+    let inspected = project
         .as_ref()
-        .map(|project| database::look(&project.database()));
-    let (database, store) = match looked {
-        Some(looked) => (looked.findings, looked.store),
-        None => (Vec::new(), None),
-    };
+        .map(|project| database::inspect(&project.database()));
+    let (database, store) = inspected.unwrap_or_default();
     let (settings, store) = read_settings(project.as_ref(), store);
-    let read = settings.as_ref().ok();
+    let (read, store) = (settings.as_ref().ok(), store.as_ref());
     let team = read.map(Settings::team).unwrap_or_default();
-    let chosen = team.first().copied();
 
-    let mut findings = machine(root, project.as_ref(), store.as_ref(), interrupt);
+    let mut findings = machine::findings(root, project.as_ref(), store, interrupt);
     if let (Some(project), Some(settings)) = (&project, read) {
-        findings.extend(git_ready::findings(project, settings, store.as_ref()));
+        findings.extend(machine::git_obstacles(project, settings, store));
     }
-    findings.extend(programs(read, &team, root, store.as_ref(), interrupt));
+    // Without settings nobody knows which agent is chosen.
+    let defaults = Settings::default();
+    let agent_settings = read.unwrap_or(&defaults);
+    let known = agents::find_programs(agent_settings, root, interrupt);
+    findings.extend(agents::findings(&known, agent_settings, &team));
+    findings.extend(
+        team.first()
+            .and_then(|chosen| launch::finding(agent_settings, chosen, root, store)),
+    );
+    findings.extend(agents::credentials(&known, &team));
+    findings.extend(agents::costs(agent_settings, &team, store));
     let Some(project) = &project else {
-        findings.push(no_project_finding(here, refused));
+        findings.push(match refused {
+            None => Finding::error("project", no_project(here).message(), "ralph init"),
+            Some(error) => Finding::error("project", error.message(), error.hints().join("; ")),
+        });
         return findings;
     };
-    let at = format!("{}", project.root().display());
-    findings.push(Finding::ok(Check::Project, at));
+    findings.push(Finding::ok("project", project.root().display().to_string()));
     match &settings {
         Ok(settings) => findings.extend(settings::findings(settings, &project.config())),
         Err(error) => findings.push(settings::unreadable(error, project, env::vars_os())),
     }
-    findings.extend(templates(project));
+    // A template with a mistake in it stops every run.
+    findings.extend(Templates::load(project).err().map(|error| {
+        let fix = "fix the template, or delete it to use the built-in one";
+        Finding::error("settings", error.to_string(), fix)
+    }));
     findings.extend(database);
-    findings.extend(permissions::findings(project, read, chosen));
-    let recorded = |store| recorded(store, &team, read, project.root());
-    match store.as_ref().map(recorded) {
+    findings.extend(permissions::findings(project, read, team.first().copied()));
+    match store.map(|store| plan::findings(store, &team, read, project.root())) {
         Some(Ok(recorded)) => findings.extend(recorded),
         Some(Err(error)) => findings.push(database::unusable(&error, &project.database())),
         None if !project.database().exists() => findings.push(plan::empty()),
         None => {}
     }
-    findings.extend(read.map(|settings| agents_md::finding(project.root(), settings)));
+    findings.extend(read.map(|settings| settings::agents_md(project.root(), settings)));
     findings
-}
-
-fn no_project_finding(here: &Path, refused: Option<CommandError>) -> Finding {
-    match refused {
-        None => {
-            let message = no_project(here).message().to_owned();
-            Finding::error(Check::Project, message, "ralph init")
-        }
-        Some(error) => Finding::error(Check::Project, error.message(), error.hints().join("; ")),
-    }
 }
 
 /// The settings in force: those of the project with what its specs say, else the defaults and the environment's.
 fn read_settings(
     project: Option<&Project>,
-    store: Option<SqliteStore>,
-) -> (Result<Settings, CommandError>, Option<SqliteStore>) {
+    store: Option<Store>,
+) -> (Result<Settings, CommandError>, Option<Store>) {
     let (Some(project), Some(store)) = (project, store) else {
         let file = project.map(Project::config).unwrap_or_default();
         return (Settings::load(&file, env::vars_os()), None);
     };
-    let workspace = Workspace {
-        project: project.clone(),
-        store,
-    };
+    let project = project.clone();
+    let workspace = Workspace { project, store };
     (workspace.settings(), Some(workspace.store))
 }
 
-fn machine(
-    root: &Path,
-    project: Option<&Project>,
-    store: Option<&SqliteStore>,
-    interrupt: &Interrupt,
-) -> Vec<Finding> {
-    let dir = project.map(Project::ralph_dir).filter(|dir| dir.is_dir());
-    let newest = store.and_then(|store| store.newest_attempts(1).ok());
-    let newest = newest.and_then(|attempts| attempts.first().map(|attempt| attempt.started_at));
-    vec![
-        git::finding(root, project.map(Project::root), interrupt),
-        disk::finding(dir.as_deref().unwrap_or(root)),
-        sandbox::finding(root),
-        clock::judge(now(), newest),
-    ]
+/// Characters of a message or a line of detail.
+const LENGTH: usize = 600;
+
+/// The headings, and the checks below each.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Machine", &["git", "disk", "sandbox", "clock"]),
+    ("Agents", &["agent", "agents", "launch", "credentials"]),
+    (
+        "Project",
+        &[
+            "project",
+            "settings",
+            "database",
+            "permissions",
+            "claims",
+            "runs",
+            "processes",
+            "agents_md",
+            "plan",
+            "gates",
+        ],
+    ),
+];
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// As it should be, or good to know.
+    Ok,
+    /// A run works, but not as well as it could.
+    Warning,
+    /// A run would not work.
+    Error,
 }
 
-/// Agents, how the chosen one is started, and what is seen of credentials. Without settings nobody knows which is chosen.
-fn programs(
-    settings: Option<&Settings>,
-    team: &[&str],
-    root: &Path,
-    store: Option<&SqliteStore>,
-    interrupt: &Interrupt,
-) -> Vec<Finding> {
-    let defaults = Settings::defaults().ok();
-    let Some(settings) = settings.or(defaults.as_ref()) else {
-        return Vec::new();
-    };
-    let known = agents::look(settings, root, interrupt);
-    let mut findings = agents::findings(&known, settings, team);
-    let launched = team.iter().take(1);
-    findings.extend(launched.filter_map(|chosen| launch::finding(settings, chosen, root, store)));
-    findings.extend(credentials::findings(&known, team));
-    findings.extend(costs(settings, team));
-    findings
+/// One fact, how bad it is, and how to fix it.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// A check of [`GROUPS`].
+    pub check: &'static str,
+    pub level: Level,
+    pub message: String,
+    pub fix: Option<String>,
+    /// More about it, in lines.
+    pub detail: Vec<String>,
+    /// Good to know, neither good nor bad.
+    #[serde(skip)]
+    pub is_neutral: bool,
 }
 
-/// Agents for which the cost limits of the settings do not hold.
-fn costs(settings: &Settings, team: &[&str]) -> Vec<Finding> {
-    let agents = team.iter();
-    let agents: Vec<_> = agents
-        .filter_map(|name| build_agent(name, &settings.agents).ok())
-        .collect();
-    let agents = agents.iter().map(AsRef::as_ref);
-    let unlimited = unlimited(settings, agents, None).into_iter();
-    unlimited
-        .map(|one| match one.stops {
-            true => Finding::error(Check::Agent, one.message, one.fix),
-            false => Finding::warning(Check::Agent, one.message, one.fix),
-        })
-        .collect()
-}
-
-/// A template with a mistake in it stops every run.
-fn templates(project: &Project) -> Option<Finding> {
-    let error = Templates::load(project).err()?;
-    let fix = "fix the template, or delete it to use the built-in one";
-    Some(Finding::error(Check::Settings, error.to_string(), fix))
-}
-
-/// What the plan's file says: left-overs, limits of agents that runs use, and what there is to do.
-fn recorded(
-    store: &SqliteStore,
-    team: &[&str],
-    settings: Option<&Settings>,
-    root: &Path,
-) -> Result<Vec<Finding>, StoreError> {
-    let now = now();
-    let mut findings = left_overs::findings(store, &ThisHost::new(), now)?;
-    for limit in store.agent_limits(now)? {
-        if team.contains(&limit.agent.as_str()) {
-            let message = limits::words(&limit, now);
-            let fix = format!(
-                "wait, or forget the limit: ralph limits clear {}",
-                limit.agent
-            );
-            findings.push(Finding::warning(Check::Agents, message, fix));
+impl Finding {
+    fn ok(check: &'static str, message: impl AsRef<str>) -> Self {
+        Self {
+            check,
+            level: Level::Ok,
+            message: plain(message.as_ref()),
+            fix: None,
+            detail: Vec::new(),
+            is_neutral: false,
         }
     }
-    findings.extend(plan::findings(store)?);
-    if let Some(settings) = settings {
-        findings.extend(gates::findings(store, settings, root)?);
+
+    fn neutral(check: &'static str, message: impl AsRef<str>) -> Self {
+        Self {
+            is_neutral: true,
+            ..Self::ok(check, message)
+        }
     }
-    Ok(findings)
+
+    fn warning(check: &'static str, message: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
+        Self {
+            level: Level::Warning,
+            fix: Some(plain(fix.as_ref())),
+            ..Self::ok(check, message)
+        }
+    }
+
+    /// To be fixed before a run.
+    fn error(check: &'static str, message: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
+        Self {
+            level: Level::Error,
+            ..Self::warning(check, message, fix)
+        }
+    }
+
+    fn with(mut self, detail: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let lines = detail.into_iter().map(|line| plain(line.as_ref()));
+        self.detail.extend(lines.filter(|line| !line.is_empty()));
+        self
+    }
+}
+
+/// Programs and files have a say in messages: nothing hides in them, and no secret shows.
+fn plain(text: &str) -> String {
+    one_line(&mask_secrets(text), LENGTH)
+}
+
+/// A path as a word of a shell.
+fn word(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
+
+/// No line of text is broken narrower than this.
+const NARROWEST: usize = 30;
+
+/// Findings as people read them: under headings, marks and names in columns, each fix right below its problem.
+fn render(findings: &[Finding], columns: usize) -> String {
+    let names = findings.iter().map(|finding| finding.check.len());
+    // A space, the mark and a space before the name, two spaces after it.
+    let indent = names.max().unwrap_or(0) + 6;
+    let room = columns.saturating_sub(indent).max(NARROWEST);
+    let mut text = String::new();
+    let mut group = "";
+    for finding in findings {
+        let name = finding.check;
+        let of_name = GROUPS.iter().find(|(_, checks)| checks.contains(&name));
+        let heading = of_name.map_or(group, |(heading, _)| *heading);
+        if heading != group {
+            group = heading;
+            text.push_str(&format!("{}\n", paint(BOLD, group)));
+        }
+        let mark = match finding.level {
+            Level::Ok if finding.is_neutral => "·".to_owned(),
+            Level::Ok => paint(GREEN, "✓"),
+            Level::Warning => paint(YELLOW, "!"),
+            Level::Error => paint(RED, "✗"),
+        };
+        text.push_str(&format!("  {mark} {name:<0$}", indent - 4));
+        // The first line has its indent already.
+        let lines = wrap(&finding.message, room);
+        text.push_str(&lines.replace('\n', &format!("\n{:indent$}", "")));
+        text.push('\n');
+        let fix = finding.fix.iter().map(|fix| (CYAN, format!("→ {fix}")));
+        let detail = finding.detail.iter().map(|line| (DIM, line.clone()));
+        for (style, line) in detail.chain(fix) {
+            for part in wrap(&line, room).lines() {
+                text.push_str(&format!("{:indent$}{}\n", "", paint(style, part)));
+            }
+        }
+    }
+    format!("{text}\n{}\n", sum(findings))
+}
+
+fn sum(findings: &[Finding]) -> String {
+    let of = |level: Level| {
+        findings
+            .iter()
+            .filter(|finding| finding.level == level)
+            .count() as u64
+    };
+    let warnings = match of(Level::Warning) {
+        0 => String::new(),
+        n => format!("; {}", counted(n, "warning")),
+    };
+    let result = match of(Level::Error) {
+        0 => paint(GREEN, "Ready to run"),
+        n => paint(RED, format!("{} would stop a run", counted(n, "problem"))),
+    };
+    format!("{result}{warnings}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(findings: &[Finding], columns: usize) -> String {
+        anstream::adapter::strip_str(&render(findings, columns)).to_string()
+    }
+
+    #[test]
+    fn findings_stand_in_columns_under_headings() {
+        let findings = [
+            Finding::ok("git", "git version 2.39.5"),
+            Finding::error(
+                "agent",
+                "claude: program `claude` not found",
+                "npm install -g @anthropic-ai/claude-code",
+            ),
+            Finding::warning("credentials", "claude: none found", "claude /login"),
+            Finding::ok("launch", "script adds nothing").with(["sh agent.sh", "A=1"]),
+            Finding::error("database", "it is damaged", "bring it back"),
+        ];
+        insta::assert_snapshot!(plain(&findings, 200), @r"
+        Machine
+          ✓ git          git version 2.39.5
+        Agents
+          ✗ agent        claude: program `claude` not found
+                         → npm install -g @anthropic-ai/claude-code
+          ! credentials  claude: none found
+                         → claude /login
+          ✓ launch       script adds nothing
+                         sh agent.sh
+                         A=1
+        Project
+          ✗ database     it is damaged
+                         → bring it back
+
+        2 problems would stop a run; 1 warning
+        ");
+    }
+
+    #[test]
+    fn long_lines_are_broken_within_their_column() {
+        let message = "one two three four five six seven eight nine ten eleven";
+        let findings = [Finding::warning("plan", message, message).with([message])];
+        insta::assert_snapshot!(plain(&findings, 42), @r"
+        Project
+          ! plan  one two three four five six
+                    seven eight nine ten eleven
+                  one two three four five six
+                    seven eight nine ten eleven
+                  → one two three four five six
+                    seven eight nine ten eleven
+
+        Ready to run; 1 warning
+        ");
+    }
+
+    #[test]
+    fn all_is_well() {
+        insta::assert_snapshot!(plain(&[Finding::ok("plan", "2 tasks, 2 ready")], 80), @r"
+        Project
+          ✓ plan  2 tasks, 2 ready
+
+        Ready to run
+        ");
+        assert!(render(&[Finding::ok("plan", "x")], 80).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn what_programs_say_cannot_hide_anything() {
+        let finding = Finding::ok("agent", "x\u{1b}[2J\ny API_KEY=hunter2hunter2");
+        assert_eq!(finding.message, "x y API_KEY=[masked]");
+    }
 }

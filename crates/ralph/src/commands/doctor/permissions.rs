@@ -1,18 +1,20 @@
-//! Who may write what Ralph writes, and read what is raw.
+//! Who may write what Ralph writes, and read what is raw; and shell commands that fix permissions.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ralph_core::agent::AgentKind;
 use ralph_core::project::Project;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
-use super::finding::{Check, Finding};
-use super::mend::{make_writable, may_write, move_away, word};
+use super::{Finding, word};
 use crate::settings::Settings;
+use crate::ui::format::counted;
 
+const CHECK: &str = "permissions";
 /// Entries of a directory that are looked at.
 const MOST_FILES: usize = 10_000;
-/// Anybody but the owner.
 const OTHERS: u32 = 0o077;
 /// SQLite's files beside the database, by what their names add.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
@@ -35,7 +37,7 @@ pub fn findings(
     findings.extend(open_logs(&project.logs()));
     if findings.is_empty() {
         let message = "the project is writable, and only you can read its logs";
-        findings.push(Finding::ok(Check::Permissions, message));
+        findings.push(Finding::ok(CHECK, message));
     }
     let note = settings.and_then(|settings| as_root(settings, chosen?));
     findings.extend(note);
@@ -53,11 +55,11 @@ fn root(project: &Project) -> Option<Finding> {
     Some(match project.ralph_dir().symlink_metadata() {
         Ok(_) => {
             let message = format!("{path} is not writable: agents cannot create files in it");
-            Finding::warning(Check::Permissions, message, fix)
+            Finding::warning(CHECK, message, fix)
         }
         Err(_) => {
             let message = format!("{path} is not writable: Ralph cannot create .ralph");
-            Finding::error(Check::Permissions, message, fix)
+            Finding::error(CHECK, message, fix)
         }
     })
 }
@@ -68,17 +70,13 @@ fn directory(dir: &Path) -> Option<Finding> {
     let path = dir.display();
     if there && !dir.is_dir() {
         let message = format!("{path} is not a directory");
-        return Some(Finding::error(Check::Permissions, message, move_away(dir)));
+        return Some(Finding::error(CHECK, message, move_away(dir)));
     }
     if !there || may_write(dir) {
         return None;
     }
     let message = format!("{path} is not writable");
-    Some(Finding::error(
-        Check::Permissions,
-        message,
-        make_writable(&[dir]),
-    ))
+    Some(Finding::error(CHECK, message, make_writable(&[dir])))
 }
 
 /// The database, without which nothing goes on.
@@ -94,12 +92,7 @@ fn database(path: &Path) -> Option<Finding> {
         .collect();
     let first = files.first()?;
     let message = format!("{} is not writable", first.display());
-    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    Some(Finding::error(
-        Check::Permissions,
-        message,
-        make_writable(&files),
-    ))
+    Some(Finding::error(CHECK, message, make_writable(&files)))
 }
 
 /// STATE.md and the locks of pages: a run works without them and says so.
@@ -117,15 +110,10 @@ fn pages(dir: &Path) -> Option<Finding> {
     let first = found.first()?;
     let message = format!(
         "{} in .ralph not writable, including {}: a run works, but cannot update them",
-        count(found.len(), "file"),
+        counted(found.len() as u64, "file"),
         first.display()
     );
-    let found: Vec<&Path> = found.iter().map(PathBuf::as_path).collect();
-    Some(Finding::warning(
-        Check::Permissions,
-        message,
-        make_writable(&found),
-    ))
+    Some(Finding::warning(CHECK, message, make_writable(&found)))
 }
 
 /// Logs are raw: whatever an agent read may be in them.
@@ -140,9 +128,12 @@ fn open_logs(logs: &Path) -> Option<Finding> {
     if open == 0 {
         return None;
     }
-    let message = format!("other users can read {} in .ralph/logs", count(open, "log"));
+    let message = format!(
+        "other users can read {} in .ralph/logs",
+        counted(open as u64, "log")
+    );
     let fix = format!("find {} -type f -exec chmod 600 {{}} +", word(logs));
-    Some(Finding::warning(Check::Permissions, message, fix))
+    Some(Finding::warning(CHECK, message, fix))
 }
 
 fn as_root(settings: &Settings, chosen: &str) -> Option<Finding> {
@@ -153,16 +144,89 @@ fn as_root(settings: &Settings, chosen: &str) -> Option<Finding> {
     }
     let message = "you are root: Ralph sets IS_SANDBOX=1, because Claude Code skips permission prompts as root only in a \
                    sandbox";
-    Some(Finding::ok(Check::Permissions, message))
+    Some(Finding::ok(CHECK, message))
 }
 
-fn count(n: usize, thing: &str) -> String {
-    crate::ui::format::counted(u64::try_from(n).unwrap_or(u64::MAX), thing)
+/// Why a path may not be used as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Because {
+    /// Its file system is read-only.
+    ReadOnly,
+    /// It is this user's, and its mode forbids it.
+    Mode,
+    /// It is somebody else's.
+    Owner,
+}
+
+/// Whether this user may write a file, or make files in a directory.
+fn may_write(path: &Path) -> bool {
+    access(path, wanted(path)).is_ok()
+}
+
+/// What lets this user write these paths.
+pub fn make_writable(paths: &[impl AsRef<Path>]) -> String {
+    let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
+    let words: Vec<String> = paths.iter().map(|path| word(path)).collect();
+    let because: Vec<Because> = paths.iter().map(|path| why(path, wanted(path))).collect();
+    let is_unreadable = |path: &&Path| access(*path, Access::READ_OK).is_err();
+    let mode = match () {
+        () if paths.iter().any(|path| path.is_dir()) => "u+rwx",
+        () if paths.iter().any(is_unreadable) => "u+rw",
+        () => "u+w",
+    };
+    command(&because, mode, &words.join(" "))
+}
+
+/// What lets this user read a file.
+pub fn make_readable(path: &Path) -> String {
+    command(&[why(path, Access::READ_OK)], "u+r", &word(path))
+}
+
+/// What makes a file a program.
+pub fn make_executable(path: &Path) -> String {
+    match why(path, Access::EXEC_OK) {
+        Because::Owner => format!("sudo chmod +x {}", word(path)),
+        Because::Mode | Because::ReadOnly => format!("chmod +x {}", word(path)),
+    }
+}
+
+/// What frees a name that something else than a directory has.
+fn move_away(path: &Path) -> String {
+    let mut other = path.as_os_str().to_owned();
+    other.push(".old");
+    format!("mv {} {}", word(path), word(Path::new(&other)))
+}
+
+fn wanted(path: &Path) -> Access {
+    match path.is_dir() {
+        true => Access::WRITE_OK | Access::EXEC_OK,
+        false => Access::WRITE_OK,
+    }
+}
+
+fn why(path: &Path, wanted: Access) -> Because {
+    let owner = std::fs::metadata(path).map(|meta| meta.uid());
+    match (access(path, wanted), owner) {
+        (Err(Errno::ROFS), _) => Because::ReadOnly,
+        (_, Ok(owner)) if owner != rustix::process::getuid().as_raw() => Because::Owner,
+        _ => Because::Mode,
+    }
+}
+
+/// The strongest remedy that one of them needs.
+fn command(because: &[Because], mode: &str, words: &str) -> String {
+    if because.contains(&Because::ReadOnly) {
+        return "remount its file system read-write, or work elsewhere: it is read-only".to_owned();
+    }
+    if because.contains(&Because::Owner) {
+        return format!("sudo chown \"$(id -u)\" {words} && chmod {mode} {words}");
+    }
+    format!("chmod {mode} {words}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
+    use super::super::Level;
     use super::*;
 
     #[test]
@@ -184,7 +248,7 @@ mod tests {
         );
     }
 
-    /// What is said of a path that is in the way, as long as it says what mends it.
+    /// What is said of a path that is in the way, as long as it says how to fix it.
     fn found(project: &Project) -> (Level, String, String) {
         let mut found = findings(project, None, None);
         assert_eq!(found.len(), 1, "{found:?}");
@@ -208,5 +272,39 @@ mod tests {
             assert_eq!(found(&project).0, Level::Ok);
             std::fs::create_dir_all(project.ralph_dir()).unwrap();
         }
+    }
+
+    #[test]
+    fn the_remedy_depends_on_whose_it_is() {
+        use Because::{Mode, Owner, ReadOnly};
+        assert_eq!(command(&[Mode, Mode], "u+w", "a b"), "chmod u+w a b");
+        assert_eq!(
+            command(&[Mode, Owner], "u+w", "a"),
+            "sudo chown \"$(id -u)\" a && chmod u+w a"
+        );
+        assert!(command(&[Owner, ReadOnly], "u+w", "a").contains("read-only"));
+    }
+
+    #[test]
+    fn commands_mend_paths_with_spaces_and_quotes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("it's a file");
+        std::fs::write(&path, "x").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let shell = |command: &str| {
+            let status = std::process::Command::new("sh")
+                .args(["-c", command])
+                .status();
+            assert!(status.unwrap().success(), "{command}");
+        };
+        let fix = make_writable(&[&path]);
+        assert!(fix.starts_with("chmod u+w '"), "{fix}");
+        shell(&fix);
+        assert_eq!(mode(), 0o644);
+        shell(&make_executable(&path));
+        assert_eq!(mode() & 0o100, 0o100);
+        shell(&move_away(&path));
+        assert!(!path.exists() && dir.path().join("it's a file.old").exists());
     }
 }

@@ -1,31 +1,175 @@
-//! The plan: whether there is anything to do, and whether the breaker lets it be done.
+//! What the plan's file says: what crashed runs left behind, limits of agents, what there is to do, and whether the gates can
+//! run.
 
-use ralph_core::store::{BreakerState, HistoryStore, PlanStore, SqliteStore, StoreError};
+use std::path::Path;
 
-use super::finding::{Check, Finding};
+use ralph_core::agent::processes_of_runs;
+use ralph_core::engine::{DueGate, open_gates, told_unready, unready_gates};
+use ralph_core::gate::{PIPE_SHELL, has_pipe};
+use ralph_core::host::{Host, Liveness, ThisHost, is_over, is_stale};
+use ralph_core::model::RunId;
+use ralph_core::store::{BreakerState, Claim, RunRow, Store, StoreError};
+use ralph_core::text::few;
+use ralph_core::which::{find, search_path};
 
-const ADD: &str = "ralph task add TITLE --verify COMMAND";
+use super::Finding;
+use crate::commands::limits;
+use crate::settings::Settings;
+use crate::workspace::now;
 
-/// What there is to say of a store that can be asked.
-pub fn findings(store: &SqliteStore) -> Result<Vec<Finding>, StoreError> {
+const NEXT_RUN: &str = "nothing to do: the next `ralph run` cleans them up";
+/// Tasks, runs or processes that one finding names.
+const NAMED: usize = 5;
+
+pub fn findings(
+    store: &Store,
+    team: &[&str],
+    settings: Option<&Settings>,
+    root: &Path,
+) -> Result<Vec<Finding>, StoreError> {
+    let now = now();
+    let mut findings = leftovers(store)?;
+    for limit in store.agent_limits(now)? {
+        if team.contains(&limit.agent.as_str()) {
+            let fix = format!(
+                "wait, or clear the limit: ralph limits clear {}",
+                limit.agent
+            );
+            findings.push(Finding::warning("agents", limits::words(&limit, now), fix));
+        }
+    }
     let counts = store.counts()?;
     if counts.total == 0 {
-        return Ok(vec![empty()]);
+        findings.push(empty());
+    } else {
+        let message = format!("{}; {} ready", counts.summary(), store.ready_count()?);
+        findings.push(Finding::ok("plan", message));
+        if store.breaker()?.state != BreakerState::Closed {
+            let message = "circuit breaker open: the next run makes one trial attempt";
+            findings.push(Finding::warning("plan", message, "ralph breaker reset"));
+        }
     }
-    let message = format!("{}; {} ready", counts.summary(), store.ready_count()?);
-    let mut findings = vec![Finding::ok(Check::Plan, message)];
-    if store.breaker()?.state != BreakerState::Closed {
-        let message = "circuit breaker open: the next run makes one trial attempt";
-        findings.push(Finding::warning(
-            Check::Plan,
-            message,
-            "ralph breaker reset",
-        ));
+    if let Some(settings) = settings {
+        findings.extend(gates(store, settings, root)?);
     }
     Ok(findings)
 }
 
 /// There is nothing to do.
 pub fn empty() -> Finding {
-    Finding::warning(Check::Plan, "no tasks yet", ADD)
+    Finding::warning(
+        "plan",
+        "no tasks yet",
+        "ralph task add TITLE --verify COMMAND",
+    )
+}
+
+/// What crashed runs left behind: claims, their own record, processes.
+fn leftovers(store: &Store) -> Result<Vec<Finding>, StoreError> {
+    let (host, now) = (ThisHost::new(), now());
+    let mut findings = Vec::new();
+    let is_dead = |claim: &Claim| is_stale(claim, host.liveness(&claim.owner), now);
+    let (dead, alive): (Vec<Claim>, Vec<Claim>) = store.claims()?.into_iter().partition(is_dead);
+    if !alive.is_empty() {
+        let held = list(alive.iter().map(|claim| held(store, claim)));
+        let message = format!("in use: {held}");
+        findings.push(Finding::ok("claims", message));
+    }
+    if !dead.is_empty() {
+        let tasks = list(dead.iter().map(|claim| name(store, claim)));
+        let message = format!("left by crashed runs: {tasks}");
+        findings.push(Finding::warning("claims", message, NEXT_RUN));
+    }
+    let gone = |run: &RunRow| is_over(run, host.liveness(&run.owner), now);
+    let (over, open): (Vec<RunRow>, Vec<RunRow>) = store.open_runs()?.into_iter().partition(gone);
+    let dead: Vec<RunId> = over.into_iter().map(|run| run.id).collect();
+    if !dead.is_empty() {
+        let message = format!("crashed: {}", list(dead.iter().map(RunId::to_string)));
+        findings.push(Finding::warning("runs", message, NEXT_RUN));
+    }
+    let processes = processes_of_runs(&dead);
+    if !processes.is_empty() {
+        let pids = list(processes.iter().map(u32::to_string));
+        let message = format!("still running after their run crashed: {pids}");
+        let fix = "the next `ralph run` kills them; or kill them yourself";
+        findings.push(Finding::warning("processes", message, fix));
+    }
+    for (liveness, words) in [
+        (Liveness::Alive, "running"),
+        (Liveness::Elsewhere, "running on another host"),
+    ] {
+        let there = |run: &&RunRow| host.liveness(&run.owner) == liveness;
+        let mut runs = open
+            .iter()
+            .filter(there)
+            .map(|run| run.id.to_string())
+            .peekable();
+        if runs.peek().is_some() {
+            let message = format!("{words}: {}", list(runs));
+            findings.push(Finding::ok("runs", message));
+        }
+    }
+    if findings.is_empty() {
+        let message = "no active run, no leftover processes";
+        findings.push(Finding::ok("runs", message));
+    }
+    Ok(findings)
+}
+
+/// A key alone may read as a number.
+fn name(store: &Store, claim: &Claim) -> String {
+    let task = store.task(claim.task_id.as_str());
+    let name = task.map_or_else(|_| claim.task_id.to_string(), |task| task.name().to_owned());
+    format!("task {name}")
+}
+
+fn held(store: &Store, claim: &Claim) -> String {
+    let (run, owner) = (&claim.run_id, &claim.owner);
+    format!(
+        "{} by {run} (process {} on {})",
+        name(store, claim),
+        owner.pid,
+        owner.host
+    )
+}
+
+/// The first few, and how many more there are.
+fn list(names: impl Iterator<Item = String>) -> String {
+    few(&names.collect::<Vec<_>>(), NAMED)
+}
+
+/// What there is to say of the gates of tasks that are not finished.
+fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>, StoreError> {
+    let gates = open_gates(store, settings.gate.verify.as_deref())?;
+    let mut findings: Vec<Finding> = unready_gates(&gates, root)
+        .iter()
+        .map(|unready| {
+            let fix = format!(
+                "{}, or change the gate: ralph task edit TASK --verify CMD",
+                unready.problem.fix
+            );
+            Finding::warning("gates", told_unready(unready), fix)
+        })
+        .collect();
+    if find(PIPE_SHELL, root, search_path().as_ref()).is_none() {
+        findings.extend(without_bash(&gates));
+    }
+    if findings.is_empty() && !gates.is_empty() {
+        let message = "the programs of all gates are installed";
+        findings.push(Finding::ok("gates", message));
+    }
+    Ok(findings)
+}
+
+fn without_bash(gates: &[DueGate]) -> Option<Finding> {
+    let piped = gates.iter().filter(|gate| has_pipe(&gate.command));
+    let names: Vec<String> = piped.map(|gate| gate.name.clone()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "bash is not installed: gates with a pipeline ({}) fail only if its last command fails",
+        few(&names, NAMED)
+    );
+    Some(Finding::warning("gates", message, "install bash"))
 }

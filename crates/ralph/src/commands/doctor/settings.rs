@@ -1,17 +1,18 @@
-//! `.ralph.toml` and the environment: whether they can be read, what does nothing, who may read secrets.
+//! `.ralph.toml`, the environment and AGENTS.md: whether they can be read, what does nothing, who may read secrets.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ralph_core::files::{Limit, Links, read_text};
+use ralph_core::files::{Limit, Links, read, read_text};
 use ralph_core::project::Project;
+use ralph_core::text::{MASK, shell_word};
 
-use super::database;
-use super::finding::{Check, Finding};
-use super::mend::{make_readable, word};
+use super::permissions::make_readable;
+use super::{Finding, database, word};
 use crate::command_error::CommandError;
+use crate::commands::run;
 use crate::notify::is_url;
 use crate::secrets::is_secret;
 use crate::settings::{Settings, Source};
@@ -30,7 +31,7 @@ pub fn unreadable(
 ) -> Finding {
     let message = error.message();
     let fix = fix(message, project, environment);
-    Finding::error(Check::Settings, message, fix).with(error.hints().iter().map(String::as_str))
+    Finding::error("settings", message, fix).with(error.hints().iter().map(String::as_str))
 }
 
 /// Where the fault is: in the file, in the environment, or in the plan, whose specs have a say too.
@@ -40,9 +41,9 @@ fn fix(
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> String {
     let file = project.config();
-    match read_text(&file, Links::Follow, Limit::SETTINGS) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return make_readable(&file),
-        _ => {}
+    let text = read_text(&file, Links::Follow, Limit::SETTINGS);
+    if text.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        return make_readable(&file);
     }
     if Settings::load(&file, std::iter::empty()).is_err() {
         return "fix .ralph.toml; see all settings: ralph config show --all".to_owned();
@@ -72,26 +73,24 @@ pub fn findings(settings: &Settings, file: &Path) -> Vec<Finding> {
 
 /// An address that nothing can be posted to is not shown: it may be a secret in the wrong place.
 fn webhook(settings: &Settings) -> Option<Finding> {
-    let url = settings.text("notify", "webhook")?;
+    let url = &settings.notify.webhook.as_ref()?.0;
     if is_url(url) {
         return None;
     }
     let message = "[notify] webhook is not a valid URL: no notification is sent to it";
     let fix = "use https://HOST/PATH, then test it: ralph notify test";
-    Some(Finding::warning(Check::Settings, message, fix))
+    Some(Finding::warning("settings", message, fix))
 }
 
 fn summary(settings: &Settings, file: &Path) -> Finding {
-    let count = |wanted: fn(&Source) -> bool| {
-        let matching = settings
-            .all()
-            .filter(|(_, setting)| wanted(&setting.source));
-        u64::try_from(matching.count()).unwrap_or(u64::MAX)
-    };
-    let in_file = count(|source| source.line().is_some());
-    let agents = settings.agents.keys();
-    let agents = agents.filter(|name| settings.is_configured(name)).count();
-    let agents = u64::try_from(agents).unwrap_or(u64::MAX);
+    let in_file = settings
+        .all()
+        .filter(|(_, setting)| setting.source().line().is_some());
+    let agents = settings
+        .agents
+        .keys()
+        .filter(|name| settings.is_configured(name));
+    let (in_file, agents) = (in_file.count() as u64, agents.count() as u64);
     let message = if file.exists() {
         format!(
             ".ralph.toml: {}, {}",
@@ -102,21 +101,21 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
         "no .ralph.toml: using the defaults".to_owned()
     };
     let elsewhere = settings.all().filter_map(|(key, setting)| {
-        let (Source::Environment(place) | Source::Spec(place)) = &setting.source else {
+        let (Source::Environment(place) | Source::Spec(place)) = setting.source() else {
             return None;
         };
         Some(format!("{place} sets [{}] {}", key.section, key.name))
     });
-    Finding::ok(Check::Settings, message).with(elsewhere)
+    Finding::ok("settings", message).with(elsewhere)
 }
 
 /// What in the file is a secret, by name.
 fn secret_names(settings: &Settings) -> Vec<String> {
     let plain = settings.all().filter_map(|(key, setting)| {
-        let value = setting.value.as_ref()?.to_string();
+        let shown = setting.shown_text()?;
         // Whoever knows the address of a webhook can post there.
-        let secret = is_secret(key.name, &value) || key.name == "webhook" && !value.is_empty();
-        (setting.source.line().is_some() && secret)
+        let secret = shown.contains(MASK) || key.name == "webhook" && !shown.is_empty();
+        (setting.source().line().is_some() && secret)
             .then(|| format!("[{}] {}", key.section, key.name))
     });
     let of_agents = settings
@@ -142,12 +141,51 @@ fn secrets(names: &[String], mode: u32, file: &Path) -> Option<Finding> {
         names.join(", ")
     );
     let fix = format!("chmod 600 {}", word(file));
-    Some(Finding::warning(Check::Settings, message, fix))
+    Some(Finding::warning("settings", message, fix))
+}
+
+/// Claude Code reads CLAUDE.md; where there is one that does not lead to AGENTS.md, what stands there is not read.
+pub fn agents_md(root: &Path, settings: &Settings) -> Finding {
+    let check = "agents_md";
+    let Some(file) = run::agents_md(settings) else {
+        return Finding::ok(check, "turned off");
+    };
+    let path = root.join(&file);
+    match read(&path, Links::Follow, Limit::TEXT) {
+        Err(error) if path.is_symlink() || error.kind() != ErrorKind::NotFound => {
+            let message = format!("cannot update {file}: {error}");
+            return Finding::warning(check, message, "make it a readable file");
+        }
+        Ok(bytes) if std::str::from_utf8(&bytes).is_err() => {
+            let message = format!("cannot update {file}: it is not UTF-8");
+            return Finding::warning(check, message, "save it as UTF-8");
+        }
+        _ => {}
+    }
+    let name = file.rsplit('/').next().unwrap_or(&file).to_owned();
+    let claude_md = root.join("CLAUDE.md");
+    let same = match (claude_md.canonicalize(), path.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => file == "CLAUDE.md",
+    };
+    match read_text(&claude_md, Links::Follow, Limit::TEXT) {
+        Ok(text) if !same && !text.contains(&name) => Finding::warning(
+            check,
+            format!("CLAUDE.md does not mention {name}, so Claude Code does not read it"),
+            format!(
+                "echo {} >> {}",
+                shell_word(&format!("@{file}")),
+                word(&claude_md)
+            ),
+        ),
+        _ if !path.exists() => Finding::ok(check, format!("none yet; runs create {file}")),
+        _ => Finding::ok(check, format!("agents can read {file}")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
+    use super::super::Level;
     use super::*;
 
     fn look(toml: &str, mode: u32) -> Vec<Finding> {

@@ -36,7 +36,6 @@ pub struct Wording {
 }
 
 impl Wording {
-    /// Nothing was masked yet.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -49,8 +48,8 @@ impl Wording {
         std::mem::take(&mut self.masked)
     }
 
-    /// Tells the person if anything was masked.
-    pub fn tell_masked(&mut self) {
+    /// Prints a note if anything was masked.
+    pub fn note_masked(&mut self) {
         if self.take_masked() {
             output::note(format_args!(
                 "masked a possible secret; it is stored as {MASK}"

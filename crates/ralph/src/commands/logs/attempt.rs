@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser, partial_line};
 use ralph_core::logs::{LogDir, LogStream};
-use ralph_core::model::{Task, Timestamp};
+use ralph_core::model::{Attempt, Task, Timestamp};
 use ralph_core::text::clean_bytes;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use super::story;
 use super::target::{self, Standing, Target, Wanted};
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::{Settings, build_agent};
-use crate::ui;
+use crate::ui::{self, format};
 use crate::workspace::{Workspace, now};
 use crate::{interrupts, output};
 
@@ -40,7 +40,7 @@ pub fn run(workspace: &Workspace, task: Task, args: &Args) -> CommandResult {
         return follow::task(workspace, &task, &wanted, args);
     }
     let Some(target) = target::find(workspace, &task, &wanted)? else {
-        return Err(no_attempt(&task, &wanted));
+        return Err(no_attempt(workspace, &task, &wanted));
     };
     let path = target.path(workspace);
     if args.json {
@@ -49,14 +49,32 @@ pub fn run(workspace: &Workspace, task: Task, args: &Args) -> CommandResult {
         output::line(path.display());
     } else {
         let mut shown = Shown::open(workspace, &task, &target, args)?;
-        while shown.more(None)? && !output::is_in_vain() {}
+        while shown.more(None)? && !output::is_closed() {}
         shown.end(&target.standing);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn no_attempt(task: &Task, wanted: &Wanted) -> CommandError {
+pub fn no_attempt(workspace: &Workspace, task: &Task, wanted: &Wanted) -> CommandError {
     let name = task.name();
+    let history = workspace.store.history(Some(&task.id)).unwrap_or_default();
+    let is_it = |attempt: &&Attempt| match (wanted.number, wanted.try_number) {
+        (Some(n), _) => attempt.attempt == n,
+        (None, Some(n)) => attempt.attempt_number == n,
+        (None, None) => true,
+    };
+    let without_log = history
+        .iter()
+        .rev()
+        .find(is_it)
+        .filter(|one| one.log_path.is_none());
+    if let Some(attempt) = without_log {
+        let (number, outcome) = (attempt.attempt, format::outcome_line(attempt));
+        return CommandError::usage(format_args!(
+            "attempt {number} of {name} ran only the gate; it has no log"
+        ))
+        .hint(format_args!("it ended with: {outcome}"));
+    }
     let which = match (wanted.number, wanted.try_number) {
         (Some(n), _) => format!("has no attempt {n}"),
         (None, Some(n)) => format!("has no attempt ({n})"),
@@ -201,8 +219,8 @@ fn errors(dir: &LogDir, name: &str) -> Vec<String> {
 
 /// A log that is not there any more, and which setting that may be due to.
 fn gone(task: &Task, target: &Target, settings: &Settings) -> CommandError {
-    let days = settings.count("logs", "keep_days").unwrap_or(0);
-    let room = settings.count("logs", "max_mb").unwrap_or(0);
+    let days = *settings.logs.keep_days;
+    let room = *settings.logs.max_mb;
     let ended = match &target.standing {
         Standing::Ended(attempt) => Some(
             attempt

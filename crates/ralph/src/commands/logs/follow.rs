@@ -18,7 +18,7 @@ pub const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Shows a task's attempts as they are made.
 pub fn task(workspace: &Workspace, task: &Task, wanted: &Wanted, args: &Args) -> CommandResult {
     let Some(mut target) = first(workspace, task, wanted)? else {
-        return Err(no_attempt(task, wanted));
+        return Err(no_attempt(workspace, task, wanted));
     };
     loop {
         let Some(over) = show(workspace, task, &target, args)? else {
@@ -46,7 +46,7 @@ fn first(
     loop {
         let active = wanted.may_come(workspace)?;
         let found = target::find(workspace, task, wanted)?;
-        if found.is_some() || !active || output::nap(LOOK_AGAIN) {
+        if found.is_some() || !active || output::wait_unless_closed(LOOK_AGAIN) {
             return Ok(found);
         }
     }
@@ -69,15 +69,15 @@ fn show(
         Err(error) => return Err(error),
     };
     // What is there already came at some time before.
-    while shown.more(None)? && !output::is_in_vain() {}
+    while shown.more(None)? && !output::is_closed() {}
     if is_over(target) {
         shown.end(&target.standing);
-        return Ok((!output::is_in_vain()).then_some(target.try_number));
+        return Ok((!output::is_closed()).then_some(target.try_number));
     }
     loop {
         let stands = target::again(workspace, task, target.try_number)?;
         // Looked at first: what was written until then is read to its end.
-        while shown.more(Some(now()))? && !output::is_in_vain() {}
+        while shown.more(Some(now()))? && !output::is_closed() {}
         match stands.map(|target| target.standing) {
             Some(Standing::UnderWay) => {}
             Some(over) => {
@@ -87,7 +87,7 @@ fn show(
             // Its task was deleted, or the attempt given back.
             None => return Ok(Some(target.try_number)),
         }
-        if output::nap(LOOK_AGAIN) {
+        if output::wait_unless_closed(LOOK_AGAIN) {
             return Ok(None);
         }
     }
@@ -111,7 +111,7 @@ fn next(
         // Looked at first: an attempt that was begun until then is found.
         let active = wanted.may_come(workspace)?;
         let found = target::after(workspace, task, wanted, try_number)?;
-        if found.is_some() || !active || output::nap(LOOK_AGAIN) {
+        if found.is_some() || !active || output::wait_unless_closed(LOOK_AGAIN) {
             return Ok(found);
         }
     }

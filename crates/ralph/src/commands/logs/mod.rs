@@ -26,7 +26,8 @@ pub struct Args {
     /// The attempt's number with uncounted attempts included: in parentheses in `ralph history`, `attempt_number` in
     /// its JSON.
     #[arg(
-        long = "try",
+        long = "attempt-number",
+        alias = "try",
         value_name = "N",
         requires = "task",
         conflicts_with = "attempt"
@@ -66,7 +67,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.prune {
         return prune::run(&Workspace::open(dir)?, args);
     }
-    let workspace = Workspace::look(dir)?;
+    let workspace = Workspace::open_to_read(dir)?;
     match &args.task {
         Some(name) => {
             let task = workspace.task(name)?;

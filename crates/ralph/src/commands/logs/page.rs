@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::agent::{Activity, AgentReport, Ending, Told};
+use ralph_core::agent::{Activity, AgentReport, Ending, LogEntry};
 use ralph_core::model::{Attempt, GateOutcome, Task, Timestamp};
 use ralph_core::text::{StreamMask, clean, head, mask_secrets};
 
@@ -22,13 +22,9 @@ const TIME: usize = 8;
 /// No terminal is so wide.
 const ENDLESS: usize = usize::MAX / 4;
 
-/// The page of one attempt.
 pub struct Page {
-    /// The task's name.
     task: String,
-    /// Columns.
     width: usize,
-    /// Times are since then.
     started_at: Option<Timestamp>,
     /// The last thing the agent said, which its result mostly repeats.
     last_said: String,
@@ -39,7 +35,6 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page.
     pub fn new(task: &Task, width: usize, started_at: Option<Timestamp>) -> Self {
         Self {
             task: task.name().to_owned(),
@@ -51,7 +46,6 @@ impl Page {
         }
     }
 
-    /// The line above everything.
     pub fn header(&self, task: &Task, target: &Target) -> String {
         let name = paint(BOLD, format_args!("{} {}", task.name(), task.title));
         let which = match &target.standing {
@@ -85,21 +79,21 @@ impl Page {
     }
 
     /// What the log tells next. `at` is when, where that is known.
-    pub fn told(&mut self, at: Option<Timestamp>, told: Told) -> String {
+    pub fn told(&mut self, at: Option<Timestamp>, entry: LogEntry) -> String {
         let time = self.time(at);
-        match told {
-            Told::Line { text, complete } => {
+        match entry {
+            LogEntry::Line { text, complete } => {
                 self.plain = true;
                 let cut = if complete { "" } else { CUT };
                 let shown = self.shown(&text, cut);
                 self.block(&shown, "", "")
             }
             // No word of the agent's own, but mostly the reason of its end.
-            Told::Stray { text } => {
+            LogEntry::NoEvent { text } => {
                 let shown = self.shown(&text, "");
                 self.block(shown.trim_end(), &paint(DIM, "┆ "), "  ")
             }
-            Told::Said { text } => {
+            LogEntry::Said { text } => {
                 let shown = self.shown(&text, "");
                 self.last_said = text;
                 let shown = shown.trim_matches('\n').trim_end();
@@ -108,7 +102,7 @@ impl Page {
                 }
                 self.block(shown, &format!("{time}● "), &self.indent(&time))
             }
-            Told::Did(activity) => {
+            LogEntry::Did(activity) => {
                 let (mark, style) = match activity {
                     Activity::Tool { .. } => ("→", CYAN),
                     Activity::Retrying { .. } | Activity::LimitWarning { .. } => ("~", YELLOW),
@@ -168,30 +162,26 @@ impl Page {
 
     fn ended(&self, attempt: &Attempt) -> String {
         let time = format::duration(Duration::from_millis(attempt.duration_ms));
-        let mut facts = vec![format!("{} after {time}", format::outcome(attempt))];
+        let mut facts = vec![time];
         facts.extend(format::attempt_cost(attempt));
         if let (Some(input), Some(output)) = (attempt.tokens_input, attempt.tokens_output) {
             facts.push(format!("{input} tokens in, {output} out"));
         }
-        let message = attempt.detail.message.as_deref().unwrap_or_default();
-        let message = match message {
-            "" => String::new(),
-            message => format!(": {}", shown(message)),
-        };
         let mark = style::outcome_mark(attempt.outcome, attempt.counted, attempt.verified);
-        let line = format!("{}{message}", facts.join(", "));
-        let mut text = self.block(&line, &format!("{mark} "), "  ");
-        if !attempt.detail.denials.is_empty() {
-            let denied = attempt.detail.denials.join(", ");
+        let ended = shown(&format::outcome_line(attempt));
+        let mut text = self.block(&ended, &format!("{mark} "), "  ");
+        text.push_str(&self.block(&facts.join(", "), "  ", "  "));
+        if !attempt.denials.is_empty() {
+            let denied = attempt.denials.join(", ");
             text.push_str(&self.block(&format!("denied tools: {denied}"), "  ", "  "));
         }
-        let gate = match attempt.detail.gate {
+        let gate = match attempt.gate {
             None | Some(GateOutcome::Passed) => return text,
-            Some(GateOutcome::Broken) => "  the gate could not run; last lines of its output:\n",
+            Some(GateOutcome::Broken) => "  the gate cannot run; last lines of its output:\n",
             Some(GateOutcome::Failed) => "  last lines of the gate's output:\n",
             Some(GateOutcome::TimedOut) => "  the gate timed out; last lines of its output:\n",
         };
-        let output = attempt.detail.gate_output.as_deref().unwrap_or_default();
+        let output = attempt.gate_output.as_deref().unwrap_or_default();
         let tail = last_lines(&shown(output), TAIL_LINES);
         if !tail.is_empty() {
             text.push_str(gate);

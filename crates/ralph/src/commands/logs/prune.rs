@@ -14,7 +14,6 @@ use crate::output;
 use crate::ui::format;
 use crate::workspace::{Workspace, now};
 
-/// Names listed to people.
 const SHOWN: usize = 15;
 
 pub fn run(workspace: &Workspace, args: &Args) -> CommandResult {

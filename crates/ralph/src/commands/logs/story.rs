@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use ralph_core::event::EventKind;
 use ralph_core::model::{RunId, TaskId};
-use ralph_core::store::{LogStore, RunRow, RunStore, StoredEvent};
+use ralph_core::store::{RunRow, StoredEvent};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -18,7 +18,6 @@ use crate::ui::{self, format, plain};
 use crate::workspace::{Workspace, is_active};
 use crate::{interrupts, output};
 
-/// Events read at once.
 const PORTION: u32 = 500;
 /// Columns of the time in front.
 const TIME: usize = 10;
@@ -76,7 +75,6 @@ fn chosen(workspace: &Workspace, args: &Args) -> Result<RunRow, CommandError> {
     }
 }
 
-/// The run with this id.
 pub fn named(workspace: &Workspace, id: &str) -> Result<RunRow, CommandError> {
     let run = workspace.store.run(&RunId::from_stored(id))?;
     run.ok_or_else(|| {
@@ -147,11 +145,11 @@ fn tell(
                 }
                 each(event);
             }
-            if output::is_in_vain() {
+            if output::is_closed() {
                 return Ok(ExitCode::SUCCESS);
             }
         }
-        if ended || output::nap(LOOK_AGAIN) {
+        if ended || output::wait_unless_closed(LOOK_AGAIN) {
             return Ok(ExitCode::SUCCESS);
         }
     }
@@ -161,6 +159,8 @@ fn tell(
 struct Story {
     width: usize,
     day: String,
+    /// Attempts so far that count against no task; the end of a run names only the others.
+    uncounted: u64,
 }
 
 impl Story {
@@ -168,12 +168,15 @@ impl Story {
         Self {
             width,
             day: String::new(),
+            uncounted: 0,
         }
     }
 
     fn line(&mut self, event: &StoredEvent) -> String {
         let mut text = String::new();
-        let Some(line) = told(event) else { return text };
+        let Some(line) = self.told(event) else {
+            return text;
+        };
         let day = format::day(event.at);
         if day != self.day {
             text.push_str(&paint(DIM, &day));
@@ -192,6 +195,44 @@ impl Story {
         }
         text
     }
+
+    /// An event in words; of a kind that this version does not know, at least its name.
+    fn told(&mut self, event: &StoredEvent) -> Option<String> {
+        let Some(read) = event.read() else {
+            return Some(format!("· {}", event.kind.replace('_', " ")));
+        };
+        match &read.kind {
+            EventKind::RunFinished {
+                reason,
+                hint,
+                exit_code,
+                attempts,
+                cost,
+                duration_ms,
+                tasks,
+                ..
+            } => {
+                let ended = format::run_end(*exit_code == 0, reason);
+                let attempts = format::attempts(u64::from(*attempts), self.uncounted);
+                let time = format::duration(std::time::Duration::from_millis(*duration_ms));
+                let cost = format::total(cost).map(|cost| format!(", {cost}"));
+                let spent = format!("{attempts}, {time}{}", cost.unwrap_or_default());
+                let mut text = format!("{}\n{spent}", paint(BOLD, ended));
+                // Runs of older versions did not tell what was verified.
+                if event.json.contains("\"verified\"") {
+                    text.push_str(&format!("\n{}", tasks.summary()));
+                }
+                if let Some(hint) = hint {
+                    text.push_str(&format!("\nhint: {hint}"));
+                }
+                return Some(text);
+            }
+            EventKind::AttemptFinished(attempt) => self.uncounted += u64::from(!attempt.counted),
+            EventKind::WaitOver => return Some("resumed".to_owned()),
+            _ => {}
+        }
+        plain::line(&read)
+    }
 }
 
 /// A line in pieces that fit; one that has to be broken loses its colours.
@@ -204,50 +245,6 @@ fn pieces(line: &str, room: usize) -> Vec<String> {
         .into_iter()
         .map(std::borrow::Cow::into_owned)
         .collect()
-}
-
-/// An event in words; of a kind that this version does not know, at least its name.
-fn told(event: &StoredEvent) -> Option<String> {
-    let Some(read) = event.read() else {
-        return Some(format!("· {}", event.kind.replace('_', " ")));
-    };
-    match &read.kind {
-        EventKind::RunFinished {
-            reason,
-            hint,
-            attempts,
-            done,
-            cost,
-            duration_ms,
-            tasks,
-            ..
-        } => {
-            let attempts = format::counted(u64::from(*attempts), "attempt");
-            let time = format::duration(std::time::Duration::from_millis(*duration_ms));
-            let cost = format::total(cost).map(|cost| format!(", {cost}"));
-            let mut text = format!(
-                "{} {reason}  {}",
-                paint(BOLD, "ended:"),
-                paint(
-                    DIM,
-                    format_args!(
-                        "{attempts}, {done} done, {time}{}",
-                        cost.unwrap_or_default()
-                    )
-                )
-            );
-            // Runs of older versions did not tell what was verified.
-            if event.json.contains("\"verified\"") {
-                text.push_str(&format!("\n{}", tasks.summary()));
-            }
-            if let Some(hint) = hint {
-                text.push_str(&format!("\nhint: {hint}"));
-            }
-            Some(text)
-        }
-        EventKind::WaitOver => Some("resumed".to_owned()),
-        _ => plain::line(&read),
-    }
 }
 
 #[cfg(test)]

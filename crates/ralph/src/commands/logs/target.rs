@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ralph_core::host::{Host, ThisHost, is_stale};
 use ralph_core::model::{Attempt, RunId, Task, Timestamp};
-use ralph_core::store::{Claim, HistoryStore, RunStore};
+use ralph_core::store::Claim;
 
 use crate::command_error::CommandError;
 use crate::workspace::{Workspace, is_active, now};
@@ -12,11 +12,8 @@ use crate::workspace::{Workspace, is_active, now};
 /// Which attempts are meant; the last of several.
 #[derive(Debug, Default)]
 pub struct Wanted {
-    /// The number people see.
     pub number: Option<u32>,
-    /// The try's number.
     pub try_number: Option<u32>,
-    /// Those of this run.
     pub run: Option<RunId>,
 }
 
@@ -47,28 +44,20 @@ impl Wanted {
 /// An attempt that has a log.
 #[derive(Debug)]
 pub struct Target {
-    /// The number people see.
     pub number: u32,
     /// The try's number in the database, by which one follows another.
     pub try_number: u32,
-    /// In which run.
     pub run: Option<RunId>,
-    /// Who made it.
     pub agent: Option<String>,
-    /// With which model.
     pub model: Option<String>,
-    /// When it began.
     pub started_at: Option<Timestamp>,
     /// Where its log was recorded to be, below the project's root.
     pub log: String,
-    /// How it stands.
     pub standing: Standing,
 }
 
-/// How an attempt stands.
 #[derive(Debug)]
 pub enum Standing {
-    /// It goes on.
     UnderWay,
     /// Its process died; the next run records it.
     Lost,
@@ -77,7 +66,6 @@ pub enum Standing {
 }
 
 impl Target {
-    /// Where its log is.
     pub fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.project.root().join(&self.log)
     }
@@ -85,12 +73,12 @@ impl Target {
     fn recorded(attempt: Attempt) -> Option<Self> {
         Some(Self {
             number: attempt.attempt,
-            try_number: attempt.detail.attempt_number,
+            try_number: attempt.attempt_number,
             run: attempt.run_id.clone(),
-            agent: attempt.detail.agent.clone(),
+            agent: attempt.agent.clone(),
             model: Some(attempt.model.clone()),
             started_at: Some(attempt.started_at),
-            log: attempt.detail.log_path.clone()?,
+            log: attempt.log_path.clone()?,
             standing: Standing::Ended(Box::new(attempt)),
         })
     }

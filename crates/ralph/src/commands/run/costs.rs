@@ -5,17 +5,9 @@ use ralph_core::agent::{Agent, OutputFormat};
 use crate::command_error::CommandError;
 use crate::settings::Settings;
 
-/// The settings that limit costs, and their flags.
-const LIMITS: [(&str, &str); 3] = [
-    ("max_cost_usd", "--max-cost"),
-    ("max_cost_usd_per_task", "--max-task-cost"),
-    ("max_cost_usd_per_day", "--max-daily-cost"),
-];
-
 /// An agent whose costs are unknown, so that limits do not hold for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlimited {
-    /// What is wrong.
     pub message: String,
     /// What to do about it.
     pub fix: String,
@@ -23,87 +15,139 @@ pub struct Unlimited {
     pub stops: bool,
 }
 
-/// The agents that work under a cost limit and whose costs cannot be known, the chosen one first. `model` is what the run is
-/// made to use.
+/// Which models a run is told to use, besides those of its agents' lists.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChosenModels<'a> {
+    /// The one of the command line, which wins over everything.
+    pub forced: Option<&'a str>,
+    /// Those of the tasks that may run.
+    pub of_tasks: &'a [String],
+}
+
+/// The agents that work under a cost limit and whose costs cannot be known, the chosen one first.
 pub fn unlimited<'a>(
     settings: &Settings,
     team: impl Iterator<Item = &'a dyn Agent>,
-    model: Option<&str>,
+    chosen: ChosenModels<'_>,
 ) -> Vec<Unlimited> {
-    let is_set = |(name, _): &&(&'static str, &str)| settings.number("run", name).is_some();
-    let Some((limit, flag)) = LIMITS.iter().find(is_set) else {
+    let run = &settings.run;
+    let (limit, flag) = if run.max_cost_usd.is_some() {
+        ("max_cost_usd", "--max-cost")
+    } else if run.max_cost_usd_per_task.is_some() {
+        ("max_cost_usd_per_task", "--max-task-cost")
+    } else if run.max_cost_usd_per_day.is_some() {
+        ("max_cost_usd_per_day", "--max-daily-cost")
+    } else {
         return Vec::new();
     };
-    let fix_limit = format!("remove the limit ([run] {limit} or {flag})");
     let team = team.enumerate();
     team.filter_map(|(place, agent)| {
-        let unknown = unknown_models(agent, model.filter(|_| place == 0))?;
+        let is_fallback = place > 0;
+        let unknown = match is_fallback {
+            // A fallback uses only its own models.
+            true => unknown_models(agent, None, ChosenModels::default()),
+            false => unknown_models(agent, run.model.as_deref(), chosen),
+        }?;
         let name = agent.name();
-        let (subject, stops) = match unknown {
-            Unknown::All => (format!("the cost of {name} is unknown"), place == 0),
-            Unknown::Some(models) => {
-                let models = models.join(", ");
-                (format!("the cost of {models} ({name}) is unknown"), false)
-            }
-            Unknown::UntilItRuns => {
-                let why = "until it names a model with a known price";
-                (format!("the cost of {name} is unknown {why}"), false)
-            }
+        let models = unknown.models.join(", ");
+        let subject = match models == name {
+            true => format!("the cost of {name} is unknown"),
+            false => format!("the cost of {models} ({name}) is unknown"),
         };
-        let role = if place == 0 {
-            ""
-        } else {
+        let until = match unknown.until_it_runs {
+            true => " until it names a model with a known price",
+            false => "",
+        };
+        let role = if is_fallback {
             " when this fallback works"
+        } else {
+            ""
         };
         Some(Unlimited {
-            message: format!("{subject}, so [run] {limit} cannot hold{role}"),
-            fix: format!("{}, or {fix_limit}", fix(agent)),
-            stops,
+            message: format!(
+                "{subject}{until}, so the limit ([run] {limit} or {flag}) cannot be enforced{role}"
+            ),
+            fix: format!(
+                "{}, or remove the limit",
+                fix(agent, unknown.models.first().copied().unwrap_or(name))
+            ),
+            stops: unknown.certain && !is_fallback,
         })
     })
     .collect()
 }
 
-enum Unknown {
-    All,
-    Some(Vec<String>),
-    /// The program chooses its model by itself, and may say which.
-    UntilItRuns,
+/// Models that an agent may use and whose cost cannot be known.
+struct Unknown<'a> {
+    /// At least one.
+    models: Vec<&'a str>,
+    /// Whether a run is sure to use one of them.
+    certain: bool,
+    /// Whether the program chooses its model by itself, and may say which.
+    until_it_runs: bool,
 }
 
-/// Which of the models that an agent may use have no known cost.
-fn unknown_models(agent: &dyn Agent, forced: Option<&str>) -> Option<Unknown> {
-    let names = agent.ladder().iter().map(String::as_str);
-    let models: Vec<&str> = match forced {
-        Some(forced) => vec![forced],
-        // An agent without models is its own model name.
-        None if agent.ladder().is_empty() => vec![agent.name()],
-        None => names.collect(),
-    };
+fn unknown_models<'a>(
+    agent: &'a dyn Agent,
+    configured: Option<&'a str>,
+    chosen: ChosenModels<'a>,
+) -> Option<Unknown<'a>> {
+    let ladder = agent.ladder();
     let is_unknown = |model: &&str| !agent.can_tell_cost(model);
-    let unknown: Vec<&str> = models.iter().copied().filter(is_unknown).collect();
-    let chooses = forced.is_none() && agent.ladder().is_empty();
-    match unknown.len() {
-        0 => None,
-        _ if chooses && agent.output() != OutputFormat::Text => Some(Unknown::UntilItRuns),
-        n if n == models.len() => Some(Unknown::All),
-        _ => Some(Unknown::Some(
-            unknown.into_iter().map(str::to_owned).collect(),
-        )),
+    let mut asked_for: Vec<&str> = match chosen.forced {
+        Some(forced) => vec![forced],
+        None => {
+            let of_tasks = chosen.of_tasks.iter().map(String::as_str);
+            configured.into_iter().chain(of_tasks).collect()
+        }
+    };
+    asked_for.retain(is_unknown);
+    if !asked_for.is_empty() {
+        asked_for.dedup();
+        return Some(Unknown {
+            models: asked_for,
+            certain: true,
+            until_it_runs: false,
+        });
     }
+    if chosen.forced.is_some() || configured.is_some_and(|model| !ladder.iter().any(|m| m == model))
+    {
+        return None;
+    }
+    if ladder.is_empty() {
+        // The agent's name stands for its own default, and OpenCode reports the cost only of models it has a price for.
+        let name = agent.name();
+        let is_text = agent.output() == OutputFormat::Text;
+        let in_doubt = is_unknown(&name) || agent.output() == OutputFormat::Opencode;
+        return in_doubt.then(|| Unknown {
+            models: vec![name],
+            certain: is_text,
+            until_it_runs: !is_text,
+        });
+    }
+    let models: Vec<&str> = ladder
+        .iter()
+        .map(String::as_str)
+        .filter(is_unknown)
+        .collect();
+    (!models.is_empty()).then_some(Unknown {
+        certain: models.len() == ladder.len(),
+        models,
+        until_it_runs: false,
+    })
 }
 
-/// What makes the costs of an agent known.
-fn fix(agent: &dyn Agent) -> String {
+/// What makes the cost of a model known.
+fn fix(agent: &dyn Agent, model: &str) -> String {
     let name = agent.name();
-    let model = agent.ladder().first().map_or(name, String::as_str);
     match agent.output() {
         OutputFormat::Text => format!(
             "set output = \"claude\" under [agents.{name}] in .ralph.toml if it prints Claude's events (or \"codex\", \
              \"gemini\", \"opencode\"), price = {{ \"{model}\" = 0 }} if it costs nothing"
         ),
+        OutputFormat::Opencode => "choose a model: --model PROVIDER/MODEL".to_owned(),
         _ => format!(
-            "set its prices in dollars per million tokens: price = {{ \"{model}\" = {{ input = 1, output = 4 }} }} under \
+            "set its price in dollars per million tokens: price = {{ \"{model}\" = {{ input = 1, output = 4 }} }} under \
              [agents.{name}] in .ralph.toml"
         ),
     }
@@ -113,10 +157,10 @@ fn fix(agent: &dyn Agent) -> String {
 pub(super) fn check<'a>(
     settings: &Settings,
     team: impl Iterator<Item = &'a dyn Agent>,
-    model: Option<&str>,
+    chosen: ChosenModels<'_>,
 ) -> Result<Vec<String>, CommandError> {
     let mut warnings = Vec::new();
-    for one in unlimited(settings, team, model) {
+    for one in unlimited(settings, team, chosen) {
         if one.stops {
             return Err(CommandError::usage(one.message).hint(one.fix));
         }
@@ -177,28 +221,40 @@ mod tests {
             })
         };
         let script = agent("script", AgentKind::Command, &[]);
+        let own = agent("script", AgentKind::Command, &["a", "b"]);
         let codex = agent("codex", AgentKind::Codex, &["gpt-6-sol", "own"]);
         let free = agent("free", AgentKind::Codex, &[]);
+        let opencode = agent("opencode", AgentKind::Opencode, &[]);
         let claude = agent("claude", AgentKind::Claude, &["haiku"]);
-        // The limit, the team, the model asked for, and what each stops or only warns of.
-        for (setting, team, model, expected) in [
-            ("limit = 1", vec![&script], None, vec![]),
-            ("max_cost_usd = 1", vec![&claude], None, vec![]),
+        // The settings, the team, the model of the command line, of a task, and what each stops or only warns of.
+        for (setting, team, forced, of_task, expected) in [
+            ("limit = 1", vec![&script], None, None, vec![]),
+            ("max_cost_usd = 1", vec![&claude], None, None, vec![]),
             (
                 "max_cost_usd = 1",
                 vec![&script],
                 None,
+                None,
                 vec![("the cost of script is unknown", true)],
+            ),
+            (
+                "max_cost_usd = 1",
+                vec![&own],
+                None,
+                None,
+                vec![("the cost of a, b (script) is unknown", true)],
             ),
             (
                 "max_cost_usd_per_day = 1",
                 vec![&claude, &script],
                 None,
+                Some("haiku"),
                 vec![("when this fallback works", false)],
             ),
             (
                 "max_cost_usd_per_task = 1",
                 vec![&codex],
+                None,
                 None,
                 vec![("the cost of own (codex)", false)],
             ),
@@ -206,18 +262,59 @@ mod tests {
                 "max_cost_usd = 1",
                 vec![&codex],
                 Some("own"),
-                vec![("the cost of codex is unknown", true)],
+                None,
+                vec![("the cost of own (codex) is unknown", true)],
             ),
-            ("max_cost_usd = 1", vec![&codex], Some("gpt-6-sol"), vec![]),
+            (
+                "max_cost_usd = 1\nmodel = \"strange\"",
+                vec![&codex],
+                None,
+                None,
+                vec![("the cost of strange (codex) is unknown", true)],
+            ),
+            (
+                "max_cost_usd = 1",
+                vec![&codex],
+                None,
+                Some("weird"),
+                vec![("the cost of weird (codex) is unknown", true)],
+            ),
+            (
+                "max_cost_usd = 1\nmodel = \"strange\"",
+                vec![&codex],
+                Some("gpt-6-sol"),
+                Some("weird"),
+                vec![],
+            ),
             (
                 "max_cost_usd = 1",
                 vec![&free],
                 None,
+                None,
                 vec![("until it names a model", false)],
+            ),
+            (
+                "max_cost_usd = 1",
+                vec![&opencode],
+                None,
+                None,
+                vec![("the cost of opencode is unknown until it names", false)],
+            ),
+            (
+                "max_cost_usd = 1",
+                vec![&opencode],
+                Some("a/b"),
+                None,
+                vec![],
             ),
         ] {
             let team = team.into_iter().map(AsRef::as_ref);
-            let found = unlimited(&limited(setting), team, model);
+            let of_tasks: Vec<String> = of_task.map(str::to_owned).into_iter().collect();
+            let chosen = ChosenModels {
+                forced,
+                of_tasks: &of_tasks,
+            };
+            let found = unlimited(&limited(setting), team, chosen);
             assert_eq!(found.len(), expected.len(), "{setting}: {found:?}");
             for (found, (text, stops)) in found.iter().zip(expected) {
                 assert!(

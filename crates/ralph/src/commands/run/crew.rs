@@ -27,7 +27,6 @@ impl Crew {
         })
     }
 
-    /// Who works.
     pub fn agent(&self) -> &dyn Agent {
         // There is always a first: `of` puts it there.
         self.team[0].as_ref()
@@ -43,7 +42,6 @@ impl Crew {
         self.team.iter().map(AsRef::as_ref)
     }
 
-    /// Everybody.
     pub fn known(&self) -> Vec<&dyn Agent> {
         self.team
             .iter()

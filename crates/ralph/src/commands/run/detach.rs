@@ -13,13 +13,12 @@ use ralph_core::event::EventKind;
 use ralph_core::exit::RunExit;
 use ralph_core::files::unguessable;
 use ralph_core::logs::LogDir;
-use ralph_core::store::{LogStore, PlanStore, RunRow, RunStore};
+use ralph_core::store::RunRow;
 use serde_json::json;
 
 use super::Args;
 use crate::command_error::{self, CommandError, CommandResult};
-use crate::commands::doctor::finding::Level;
-use crate::commands::doctor::{agents, credentials, git_ready};
+use crate::commands::doctor::{Level, agents, machine};
 use crate::output;
 use crate::settings::Settings;
 use crate::workspace::{Workspace, now};
@@ -88,7 +87,7 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), Command
     }
     let project = &workspace.project;
     let team = settings.team();
-    let git = git_ready::findings(project, settings, Some(&workspace.store)).into_iter();
+    let git = machine::git_obstacles(project, settings, Some(&workspace.store)).into_iter();
     let mut stops = agents::missing(settings, &team, project.root())
         .into_iter()
         .chain(git.filter(|finding| finding.level == Level::Error));
@@ -101,7 +100,7 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), Command
     }
     if let Some(name) = team.first()
         && let Some(agent) = settings.agents.get(*name)
-        && credentials::seen(agent).is_some_and(|seen| seen.is_empty())
+        && agents::credentials_of(agent).is_some_and(|seen| seen.is_empty())
     {
         let login = agent.kind.facts().map_or("", |facts| facts.login);
         output::note(format_args!(
@@ -135,7 +134,6 @@ fn report(args: &Args, child: &Child, run: &RunRow, output: &str, end: Option<&E
     }
 }
 
-/// How a run ended.
 struct End {
     exit_code: i32,
     reason: String,
@@ -237,7 +235,6 @@ fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
 enum Start {
     /// Its agent is at work, or it is still busy after [`FIRST_EVENT`].
     Works(RunRow),
-    /// It has ended.
     Ended(RunRow),
     /// Its process ended before the run was on record.
     NeverBegan,

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use ralph_core::agent::Agent;
+use ralph_core::decide::covered;
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Status, TaskId};
-use ralph_core::store::{HistoryStore, PlanStore};
 use serde_json::json;
 
 use super::Args;
@@ -32,7 +32,7 @@ pub(super) fn dry_run(
         project: &workspace.project,
         store: &workspace.store,
         agent,
-        stands_in: false,
+        is_fallback: false,
         settings,
         now: crate::workspace::now(),
     };
@@ -86,6 +86,11 @@ fn candidates(
             ids.push(task.id);
         }
     }
+    let plan = workspace.store.skeleton()?;
+    let interrupted = workspace.interrupted_tasks()?;
+    let covered = covered(&plan, &settings.scope);
+    let again = covered.into_iter().filter(|id| interrupted.contains(*id));
+    ids.extend(again.cloned());
     ids.extend(workspace.store.ready(&settings.scope, most)?);
     ids.truncate(most);
     Ok(ids)

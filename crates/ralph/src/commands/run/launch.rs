@@ -4,7 +4,7 @@ use ralph_core::agent::{Agent, LaunchRequest};
 use ralph_core::decide::{Budgets, Spent, meters, rest_usd, task_meters};
 use ralph_core::engine::Prompt;
 use ralph_core::model::{RunId, Task};
-use ralph_core::store::{ControlStore, SqliteStore, StoreError};
+use ralph_core::store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::secrets::{shown, shown_words};
@@ -25,7 +25,7 @@ pub struct ShownLaunch {
 
 /// What an attempt on a task may cost, were a run to start now.
 pub fn rest_of_budgets(
-    store: &SqliteStore,
+    store: &Store,
     budgets: &Budgets,
     task: &Task,
 ) -> Result<Option<f64>, StoreError> {

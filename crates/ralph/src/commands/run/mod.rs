@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use costs::unlimited;
+pub use costs::{ChosenModels, unlimited};
 pub use crew::Crew;
 pub use launch::{launch, rest_of_budgets};
 use ralph_core::agent::{Agent, adopt_orphans};
@@ -24,13 +24,12 @@ use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownStrategy};
-use ralph_core::store::RunStore;
 use ralph_core::text::few;
 pub use settings::{agents_md, gate_limits, log_limits, policy, recovery_of, run_settings};
 
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::notify::{Notifications, Warnings};
-use crate::settings::{Settings, duration, keys::nearest};
+use crate::settings::{Settings, nearest, parse_duration};
 use crate::ui;
 use crate::ui::attendant::AtTerminal;
 use crate::ui::format::counted;
@@ -152,13 +151,13 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    duration::parse(text).ok_or_else(|| "expected seconds, or a time such as 30m or 1h30m".into())
+    parse_duration(text).ok_or_else(|| "expected seconds, or a time such as 30m or 1h30m".into())
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     refuse_inside_an_attempt()?;
     let mut workspace = match args.dry_run {
-        true => Workspace::look(dir)?,
+        true => Workspace::open_to_read(dir)?,
         false => Workspace::open(dir)?,
     };
     if let Some(error) = workspace.replaced_plan() {
@@ -169,17 +168,21 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let notices = crate::settings::notices(&settings, workspace.store.defaults_revision()?);
     settings::apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;
-    if let Some(model) = args.model.as_deref().or(settings.text("run", "model")) {
+    if let Some(model) = args.model.as_deref().or(settings.run.model.as_deref()) {
         note_stranger(crew.agent(), model);
     }
-    for warning in costs::check(&settings, crew.team(), args.model.as_deref())? {
+    let scope = scope::scope(&workspace, args)?;
+    let chosen = ChosenModels {
+        forced: args.model.as_deref(),
+        of_tasks: &workspace.store.task_models(&scope)?,
+    };
+    for warning in costs::check(&settings, crew.team(), chosen)? {
         output::note(format_args!("warning: {warning}"));
     }
-    let scope = scope::scope(&workspace, args)?;
     if let Some(code) = scope::unmet(&workspace, &scope)? {
         return Ok(code);
     }
-    let mut run_settings = run_settings(&settings, scope, args)?;
+    let mut run_settings = run_settings(&settings, scope, args);
     (run_settings.recovery, run_settings.recovery_by_spec) =
         settings::recovery_of(&settings, &workspace)?;
     refuse_ungated(&workspace, &settings, &run_settings)?;
@@ -212,7 +215,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     drop(display);
     let result = ended.map(|summary| conclude(&workspace, &summary, args));
     if let Err(error) = &result {
-        notifications.broke_off(error.message());
+        notifications.run_failed(error.message());
     }
     notifications.finish();
     result
@@ -224,7 +227,7 @@ fn refuse_ungated(
     settings: &Settings,
     run: &RunSettings,
 ) -> Result<(), CommandError> {
-    if !settings.flag("gate", "require") {
+    if !*settings.gate.require {
         return Ok(());
     }
     if !run.gate.enabled {
@@ -332,7 +335,7 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
                 None => ("an attempt", "report the result of your own task instead"),
             };
             Err(CommandError::usage(format_args!(
-                "cannot start `ralph run` inside {place} of run {run}: it would start itself again and again"
+                "cannot start `ralph run` inside {place} of run {run}: it would recurse"
             ))
             .hint(format_args!(
                 "{instead}; unset RALPH_RUN_ID if this is not inside {place}"
@@ -349,7 +352,7 @@ fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
         output::text(ui::summary::render(workspace, summary));
     }
     let unseen = (args.json || args.quiet) && summary.exit == RunExit::BreakerOpen;
-    if unseen && let Ok(found) = super::analyze::found(workspace) {
+    if unseen && let Ok(found) = super::breaker::latest_failures(workspace) {
         output::note(found.lines().join("\n"));
     }
     if is_error || unseen || (args.quiet && summary.exit != RunExit::Finished) {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ralph_core::decide::unmet_outside;
 use ralph_core::exit::RunExit;
 use ralph_core::model::{Status, TaskId};
-use ralph_core::store::{Mark, PlanStore, Scope};
+use ralph_core::store::{Mark, Scope};
 
 use super::Args;
 use crate::command_error::{self, CommandError};

@@ -3,29 +3,21 @@
 use ralph_core::event::{EventKind, WaitingFor};
 use ralph_core::host::{ThisHost, is_stopped};
 use ralph_core::model::{Cost, Key, RunId, TaskId, Timestamp};
-use ralph_core::store::{
-    Claim, HistoryStore, LogStore, Owner, PlanStore, Purpose, RunRequest, RunRow, RunStore,
-    StoreError,
-};
+use ralph_core::store::{Claim, Owner, Purpose, RunRequest, RunRow, StoreError};
 use serde::Serialize;
 
 use crate::workspace::{Workspace, is_active, now};
 
-/// A run under way.
 #[derive(Debug, Serialize)]
 pub struct ActiveRun {
-    /// The run.
     pub run_id: RunId,
-    /// Since when.
     pub started_at: Timestamp,
-    /// Its process.
     #[serde(flatten)]
     pub owner: Owner,
     /// Whether its process was stopped, as by Ctrl-Z: it does nothing until it is continued.
     pub stopped: bool,
     /// What a person asked it to do.
     pub request: Option<RunRequest>,
-    /// What it works on.
     pub attempts: Vec<Work>,
     /// What it waits for, if it does.
     pub waiting: Option<Waiting>,
@@ -33,55 +25,40 @@ pub struct ActiveRun {
     pub counted: u64,
     /// Those of them that were done.
     pub done: u64,
-    /// What it has cost so far.
     #[serde(flatten)]
     pub cost: Cost,
 }
 
-/// A task that is worked on.
 #[derive(Debug, Serialize)]
 pub struct Work {
-    /// The task.
     pub task_id: TaskId,
-    /// Its key.
     pub key: Option<Key>,
-    /// Its title.
     pub title: String,
     /// What is done: an attempt, or a parent's own gate is run.
     pub purpose: Purpose,
     /// The number of the attempt, as people see it.
     pub attempt: u32,
-    /// Who works.
     pub agent: Option<String>,
-    /// With which model.
     pub model: Option<String>,
-    /// Since when.
     pub since: Timestamp,
-    /// Where the log is.
     pub log_path: Option<String>,
 }
 
 impl Work {
-    /// The name people use.
     pub fn name(&self) -> &str {
         self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
     }
 }
 
-/// A wait.
 #[derive(Debug, Serialize)]
 pub struct Waiting {
-    /// For what, in a word.
     pub waiting_for: WaitingFor,
-    /// For what, in a few.
     pub reason: String,
-    /// Since when.
     pub since: Timestamp,
     /// Until when, where that is known.
     pub until: Option<Timestamp>,
 }
 
-/// Every run under way.
 pub fn active_runs(workspace: &Workspace) -> Result<Vec<ActiveRun>, StoreError> {
     let runs = workspace.store.open_runs()?;
     let claims = workspace.store.claims()?;

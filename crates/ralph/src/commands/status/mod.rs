@@ -41,7 +41,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::look(dir)?;
+    let workspace = Workspace::open_to_read(dir)?;
     if let Some(error) = workspace.replaced_plan() {
         output::note(format_args!("warning: {}", error.message()));
         for hint in error.hints() {

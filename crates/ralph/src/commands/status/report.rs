@@ -1,10 +1,10 @@
 //! What `ralph status` knows. As JSON this is a contract: fields may be added, none goes.
 
 use ralph_core::decide::{Waiter, outlook};
+use ralph_core::exit::RunExit;
 use ralph_core::model::{Cost, Timestamp};
 use ralph_core::store::{
-    BreakerState, ControlStore, Held, HistoryStore, PlanCounts, PlanStore, RememberedLimit, RunRow,
-    RunStore, Scope, SourceStore, WaitingGate,
+    BreakerState, Held, PlanCounts, RememberedLimit, RunRow, Scope, WaitingGate,
 };
 use serde::Serialize;
 
@@ -14,7 +14,6 @@ use crate::settings::Settings;
 use crate::ui::summary::{OpenTask, RunFacts, UnverifiedTask, open_tasks, unverified_tasks};
 use crate::workspace::{Workspace, is_active, now};
 
-/// Where everything stands.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub tasks: PlanCounts,
@@ -49,19 +48,16 @@ pub struct RunReport {
     pub active: bool,
 }
 
-/// The circuit breaker.
 #[derive(Debug, Serialize)]
 pub struct BreakerReport {
     pub state: BreakerState,
     pub failures: u64,
-    /// Of how many tasks.
     pub tasks: u64,
     pub threshold: u32,
     pub opened_at: Option<Timestamp>,
 }
 
 impl Report {
-    /// Looks at everything.
     pub fn of(workspace: &Workspace, settings: &Settings) -> Result<Self, CommandError> {
         let store = &workspace.store;
         let totals = store.totals()?;
@@ -70,13 +66,24 @@ impl Report {
             active: is_active(&run),
             run,
         });
-        let last_run = match &run {
+        let mut last_run = match &run {
             Some(RunReport { run, active: false }) => Some(RunFacts::of(workspace, run)?),
             _ => None,
         };
+        // A breaker that was closed since needs no advice.
+        if let Some(facts) = &mut last_run
+            && facts.exit_code == Some(i32::from(RunExit::BreakerOpen.code()))
+            && breaker.state == BreakerState::Closed
+        {
+            facts.hint = None;
+        }
+        let interrupted = workspace.interrupted_tasks()?.len() as u64;
+        let mut tasks = store.counts()?;
+        tasks.in_progress = tasks.in_progress.saturating_sub(interrupted);
+        tasks.pending += interrupted;
         Ok(Self {
-            tasks: store.counts()?,
-            ready: store.ready_count()?,
+            tasks,
+            ready: store.ready_count()? + interrupted,
             attempts: totals.attempts,
             cost: totals.cost,
             run,
@@ -84,7 +91,7 @@ impl Report {
                 state: breaker.state,
                 failures: breaker.failures,
                 tasks: breaker.tasks,
-                threshold: settings.count("breaker", "threshold").unwrap_or(5),
+                threshold: settings.breaker.threshold.0,
                 opened_at: breaker.opened_at,
             },
             waiting: outlook(&store.skeleton()?, &Scope::All).waiting,

@@ -99,8 +99,8 @@ fn breaker(breaker: &BreakerReport, page: &mut Lines) {
         BreakerState::HalfOpen => "half open",
     };
     let since = breaker.opened_at.map(|at| {
-        let (at, ago) = (format::moment(at, now()), format::age(now().since(at)));
-        format!(" since {at} ({ago} ago)")
+        let (at, ago) = (format::moment(at, now()), ago(at));
+        format!(" since {at} ({ago})")
     });
     page.add("");
     page.add(format_args!(
@@ -128,14 +128,14 @@ fn cost(separator: &str, cost: Option<String>) -> String {
 }
 
 fn ago(then: Timestamp) -> String {
-    format::duration(now().since(then))
+    format::ago(now().since(then))
 }
 
 fn active(run: &ActiveRun, page: &mut Lines) {
     page.add("");
     let attempts = format::counted(run.counted, "attempt");
     page.add(format_args!(
-        "{} (process {} on {}), started {} ago: {attempts}, {} done{}",
+        "{} (process {} on {}), started {}: {attempts}, {} done{}",
         paint(BOLD, format_args!("Run {} is running", run.run_id)),
         run.owner.pid,
         run.owner.host,
@@ -186,7 +186,7 @@ fn active(run: &ActiveRun, page: &mut Lines) {
 
 fn doing(work: &Work) -> String {
     let name = paint(BOLD, format_args!("{} {}", work.name(), work.title));
-    let since = ago(work.since);
+    let since = format::elapsed(now().since(work.since));
     match work.purpose {
         Purpose::ParentGate => format!("{name} · running its gate · {since}"),
         Purpose::Attempt => {
@@ -209,7 +209,7 @@ fn wait(waiting: &Waiting) -> String {
             format::moment(until, now()),
             format::age(until.since(now()))
         ),
-        None => format!(", for {}", ago(waiting.since)),
+        None => format!(", for {}", format::age(now().since(waiting.since))),
     };
     paint(
         YELLOW,
@@ -223,16 +223,17 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
         Some(ended) => format!(" to {}", format::moment(ended, facts.started_at)),
         None => String::new(),
     };
-    page.add(format_args!(
-        "{}, started {} ago ({}{ended})",
-        paint(BOLD, format_args!("Last run {}", facts.run_id)),
-        format::age(now().since(facts.started_at)),
-        format::moment(facts.started_at, now()),
-    ));
-    let how = match facts.exit_code {
-        Some(0) => "Finished",
-        _ => "Stopped",
+    let started = format::moment(facts.started_at, now());
+    let ended = match ended == format!(" to {started}") {
+        true => String::new(),
+        false => ended,
     };
+    page.add(format_args!(
+        "{}, started {} ({}{ended})",
+        paint(BOLD, format_args!("Last run {}", facts.run_id)),
+        ago(facts.started_at),
+        started,
+    ));
     let reason = facts.reason.clone().unwrap_or_else(|| {
         match facts.outcome.as_str() {
             "died" => "Ralph crashed; the next run continues where it stopped",
@@ -240,7 +241,8 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
         }
         .to_owned()
     });
-    page.add(format_args!("  {how}: {reason}"));
+    let ended = format::run_end(facts.exit_code == Some(0), &reason);
+    page.add(format_args!("  {ended}"));
     if let Some(hint) = &facts.hint {
         page.add(format_args!("  hint: {hint}"));
     }
@@ -291,16 +293,14 @@ fn limited(report: &Report, page: &mut Lines) {
     for limit in &report.limits {
         page.add(paint(YELLOW, limits::words(limit, now())));
     }
-    page.add("  runs wait for the reset or use a fallback agent; to forget the limit: ralph limits clear");
+    page.add(
+        "  runs wait for the reset or use a fallback agent; to clear the limit: ralph limits clear",
+    );
 }
 
 /// Tasks that are neither done nor a person's to move on: running, ready, waiting for others, skipped.
 fn waiting(report: &Report, page: &mut Lines) {
-    let rest: Vec<&OpenTask> = report
-        .open
-        .iter()
-        .filter(|task| !task.needs_you())
-        .collect();
+    let rest: Vec<&OpenTask> = report.open.iter().filter(|task| !task.is_stuck()).collect();
     if rest.is_empty() {
         return;
     }

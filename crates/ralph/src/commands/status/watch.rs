@@ -8,7 +8,6 @@ use anstream::ColorChoice;
 use ralph_core::agent::Interrupt;
 use ralph_core::exit::RunExit;
 use ralph_core::host::{ThisHost, is_stopped};
-use ralph_core::store::LogStore;
 
 use super::Args;
 use super::report::Report;
@@ -49,7 +48,6 @@ impl<'w> Watched<'w> {
         })
     }
 
-    /// Looks again.
     fn look(&mut self) -> Result<(), CommandError> {
         let version = self.workspace.store.changes()?;
         // A run may also die or be stopped, which nobody writes down.
@@ -136,7 +134,7 @@ fn by_change(workspace: &Workspace, settings: &Settings, args: &Args) -> Command
             }
             seen = json;
         }
-        if watched.is_over() || output::nap(args.interval) {
+        if watched.is_over() || output::wait_unless_closed(args.interval) {
             return Ok(ExitCode::SUCCESS);
         }
         watched.look()?;

@@ -6,9 +6,11 @@ use ralph_core::decide::Budget;
 use ralph_core::event::AttemptFinished;
 use ralph_core::model::{Cost, Key, Outcome, RunId, TaskId};
 
+use proptest::prelude::*;
+use serde_json::json;
+
 use super::*;
-use crate::notify::sample;
-use crate::notify::told::Told;
+use crate::notify::News;
 
 fn place() -> Place {
     Place {
@@ -228,14 +230,14 @@ fn hostile_text_is_tamed_everywhere() {
     assert!(json.len() < 70_000, "{} bytes", json.len());
 }
 
-fn all() -> Told {
-    Told::nothing(Occasion::ALL.to_vec())
+fn all() -> News {
+    News::new(Occasion::ALL.to_vec())
 }
 
 #[test]
 fn a_task_is_told_of_once_and_another_too() {
     let mut told = all();
-    let mut news = |kind| told.news(&event(kind), &place()).is_some();
+    let mut news = |kind| told.of(&event(kind), &place()).is_some();
     assert!(news(attempt("t-000001", Outcome::Failed, Status::Blocked)));
     let lines = vec!["given up".to_owned()];
     assert!(!news(EventKind::GivenUp {
@@ -254,33 +256,71 @@ fn a_task_is_told_of_once_and_another_too() {
 fn the_breaker_is_told_of_once_until_something_is_done() {
     let mut told = all();
     let breaker = || sample(Occasion::Breaker, Timestamp::from_secs(0));
-    assert!(told.news(&breaker(), &place()).is_some());
-    assert!(told.news(&event(ended(6, None)), &place()).is_none());
+    assert!(told.of(&breaker(), &place()).is_some());
+    assert!(told.of(&event(ended(6, None)), &place()).is_none());
     let failed = attempt("t-000001", Outcome::Failed, Status::Pending);
-    told.news(&event(failed), &place());
-    assert!(told.news(&breaker(), &place()).is_none());
+    told.of(&event(failed), &place());
+    assert!(told.of(&breaker(), &place()).is_none());
     let done = attempt("t-000001", Outcome::Done, Status::Done);
-    told.news(&event(done), &place());
-    assert!(told.news(&breaker(), &place()).is_some());
-    assert!(all().news(&event(ended(6, None)), &place()).is_some());
+    told.of(&event(done), &place());
+    assert!(told.of(&breaker(), &place()).is_some());
+    assert!(all().of(&event(ended(6, None)), &place()).is_some());
 }
 
 #[test]
 fn a_limit_is_told_of_once_until_an_attempt_counts() {
     let mut told = all();
     let limit = || sample(Occasion::Limit, Timestamp::from_secs(0));
-    assert!(told.news(&limit(), &place()).is_some());
-    assert!(told.news(&limit(), &place()).is_none());
+    assert!(told.of(&limit(), &place()).is_some());
+    assert!(told.of(&limit(), &place()).is_none());
     let failed = attempt("t-000001", Outcome::Failed, Status::Pending);
-    told.news(&event(failed), &place());
-    assert!(told.news(&limit(), &place()).is_some());
+    told.of(&event(failed), &place());
+    assert!(told.of(&limit(), &place()).is_some());
 }
 
 #[test]
 fn what_is_not_wanted_is_not_told() {
-    let mut told = Told::nothing(vec![Occasion::Done]);
-    assert!(told.news(&event(ended(0, None)), &place()).is_some());
-    assert!(told.news(&event(ended(1, None)), &place()).is_none());
-    let mut nothing = Told::nothing(Vec::new());
-    assert!(nothing.news(&event(ended(0, None)), &place()).is_none());
+    let mut told = News::new(vec![Occasion::Done]);
+    assert!(told.of(&event(ended(0, None)), &place()).is_some());
+    assert!(told.of(&event(ended(1, None)), &place()).is_none());
+    let mut nothing = News::new(Vec::new());
+    assert!(nothing.of(&event(ended(0, None)), &place()).is_none());
+}
+
+#[test]
+fn secrets_and_control_codes_do_not_leave() {
+    let key = format!("sk-ant-{}", "a1".repeat(20));
+    let hostile = format!("key \u{1b}[31m{key}\u{7}\u{0} \u{202e}end");
+    assert_eq!(safe_line(&hostile, 100), "key [masked] end");
+    let event = json!({ "message": hostile, "list": [key, 1, null], "deep": { "a": [key] } });
+    let expected = json!({
+        "message": "key [masked] end", "list": ["[masked]", 1, null], "deep": { "a": ["[masked]"] }
+    });
+    assert_eq!(safe_value(event), expected);
+}
+
+#[test]
+fn nothing_is_longer_than_it_may_be() {
+    assert_eq!(safe_line(&"word ".repeat(1000), 50).chars().count(), 50);
+    let many = vec!["x".repeat(5000); 100];
+    let message = safe_lines(&many);
+    assert_eq!(message.lines().count(), LINES);
+    assert!(message.chars().count() <= LINES * (LINE + 1));
+    let Value::Array(few) = safe_value(json!(many)) else {
+        panic!("no list");
+    };
+    assert_eq!(few.len(), ENTRIES);
+    assert!(
+        few.iter()
+            .all(|text| text.as_str().unwrap().chars().count() == TEXT + 1)
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_becomes_a_few_clean_lines(texts in proptest::collection::vec(any::<String>(), 0..20)) {
+        let message = safe_lines(&texts);
+        prop_assert!(message.chars().count() <= LINES * (LINE + 1));
+        prop_assert!(message.chars().all(|c| c == '\n' || !c.is_control()));
+    }
 }

@@ -4,43 +4,39 @@ use std::sync::Mutex;
 
 use ralph_core::model::Timestamp;
 
-use super::line::ROOM;
 use super::*;
-use crate::notify::sender::{Cutoff, Delivery};
+use crate::notify::channels::Delivery;
 use crate::notify::{Occasion, Place, notice, sample};
 
-fn parcel() -> Parcel {
+fn parcel() -> Message {
     parcel_of(Occasion::Done)
 }
 
-fn parcel_of(occasion: Occasion) -> Parcel {
+fn parcel_of(occasion: Occasion) -> Message {
     let place = Place {
         name: "p".into(),
         root: "/p".into(),
         host: "h".into(),
     };
     let event = sample(occasion, Timestamp::from_secs(0));
-    Parcel::new(notice(&event, &place).unwrap(), &mut || 0)
+    Message::new(notice(&event, &place).unwrap(), &mut || 0).unwrap()
 }
 
 /// A sender that takes some time and then says what it is to say.
 struct Fake {
     takes: Duration,
-    patience: Duration,
     answer: Result<Delivery, String>,
     sent: Arc<Mutex<Vec<Occasion>>>,
 }
 
 impl Fake {
-    /// One, and what it has sent.
     fn boxed(
         takes: Duration,
         answer: Result<Delivery, String>,
-    ) -> (Box<dyn Sender>, Arc<Mutex<Vec<Occasion>>>) {
+    ) -> (Box<dyn Channel>, Arc<Mutex<Vec<Occasion>>>) {
         let sent = Arc::default();
         let fake = Self {
             takes,
-            patience: Duration::from_secs(2),
             answer,
             sent: Arc::clone(&sent),
         };
@@ -48,7 +44,7 @@ impl Fake {
     }
 }
 
-impl Sender for Fake {
+impl Channel for Fake {
     fn name(&self) -> &'static str {
         "fake"
     }
@@ -57,11 +53,7 @@ impl Sender for Fake {
         Some("somewhere".into())
     }
 
-    fn patience(&self) -> Duration {
-        self.patience
-    }
-
-    fn send(&self, parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
+    fn send(&self, parcel: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
         cutoff.wait(self.takes);
         if cutoff.is_over() {
             return Err("cut short".into());
@@ -111,8 +103,7 @@ fn everything_that_waits_gets_the_time_that_its_own_limits_allow() {
 fn the_end_of_the_run_is_sent_although_there_is_no_time_for_all() {
     let (fake, sent) = Fake::boxed(Duration::from_millis(250), Ok(Delivery::Sent));
     let mut queues = Queues::start(vec![fake]);
-    queues.at_most = Duration::from_millis(1500);
-    queues.workers[0].patience = Duration::from_millis(300);
+    queues.longest_wait = Duration::from_millis(1500);
     for _ in 0..20 {
         queues.post(parcel_of(Occasion::Blocked));
     }
@@ -136,14 +127,11 @@ fn the_end_of_the_run_is_sent_although_there_is_no_time_for_all() {
 #[test]
 fn a_notice_without_end_makes_way_for_the_end_of_the_run() {
     struct HangsAtFirst(Arc<Mutex<Vec<Occasion>>>);
-    impl Sender for HangsAtFirst {
+    impl Channel for HangsAtFirst {
         fn name(&self) -> &'static str {
             "hangs"
         }
-        fn patience(&self) -> Duration {
-            Duration::MAX
-        }
-        fn send(&self, parcel: &Parcel, cutoff: &Cutoff) -> Result<Delivery, String> {
+        fn send(&self, parcel: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
             if parcel.notice.occasion != Occasion::Done {
                 cutoff.wait(Duration::from_secs(60));
                 return Err("cut short".into());
@@ -154,7 +142,7 @@ fn a_notice_without_end_makes_way_for_the_end_of_the_run() {
     }
     let sent = Arc::default();
     let mut queues = Queues::start(vec![Box::new(HangsAtFirst(Arc::clone(&sent)))]);
-    queues.at_most = Duration::from_secs(1);
+    queues.longest_wait = Duration::from_secs(1);
     queues.post(parcel_of(Occasion::Blocked));
     queues.post(parcel_of(Occasion::Limit));
     queues.post(parcel());
@@ -168,8 +156,8 @@ fn a_notice_without_end_makes_way_for_the_end_of_the_run() {
 fn a_full_queue_takes_the_end_of_the_run() {
     let (fake, sent) = Fake::boxed(Duration::from_millis(100), Ok(Delivery::Sent));
     let mut queues = Queues::start(vec![fake]);
-    queues.at_most = Duration::from_millis(600);
-    for _ in 0..ROOM + 5 {
+    queues.longest_wait = Duration::from_millis(600);
+    for _ in 0..CAPACITY + 5 {
         queues.post(parcel_of(Occasion::Blocked));
     }
     queues.post(parcel());
@@ -196,9 +184,9 @@ fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() 
     let (slow, _) = Fake::boxed(Duration::from_secs(600), Ok(Delivery::Sent));
     let (quick, sent) = Fake::boxed(Duration::ZERO, Ok(Delivery::Sent));
     let mut queues = Queues::start(vec![slow, quick]);
-    queues.at_most = Duration::from_secs(1);
+    queues.longest_wait = Duration::from_secs(1);
     let started = Instant::now();
-    for n in 1..=ROOM + 10 {
+    for n in 1..=CAPACITY + 10 {
         queues.post(parcel());
         // The quick one keeps up.
         while sent.lock().unwrap().len() < n {
@@ -214,14 +202,13 @@ fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() 
         told.iter().any(|text| text.contains("not sent in time")),
         "{told:?}"
     );
-    assert_eq!(sent.lock().unwrap().len(), ROOM + 10);
+    assert_eq!(sent.lock().unwrap().len(), CAPACITY + 10);
 }
 
 #[test]
 fn whoever_is_told_to_stop_waits_less() {
     let (slow, _) = Fake::boxed(Duration::from_secs(600), Ok(Delivery::Sent));
-    let mut queues = Queues::start(vec![slow]);
-    queues.workers[0].patience = Duration::from_secs(600);
+    let queues = Queues::start(vec![slow]);
     queues.post(parcel());
     let (told, took) = finish(queues, true);
     assert!(took < Duration::from_secs(120), "{took:?}");
@@ -235,14 +222,11 @@ fn whoever_is_told_to_stop_waits_less() {
 #[test]
 fn a_sender_that_dies_does_not_hold_up_the_end() {
     struct Dies;
-    impl Sender for Dies {
+    impl Channel for Dies {
         fn name(&self) -> &'static str {
             "dies"
         }
-        fn patience(&self) -> Duration {
-            Duration::from_secs(60)
-        }
-        fn send(&self, _parcel: &Parcel, _cutoff: &Cutoff) -> Result<Delivery, String> {
+        fn send(&self, _parcel: &Message, _cutoff: &Cutoff) -> Result<Delivery, String> {
             panic!("as it does in this test");
         }
     }

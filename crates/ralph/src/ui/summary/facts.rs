@@ -4,11 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use ralph_core::event::{EventKind, GateAuthor};
-use ralph_core::model::{Attempt, Cost, DoneBy, ErrorType, Key, RunId, Status, TaskId, Timestamp};
-use ralph_core::store::{
-    ControlStore, HistoryStore, LogStore, PlanStore, RunRow, RunStore, SourceStore, StoreError,
-    WaitingGate,
+use ralph_core::model::{
+    Attempt, Cost, DoneBy, ErrorType, Key, Outcome, RunId, Status, TaskId, Timestamp,
 };
+use ralph_core::store::{PlanNode, RunRow, Store, StoreError, WaitingGate};
 use serde::Serialize;
 
 use crate::ui::style::Standing;
@@ -17,9 +16,7 @@ use crate::workspace::{Workspace, is_active, now};
 /// A run, looked back at. As JSON this is `last_run` of `ralph status --json`, so the names of its fields stay.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunFacts {
-    /// The run.
     pub run_id: RunId,
-    /// When it started.
     pub started_at: Timestamp,
     /// When it ended; none if it died unseen.
     pub ended_at: Option<Timestamp>,
@@ -27,23 +24,17 @@ pub struct RunFacts {
     pub duration_ms: u64,
     /// How it ended, in a word; `died` if it did.
     pub outcome: String,
-    /// Its exit code.
     pub exit_code: Option<i32>,
     /// How it ended, in a sentence.
     pub reason: Option<String>,
-    /// What to do next.
     pub hint: Option<String>,
     /// Counted attempts.
     pub attempts: u64,
     /// Attempts that do not count against their task: interrupted, rate-limited, not started.
     pub uncounted_attempts: u64,
-    /// Attempts whose process died.
     pub lost_attempts: u64,
-    /// How often it waited.
     pub waits: u64,
-    /// For how long in all.
     pub waited_ms: u64,
-    /// What it cost.
     #[serde(flatten)]
     pub cost: Cost,
     /// What all runs cost today (UTC), as far as known; none where this one told nothing and no other was.
@@ -65,9 +56,7 @@ pub struct RunFacts {
 /// A gate that was changed while a run was at work.
 #[derive(Clone, Debug, Serialize)]
 pub struct GateFacts {
-    /// The task.
     pub task_id: TaskId,
-    /// Its key.
     pub key: Option<Key>,
     /// The command before.
     pub before: Option<String>,
@@ -78,7 +67,6 @@ pub struct GateFacts {
 }
 
 impl GateFacts {
-    /// The name people use.
     pub fn name(&self) -> &str {
         self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
     }
@@ -87,13 +75,9 @@ impl GateFacts {
 /// A task that a run worked on.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskFacts {
-    /// The task.
     pub task_id: TaskId,
-    /// Its key.
     pub key: Option<Key>,
-    /// Its title.
     pub title: String,
-    /// Where it stands now.
     pub status: Status,
     /// Whether it is done and a gate that passed stands behind it.
     pub verified: bool,
@@ -107,7 +91,6 @@ pub struct TaskFacts {
     pub uncounted_attempts: u64,
     /// How long they took, uncounted ones included.
     pub duration_ms: u64,
-    /// What they cost.
     #[serde(flatten)]
     pub cost: Cost,
     /// The command to type next, where it waits for a person.
@@ -142,7 +125,6 @@ impl TaskFacts {
         }))
     }
 
-    /// The name people use.
     pub fn name(&self) -> &str {
         self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
     }
@@ -172,13 +154,30 @@ fn allows_more(reason: &str, plain: &str) -> Option<String> {
     (is_known && is_whole && is_amount).then(|| format!("{plain} {flag} {amount}"))
 }
 
+/// What makes a gate run that cannot. Only a plain path is taken from the reason, which may quote what agents wrote.
+fn repair_gate(name: &str, reason: &str) -> String {
+    let file = reason
+        .split_once("; `chmod +x ")
+        .and_then(|(_, rest)| rest.split('`').next());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let is_plain = |file: &&str| !file.starts_with('-') && file.chars().all(plain);
+    match file.filter(is_plain) {
+        Some(file) => format!("chmod +x {file}"),
+        None => format!("ralph task edit {name} --verify CMD"),
+    }
+}
+
 /// The command that tries a task again that waits for a person.
 pub fn next_command(name: &str, status: Status, reason: Option<&str>) -> Option<String> {
     match status {
         Status::Blocked => {
             let plain = format!("ralph run {name}");
-            let more = reason.and_then(|reason| allows_more(reason, &plain));
-            Some(more.unwrap_or(plain))
+            let reason = reason.unwrap_or_default();
+            let is_broken = reason.starts_with("the gate `") && reason.contains("` cannot run: ");
+            if is_broken || reason.starts_with("gates are required, but this task has none") {
+                return Some(format!("{} && {plain}", repair_gate(name, reason)));
+            }
+            Some(allows_more(reason, &plain).unwrap_or(plain))
         }
         Status::Failed => Some(format!("ralph task reset {name}")),
         Status::Pending | Status::InProgress | Status::Done | Status::Skipped => None,
@@ -226,17 +225,31 @@ impl RunFacts {
         }
         let mut tasks = tasks(workspace, &attempts)?;
         tasks.extend(handed_over(workspace, run, &tasks)?);
+        // What a person did after the run is not its work.
+        let is_done = |attempt: &&Attempt| attempt.outcome == Outcome::Done;
+        let done = attempts.iter().filter(is_done);
+        let done: HashSet<&TaskId> = done.map(|attempt| &attempt.task_id).collect();
+        let plan = store.skeleton()?;
+        let parents: HashSet<&TaskId> = plan
+            .iter()
+            .filter_map(|node| node.parent.as_ref())
+            .collect();
+        tasks.extend(parents_of(workspace, &plan, &done, &tasks)?);
+        let by_run = |task: &TaskFacts| {
+            let is_parent = parents.contains(&task.task_id);
+            done.contains(&task.task_id) || (is_parent && task.done_by != Some(DoneBy::Person))
+        };
         for task in tasks {
             match task.status {
-                Status::Done => facts.done.push(task),
+                Status::Done if by_run(&task) => facts.done.push(task),
                 Status::Blocked | Status::Failed => facts.blocked.push(task),
-                Status::Pending | Status::InProgress | Status::Skipped => facts.others.push(task),
+                _ => facts.others.push(task),
             }
         }
         Ok(facts)
     }
 
-    fn read_events(&mut self, store: &impl LogStore, run: &RunRow) -> Result<(), StoreError> {
+    fn read_events(&mut self, store: &Store, run: &RunRow) -> Result<(), StoreError> {
         if let Some(event) = store.last_event(&run.id, Some("run_finished"))?
             && let Some(EventKind::RunFinished { reason, hint, .. }) =
                 event.read().map(|event| event.kind)
@@ -269,7 +282,7 @@ impl RunFacts {
     }
 }
 
-fn gate_changes(store: &impl LogStore, run: &RunRow) -> Result<Vec<GateFacts>, StoreError> {
+fn gate_changes(store: &Store, run: &RunRow) -> Result<Vec<GateFacts>, StoreError> {
     let events = store.events_of_kind(&run.id, "gate_changed")?;
     let facts = events
         .into_iter()
@@ -337,12 +350,35 @@ fn tasks(workspace: &Workspace, attempts: &[Attempt]) -> Result<Vec<TaskFacts>, 
             task.attempts += u64::from(attempt.counted);
             task.uncounted_attempts += u64::from(!attempt.counted);
             task.duration_ms += attempt.duration_ms;
-            let worked =
-                attempt.detail.agent.is_some() && attempt.error_type != Some(ErrorType::Spawn);
+            let worked = attempt.agent.is_some() && attempt.error_type != Some(ErrorType::Spawn);
             let unknown = u64::from(worked && attempt.cost_usd.is_none());
             let sum = task.cost.known_usd() + attempt.cost_usd.unwrap_or_default();
             let estimated = task.cost.cost_estimated || attempt.cost_estimated;
             task.cost = Cost::new(sum, task.cost.cost_unknown + unknown).estimated(estimated);
+        }
+    }
+    Ok(all)
+}
+
+/// The parents that are done because the last of their children was.
+fn parents_of(
+    workspace: &Workspace,
+    plan: &[PlanNode],
+    done: &HashSet<&TaskId>,
+    tried: &[TaskFacts],
+) -> Result<Vec<TaskFacts>, StoreError> {
+    let parents: HashMap<&TaskId, &TaskId> = plan
+        .iter()
+        .filter_map(|node| Some((&node.id, node.parent.as_ref()?)))
+        .collect();
+    let mut seen: HashSet<&TaskId> = tried.iter().map(|task| &task.task_id).collect();
+    let mut all = Vec::new();
+    for task in tried.iter().filter(|task| done.contains(&task.task_id)) {
+        let mut above = parents.get(&task.task_id);
+        while let Some(id) = above.filter(|id| seen.insert(id)) {
+            let parent = TaskFacts::find(workspace, id, tried.len() + all.len())?;
+            all.extend(parent.filter(|parent| parent.status == Status::Done));
+            above = parents.get(id);
         }
     }
     Ok(all)
@@ -387,6 +423,18 @@ mod tests {
             "no reason",
         ] {
             assert_eq!(next(reason), "ralph run 1.3", "{reason}");
+        }
+        let edit = "ralph task edit 1.3 --verify CMD && ralph run 1.3";
+        for (reason, expected) in [
+            ("`npm` is not installed; install npm, or …", edit),
+            (
+                "…; `chmod +x ./a.sh`, or …",
+                "chmod +x ./a.sh && ralph run 1.3",
+            ),
+            ("…; `chmod +x a;rm`, or …", edit),
+        ] {
+            let reason = format!("the gate `x` cannot run: {reason}");
+            assert_eq!(next(&reason), expected, "{reason}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub use facts::{GateFacts, RunFacts, TaskFacts, next_command};
 pub use open::{OpenTask, UnverifiedTask, open_tasks, unverified_tasks};
 use ralph_core::engine::Summary;
 use ralph_core::exit::RunExit;
-use ralph_core::store::{PlanStore, RunStore, WaitingGate};
+use ralph_core::store::WaitingGate;
 
 use super::style::{BOLD, CYAN, paint};
 use super::table::{Table, wrap};
@@ -45,9 +45,9 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
         let tasks: Vec<UnverifiedTask> = tasks.into_iter().filter(own).collect();
         text.push_str(&unverified(&tasks, LISTED, width));
     }
-    if summary.exit != RunExit::Finished && !is_error(summary.exit) {
-        let stopped = format!("Stopped: {}", summary.reason);
-        text.push_str(&format!("{}\n", wrap(&stopped, width)));
+    if !is_error(summary.exit) {
+        let ended = format::run_end(summary.exit == RunExit::Finished, &summary.reason);
+        text.push_str(&format!("{}\n", wrap(&ended, width)));
     }
     if let Some(facts) = &facts {
         text.push_str(&format!("{}\n", spent(facts)));
@@ -87,9 +87,7 @@ pub fn unverified(tasks: &[UnverifiedTask], most: usize, width: usize) -> String
         text.push_str(&format!("{}\n", wrap(&task.headline(), width)));
     }
     text.push_str(&more(tasks.len(), most));
-    let name = first.name();
-    let next = format!("ralph task edit {name} --verify CMD && ralph task done {name} --verify");
-    let next = format!("  next: {}", paint(CYAN, next));
+    let next = format!("  next: {}", paint(CYAN, first.next()));
     text.push_str(&format!("{}\n\n", wrap(&next, width)));
     text
 }
@@ -108,18 +106,16 @@ pub fn tasks(tasks: &[&TaskFacts], most: usize, width: usize) -> String {
     }
     let mut table = Table::new(["", "TASK", "ATTEMPTS", "TIME", "COST", "RESULT"]);
     for task in tasks.iter().take(most) {
-        let why = task
-            .reason
-            .as_deref()
-            .map(|reason| format!(": {reason}"))
-            .unwrap_or_default();
+        let attempts = task.attempts + task.uncounted_attempts;
+        let time = format::duration(Duration::from_millis(task.duration_ms));
+        let tried = |text: String| if attempts > 0 { text } else { String::new() };
         table.row([
             task.standing().mark(),
             format!("{} {}", task.name(), task.title),
-            (task.attempts + task.uncounted_attempts).to_string(),
-            format::duration(Duration::from_millis(task.duration_ms)),
+            tried(attempts.to_string()),
+            tried(time),
             format::short_total(&task.cost),
-            format!("{}{why}", task.standing().word()),
+            task.standing().word(),
         ]);
     }
     table.render_to(width) + &more(tasks.len(), most)
@@ -153,13 +149,7 @@ pub fn gates(facts: &RunFacts) -> String {
 
 /// `31 attempts (2 not counted), 6 h 12 min, $4.12`: what a run took.
 pub fn spent(facts: &RunFacts) -> String {
-    let uncounted = facts.uncounted_attempts;
-    let attempts = format::counted(facts.attempts + uncounted, "attempt");
-    let attempts = match (facts.attempts, uncounted) {
-        (_, 0) => attempts,
-        (0, _) => format!("{attempts} (not counted)"),
-        (_, uncounted) => format!("{attempts} ({uncounted} not counted)"),
-    };
+    let attempts = format::attempts(facts.attempts, facts.uncounted_attempts);
     let time = format::duration(Duration::from_millis(facts.duration_ms));
     let cost = format::total(&facts.cost).map(|cost| format!(", {cost}"));
     format!("{attempts}, {time}{}", cost.unwrap_or_default())

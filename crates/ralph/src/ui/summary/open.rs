@@ -1,11 +1,13 @@
 //! Every task that is not done: what happened to it, why, and what to type.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ralph_core::decide::{Blocker, held_up, outlook};
-use ralph_core::model::{Attempt, DoneBy, Key, Outcome, Status, Task, TaskId, Timestamp};
-use ralph_core::store::{HistoryStore, PlanStore, Scope, StoreError};
+use ralph_core::model::{
+    Attempt, DoneBy, GateOutcome, Key, Outcome, Status, Task, TaskId, Timestamp,
+};
+use ralph_core::store::{PlanNode, Scope, StoreError};
 use serde::Serialize;
 
 use super::next_command;
@@ -34,18 +36,22 @@ pub struct OpenTask {
     pub last_attempt_at: Option<Timestamp>,
     /// How many unfinished tasks cannot go on before this one, where it is blocked or failed.
     pub dependents: u64,
-    /// What it waits for itself.
     pub waits_for: Vec<Blocker>,
+    /// The task with which it was blocked, where it is a fix task of that one's: a person moves on that one.
+    pub blocked_with: Option<TaskId>,
 }
 
 impl OpenTask {
-    /// The name people use.
     pub fn name(&self) -> &str {
         self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
     }
 
     /// Whether nothing but a person moves it on.
     pub fn needs_you(&self) -> bool {
+        self.is_stuck() && self.blocked_with.is_none()
+    }
+
+    pub fn is_stuck(&self) -> bool {
         matches!(self.status, Status::Blocked | Status::Failed)
     }
 
@@ -60,7 +66,7 @@ impl OpenTask {
     /// The task in a line: its mark and name, what happened and when, who waits for it.
     pub fn headline(&self) -> String {
         let name = paint(BOLD, format_args!("{} {}", self.name(), self.title));
-        let ago = |at: Timestamp| format!(", last {} ago", format::age(now().since(at)));
+        let ago = |at: Timestamp| format!(", last {}", format::ago(now().since(at)));
         let last = self.last_attempt_at.filter(|_| self.attempts > 0);
         let last = last.map(ago).unwrap_or_default();
         let waiting = match self.dependents {
@@ -85,21 +91,43 @@ impl OpenTask {
 /// Every task that is not done, in plan order.
 pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> {
     let store = &workspace.store;
-    let plan = store.skeleton()?;
+    let interrupted = workspace.interrupted_tasks()?;
+    let mut plan = store.skeleton()?;
+    for node in plan
+        .iter_mut()
+        .filter(|node| interrupted.contains(&node.id))
+    {
+        node.status = Status::Pending;
+    }
     let waiting = outlook(&plan, &Scope::All).waiting;
     let mut waiting: HashMap<TaskId, Vec<Blocker>> = waiting
         .into_iter()
         .map(|waiter| (waiter.task_id, waiter.waits_for))
         .collect();
     let held_up = held_up(&plan);
-    let tries = store.last_tries()?;
+    let tries = store.last_attempts()?;
     let tries: HashMap<TaskId, Attempt> = tries
         .into_iter()
         .map(|attempt| (attempt.task_id.clone(), attempt))
         .collect();
     let is_running = workspace.has_active_run()?;
-    let tasks = store.tasks(None)?;
-    let stuck: HashMap<TaskId, String> = tasks.iter().filter_map(go_ahead).collect();
+    let mut tasks = store.tasks(None)?;
+    for task in tasks
+        .iter_mut()
+        .filter(|task| interrupted.contains(&task.id))
+    {
+        task.status = Status::Pending;
+    }
+    let chains = blocked_chains(&plan, &tasks);
+    let stuck = tasks
+        .iter()
+        .filter_map(|task| go_ahead(task, tries.get(&task.id)));
+    let mut stuck: HashMap<TaskId, String> = stuck.collect();
+    for (fix, root) in &chains {
+        if let Some(next) = stuck.get(root).cloned() {
+            stuck.insert(fix.clone(), next);
+        }
+    }
     let open = tasks.into_iter().filter(|task| task.status != Status::Done);
     Ok(open
         .map(|task| {
@@ -115,10 +143,22 @@ pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> 
                     first.cloned().or_else(run)
                 }
             };
+            let is_interrupted = interrupted.contains(&task.id);
+            let happened = match is_interrupted {
+                true => "interrupted by a crash of Ralph".to_owned(),
+                false => happened(&task, &waits_for, last),
+            };
+            let fixes = chains.iter().filter(|(_, root)| **root == task.id);
+            let of_fixes = fixes.filter_map(|(fix, _)| tries.get(fix));
+            let why = match of_fixes.max_by_key(|attempt| attempt.started_at) {
+                Some(last) => Some(with_last_failure(task.reason.as_deref(), last)),
+                None => task.reason.clone().or_else(|| error_of(last?)),
+            };
             OpenTask {
-                happened: happened(&task, &waits_for, last),
-                why: task.reason.clone().or_else(|| error_of(last?)),
+                happened,
+                why: why.filter(|_| !is_interrupted),
                 next,
+                blocked_with: chains.get(&task.id).cloned(),
                 attempts: task.attempts,
                 last_attempt_at: last.map(ended_at),
                 dependents: held_up.dependents.get(&task.id).copied().unwrap_or(0),
@@ -132,6 +172,36 @@ pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> 
         .collect())
 }
 
+/// Fix tasks that were blocked together with the task they are for, and that task.
+fn blocked_chains(plan: &[PlanNode], tasks: &[Task]) -> HashMap<TaskId, TaskId> {
+    let made_for: HashMap<&TaskId, &TaskId> = plan
+        .iter()
+        .filter_map(|node| Some((&node.id, node.made_for.as_ref()?)))
+        .collect();
+    let is_part = |task: &&Task| {
+        let reason = task.reason.as_deref().unwrap_or_default();
+        task.status == Status::Blocked && reason.starts_with("blocked with ")
+    };
+    let parts: HashSet<&TaskId> = tasks.iter().filter(is_part).map(|task| &task.id).collect();
+    let root = |id: &TaskId| {
+        let mut root = *made_for.get(id)?;
+        while parts.contains(root) {
+            root = made_for.get(root)?;
+        }
+        Some((id.clone(), root.clone()))
+    };
+    parts.iter().copied().filter_map(root).collect()
+}
+
+/// Why a task is blocked after fixes were tried for it, and what failed last.
+fn with_last_failure(reason: Option<&str>, last: &Attempt) -> String {
+    let failure = format::outcome_line(last);
+    match reason {
+        Some(reason) => format!("{}. Last failure: {failure}", reason.trim_end_matches('.')),
+        None => format!("last failure: {failure}"),
+    }
+}
+
 /// A done task that no gate verified. As JSON this is a row of `unverified` in `ralph status --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnverifiedTask {
@@ -140,12 +210,24 @@ pub struct UnverifiedTask {
     pub title: String,
     /// What it rests on, where that was recorded.
     pub done_by: Option<DoneBy>,
+    /// Whether it has a gate that could verify it.
+    pub has_gate: bool,
 }
 
 impl UnverifiedTask {
-    /// The name people use.
     pub fn name(&self) -> &str {
         self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
+    }
+
+    /// The command that verifies it.
+    pub fn next(&self) -> String {
+        let name = self.name();
+        match self.has_gate {
+            true => format!("ralph task done {name} --verify"),
+            false => {
+                format!("ralph task edit {name} --verify CMD && ralph task done {name} --verify")
+            }
+        }
     }
 
     /// The task in a line.
@@ -160,28 +242,40 @@ impl UnverifiedTask {
     }
 }
 
-/// Every done task that no gate verified, those that rest on an agent's word first. A parent that is done by its children
-/// is not named: they are.
+/// Every done task that no gate verified: first those that rest on an agent's word, last the parents of such tasks.
 pub fn unverified_tasks(workspace: &Workspace) -> Result<Vec<UnverifiedTask>, StoreError> {
     let done = workspace.store.tasks(Some(Status::Done))?;
-    let of_children = |task: &Task| task.done_by == Some(DoneBy::Children);
+    let has_project_gate = workspace.has_project_gate();
     let mut unverified: Vec<UnverifiedTask> = done
         .into_iter()
-        .filter(|task| !task.verified && !of_children(task))
+        .filter(|task| !task.verified)
         .map(|task| UnverifiedTask {
             task_id: task.id,
             key: task.key,
             title: task.title,
             done_by: task.done_by,
+            has_gate: task.verify.is_some() || has_project_gate,
         })
         .collect();
-    unverified.sort_by_key(|task| task.done_by == Some(DoneBy::Person));
+    unverified.sort_by_key(|task| match task.done_by {
+        Some(DoneBy::Children) => 2,
+        Some(DoneBy::Person) => 1,
+        _ => 0,
+    });
     Ok(unverified)
 }
 
-/// What moves a task on that only a person can move on.
-fn go_ahead(task: &Task) -> Option<(TaskId, String)> {
-    let next = next_command(task.name(), task.status, task.reason.as_deref())?;
+/// What moves a task on that only a person can move on. Where its gate passed and only the report is missing, another
+/// attempt would probably end the same way.
+fn go_ahead(task: &Task, last: Option<&Attempt>) -> Option<(TaskId, String)> {
+    let only_unreported = last.is_some_and(|last| {
+        let unreported = matches!(last.outcome, Outcome::NoSigil | Outcome::Error);
+        unreported && last.gate == Some(GateOutcome::Passed)
+    });
+    let next = match task.status {
+        Status::Blocked if only_unreported => format!("ralph task done {} --verify", task.name()),
+        status => next_command(task.name(), status, task.reason.as_deref())?,
+    };
     Some((task.id.clone(), next))
 }
 
@@ -192,7 +286,13 @@ fn happened(task: &Task, waits_for: &[Blocker], last: Option<&Attempt>) -> Strin
         _ => format!("; {attempts} so far"),
     };
     match task.status {
-        Status::Blocked if task.attempts == 0 => "blocked before the first attempt".to_owned(),
+        Status::Blocked if task.attempts == 0 => match last {
+            None => "blocked before the first attempt".to_owned(),
+            Some(last) => {
+                let all = u64::from(last.attempt_number);
+                format!("blocked after {}", format::attempts(0, all))
+            }
+        },
         Status::Blocked => format!("blocked after {attempts}"),
         Status::Failed => "marked failed".to_owned(),
         Status::InProgress => "running".to_owned(),

@@ -104,7 +104,7 @@ fn ctx_03_lrn_08_a_retry_reads_report_suggestion_learning_and_status_in_this_ord
     assert!(read.contains("Inkscape"), "{retry}");
     assert!(!told.contains("Inkscape"), "{retry}");
 
-    // A first attempt has no failures to read of, but what another task learnt.
+    // A first attempt has no failures to read of, but what another task learned.
     let learnt = REMEMBERED.split_once(LEARNINGS).unwrap().1;
     let learnt = learnt.split_once(STATUS).unwrap().0;
     assert!(parser.contains(&format!("\n\n{LEARNINGS}{learnt}{STATUS}\n")));

@@ -24,8 +24,9 @@ fn a_try_that_does_not_count_is_reached_by_its_number_and_by_its_run() {
     for (args, words) in [
         (&[][..], "later words"),
         (&["--attempt", "1"], "later words"),
+        (&["--attempt-number", "1"], "first words"),
         (&["--try", "1"], "first words"),
-        (&["--try", "2"], "later words"),
+        (&["--attempt-number", "2"], "later words"),
         (&["--run", &runs[0]], "first words"),
         (&["--run", &runs[1]], "later words"),
         (&["--run", &runs[0], "--attempt", "1"], "first words"),
@@ -39,22 +40,25 @@ fn a_try_that_does_not_count_is_reached_by_its_number_and_by_its_run() {
         };
         assert!(!shown.contains(other), "{args:?}: {shown}");
     }
-    let shown = project.ok(&["logs", "a", "--try", "1"]).stdout;
+    let shown = project.ok(&["logs", "a", "--attempt-number", "1"]).stdout;
     assert!(shown.contains("· attempt (1), not counted ·"), "{shown}");
-    let document = project.json(&["logs", "a", "--try", "1", "--json"]);
+    let document = project.json(&["logs", "a", "--attempt-number", "1", "--json"]);
     assert_eq!(document["attempt_number"], 1);
     for (args, why) in [
-        (&["logs", "a", "--try", "9"][..], "a has no attempt (9)"),
+        (
+            &["logs", "a", "--attempt-number", "9"][..],
+            "a has no attempt (9)",
+        ),
         (
             &["logs", "b", "--run", &runs[0]],
             "b has no attempts in run",
         ),
         (&["logs", "a", "--run", "r-0"], "unknown run `r-0`"),
         (
-            &["logs", "a", "--try", "1", "--attempt", "1"],
+            &["logs", "a", "--attempt-number", "1", "--attempt", "1"],
             "cannot be used with",
         ),
-        (&["logs", "--try", "1"], "required"),
+        (&["logs", "--attempt-number", "1"], "required"),
     ] {
         let no = project.ralph(args).expect_code(2);
         assert!(no.stderr.contains(why), "{args:?}: {}", no.stderr);

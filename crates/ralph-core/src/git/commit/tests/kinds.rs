@@ -4,24 +4,18 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use super::*;
-use crate::git::call::Call;
 
 #[test]
 fn a_locked_index_and_an_unfinished_merge_are_said_so() {
     let repo = Repo::with_first_commit();
-    repo.git(&["checkout", "-qb", "other"]);
-    repo.write("a.txt", "theirs\n");
-    repo.commit_all("theirs");
-    repo.git(&["checkout", "-q", "main"]);
-    repo.write("a.txt", "ours\n");
-    repo.commit_all("ours");
+    repo.diverge();
     let git = repo.open();
     repo.write(".git/index.lock", "");
     let error = after(&git, || repo.write("b.txt", "x")).unwrap_err();
     assert!(matches!(&error, GitError::Locked(path) if path.ends_with("index.lock")));
     repo.remove(".git/index.lock");
     assert_eq!(git.unfinished().unwrap(), None);
-    assert!(Call::new(repo.root(), &["merge", "other"]).run().is_err());
+    assert!(repo.try_git(&["merge", "other"]).is_err());
     assert_eq!(
         git.unfinished().unwrap(),
         Some(crate::git::Unfinished::Merge)

@@ -13,6 +13,7 @@ fn order<'a>(before: &'a Snapshot, message: &'a str) -> CommitOrder<'a> {
     CommitOrder {
         run_start: before,
         before,
+        now: None,
         message,
         env: vec![("RALPH_TASK_ID".into(), "t-000001".into())],
         timeout: Duration::from_secs(60),

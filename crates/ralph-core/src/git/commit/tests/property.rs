@@ -56,7 +56,7 @@ fn check(dirt: &[Step], work: &[Step], committed: usize) {
     // What is no longer to be tracked is still there.
     let tracked = now.dirty.iter().filter(|(_, state)| !state.is_dropped());
     for (path, _) in tracked {
-        let name = crate::git::paths::shown(path);
+        let name = crate::git::paths::display_path(path);
         let is_clean = !still.dirty.contains_key(path);
         let is_users = users.contains(&path) || left.contains(&name.as_str());
         assert_eq!(is_clean, !is_users, "{name:?} {outcome:?}");

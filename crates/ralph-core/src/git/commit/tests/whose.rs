@@ -219,11 +219,11 @@ fn what_the_agent_staged_and_took_back_is_not_staged_any_longer() {
 fn a_commit_that_another_run_died_after_is_not_taken_out() {
     let repo = Repo::with_first_commit();
     let git = repo.open();
-    let places = git.places().unwrap();
+    let repository = git.repository().unwrap();
     let stale = std::fs::read(repo.path(".git/index")).unwrap();
     repo.write("theirs.txt", "x");
     let theirs = BTreeSet::from([b"theirs.txt".to_vec()]);
-    cut_off::begin(&places, Some(&repo.head()), &theirs).unwrap();
+    repository.note_commit(Some(&repo.head()), &theirs).unwrap();
     let before = git.snapshot().unwrap().without(&[b"theirs.txt".to_vec()]);
     repo.commit_all("theirs");
     std::fs::write(repo.path(".git/index"), stale).unwrap();
@@ -231,4 +231,21 @@ fn a_commit_that_another_run_died_after_is_not_taken_out() {
     commit(&git, &order(&before, "ours")).unwrap();
     assert_eq!(repo.names_in("HEAD"), ["ours.txt"]);
     assert!(repo.status().is_empty());
+}
+
+#[test]
+fn what_a_person_stages_after_the_snapshot_is_not_committed() {
+    let repo = Repo::with_first_commit();
+    let git = repo.open();
+    let before = git.snapshot().unwrap();
+    repo.write("b.txt", "the agent's\n");
+    let now = git.snapshot().unwrap();
+    repo.write("users.txt", "the user's\n");
+    repo.git(&["add", "users.txt"]);
+    let order = CommitOrder {
+        now: Some(&now),
+        ..order(&before, "m")
+    };
+    assert_eq!(commit(&git, &order).unwrap().files, ["b.txt"]);
+    assert_eq!(repo.status(), ["A  users.txt"]);
 }

@@ -84,7 +84,7 @@ fn a_clean_tree_and_an_attempt_without_work() {
         repo.git(&["status"]);
     });
     assert_eq!(done.reference, None);
-    let kept = git.keep("x").unwrap();
+    let kept = git.keep("x", None).unwrap();
     assert_eq!(kept.reference(), Some("refs/ralph/kept/x"));
     git.let_go(&kept).unwrap();
     assert_eq!(references(&repo, "kept"), "");
@@ -125,14 +125,7 @@ fn every_kind_of_change_is_undone() {
         repo.write("new\nfile", "x\n");
         repo.write("empty/file", "x\n");
         repo.remove("a.txt");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            repo.path("a.txt"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::from_raw_mode(0o644),
-            0,
-        )
-        .unwrap();
+        crate::git::testing::make_pipe(&repo.path("a.txt"));
     });
     assert!(repo.path("empty").is_dir());
     assert_eq!(saved(&repo, &done, "dir"), "/");

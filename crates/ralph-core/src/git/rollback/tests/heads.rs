@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::git::call::Call;
+use crate::git::testing::git_at;
 
 #[test]
 fn commits_are_undone_and_saved_with_what_came_after() {
@@ -148,14 +148,14 @@ fn a_linked_work_tree_is_rolled_back_alone() {
     let (_, done) = undo(&git, RollbackMode::Stash, || {
         fs::write(tree.join("users.txt"), "the agent's\n").unwrap();
         fs::write(tree.join("a.txt"), "the agent's\n").unwrap();
-        Call::new(&tree, &["commit", "-qam", "x"]).run().unwrap();
+        git_at(&tree, &["commit", "-qam", "x"]).unwrap();
     });
     assert_eq!(done.unwrap().commits_undone, 1);
     pretty_equal(&before, &State::of(&tree));
     pretty_equal(&main, &State::of(repo.root()));
     // The branch of the linked tree cannot be taken from where another has it now.
     let (_, done) = undo(&git, RollbackMode::Reset, || {
-        Call::new(&tree, &["checkout", "-qb", "new"]).run().unwrap();
+        git_at(&tree, &["checkout", "-qb", "new"]).unwrap();
         repo.git(&["stash", "-q"]);
         repo.git(&["checkout", "-q", "side"]);
         fs::write(tree.join("a.txt"), "again\n").unwrap();
@@ -167,26 +167,21 @@ fn a_linked_work_tree_is_rolled_back_alone() {
 #[test]
 fn an_unfinished_merge_is_not_rolled_back() {
     let repo = Repo::with_first_commit();
-    repo.git(&["checkout", "-qb", "other"]);
-    repo.write("a.txt", "theirs\n");
-    repo.commit_all("theirs");
-    repo.git(&["checkout", "-q", "main"]);
-    repo.write("a.txt", "ours\n");
-    repo.commit_all("ours");
+    repo.diverge();
     let git = repo.open();
     let (kept, done) = undo(&git, RollbackMode::Reset, || {
-        assert!(Call::new(repo.root(), &["merge", "other"]).run().is_err());
+        assert!(repo.try_git(&["merge", "other"]).is_err());
     });
     git.let_go(&kept).unwrap();
     assert!(matches!(done, Err(GitError::Unfinished(_))));
-    assert!(matches!(git.keep("x"), Err(GitError::Unfinished(_))));
+    assert!(matches!(git.keep("x", None), Err(GitError::Unfinished(_))));
     repo.git(&["merge", "--abort"]);
     // A conflict without a merge is somebody's too, before as well as after.
     repo.write("a.txt", "stashed\n");
     repo.git(&["stash", "-q"]);
     repo.write("a.txt", "committed\n");
     repo.commit_all("committed");
-    assert!(Call::new(repo.root(), &["stash", "pop"]).run().is_err());
+    assert!(repo.try_git(&["stash", "pop"]).is_err());
     assert!(repo.status()[0].starts_with("UU"));
     undone(&repo, &git, || {
         repo.write("a.txt", "resolved\n");
@@ -263,4 +258,43 @@ fn a_locked_index_stops_everything() {
     assert!(matches!(done, Err(GitError::Locked(_))));
     assert_eq!(repo.read("a.txt"), "two\n");
     assert!(repo.path(".git/index.lock").exists());
+}
+
+fn at(branch: Option<&str>, head: Option<&str>) -> Snapshot {
+    Snapshot {
+        head: head.map(str::to_owned),
+        branch: branch.map(|name| format!("refs/heads/{name}")),
+        ..Snapshot::default()
+    }
+}
+
+#[test]
+fn head_goes_back_only_where_nothing_can_be_lost() {
+    let (main, unborn) = (at(Some("main"), Some("1")), at(Some("main"), None));
+    let (other, detached) = (at(Some("other"), Some("2")), at(None, Some("1")));
+    let moved = HeadMove::Move {
+        from: Some("2".into()),
+        to: Some("1".into()),
+    };
+    let back = HeadMove::Switch {
+        branch: "refs/heads/main".into(),
+    };
+    let off = HeadMove::Detach { to: "1".into() };
+    for (before, now, tip, head) in [
+        (&main, &main, None, HeadMove::Stay),
+        (&main, &at(Some("main"), Some("2")), None, moved),
+        (&main, &other, Some("1"), back.clone()),
+        (&unborn, &other, None, back),
+        (&detached, &other, None, off),
+    ] {
+        assert_eq!(HeadMove::find(before, now, tip, false), Ok(head));
+    }
+    for (tip, taken, says) in [
+        (Some("3"), false, "has moved"),
+        (None, false, "deleted"),
+        (Some("1"), true, "another worktree"),
+    ] {
+        let why = HeadMove::find(&main, &other, tip, taken).unwrap_err();
+        assert!(why.contains(says) && why.contains("main"), "{why}");
+    }
 }

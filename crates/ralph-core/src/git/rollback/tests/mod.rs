@@ -14,7 +14,7 @@ const MESSAGE: &str = "1.3: the second attempt failed";
 
 /// Rolls an attempt back that does this.
 fn undo(git: &Git, mode: RollbackMode, act: impl FnOnce()) -> (Kept, Result<RolledBack, GitError>) {
-    let kept = git.keep("1.3-2").unwrap();
+    let kept = git.keep("1.3-2", None).unwrap();
     act();
     let done = git.roll_back(&kept, mode, "1.3-2", MESSAGE);
     (kept, done)

@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use proptest::prelude::*;
 
 use super::*;
-use crate::git::call::Call;
 use crate::git::testing::state::OnDisk;
 use crate::git::testing::steps::{Step, apply, step};
 
@@ -48,10 +47,8 @@ fn holds(repo: &Repo, reference: &str, before: &State, attempt: &State) {
             continue;
         };
         let shown = || {
-            Call::new(repo.root(), &["cat-file", "blob"])
-                .arg(format!("{reference}:{name}"))
-                .run()
-                .unwrap()
+            let blob = format!("{reference}:{name}");
+            repo.git(&["cat-file", "blob", &blob]).into_bytes()
         };
         match now {
             OnDisk::File(mode, bytes) => {
@@ -88,7 +85,7 @@ fn check(dirt: &[Step], work: &[Step], mode: RollbackMode, committed: usize) {
     }
     let git = Git::discover(repo.root()).unwrap();
     let before = State::of(repo.root());
-    let kept = git.keep("p").unwrap();
+    let kept = git.keep("p", None).unwrap();
     for step in work {
         apply(&repo, step);
     }
@@ -99,7 +96,7 @@ fn check(dirt: &[Step], work: &[Step], mode: RollbackMode, committed: usize) {
     // Of clean files git itself knows no more than whether they can be executed.
     let known = |state: &State| {
         let mut state = state.clone();
-        state.forget_permissions(|path| !kept.held.contains_key(path.as_os_str().as_bytes()));
+        state.forget_permissions(|path| !kept.files.contains_key(path.as_os_str().as_bytes()));
         state
     };
     match git.roll_back(&kept, mode, "p", "undone") {
@@ -131,8 +128,10 @@ fn check(dirt: &[Step], work: &[Step], mode: RollbackMode, committed: usize) {
 }
 
 fn repo_head(repo: &Repo) -> Option<String> {
-    let out = Call::new(repo.root(), &["rev-parse", "-q", "--verify", "HEAD"]).run();
-    Some(String::from_utf8_lossy(&out.ok()?).trim().to_owned())
+    let out = repo
+        .try_git(&["rev-parse", "-q", "--verify", "HEAD"])
+        .ok()?;
+    Some(out.trim().to_owned())
 }
 
 proptest! {

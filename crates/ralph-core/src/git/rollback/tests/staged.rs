@@ -62,26 +62,22 @@ fn a_stash_can_be_taken_back() {
 }
 
 #[test]
-fn flags_in_the_index_and_a_split_one_come_back() {
+fn flags_in_the_index_come_back() {
     let repo = Repo::with_first_commit();
     for name in ["assumed.txt", "skipped.txt", "x.txt"] {
         repo.write(name, "1\n");
     }
     repo.commit_all("more");
-    repo.git(&["config", "splitIndex.sharedIndexExpire", "now"]);
     repo.git(&["update-index", "--assume-unchanged", "assumed.txt"]);
     repo.git(&["update-index", "--skip-worktree", "skipped.txt"]);
     repo.write("announced.txt", "x\n");
     repo.git(&["add", "-N", "announced.txt"]);
     repo.write("skipped.txt", "the user's own setting\n");
-    repo.git(&["update-index", "--split-index"]);
     let done = undone(&repo, &repo.open(), || {
         repo.git(&["update-index", "--no-assume-unchanged", "assumed.txt"]);
         repo.git(&["update-index", "--no-skip-worktree", "skipped.txt"]);
         repo.write("x.txt", "2\n");
         repo.git(&["add", "x.txt", "announced.txt"]);
-        repo.git(&["update-index", "--no-split-index"]);
-        repo.git(&["update-index", "--split-index"]);
     });
     assert_eq!(done.files, ["x.txt"]);
     assert_eq!(done.left, [left("skipped.txt", LeftBecause::Unwatched)]);

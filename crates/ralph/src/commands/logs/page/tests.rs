@@ -1,7 +1,7 @@
 //! Pages as they come out.
 
-use ralph_core::agent::{AgentKind, Exit, Setup, StreamParser, claude::ClaudeStream};
-use ralph_core::model::{AttemptDetail, ErrorType, Key, Outcome, RunId, TaskId};
+use ralph_core::agent::{AgentKind, Exit, Setup, StreamParser};
+use ralph_core::model::{ErrorType, Key, Outcome, RunId, TaskId};
 
 use super::*;
 
@@ -37,37 +37,25 @@ fn task() -> Task {
 
 fn attempt() -> Attempt {
     Attempt {
-        task_id: TaskId::from_stored("t-000001"),
         key: None,
         attempt: 2,
         run_id: Some(RunId::from_stored("r-00000001")),
         iteration: Some(3),
         model: "sonnet".into(),
         outcome: Outcome::Failed,
-        verified: false,
         error_type: Some(ErrorType::TestFailure),
-        started_at: START,
         duration_ms: 62_000,
         cost_usd: Some(0.25),
-        cost_estimated: false,
         tokens_input: Some(1000),
         tokens_output: Some(7),
-        commit_before: None,
-        undone_ref: None,
-        commit_after: None,
-        files_changed: None,
-        rationale: None,
-        counted: true,
-        detail: AttemptDetail {
-            attempt_number: 3,
-            agent: Some("claude".into()),
-            message: Some("the gate failed: 1 of 3 tests".into()),
-            gate: Some(GateOutcome::Failed),
-            gate_output: Some("\nrunning 3 tests\n\u{1b}[31mFAIL\u{1b}[0m dates\n\n".into()),
-            denials: vec!["WebFetch".into()],
-            log_path: Some(".ralph/logs/x.jsonl".into()),
-            ..AttemptDetail::default()
-        },
+        attempt_number: 3,
+        agent: Some("claude".into()),
+        message: Some("FAIL dates (the gate `cargo test` exited with code 1)".into()),
+        gate: Some(GateOutcome::Failed),
+        gate_output: Some("\nrunning 3 tests\n\u{1b}[31mFAIL\u{1b}[0m dates\n\n".into()),
+        denials: vec!["WebFetch".into()],
+        log_path: Some(".ralph/logs/x.jsonl".into()),
+        ..Attempt::new(&task(), START)
     }
 }
 
@@ -97,7 +85,7 @@ fn page(
         // As if every other line had come while somebody looked on.
         let live = START.plus(Duration::from_secs(seconds * 40));
         let at = Some(live).filter(|_| seconds % 2 == 1);
-        for told in parser.tell(line.as_bytes(), true) {
+        for told in parser.entries(line.as_bytes(), true) {
             text.push_str(&page.told(at, told));
         }
     }
@@ -125,7 +113,7 @@ const CLAUDE: &str = r#"{"type":"system","subtype":"init","cwd":"/p","session_id
 fn a_session_of_claude_code_reads_like_a_story() {
     let target = target(Standing::Ended(Box::new(attempt())));
     let text = page(
-        Box::new(ClaudeStream::new()),
+        AgentKind::Claude.build(Setup::default()).parser(),
         CLAUDE,
         &target,
         (usize::MAX / 2, &["warning: \u{1b}[2Jslow"]),
@@ -144,7 +132,8 @@ fn a_session_of_claude_code_reads_like_a_story() {
     ● Done, with ANTHROPIC_API_KEY=[masked]
       <task-done>1.2</task-done>
 
-    ✗ gate failed after 1 min 2 s, $0.25, 1000 tokens in, 7 out: the gate failed: 1 of 3 tests
+    ✗ gate failed: FAIL dates (the gate `cargo test` exited with code 1)
+      1 min 2 s, $0.25, 1000 tokens in, 7 out
       denied tools: WebFetch
       last lines of the gate's output:
       │ running 3 tests
@@ -159,7 +148,12 @@ fn a_result_that_was_not_said_is_shown() {
     let log = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Working."}]}}
 {"type":"result","subtype":"success","is_error":true,"result":"API Error: 529 overloaded"}"#;
     let target = target(Standing::Lost);
-    let text = page(Box::new(ClaudeStream::new()), log, &target, (80, &[]));
+    let text = page(
+        AgentKind::Claude.build(Setup::default()).parser(),
+        log,
+        &target,
+        (80, &[]),
+    );
     insta::assert_snapshot!(text, @"
     1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 ·
       interrupted by a crash
@@ -204,7 +198,7 @@ fn in_a_terminal_everything_fits() {
     let long = "word ".repeat(60);
     let log = CLAUDE.replace("It is short.", &long);
     let errors = long.as_str();
-    let parser = Box::new(ClaudeStream::new());
+    let parser = AgentKind::Claude.build(Setup::default()).parser();
     let text = page(parser, &log, &target, (40, &[errors]));
     for line in text.lines() {
         assert!(crate::ui::table::shown(line.trim_end()) <= 40, "{line:?}");
@@ -215,13 +209,13 @@ fn in_a_terminal_everything_fits() {
 #[test]
 fn a_line_that_was_cut_says_so() {
     let mut page = Page::new(&task(), 80, None);
-    let told = Told::Line {
+    let told = LogEntry::Line {
         text: "xxx".into(),
         complete: false,
     };
     let text = page.told(None, told);
     assert_eq!(text, format!("xxx{CUT}\n"));
-    let long = Told::Said {
+    let long = LogEntry::Said {
         text: "é".repeat(MOST),
     };
     let text = page.told(None, long);
@@ -237,7 +231,7 @@ fn a_session_without_a_result_does_not_say_everything_twice() {
         .collect();
     let more =
         r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Going on.\n"}]}}"#;
-    let parser = Box::new(ClaudeStream::new());
+    let parser = AgentKind::Claude.build(Setup::default()).parser();
     let log = format!("{cut}{more}\n");
     let text = page(parser, &log, &target(Standing::UnderWay), (80, &[]));
     assert!(!text.contains("result:"), "{text}");
@@ -251,13 +245,13 @@ fn nothing_an_agent_prints_reaches_the_terminal_but_text() {
     let text = evil.to_owned();
     let lines = page.told(
         None,
-        Told::Line {
+        LogEntry::Line {
             text: text.clone(),
             complete: true,
         },
     );
     assert_eq!(lines, "abc\nde\n");
-    assert_eq!(page.told(None, Told::Said { text }), "● abc\n  de\n");
+    assert_eq!(page.told(None, LogEntry::Said { text }), "● abc\n  de\n");
     let tail = page.quoted(&[evil.to_owned()]);
     assert_eq!(
         anstream::adapter::strip_str(&tail).to_string(),

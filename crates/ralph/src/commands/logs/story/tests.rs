@@ -39,6 +39,8 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 limit: None,
                 tasks,
                 without_gate: 0,
+                ungated: Vec::new(),
+                gates_off: false,
             },
         ),
         stored(
@@ -49,7 +51,10 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                     key: None,
                     title: "x".into(),
                 },
-                lines: vec!["given up".into(), "  after three fixes".into()],
+                lines: vec![
+                    "ERROR: Max fix attempts (3) reached for task 1.1".into(),
+                    "  1.1.1, 1.1.2, 1.1.3".into(),
+                ],
             },
         ),
         stored(
@@ -65,8 +70,8 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
             EventKind::RunFinished {
                 exit_code: 5,
                 outcome: "nothing_to_run".into(),
-                reason: "what is left waits for a human".into(),
-                hint: Some("`ralph status` says for what".into()),
+                reason: "the remaining tasks are blocked or depend on a failed task".into(),
+                hint: Some("`ralph status` shows what each needs".into()),
                 budget: None,
                 attempts: 3,
                 done: 1,
@@ -91,13 +96,14 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
     insta::assert_snapshot!(tell(200), @"
     1970-01-01
     23:59:59  Run r-00000001: 3 tasks, 1 done; agent claude, strategy fixed
-    23:59:59  given up
-                after three fixes
+    23:59:59  ERROR: Max fix attempts (3) reached for task 1.1
+                1.1.1, 1.1.2, 1.1.3
     1970-01-03
     00:01:00  · stars aligned
-    01:01:01  ended: what is left waits for a human  3 attempts, 1 done, 1 h 1 min, $0.50
+    01:01:01  Stopped: the remaining tasks are blocked or depend on a failed task
+              3 attempts, 1 h 1 min, $0.50
               1 of 3 done (1 unverified)
-              hint: `ralph status` says for what
+              hint: `ralph status` shows what each needs
     ");
     for line in tell(30).lines() {
         assert!(ui::table::shown(line.trim_end()) <= 30, "{line:?}");

@@ -24,7 +24,7 @@ pub fn check(project: &Project, by_hand: &str) {
     let plan = plan(project);
     only_ralphs_changes(by_hand, &file);
     let lines = task_lines(&file);
-    same_tasks(&plan, &lines);
+    same_tasks(project, &plan, &lines);
     in_families(&lines);
     limits_hold(&plan);
     state_agrees(project, &plan, &lines);
@@ -40,7 +40,7 @@ pub fn check(project: &Project, by_hand: &str) {
 /// The same tasks are in the file and in the database; gives how many.
 pub fn same_tasks_in(project: &Project) -> usize {
     let lines = task_lines(&project.read("specs/storm/tasks.md"));
-    same_tasks(&plan(project), &lines);
+    same_tasks(project, &plan(project), &lines);
     lines.len()
 }
 
@@ -124,7 +124,7 @@ fn without_notes(text: &str) -> (Vec<String>, BTreeSet<String>) {
     (others, notes)
 }
 
-fn same_tasks(plan: &BTreeMap<String, Known>, lines: &Lines) {
+fn same_tasks(project: &Project, plan: &BTreeMap<String, Known>, lines: &Lines) {
     let keys: HashSet<&str> = lines.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys.len(), lines.len(), "a task stands there twice");
     let known: HashSet<&str> = plan.keys().map(String::as_str).collect();
@@ -137,8 +137,9 @@ fn same_tasks(plan: &BTreeMap<String, Known>, lines: &Lines) {
             assert_eq!(task.status, "blocked", "{key}");
             assert!(
                 hopeless.iter().any(|root| key.starts_with(root)),
-                "{key} could be done: {:?}",
-                task.reason
+                "{key} could be done: {:?}\n{}",
+                task.reason,
+                attempts_below(project, key)
             );
             assert!(
                 task.reason.as_ref().is_some_and(|why| !why.is_empty()),
@@ -146,6 +147,13 @@ fn same_tasks(plan: &BTreeMap<String, Known>, lines: &Lines) {
             );
         }
     }
+}
+
+/// Every attempt on a task and its fixes, one per line.
+fn attempts_below(project: &Project, key: &str) -> String {
+    let attempts = project.history().into_iter();
+    let below = attempts.filter(|attempt| attempt["key"].as_str().unwrap().starts_with(key));
+    below.map(|attempt| format!("{attempt}\n")).collect()
 }
 
 /// Behind each task stand those below it, in the order of their numbers.

@@ -1,0 +1,518 @@
+//! Codex as an agent: `codex exec --json`.
+//!
+//! Only a turn that ends with `turn.completed` is a success. An `error` is none yet: Codex tells so that it tries its
+//! service again, and says `turn.failed` when it gives up. Errors carry nothing but a message, so the sentences that Codex
+//! makes itself are what there is to go by ([`super::faults`]).
+
+use jiff::civil::{self, DateTime, Time};
+use jiff::{ToSpan, Zoned};
+
+use super::event_fields::{Fields, MESSAGE, NAME, SHOWN, short, short_path};
+use super::observed::{
+    ACTIONS, End, EventParser, EventReader, Failure, Observed, RecentText, tool,
+};
+use super::{
+    Activity, Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage,
+};
+
+/// What is known of Codex before it is started.
+///
+/// The models are the current one of each tier in the catalogue that this version brings along (`codex debug models`):
+/// for easier tasks, for everyday work, for the most demanding. `OPENAI_API_KEY` is no credential: `codex exec` does
+/// not read it.
+pub(super) const FACTS: Facts = Facts {
+    program: "codex",
+    models: &["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"],
+    tested: "0.166.0",
+    install: "npm install -g @openai/codex",
+    login: "run `codex login`, or set CODEX_API_KEY",
+    credential_variables: &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],
+    credential_files: &[CredentialFile {
+        moved_by: "CODEX_HOME",
+        usual: ".codex",
+        file: "auth.json",
+    }],
+};
+
+/// Settings of Codex's own that an unattended session needs; all else is the user's.
+///
+/// Nobody is there to be told of an update, and each such question costs a name look-up. Without the last one a
+/// session without a network never ends: Codex then asks again every minute, whatever its limits on retries, until
+/// the attempt's time is over. How long a service is waited for is Ralph's to decide.
+const SETTINGS: [&str; 3] = [
+    "check_for_update_on_startup=false",
+    "analytics.enabled=false",
+    "features.unbounded_connection_retries=false",
+];
+/// Commands may then write below the work tree and in temporary directories. By itself Codex lets a session that
+/// nobody watches write nothing at all. As a setting and not as a flag, because a flag may be given only once.
+const SANDBOX: &str = "sandbox_mode=workspace-write";
+/// How much of an error's message is looked at.
+const ERROR_LIMIT: usize = 16 * 1024;
+
+/// Codex, started once per attempt.
+#[derive(Clone, Debug)]
+pub struct Codex(pub Setup);
+
+impl Agent for Codex {
+    fn setup(&self) -> &Setup {
+        &self.0
+    }
+
+    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String> {
+        let mut words = vec!["exec", "--json", "--skip-git-repo-check"];
+        words.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+        if self.0.skip_permissions {
+            words.push("--dangerously-bypass-approvals-and-sandbox");
+        } else {
+            words.extend(["-c", SANDBOX]);
+        }
+        if let Some(model) = self.0.named(request.model) {
+            words.extend(["-m", model]);
+        }
+        words.into_iter().map(String::from).collect()
+    }
+
+    fn parser(&self) -> Box<dyn StreamParser> {
+        EventParser::<CodexEvents>::boxed("codex")
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct CodexEvents {
+    /// Where the agent works, which its stream does not say; paths below it are shown without it.
+    dir: Option<String>,
+    /// The time on the wall, by which Codex tells when a limit is over.
+    now: fn() -> Zoned,
+    /// The last words of the turn under way.
+    last: Option<String>,
+    /// The last words of the turns that were successes; nearly always one.
+    answers: RecentText,
+    /// Uses of tools that began and did not end yet; those that ended are told once.
+    open: Vec<(String, String)>,
+    /// How the last turn ended, if it did: well, or with this error.
+    end: Option<Result<(), String>>,
+    /// The last error, if the service did not answer since.
+    trouble: Option<Failure>,
+}
+
+impl Default for CodexEvents {
+    fn default() -> Self {
+        let dir = std::env::current_dir().ok();
+        Self {
+            dir: dir.map(|dir| dir.display().to_string()),
+            now: Zoned::now,
+            last: None,
+            answers: RecentText::default(),
+            open: Vec::new(),
+            end: None,
+            trouble: None,
+        }
+    }
+}
+
+impl EventReader for CodexEvents {
+    fn event(&mut self, event: &Fields<'_>, _program: &str) -> Vec<Observed> {
+        match event.word("type").as_str() {
+            "thread.started" => {
+                let id = event.name("thread_id").map(Observed::SessionId);
+                let started = Observed::Did(Activity::Started { model: None });
+                id.into_iter().chain([started]).collect()
+            }
+            "turn.started" => {
+                self.end = None;
+                self.last = None;
+                Vec::new()
+            }
+            "item.started" => self.item(&event.object("item"), false),
+            "item.completed" => self.item(&event.object("item"), true),
+            "turn.completed" => {
+                // The counts are the thread's so far. Of several turns the words add up: a signal still holds though
+                // an afterthought came.
+                if let Some(last) = self.last.take() {
+                    self.answers.push_line(&last);
+                }
+                self.trouble = None;
+                self.end = Some(Ok(()));
+                let used = event.find("usage").map(|tokens| usage(&tokens));
+                used.map(Observed::Used).into_iter().collect()
+            }
+            "turn.failed" => {
+                let message = event.object("error").word("message");
+                self.end = Some(Err(start(&message).to_owned()));
+                Vec::new()
+            }
+            "error" => self.error(&event.word("message")),
+            _ => Vec::new(),
+        }
+    }
+
+    fn conclusion(&self) -> Option<&str> {
+        (self.end == Some(Ok(()))).then(|| self.answers.as_str())
+    }
+
+    fn end(&self, exit: Exit, program: &str) -> End {
+        // An end that may follow an answer: by itself, or because it was told to.
+        let is_orderly = matches!(exit, Exit::Code(0 | 129 | 130 | 143) | Exit::Signal(_));
+        match &self.end {
+            Some(Ok(())) if is_orderly => {
+                let answers = Some(self.answers.as_str()).filter(|answers| !answers.is_empty());
+                End::Completed(answers.map(String::from))
+            }
+            Some(Ok(())) => {
+                let message = format!("{program} failed after its answer ({exit})");
+                End::Failed(Failure::new(Fault::Crash, message), None)
+            }
+            Some(Err(message)) => {
+                let mut failure = self.failure(message, Fault::Crash);
+                if failure.message.is_empty() {
+                    failure.message = format!("{program} failed without an error message");
+                }
+                End::Failed(failure, None)
+            }
+            None => End::Unfinished("without a result".into(), self.trouble.clone()),
+        }
+    }
+}
+
+impl CodexEvents {
+    #[cfg(test)]
+    pub fn in_dir(dir: String, now: fn() -> Zoned) -> Self {
+        Self {
+            dir: Some(dir),
+            now,
+            ..Self::default()
+        }
+    }
+
+    /// Something was said, done or noticed: it began, or it ended.
+    fn item(&mut self, item: &Fields<'_>, ended: bool) -> Vec<Observed> {
+        match item.word("type").as_str() {
+            "agent_message" if ended => {
+                self.trouble = None;
+                let Some(text) = item.text("text") else {
+                    return Vec::new();
+                };
+                let mut last = RecentText::default();
+                last.push(&text);
+                self.last = Some(last.as_str().to_owned());
+                vec![Observed::Said(text)]
+            }
+            // A warning, such as the one that another model answers from here on.
+            "error" => {
+                let message = item.word("message");
+                let other = message.strip_prefix("model rerouted: ");
+                let other = other.and_then(|rest| rest.split_once(" -> ")?.1.split(' ').next());
+                let other = other.map(|model| Observed::Model(short(model, NAME)));
+                other.into_iter().collect()
+            }
+            _ => self.tools(item, ended),
+        }
+    }
+
+    /// Uses of tools began, or ended; one that did both is told once.
+    fn tools(&mut self, item: &Fields<'_>, ended: bool) -> Vec<Observed> {
+        let mut observed = Vec::new();
+        for (name, target) in uses(item, self.dir.as_deref()) {
+            if ended && item.word("status") == "declined" {
+                observed.push(Observed::Denied(name.clone()));
+            }
+            let used = (name, target);
+            if let Some(place) = self.open.iter().position(|open| *open == used) {
+                if ended {
+                    self.open.swap_remove(place);
+                }
+                continue;
+            }
+            self.trouble = None;
+            if !ended && self.open.len() < ACTIONS {
+                self.open.push(used.clone());
+            }
+            observed.push(tool(&used.0, used.1));
+        }
+        observed
+    }
+
+    /// An error that is not the end: `Reconnecting... 1/5 (why)`, or the one that `turn.failed` repeats.
+    fn error(&mut self, message: &str) -> Vec<Observed> {
+        let message = start(message);
+        let Some(retry) = message.strip_prefix("Reconnecting... ") else {
+            self.trouble = Some(self.failure(message, Fault::Crash));
+            return Vec::new();
+        };
+        let (count, why) = retry.split_once(" (").unwrap_or((retry, ""));
+        let why = why.strip_suffix(')').unwrap_or(why);
+        // Whatever the reason, the service has at least not answered.
+        self.trouble = Some(self.failure(why, Fault::Network));
+        let mut numbers = count.split('/').map(|number| number.parse().ok());
+        let mut number = || numbers.next().flatten().unwrap_or_default();
+        vec![Observed::Did(Activity::Retrying {
+            attempt: number(),
+            max: number(),
+            status: status(why),
+        })]
+    }
+
+    fn failure(&self, message: &str, otherwise: Fault) -> Failure {
+        Failure {
+            fault: fault(message).unwrap_or(otherwise),
+            message: wording(message),
+            resets_at: resets_at(message, &(self.now)()),
+        }
+    }
+}
+
+/// The start of an error's message.
+fn start(message: &str) -> &str {
+    let end = message.floor_char_boundary(message.len().min(ERROR_LIMIT));
+    message.get(..end).unwrap_or_default()
+}
+
+/// The class of an error, where Codex's words have one.
+fn fault(message: &str) -> Option<Fault> {
+    status(message)
+        .and_then(Fault::of_status)
+        .or_else(|| Fault::of_sentence(message))
+        .or_else(|| is_unknown_model(message).then_some(Fault::Config))
+}
+
+/// The HTTP status Codex names, where it names one.
+fn status(message: &str) -> Option<u16> {
+    let rest = ["unexpected status ", "exceeded retry limit, last status: "]
+        .into_iter()
+        .find_map(|start| message.strip_prefix(start))?;
+    rest.get(..3)?.parse().ok()
+}
+
+/// Of a model that is not there Codex tells only what the service says, which has kept to these words.
+fn is_unknown_model(message: &str) -> bool {
+    let Some(refusal) = Fields::of(message) else {
+        let starts = ["The model `", "The requested model '"];
+        return starts.iter().any(|start| message.starts_with(start))
+            && message.contains("does not exist");
+    };
+    let detail = refusal.word("detail");
+    let is_of_account =
+        detail.starts_with("The '") && detail.contains("' model is not supported when using Codex");
+    is_of_account || refusal.object("error").word("code") == "model_not_found"
+}
+
+/// One line for people: of a refused request's answer in JSON only its text.
+fn wording(message: &str) -> String {
+    let refusal = Fields::of(message);
+    let text = refusal.and_then(|refusal| {
+        let error = refusal.object("error").text("message");
+        error.or_else(|| refusal.text("detail"))
+    });
+    short(text.as_deref().unwrap_or(message), MESSAGE)
+}
+
+/// Unix seconds when a usage limit is over, as Codex tells it to people at `now`: `… try again at 9:17 AM.` for a time
+/// today, and `… at Nov 18th, 2026 9:17 AM.` for a later one, both in the zone of the machine. The seconds are cut off, so
+/// that the limit is over for sure only when that minute is.
+fn resets_at(message: &str, now: &Zoned) -> Option<i64> {
+    let at = message.to_ascii_lowercase().rfind("try again at ")?;
+    let told = message.get(at + "try again at ".len()..)?;
+    let told = told.trim_end_matches('.');
+    let minute = match told.rsplit_once(", ") {
+        Some((day, rest)) => {
+            // `Nov 18th` without the letters after its number.
+            let day = day.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+            DateTime::strptime("%b %d, %Y %I:%M %p", format!("{day}, {rest}"))
+        }
+        None => Time::strptime("%I:%M %p", told).map(|time| {
+            // Just after midnight it may have been told yesterday.
+            let was_yesterday =
+                now.time() < civil::time(0, 2, 0, 0) && time >= civil::time(23, 58, 0, 0);
+            let yesterday = now.date().yesterday().ok().filter(|_| was_yesterday);
+            yesterday.unwrap_or(now.date()).to_datetime(time)
+        }),
+    };
+    let over = minute.ok()?.checked_add(1.minute()).ok()?;
+    let over = over.to_zoned(now.time_zone().clone()).ok()?;
+    Some(over.timestamp().as_second())
+}
+
+/// Ralph counts what was read from and written to a cache apart from the rest. Codex prints zeros where its service
+/// counted nothing.
+fn usage(tokens: &Fields<'_>) -> Usage {
+    // With those read from a cache and those written to one.
+    let input: Option<u64> = tokens.get("input_tokens");
+    // With those of the model's reasoning.
+    let output = tokens.get("output_tokens");
+    if (input, output) == (Some(0), Some(0)) {
+        return Usage::default();
+    }
+    let cache_read: Option<u64> = tokens.get("cached_input_tokens");
+    let cache_write: Option<u64> = tokens.get("cache_write_input_tokens");
+    let cached = cache_read
+        .unwrap_or(0)
+        .saturating_add(cache_write.unwrap_or(0));
+    Usage {
+        input: input.map(|all| all.saturating_sub(cached)),
+        output,
+        cache_read,
+        cache_write,
+    }
+}
+
+/// The tools an item uses and what on; a change of several files is several. Empty for what is said, thought or planned.
+/// Ids are not read: a search has two.
+fn uses(item: &Fields<'_>, dir: Option<&str>) -> Vec<(String, String)> {
+    let one = |name: &str, target: &str| vec![(short(name, NAME), short(target, SHOWN))];
+    match item.word("type").as_str() {
+        "command_execution" => one("Bash", &command(&item.word("command"))),
+        "file_change" => {
+            let changes = item.objects("changes").into_iter().take(ACTIONS);
+            let changed = |change: Fields<'_>| {
+                let name = match change.word("kind").as_str() {
+                    "add" => "Write",
+                    "delete" => "Delete",
+                    _ => "Edit",
+                };
+                (name.to_owned(), short_path(&change.word("path"), dir))
+            };
+            changes.map(changed).collect()
+        }
+        "mcp_tool_call" => one(
+            &format!("{}.{}", item.word("server"), item.word("tool")),
+            "",
+        ),
+        "collab_tool_call" => one(&item.word("tool"), &item.word("prompt")),
+        // What is looked for may be known only when it was found.
+        "web_search" if !item.word("query").is_empty() => one("WebSearch", &item.word("query")),
+        _ => Vec::new(),
+    }
+}
+
+/// A command without the shell it is run by: `/bin/bash -lc 'cargo test'` is `cargo test`.
+fn command(words: &str) -> String {
+    // Only the start is shown; of a longer text the closing quote may be cut off with the rest.
+    let start = words.floor_char_boundary(words.len().min(16 * SHOWN));
+    let words = words.get(..start).unwrap_or_default();
+    let script = words
+        .split_once(" -lc ")
+        .or_else(|| words.split_once(" -c "))
+        .filter(|(shell, _)| shell.ends_with("sh") && !shell.contains(char::is_whitespace));
+    let Some((_, script)) = script else {
+        return words.to_owned();
+    };
+    let Some(quote) = script
+        .chars()
+        .next()
+        .filter(|sign| ['\'', '"'].contains(sign))
+    else {
+        return script.to_owned();
+    };
+    let inside = script.strip_prefix(quote).unwrap_or(script);
+    let inside = inside.strip_suffix(quote).unwrap_or(inside);
+    if quote == '\'' {
+        return inside.to_owned();
+    }
+    let mut plain = String::with_capacity(inside.len());
+    let mut letters = inside.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letters.peek() {
+            Some('"' | '\\' | '$' | '`') if letter == '\\' => plain.extend(letters.next()),
+            _ => plain.push(letter),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::{Offset, TimeZone};
+
+    use super::*;
+
+    /// 2026-11-16, 09:16:30, an hour east of Greenwich.
+    fn now() -> Zoned {
+        let zone = TimeZone::fixed(Offset::constant(1));
+        let time: DateTime = "2026-11-16T09:16:30".parse().unwrap();
+        time.to_zoned(zone).unwrap()
+    }
+
+    #[test]
+    fn what_was_told_just_before_midnight_is_not_a_day_ahead() {
+        let midnight: DateTime = "2026-11-17T00:00:20".parse().unwrap();
+        let midnight = midnight.to_zoned(TimeZone::UTC).unwrap();
+        let told = |message: &str| {
+            let second = resets_at(message, &midnight)?;
+            Some(jiff::Timestamp::from_second(second).unwrap().to_string())
+        };
+        let just_over = told("Try again at 11:59 PM.");
+        assert_eq!(just_over.as_deref(), Some("2026-11-17T00:00:00Z"));
+        let ahead = told("Try again at 11:00 PM.");
+        assert_eq!(ahead.as_deref(), Some("2026-11-17T23:01:00Z"));
+    }
+
+    fn told(message: &str) -> Option<String> {
+        let second = resets_at(message, &now())?;
+        Some(jiff::Timestamp::from_second(second).unwrap().to_string())
+    }
+
+    #[test]
+    fn times_of_today_and_of_later_days() {
+        for (message, expected) in [
+            (
+                "You’ve hit your usage limit. Try again at 9:17 AM.",
+                "2026-11-16T08:18:00Z",
+            ),
+            (
+                "… to purchase more credits or try again at 12:00 PM.",
+                "2026-11-16T11:01:00Z",
+            ),
+            ("… or try again at 12:59 AM.", "2026-11-16T00:00:00Z"),
+            (
+                "… Try again at Nov 18th, 2026 9:17 AM.",
+                "2026-11-18T08:18:00Z",
+            ),
+            (
+                "… or try again at Jan 1st, 2027 11:59 PM.",
+                "2027-01-01T23:00:00Z",
+            ),
+            (
+                "… or try again at Dec 2nd, 2026 1:05 PM.",
+                "2026-12-02T12:06:00Z",
+            ),
+        ] {
+            assert_eq!(told(message).as_deref(), Some(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn no_time_is_none() {
+        for message in [
+            "",
+            "You’ve hit your usage limit. Try again later.",
+            "try again at ",
+            "try again at noon.",
+            "try again at 25:00 AM.",
+            "try again at Feb 30th, 2026 9:17 AM.",
+            "try again at , .",
+        ] {
+            assert_eq!(told(message), None, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_shown_without_its_shell() {
+        for (words, expected) in [
+            ("/bin/bash -lc 'cargo test'", "cargo test"),
+            ("bash -lc ls", "ls"),
+            (
+                "/usr/bin/zsh -c \"echo \\\"a\\\" 'b' \\$C\"",
+                "echo \"a\" 'b' $C",
+            ),
+            ("cargo run -c 'x'", "cargo run -c 'x'"),
+            ("git -c a=b commit", "git -c a=b commit"),
+            ("make", "make"),
+            ("", ""),
+            ("sh -c '", ""),
+            ("sh -c \"\\", "\\"),
+        ] {
+            assert_eq!(command(words), expected, "{words}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! One agent session: the process, its stream into the log and the parser, its signs of life; and the directory of logs.
+
+use std::time::{Duration, Instant};
+
+use super::run_context::RunContext;
+use super::run_end::EngineError;
+use super::state_md::StateMd;
+use crate::agent::{
+    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault,
+    Launch, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
+};
+use crate::diagnose::error_line;
+use crate::event::EventKind;
+use crate::files::unguessable;
+use crate::logs::LogDir;
+use crate::model::Task;
+use crate::project::{LOGS, RALPH_DIR};
+use crate::signals::{self, Completion};
+use crate::text::mask_secrets;
+
+/// How much of the beginning and of the end of standard error is searched for the error of a crash.
+const ERRORS_HEAD: usize = 16 * 1024;
+const ERRORS_TAIL: usize = 64 * 1024;
+/// Displays get no more than this many activities.
+const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
+
+pub(super) struct Session {
+    pub stop: Stop,
+    pub report: AgentReport,
+}
+
+/// What a session is about.
+pub(super) struct SessionRequest<'s> {
+    pub agent: &'s dyn Agent,
+    pub task: &'s Task,
+    pub model: &'s str,
+    pub launch: &'s Launch,
+    /// What it may cost.
+    pub budget_usd: Option<f64>,
+}
+
+/// Starts the agent and reads it to its end. A program that cannot be started is a session too: a short one.
+pub(super) fn run_agent(
+    run: &mut RunContext<'_>,
+    state_md: &mut StateMd,
+    request: SessionRequest<'_>,
+    log: AttemptLog,
+) -> Result<Session, EngineError> {
+    let limits = ProcessLimits {
+        wall: run.settings.attempt_timeout,
+        idle: run.settings.idle_timeout,
+        grace: run.settings.grace,
+    };
+    let interrupt = run.interrupt.clone();
+    let mut guard = run.take_guard()?;
+    let mut live = LiveSession {
+        run,
+        state_md,
+        log,
+        lines: LineSplitter::new(agent::LINE_LIMIT),
+        parser: request.agent.parser(),
+        errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
+        shown: None,
+        concluded: false,
+        price: request.agent.price(Some(request.model), None),
+        request: &request,
+    };
+    let launch = request.launch;
+    let ended = agent::run_below(guard.as_mut(), launch, &limits, &interrupt, &mut live);
+    let LiveSession {
+        run,
+        log,
+        mut lines,
+        mut parser,
+        errors,
+        ..
+    } = live;
+    run.return_guard(guard)?;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let ending = Ending::Faulted {
+                fault: Fault::Spawn,
+                message: error.to_string(),
+                resets_at: None,
+            };
+            let report = parser.finish(Exit::Code(-1));
+            return Ok(Session {
+                stop: Stop::Exited,
+                report: AgentReport { ending, ..report },
+            });
+        }
+    };
+    lines.finish(|line, complete| {
+        parser.line(line, complete);
+    });
+    if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
+        parser.stderr_error(&line);
+    }
+    let report = parser.finish(ended.exit);
+    if let Some(error) = log.error() {
+        let path = log.path().display();
+        run.warn(format!("the log {path} is incomplete: {error}"))?;
+    }
+    if ended.left_overs > 0 {
+        let plural = if ended.left_overs == 1 { "" } else { "es" };
+        run.warn(format!(
+            "killed {} process{plural} the agent left running",
+            ended.left_overs
+        ))?;
+    }
+    Ok(Session {
+        stop: ended.stop,
+        report,
+    })
+}
+
+pub(super) fn signal_scope<'t>(task: &'t Task, agent: &'t dyn Agent) -> signals::Scope<'t> {
+    signals::Scope {
+        task_id: task.id.as_str(),
+        task_key: task.key.as_ref().map(|key| key.as_str()),
+        ladder: agent.ladder(),
+    }
+}
+
+/// A session while the agent works.
+struct LiveSession<'s, 'a> {
+    run: &'s mut RunContext<'a>,
+    state_md: &'s mut StateMd,
+    request: &'s SessionRequest<'s>,
+    log: AttemptLog,
+    lines: LineSplitter,
+    parser: Box<dyn StreamParser>,
+    /// Standard error, which explains a crash.
+    errors: BoundedText,
+    shown: Option<Instant>,
+    /// The agent has given its result, with a completion signal in it.
+    concluded: bool,
+    /// What the model costs, where that is known.
+    price: Option<Price>,
+}
+
+impl Watch for LiveSession<'_, '_> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) {
+        self.log.write(stream, chunk);
+        if stream == Stream::Err {
+            self.errors.push(chunk);
+            return;
+        }
+        let mut latest: Option<Activity> = None;
+        let parser = &mut self.parser;
+        self.lines.push(chunk, |line, complete| {
+            if let Some(activity) = parser.line(line, complete) {
+                latest = Some(activity);
+            }
+        });
+        self.concluded = parser.conclusion().is_some_and(|text| {
+            let scope = signal_scope(self.request.task, self.request.agent);
+            signals::parse(text, &scope).completion != Completion::Absent
+        });
+        let due = self
+            .shown
+            .is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);
+        let said = matches!(latest, Some(Activity::Said { .. }));
+        if let Some(activity) = latest.filter(|_| due || !said) {
+            self.shown = Some(Instant::now());
+            self.run.show(EventKind::Activity {
+                task_id: self.request.task.id.clone(),
+                activity,
+            });
+        }
+    }
+
+    fn tick(&mut self) {
+        self.run.beat();
+        self.state_md.show_attempt(self.run);
+    }
+
+    fn concluded(&self) -> bool {
+        self.concluded
+    }
+
+    fn first_signal(&self) -> EndSignal {
+        self.request.agent.first_signal()
+    }
+
+    fn is_over_budget(&self) -> bool {
+        match (
+            self.parser.cost_so_far(self.price.as_ref()),
+            self.request.budget_usd,
+        ) {
+            (Some(cost), Some(budget)) => cost > budget && !self.concluded,
+            _ => false,
+        }
+    }
+}
+
+/// Where a log is, below the project's root.
+pub(super) fn log_path(name: &str) -> String {
+    format!("{}/{LOGS}/{name}", RALPH_DIR)
+}
+
+/// The directory of logs during a run.
+#[derive(Default)]
+pub(super) struct Logs {
+    /// Whether a log was made in this run: the directory was a real one.
+    opened: bool,
+}
+
+impl Logs {
+    pub(super) fn open(
+        &mut self,
+        run: &mut RunContext<'_>,
+        name: &str,
+    ) -> Result<AttemptLog, EngineError> {
+        if self.opened {
+            restore_directory(run)?;
+        }
+        // An agent may have deleted it.
+        let made = run.project.make_dir();
+        let bound = run.settings.max_attempt_bytes;
+        let logs = run.ralph_dir().map(|dir| dir.join(LOGS));
+        let log = made
+            .and(logs)
+            .and_then(|logs| AttemptLog::create(LogDir::make(&logs)?, name, bound));
+        self.opened |= log.is_ok();
+        log.map_err(|source| EngineError::Log {
+            path: log_path(name),
+            source,
+        })
+    }
+}
+
+/// What an agent put in the place of the directory of logs is moved aside, and no log is written through it. What a link
+/// leads to is not touched.
+fn restore_directory(run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    let Ok(dir) = run.ralph_dir() else {
+        return Ok(());
+    };
+    let logs = dir.join(LOGS);
+    if !logs.is_symlink() && (logs.is_dir() || !logs.exists()) {
+        return Ok(());
+    }
+    let aside = format!("{LOGS}.replaced-{}", unguessable());
+    run.warn(match std::fs::rename(&logs, dir.join(&aside)) {
+        Ok(()) => format!(
+            ".ralph/{LOGS} was replaced by something that is not a directory; Ralph moved that to \
+             .ralph/{aside}"
+        ),
+        Err(error) => format!("cannot move .ralph/{LOGS}, which is not a directory: {error}"),
+    })
+}

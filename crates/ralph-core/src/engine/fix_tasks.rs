@@ -1,0 +1,429 @@
+//! What a counted failure means for the plan: a fix task, or the end of the chain of fixes.
+
+use std::collections::HashMap;
+
+use super::attempt_record::AttemptResult;
+use super::run_context::RunContext;
+use super::run_end::EngineError;
+use super::{RecoverySettings, RunSettings};
+use crate::decide::{GivenUp, Policy, Settled};
+use crate::diagnose::fingerprint;
+use crate::event::{EventKind, TaskRef};
+use crate::files::{Limit, Links, RealPaths, read_text};
+use crate::model::{ErrorType, GateOutcome, Key, MarkSource, NewTask, Outcome, Task};
+use crate::plan::import::{PROGRESS_MD, TASKS_MD};
+use crate::plan::tasks_md::Spec;
+use crate::project::Project;
+use crate::recovery::{
+    Evidence, Failure, FailureBlock, FinalState, FixTask, LimitReached, Original, next_fix,
+};
+use crate::store::{FixFamily, FixText, NewFix, RecoveryEnd, Store, StoreError, TaskNext};
+use crate::text::neutral::inert;
+use crate::text::{self, mask_secrets};
+
+/// The longest output that goes with a failure object.
+const RAW_CHARS: usize = 10_000;
+const ERROR_CHARS: usize = 500;
+/// What a report says that knows nothing.
+const NOTHING_KNOWN: &str = "Task failed (no structured report)";
+
+/// What a failure asks for.
+enum Response {
+    /// Nothing: the task is simply tried again.
+    Retry,
+    /// A fix task comes first.
+    Fix(Box<NewFix>),
+    /// The chain of fixes ends.
+    End(RecoveryEnd, LimitReached),
+}
+
+/// What a failed attempt may mean for the plan, gathered before it is recorded.
+pub(super) struct FailurePlan {
+    family: FixFamily,
+    failure: Failure,
+    response: Response,
+    /// Whether the task's failures are logged in a `.progress.md` beside its file.
+    has_progress_log: bool,
+}
+
+/// What a settled failure means for the plan.
+#[derive(Default)]
+pub(super) struct PlanEffects {
+    pub fix: Option<NewFix>,
+    pub end: Option<RecoveryEnd>,
+    /// What is told after the attempt.
+    pub events: Vec<EventKind>,
+}
+
+/// What a failure asks for, by the settings of a project: a fix task, or the end of the chain.
+#[derive(Clone, Copy)]
+pub struct FixPolicy<'a> {
+    pub project: &'a Project,
+    /// How many attempts a task may have.
+    pub policy: &'a Policy,
+    /// How far tasks are recovered.
+    pub recovery: RecoverySettings,
+    /// The same for the tasks of specs that have a say in it, by the path of their tasks.
+    pub by_spec: &'a HashMap<String, RecoverySettings>,
+    /// Where Ralph's files led when the run began.
+    pub real_paths: &'a RealPaths,
+}
+
+impl<'a> FixPolicy<'a> {
+    pub(super) fn new(
+        project: &'a Project,
+        settings: &'a RunSettings,
+        real_paths: &'a RealPaths,
+    ) -> Self {
+        Self {
+            project,
+            policy: &settings.policy,
+            recovery: settings.recovery,
+            by_spec: &settings.recovery_by_spec,
+            real_paths,
+        }
+    }
+}
+
+/// Why a task gets no further attempt without a person, where it gets none, and the end of the recovery chain it belongs
+/// to.
+pub(super) fn attempts_used_up(
+    run: &RunContext<'_>,
+    task: &Task,
+) -> Result<Option<(String, Option<RecoveryEnd>)>, EngineError> {
+    let store = &*run.store;
+    let used = store.attempts_used(&task.id)?;
+    let policy = &run.settings.policy;
+    if used < policy.max_total_attempts {
+        return Ok(None);
+    }
+    let family = store.fix_family(&task.id)?;
+    let failures = store.failures(&task.id)?;
+    let report = failures.last().and_then(|failure| failure.report.as_ref());
+    let last = report.map(|report| text::one_line(&report.why_it_failed, 300));
+    let Some(reason) = policy.used_up(used, family.lineage.root(), last.as_deref()) else {
+        return Ok(None);
+    };
+    let is_alone = family.lineage.above.is_empty() && family.lineage.fixes.is_empty();
+    let end = (!is_alone).then(|| RecoveryEnd {
+        root: family.chain.last().unwrap_or(&task.id).clone(),
+        chain: family.chain.clone(),
+        reason: reason.clone(),
+        error: last.unwrap_or_default(),
+        end: FinalState::MaxLimit,
+    });
+    Ok(Some((reason, end)))
+}
+
+impl FixPolicy<'_> {
+    /// What a failure may mean for the plan. `tried` is what was tried so far; `may_fix` where it can count.
+    pub(super) fn plan(
+        &self,
+        store: &Store,
+        task: &Task,
+        result: &AttemptResult,
+        tried: Option<&str>,
+        may_fix: bool,
+    ) -> Result<FailurePlan, StoreError> {
+        let family = store.fix_family(&task.id)?;
+        let failure = failure(&family.lineage.failed, result);
+        let response = match may_fix {
+            true => self.response(store, task, result, &family, &failure, tried)?,
+            false => Response::Retry,
+        };
+        Ok(FailurePlan {
+            has_progress_log: self.has_progress_log(store, task)?,
+            family,
+            failure,
+            response,
+        })
+    }
+
+    /// What a counted failure in recovery mode asks for.
+    fn response(
+        &self,
+        store: &Store,
+        task: &Task,
+        result: &AttemptResult,
+        family: &FixFamily,
+        failure: &Failure,
+        tried: Option<&str>,
+    ) -> Result<Response, StoreError> {
+        let settings = self.recovery_of(store, task)?;
+        // Where the gate passed, only the signal is missing: there is nothing to fix.
+        let unreported = matches!(result.attempt.outcome, Outcome::NoSigil | Outcome::Error);
+        let green = unreported && result.attempt.gate == Some(GateOutcome::Passed);
+        if !settings.enabled || green {
+            return Ok(Response::Retry);
+        }
+        // A person may have given the key away in the file a moment ago.
+        let file = self.spec_text(store, task)?;
+        let spec = file.as_deref().map(Spec::of);
+        let taken =
+            |key: &str| store.task(key).is_ok() || spec.as_ref().is_some_and(|spec| spec.has(key));
+        let key = match next_fix(&family.lineage, &settings.limits, &taken) {
+            Ok(key) => key,
+            Err(limit) => {
+                let tried = tried.map(|tried| format!("tried {tried}"));
+                let reason: Vec<String> = limit.lines.iter().cloned().chain(tried).collect();
+                let end = family.end(task, reason.join("; "), failure, limit.end);
+                return Ok(Response::End(end, limit));
+            }
+        };
+        let report = result.report.as_ref();
+        let category = report.and_then(|report| report.error_category.clone());
+        let folder = spec_folder(store, task)?;
+        let fix = FixTask::new(
+            key,
+            failure,
+            &Original {
+                files: &task.files,
+                verify: task.verify.as_deref(),
+                spec_folder: folder.as_deref(),
+                error_category: category.as_deref(),
+            },
+        );
+        Ok(Response::Fix(Box::new(NewFix {
+            task: task_of(&fix, task),
+            text: FixText {
+                original: failure.task_id.clone(),
+                error: failure.error.clone(),
+                attempted: failure.known_attempt().map(str::to_owned),
+                category,
+            },
+            coarse: seen_in(result, failure),
+        })))
+    }
+
+    fn has_progress_log(&self, store: &Store, task: &Task) -> Result<bool, StoreError> {
+        let path = spec_path(store, task)?.map(|path| self.project.root().join(path));
+        Ok(path.is_some_and(|path| {
+            path.file_name().is_some_and(|name| name == TASKS_MD)
+                || path.with_file_name(PROGRESS_MD).exists()
+        }))
+    }
+
+    /// How far a task is recovered: its own spec's state file may have a say.
+    fn recovery_of(&self, store: &Store, task: &Task) -> Result<RecoverySettings, StoreError> {
+        let path = match self.by_spec.is_empty() {
+            true => None,
+            false => spec_path(store, task)?,
+        };
+        let own = path.and_then(|path| self.by_spec.get(&path));
+        Ok(own.copied().unwrap_or(self.recovery))
+    }
+
+    /// What the file of a task's spec holds now.
+    fn spec_text(&self, store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
+        let path = spec_path(store, task)?;
+        let path = path.filter(|path| path.ends_with(".md"));
+        let path = path.map(|path| self.project.root().join(path));
+        let real = path.and_then(|path| self.real_paths.real(&path).ok());
+        Ok(real.and_then(|path| read_text(&path, Links::Refuse, Limit::TEXT).ok()))
+    }
+}
+
+impl FailurePlan {
+    /// The name of the task whose attempts are counted together with its fixes'.
+    pub(super) fn root(&self) -> &str {
+        self.family.lineage.root()
+    }
+
+    /// Why the chain of fixes ends here, if it does.
+    pub(super) fn recovery_limit(&self) -> Option<&str> {
+        match &self.response {
+            Response::End(end, _) => Some(&end.reason),
+            Response::Retry | Response::Fix(_) => None,
+        }
+    }
+
+    /// What follows for the plan once it is settled what becomes of the task.
+    pub(super) fn effects(
+        &self,
+        task: &Task,
+        result: &AttemptResult,
+        settled: &Settled,
+        policy: &Policy,
+    ) -> PlanEffects {
+        let mut effects = PlanEffects::default();
+        match (&settled.next, &self.response) {
+            (TaskNext::Pending, Response::Fix(fix)) if settled.counted => {
+                let key = fix.task.key.as_ref();
+                effects.events.push(EventKind::FixCreated {
+                    task: TaskRef::from(task),
+                    fix: key.map(ToString::to_string).unwrap_or_default(),
+                    fix_title: fix.task.title.clone(),
+                    failure: Box::new(self.failure.clone()),
+                });
+                effects.fix = Some(NewFix::clone(fix));
+            }
+            (TaskNext::Blocked { reason }, response) => {
+                let lineage = &self.family.lineage;
+                let is_alone = lineage.above.is_empty() && lineage.fixes.is_empty();
+                let lines = match (settled.given_up, response) {
+                    (None, _) => None,
+                    (Some(GivenUp::Recovery), Response::End(_, limit)) => Some(limit.lines.clone()),
+                    (Some(GivenUp::TotalAttempts), _) => Some(vec![format!(
+                        "ERROR: Max total attempts ({}) reached for task {}",
+                        policy.max_total_attempts,
+                        lineage.root()
+                    )]),
+                    (Some(_), _) => {
+                        let failures = settled.metrics.consecutive_failures;
+                        Some(out_of_retries(
+                            task,
+                            failures,
+                            result,
+                            self.has_progress_log,
+                        ))
+                    }
+                };
+                let given_up = lines.map(|lines| EventKind::GivenUp {
+                    task: TaskRef::from(task),
+                    lines,
+                });
+                effects.events.extend(given_up);
+                let unknown = FinalState::Fail;
+                effects.end = match response {
+                    Response::End(end, _) if settled.given_up == Some(GivenUp::Recovery) => {
+                        Some(end.clone())
+                    }
+                    _ if is_alone => None,
+                    _ => {
+                        let failure = &self.failure;
+                        Some(self.family.end(task, reason.clone(), failure, unknown))
+                    }
+                };
+            }
+            _ => {}
+        }
+        effects
+    }
+}
+
+impl FixFamily {
+    /// The end of the chain of fixes that a task belongs to.
+    fn end(&self, task: &Task, reason: String, failure: &Failure, end: FinalState) -> RecoveryEnd {
+        RecoveryEnd {
+            root: self.chain.last().unwrap_or(&task.id).clone(),
+            chain: self.chain.clone(),
+            reason,
+            error: failure.error.clone(),
+            end,
+        }
+    }
+}
+
+fn spec_path(store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
+    let root = store.fix_link(&task.id)?.and_then(|link| link.root);
+    store.source_path(&root.unwrap_or_else(|| task.id.clone()))
+}
+
+/// The folder of the spec a task belongs to, directly or through the task it fixes.
+fn spec_folder(store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
+    let path = spec_path(store, task)?;
+    Ok(path.and_then(|path| Some(path.rsplit_once('/')?.0.to_owned())))
+}
+
+/// A task that was retried to its limit: what there is to say.
+fn out_of_retries(
+    task: &Task,
+    attempts: u32,
+    result: &AttemptResult,
+    has_progress_log: bool,
+) -> Vec<String> {
+    let plural = if attempts == 1 { "" } else { "s" };
+    let why = result
+        .report
+        .as_ref()
+        .map(|report| report.why_it_failed.as_str());
+    let why = why
+        .or(result.verdict.message.as_deref())
+        .unwrap_or(NOTHING_KNOWN);
+    vec![
+        format!(
+            "ERROR: Max retries reached for task {} after {attempts} attempt{plural}",
+            task.name()
+        ),
+        format!("Last failure: {}", text::one_line(why, 500)),
+        match has_progress_log {
+            true => "Review .progress.md Learnings section for failure details".to_owned(),
+            false => format!("Failure details: `ralph failures show {}`", task.name()),
+        },
+        format!(
+            "Fix the issue manually, then `ralph run {}` to resume",
+            task.name()
+        ),
+    ]
+}
+
+/// Stands before an error in place of a fingerprint, where there was nothing to make one from.
+pub(super) const SAID: &str = "said: ";
+
+/// What the failure was seen in: the gate where it ran, be it silent; else whatever else there was.
+fn seen_in(result: &AttemptResult, failure: &Failure) -> Option<String> {
+    let attempt = &result.attempt;
+    if attempt.gate.is_some() {
+        let of_gate = attempt.fingerprint_source == MarkSource::Gate;
+        return attempt.fingerprint_coarse.clone().filter(|_| of_gate);
+    }
+    let error = failure.known_error()?;
+    let found = fingerprint(error);
+    Some(found.map_or_else(|| format!("{SAID}{error}"), |found| found.coarse))
+}
+
+/// The failure object: the agent's own block, else the report.
+fn failure(key: &str, result: &AttemptResult) -> Failure {
+    let block = result.signals.failed_block.as_ref();
+    let report = result.report.as_ref();
+    let masked = |text: &str| mask_secrets(text).into_owned();
+    // Masked before it is cut: half a key is none that is recognized.
+    let cut = |text: &str, chars| text::cut_words(&mask_secrets(text), chars).into_owned();
+    let error = report.map(|report| {
+        // What Ralph adds about the gate is no part of the error.
+        let why = report.why_it_failed.as_str();
+        why.split_once(" (the gate `")
+            .map_or(why, |(error, _)| error)
+    });
+    // How an agent was ended says nothing of why.
+    let late = matches!(
+        result.verdict.error_type,
+        Some(ErrorType::Timeout | ErrorType::IdleTimeout)
+    );
+    let error = match result.verdict.message.as_deref() {
+        Some(message) if late => Some(message),
+        _ => error,
+    };
+    let error = error.map(|error| cut(error, ERROR_CHARS));
+    let attempt = report.filter(|report| !report.auto);
+    Failure::of(Evidence {
+        key: key.to_owned(),
+        failed_block: block.map(|block| FailureBlock {
+            error: block.error.as_deref().map(|error| cut(error, ERROR_CHARS)),
+            attempted_fix: block.attempted_fix.as_deref().map(masked),
+            status: block.status.as_deref().map(masked),
+        }),
+        best_error: error.filter(|error| error != NOTHING_KNOWN),
+        best_attempt: attempt.map(|report| masked(&report.what_was_tried)),
+        raw_output: cut(&result.said, RAW_CHARS),
+    })
+}
+
+fn task_of(fix: &FixTask, original: &Task) -> NewTask {
+    NewTask {
+        // They go back into prompts, and hold what an agent said.
+        title: inert(&fix.title),
+        description: inert(&fix.description),
+        key: Key::parse(&fix.key).ok(),
+        phase: original.phase,
+        parent: original.parent_id.clone(),
+        after: Vec::new(),
+        verify: original.verify.clone(),
+        files: fix.files.clone(),
+        priority: original.priority,
+        model: None,
+        done_when: Some(inert(&fix.done_when)),
+        commit: Some(inert(&fix.commit)),
+        markers: fix.markers(),
+    }
+}

@@ -1,0 +1,277 @@
+//! The gates of a run: the task's own command, asked before and after the agent.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use super::agent_session::Session;
+use super::fix_tasks::SAID;
+use super::readiness::told_gate_fix;
+use super::run_context::{RunContext, shown_command};
+use super::run_end::{EngineError, millis};
+use crate::decide::{claims_done, gave_no_signal};
+use crate::diagnose::comparable;
+use crate::event::{EventKind, TaskRef};
+use crate::gate::{self, Gate, GateProgress, GateResult};
+use crate::model::{GateOutcome, GateRecord, GitRecord, Task};
+use crate::signals::Signals;
+use crate::store::Claimed;
+
+/// What the gates of a run have shown so far.
+#[derive(Default)]
+pub(super) struct Gates {
+    /// Programs that broke a gate in this run.
+    missing_programs: BTreeSet<String>,
+    accept_green_told: bool,
+}
+
+/// What came of the gate after an attempt.
+pub(super) enum GateRun {
+    /// There is none, or it is switched off.
+    Absent,
+    NotRun,
+    Ran(GateRecord),
+    Interrupted,
+    /// Its shell could not be started.
+    NotStarted(String),
+}
+
+/// What the gate said before an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Precheck {
+    /// None was asked for.
+    NotMade,
+    Made {
+        green: bool,
+    },
+    /// Ralph was told to stop meanwhile.
+    Interrupted,
+}
+
+impl Gates {
+    /// Runs the gate where the agent says the task is done or says nothing.
+    pub(super) fn judge(
+        &self,
+        run: &mut RunContext<'_>,
+        claimed: &Claimed,
+        session: &Session,
+        signals: &Signals,
+        git: &GitRecord,
+    ) -> Result<GateRun, EngineError> {
+        let Some(command) = gate_of(run, claimed) else {
+            return Ok(GateRun::Absent);
+        };
+        let (stop, report) = (session.stop, &session.report);
+        if !claims_done(stop, report, signals) && !gave_no_signal(stop, report, signals) {
+            return Ok(GateRun::NotRun);
+        }
+        let retries = run.settings.gate.retries;
+        match run.run_gate(claimed, &command, retries)? {
+            GateResult::Interrupted => Ok(GateRun::Interrupted),
+            GateResult::NotStarted(why) => Ok(GateRun::NotStarted(why)),
+            GateResult::Ran(record) => {
+                let record = passed_if_fixed(run, claimed, record)?;
+                let changed = git.files_changed.as_deref().unwrap_or_default();
+                Ok(GateRun::Ran(GateRecord {
+                    touched: gate::touched(&command, changed),
+                    ..record
+                }))
+            }
+        }
+    }
+
+    /// A gate that is green before the first attempt proves nothing afterwards; people should know. Where a green gate can
+    /// stand for a signal, it is run before every attempt.
+    pub(super) fn precheck(
+        &self,
+        run: &mut RunContext<'_>,
+        claimed: &Claimed,
+    ) -> Result<Precheck, EngineError> {
+        let settings = &run.settings.gate;
+        let is_first = claimed.tries.counted == 0;
+        let wanted = settings.accept_green || (settings.precheck && is_first);
+        let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
+            return Ok(Precheck::NotMade);
+        };
+        match run.run_gate(claimed, &command, 0)? {
+            GateResult::Interrupted => Ok(Precheck::Interrupted),
+            // The gate after the attempt will say so too, and that one stops the run.
+            GateResult::NotStarted(_) => Ok(Precheck::NotMade),
+            GateResult::Ran(record) => {
+                let green = record.outcome == GateOutcome::Passed;
+                if green && is_first {
+                    let task = TaskRef::from(&claimed.task);
+                    let command = shown_command(&command);
+                    run.tell(EventKind::GateGreenBefore { task, command })?;
+                }
+                Ok(Precheck::Made { green })
+            }
+        }
+    }
+
+    /// Remembers the missing programs of a gate that broke.
+    pub(super) fn note_broken(&mut self, run: &RunContext<'_>, claimed: &Claimed) {
+        let command = gate_of(run, claimed).unwrap_or_default();
+        let problem = gate::sure_to_break(&command, run.work_tree, &[]);
+        self.missing_programs
+            .extend(problem.and_then(|problem| problem.program));
+    }
+
+    /// Why no attempt is made on a task: it was added during the run without the gate that the settings require, or its gate
+    /// needs a program that broke another gate of this run, is still missing, and is not what the task is about.
+    pub(super) fn cannot_run(
+        &self,
+        run: &RunContext<'_>,
+        claimed: &Claimed,
+    ) -> Result<Option<String>, EngineError> {
+        let Some(command) = gate_of(run, claimed) else {
+            let name = claimed.task.name();
+            let reason = format!(
+                "gates are required, but this task has none; add one (`ralph task edit {name} --verify CMD`), then \
+                 `ralph run {name}`"
+            );
+            return Ok(Some(reason).filter(|_| run.settings.gate.require));
+        };
+        let texts = run.task_texts(&claimed.task)?;
+        let problem = gate::sure_to_break(&command, run.work_tree, &texts);
+        let is_known = |program: &String| self.missing_programs.contains(program);
+        let problem = problem.filter(|problem| problem.program.as_ref().is_some_and(is_known));
+        Ok(problem.map(|problem| {
+            let command = shown_command(&command);
+            let fix = told_gate_fix(&claimed.task, &problem.fix);
+            let why = problem.why;
+            format!("the gate `{command}` cannot run: {why}; {fix}")
+        }))
+    }
+
+    /// Tells people once how a gate that passes can stand for a forgotten signal.
+    pub(super) fn tell_of_accept_green(
+        &mut self,
+        run: &mut RunContext<'_>,
+    ) -> Result<(), EngineError> {
+        if self.accept_green_told || run.settings.gate.accept_green {
+            return Ok(());
+        }
+        self.accept_green_told = true;
+        run.warn(
+            "an attempt passed its gate but ended without reporting a result; `accept_green = true` under [run] \
+             counts such attempts as done",
+        )
+    }
+}
+
+/// The task's gate, else the project's; none when gates are off.
+fn gate_of(run: &RunContext<'_>, claimed: &Claimed) -> Option<String> {
+    let settings = &run.settings.gate;
+    let own = claimed.task.verify.as_ref().or(settings.verify.as_ref());
+    own.filter(|_| settings.enabled).cloned()
+}
+
+/// A fix task has done its work when its original's gate fails in another way than before.
+fn passed_if_fixed(
+    run: &RunContext<'_>,
+    claimed: &Claimed,
+    record: GateRecord,
+) -> Result<GateRecord, EngineError> {
+    if record.outcome != GateOutcome::Failed {
+        return Ok(record);
+    }
+    let Some(link) = run.store.fix_link(&claimed.task.id)? else {
+        return Ok(record);
+    };
+    let coarse = record.diagnosis.fingerprint.as_ref().map(|it| &it.coarse);
+    // A fingerprint of an older version cannot show that the failure is another one.
+    let unknown = link
+        .coarse
+        .as_ref()
+        .zip(coarse)
+        .is_some_and(|(before, now)| !before.starts_with(SAID) && !comparable(before, now));
+    let same = unknown || link.coarse.as_ref() == coarse;
+    let headline = record.headline();
+    let said = |error: &String| {
+        let error = error.trim();
+        let is_said = |text: &str| text.contains(error);
+        !error.is_empty()
+            && (is_said(&record.output_tail) || headline.as_deref().is_some_and(is_said))
+    };
+    if same || link.error.as_ref().is_some_and(said) {
+        return Ok(record);
+    }
+    let note =
+        "\n(Ralph: the gate fails with a different error now, so the original failure is fixed.)";
+    Ok(GateRecord {
+        outcome: GateOutcome::Passed,
+        output_tail: format!("{}{note}", record.output_tail),
+        ..record
+    })
+}
+
+impl RunContext<'_> {
+    /// The variables of what Ralph runs for a task beside agents.
+    pub(super) fn child_variables(&self, claimed: &Claimed) -> Vec<(String, OsString)> {
+        let key = claimed.task.key.as_ref().map_or("", |key| key.as_str());
+        vec![
+            ("RALPH_TASK_ID".into(), claimed.task.id.as_str().into()),
+            ("RALPH_TASK_KEY".into(), key.into()),
+            ("RALPH_RUN_ID".into(), self.id.as_str().into()),
+            ("RALPH_PROJECT".into(), self.project.root().into()),
+        ]
+    }
+
+    /// All that may name what a task is to write. A fix task is to write what its original is.
+    fn task_texts(&self, task: &Task) -> Result<Vec<String>, EngineError> {
+        let mut texts = gate::task_texts(task);
+        let link = self.store.fix_link(&task.id)?;
+        if let Some(original) = link.and_then(|link| link.original) {
+            texts.extend(gate::task_texts(&self.store.task(original.as_str())?));
+        }
+        Ok(texts)
+    }
+
+    /// Runs a gate to its end and tells of it.
+    pub(super) fn run_gate(
+        &mut self,
+        claimed: &Claimed,
+        command: &str,
+        retries: u32,
+    ) -> Result<GateResult, EngineError> {
+        let gate = Gate {
+            command,
+            dir: self.work_tree,
+            env: self.child_variables(claimed),
+            timeout: self.settings.gate.timeout,
+            grace: self.settings.grace,
+            retries,
+            task_texts: self.task_texts(&claimed.task)?,
+        };
+        let task = TaskRef::from(&claimed.task);
+        let interrupt = self.interrupt.clone();
+        let started = self.clock.now();
+        // What a gate writes belongs to no attempt.
+        self.files_may_have_changed();
+        self.gate_ran = true;
+        let mut guard = self.take_guard()?;
+        let mut on_progress = |progress| match progress {
+            GateProgress::Tick => self.beat(),
+            GateProgress::Started { run } => {
+                self.show(EventKind::GateStarted {
+                    task: task.clone(),
+                    command: shown_command(command),
+                    run,
+                });
+            }
+        };
+        let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);
+        self.return_guard(guard)?;
+        let result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
+        if let GateResult::Ran(record) = &result {
+            // Stored at once: should this process die before the attempt is recorded, the gate's word is known.
+            self.tell(EventKind::GateFinished {
+                task,
+                outcome: record.outcome,
+                flaky: record.flaky,
+                duration_ms: millis(self.clock.now().since(started)),
+            })?;
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,111 @@
+//! The project's own commands around runs and attempts.
+
+use std::time::Instant;
+
+use rustix::process::Pid;
+
+use super::run_context::RunContext;
+use super::run_end::{EngineError, StopRun};
+use crate::agent::{DelayedInterrupt, Interrupt};
+use crate::event::{EventKind, RunEvent};
+use crate::exit::RunExit;
+use crate::hooks::{self, HookCall, HookPoint, HookProgress, OnHookFailure};
+use crate::host::process_owner;
+use crate::store::Owner;
+
+impl RunContext<'_> {
+    /// Runs the hook before something; a failing one may end the run.
+    pub(super) fn hook_before(
+        &mut self,
+        point: HookPoint,
+        event: &RunEvent,
+    ) -> Result<Option<StopRun>, EngineError> {
+        let told = self.interrupt.clone();
+        let Err(why) = self.hook(point, event, &told, |_| {})? else {
+            return Ok(None);
+        };
+        let interrupted = self.interrupt.first().is_some();
+        if interrupted || self.settings.hooks.on_failure == OnHookFailure::Report {
+            self.tell_hook_failed(point, why)?;
+            return Ok(None);
+        }
+        // The end of the run says it.
+        let name = point.name();
+        let reason = format!("the {name} hook vetoed the run: {why}");
+        let hint = format!("fix [hooks] {name} in .ralph.toml, or set veto = false there");
+        Ok(Some(StopRun::new(RunExit::Aborted, reason).with_hint(hint)))
+    }
+
+    /// Runs the hook after something, also when Ralph was told to stop: then it has the grace period, and none when
+    /// Ralph was told twice.
+    pub(super) fn hook_after(
+        &mut self,
+        point: HookPoint,
+        event: &RunEvent,
+    ) -> Result<(), EngineError> {
+        let told = self.interrupt.clone();
+        let mut delayed = DelayedInterrupt::new(told, self.settings.grace);
+        let told = delayed.interrupt().clone();
+        match self.hook(point, event, &told, |now| delayed.update(now))? {
+            Ok(()) => Ok(()),
+            Err(why) => self.tell_hook_failed(point, why),
+        }
+    }
+
+    fn tell_hook_failed(&mut self, hook: HookPoint, message: String) -> Result<(), EngineError> {
+        self.tell(EventKind::HookFailed { hook, message })
+    }
+
+    /// Records the process of a hook. One that could not be recorded runs all the same, but its commands of Ralph may then be
+    /// taken for an agent's.
+    fn note_hook(&mut self, pid: Pid) -> Option<Owner> {
+        let process = process_owner(self.owner.host.clone(), pid)?;
+        self.store.note_hook(&process).ok()?;
+        Some(process)
+    }
+
+    /// Runs a hook, if there is one. `while_running` is called while it runs.
+    fn hook(
+        &mut self,
+        point: HookPoint,
+        event: &RunEvent,
+        interrupt: &Interrupt,
+        mut while_running: impl FnMut(Instant),
+    ) -> Result<Result<(), String>, EngineError> {
+        let settings = self.settings;
+        let Some(command) = settings.hooks.at(point) else {
+            return Ok(Ok(()));
+        };
+        let call = HookCall {
+            point,
+            command,
+            event,
+            dir: self.work_tree,
+            env: vec![
+                ("RALPH_RUN_ID".into(), self.id.as_str().into()),
+                ("RALPH_PROJECT".into(), self.project.root().into()),
+            ],
+            timeout: settings.hooks.timeout,
+            grace: settings.grace,
+        };
+        let is_hurried = self.interrupt.at_once();
+        // What a hook writes belongs to no attempt.
+        self.files_may_have_changed();
+        let mut process = None;
+        let mut on_progress = |progress| match progress {
+            HookProgress::Started(pid) => process = self.note_hook(pid),
+            HookProgress::Tick => {
+                self.beat();
+                while_running(Instant::now());
+            }
+        };
+        let result = match is_hurried {
+            true => Err("was not run: Ralph was interrupted twice".to_owned()),
+            false => hooks::run(&call, interrupt, &mut on_progress),
+        };
+        if let Some(process) = process {
+            self.store.forget_hook(&process)?;
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,387 @@
+//! Attempts whose process died: found, recorded once, and their tasks freed.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::attempt_record::{AttemptResult, add_session, begun, status_of};
+use super::fix_tasks::FixPolicy;
+use super::run_context::RunContext;
+use super::run_end::{EngineError, StopRun, millis};
+use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
+use crate::capture;
+use crate::decide::{Effects, GivenUp, settle};
+use crate::event::{EventKind, RunEvent, TaskRef};
+use crate::evidence::Verdict;
+use crate::git::{Git, GitError, GitFault, GitLimits};
+use crate::host::{Host, Liveness, is_over, is_stale};
+use crate::logs::{LogDir, LogStream};
+use crate::model::{
+    Attempt, ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp,
+};
+use crate::signals;
+use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError};
+
+/// How long processes of a dead run have between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Looks for what dead processes left behind.
+pub struct LostAttempts<'a> {
+    /// What a lost attempt that counts asks for, by the project's settings.
+    pub fix_policy: FixPolicy<'a>,
+    pub store: &'a mut Store,
+    pub host: &'a dyn Host,
+    /// Whose logs can be read.
+    pub agents: &'a [&'a dyn Agent],
+    /// Failures in a row, over all tasks, that may open the breaker.
+    pub breaker_threshold: u32,
+    pub now: Timestamp,
+    pub random: Random<'a>,
+    /// The run that asks, if one does.
+    pub own_run: Option<&'a RunId>,
+    /// Whether Ralph is to stop.
+    pub interrupt: Interrupt,
+}
+
+#[derive(Debug, Default)]
+pub struct LostReport {
+    /// Attempts that were recorded as lost.
+    pub events: Vec<RunEvent>,
+    /// When the last of them last gave a sign of life.
+    pub last_sign: Option<Timestamp>,
+    /// Processes of dead runs that were still there and were ended.
+    pub processes_ended: usize,
+    /// Attempts that stay claimed because git does not say whether their work was committed, and why.
+    pub undecided: Vec<(String, GitError)>,
+}
+
+/// An attempt that was found lost.
+#[derive(Default)]
+struct Lost {
+    events: Vec<RunEvent>,
+    last_sign: Option<Timestamp>,
+    undecided: Option<(String, GitError)>,
+}
+
+impl LostAttempts<'_> {
+    /// Closes dead runs, ends what they left running, and records their unfinished attempts. `event` makes the event
+    /// of each, where a run is there to tell of it.
+    pub fn record(
+        mut self,
+        event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
+    ) -> Result<LostReport, StoreError> {
+        let stale: Vec<Claim> = self
+            .store
+            .claims()?
+            .into_iter()
+            .filter(|claim| Some(&claim.run_id) != self.own_run)
+            .filter(|claim| is_stale(claim, self.host.liveness(&claim.owner), self.now))
+            .collect();
+        let mut recovered = LostReport {
+            processes_ended: self.close_dead_runs()?,
+            ..LostReport::default()
+        };
+        self.forget_dead_hooks()?;
+        for claim in stale {
+            let recorded = match claim.purpose {
+                // Nothing was tried; the gate is simply due again.
+                Purpose::ParentGate => self
+                    .store
+                    .release(&claim.task_id, &claim.token)
+                    .map(|()| Lost::default()),
+                Purpose::Attempt => self.capture_lost(&claim, event),
+            };
+            match recorded {
+                Ok(lost) => {
+                    recovered.last_sign = recovered.last_sign.max(lost.last_sign);
+                    recovered.events.extend(lost.events);
+                    recovered.undecided.extend(lost.undecided);
+                }
+                // Another process was quicker.
+                Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// What a dead run's agents still do must end before their tasks are given to others.
+    fn close_dead_runs(&mut self) -> Result<usize, StoreError> {
+        let dead: Vec<RunId> = self
+            .store
+            .open_runs()?
+            .into_iter()
+            .filter(|run| Some(&run.id) != self.own_run)
+            .filter(|run| is_over(run, self.host.liveness(&run.owner), self.now))
+            .map(|run| run.id)
+            .collect();
+        let ended = end_of_runs(&dead, GRACE);
+        for run in &dead {
+            self.store.close_dead_run(run, self.now)?;
+        }
+        Ok(ended)
+    }
+
+    /// A run that was killed could not remove the record of a hook that was running.
+    fn forget_dead_hooks(&mut self) -> Result<(), StoreError> {
+        for hook in self.store.at_work()?.hooks {
+            if self.host.liveness(&hook) == Liveness::Dead {
+                self.store.forget_hook(&hook)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn capture_lost(
+        &mut self,
+        claim: &Claim,
+        event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
+    ) -> Result<Lost, StoreError> {
+        let task = self.store.task(claim.task_id.as_str())?;
+        let (said, written) = self.read_lost_log(claim);
+        let committed = match self.committed(claim)? {
+            Ok(committed) => committed,
+            // Recorded as lost, its work might be committed a second time.
+            Err(error) => {
+                return Ok(Lost {
+                    undecided: Some((task.name().to_owned(), error)),
+                    ..Lost::default()
+                });
+            }
+        };
+        // It is done where its work was committed, for that comes last, after its signal and its gate.
+        let done = committed.is_some();
+        let git = committed.unwrap_or_else(|| GitRecord {
+            commit_before: claim.attempt.commit_before.clone(),
+            ..GitRecord::default()
+        });
+        let last_sign = written.max(Some(claim.heartbeat_at));
+        let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
+        let ended_at = last_sign.unwrap_or(started_at).max(started_at);
+        let mut attempt = begun(&task, claim.attempt.clone(), started_at);
+        attempt.run_id = Some(claim.run_id.clone());
+        attempt.worker = Some(claim.worker.clone());
+        attempt.duration_ms = millis(ended_at.since(started_at));
+        if let Some((agent, said)) = self.agent_of(claim).zip(said.as_ref()) {
+            add_session(&mut attempt, agent, said);
+            // What was denied or limited in a session that was cut off decides nothing.
+            (attempt.denials, attempt.limit_notice) = (Vec::new(), None);
+        }
+        attempt.summary = attempt.summary.filter(|_| done);
+        attempt.set_git(git);
+        let gate = match done {
+            true => self.passed_gate(claim, &task)?,
+            false => None,
+        };
+        let verdict = match done {
+            true => Verdict::done(),
+            false => Verdict {
+                outcome: Outcome::Error,
+                error_type: Some(ErrorType::Lost),
+                message: Some(capture::DIED.to_owned()),
+                abort: false,
+            },
+        };
+        let report = (!done).then(capture::lost_report);
+        let signals = said.map(|said| signals::parse(&said.result_text, &scope(&task)));
+        let signals = signals.unwrap_or_default();
+        let result = AttemptResult {
+            learnings: capture::learnings(&signals.learnings),
+            ..AttemptResult::new(attempt, verdict, gate.as_ref(), report)
+        };
+        let plan = self
+            .fix_policy
+            .plan(self.store, &task, &result, None, !done)?;
+        let effects = Effects {
+            difficulty: signals.difficulty.filter(|_| done),
+            root: plan.root(),
+            recovery_limit: plan.recovery_limit(),
+            breaker_threshold: self.breaker_threshold,
+            ..Effects::default()
+        };
+        let policy = self.fix_policy.policy;
+        let (id, token) = (&claim.task_id, &claim.token);
+        let captured = self.store.capture(id, token, self.random, |before| {
+            let settled = settle(&result.verdict, &effects, before, policy);
+            let plan = plan.effects(&task, &result, &settled, policy);
+            let found = EventKind::LostFound {
+                task: TaskRef::from(&task),
+                lost_run_id: claim.run_id.clone(),
+                counted: settled.counted,
+                status: status_of(&settled.next).0,
+                verified: result.attempt.verified,
+            };
+            let events = [found].into_iter().chain(plan.events);
+            Capture {
+                attempt: Attempt {
+                    counted: settled.counted,
+                    ..result.attempt.clone()
+                },
+                report: result.report.clone().filter(|_| settled.counted),
+                learnings: result.learnings.clone(),
+                lesson: None,
+                metrics: settled.metrics,
+                next: settled.next,
+                gave_up: settled.given_up == Some(GivenUp::Retries),
+                fix: plan.fix,
+                recovery_end: plan.end,
+                changes: Vec::new(),
+                breaker: settled.breaker,
+                own_work: false,
+                events: events.filter_map(event).collect(),
+            }
+        })?;
+        Ok(Lost {
+            last_sign: Some(captured.attempt.ended_at()),
+            events: captured.events,
+            undecided: None,
+        })
+    }
+
+    /// The gate of a lost attempt, where the run had told that it passed.
+    fn passed_gate(&self, claim: &Claim, task: &Task) -> Result<Option<GateRecord>, StoreError> {
+        let told = self
+            .store
+            .last_event(&claim.run_id, Some("gate_finished"))?;
+        let since = claim.attempt.started_at.unwrap_or(claim.claimed_at);
+        let told = told.filter(|told| told.at >= since);
+        Ok(
+            match told.and_then(|told| told.read()).map(|told| told.kind) {
+                Some(EventKind::GateFinished {
+                    task: of,
+                    outcome: GateOutcome::Passed,
+                    flaky,
+                    ..
+                }) if of.task_id == task.id => Some(GateRecord {
+                    command: crate::text::one_line(task.verify.as_deref().unwrap_or_default(), 200),
+                    outcome: GateOutcome::Passed,
+                    ended: "exited with code 0".into(),
+                    flaky,
+                    diagnosis: Box::default(),
+                    output_tail: String::new(),
+                    touched: Vec::new(),
+                    fix: None,
+                }),
+                _ => None,
+            },
+        )
+    }
+
+    /// The commit that an attempt was about to make when its process died, if it was made.
+    fn committed(&self, claim: &Claim) -> Result<Result<Option<GitRecord>, GitError>, StoreError> {
+        let Some(intent) = self.store.commit_intent(&claim.task_id)? else {
+            return Ok(Ok(None));
+        };
+        let root = || self.fix_policy.project.root().to_owned();
+        let dir = claim
+            .attempt
+            .work_dir
+            .as_ref()
+            .map(PathBuf::from)
+            // The project may have been moved since.
+            .filter(|dir| dir.is_dir())
+            .unwrap_or_else(root);
+        let git = match Git::open(&dir, self.limits()) {
+            Ok(Some(git)) => git,
+            Ok(None) => return Ok(Ok(None)),
+            Err(error) => return Ok(Err(error)),
+        };
+        // What cannot be looked up counts as free: the claim proves that the attempt got this far.
+        let is_taken = |commit: &str| self.store.is_recorded_commit(commit).unwrap_or(false);
+        Ok(match git.find_commit(&intent, &is_taken) {
+            // The repository is gone, or cannot be read.
+            Err(
+                GitError::Fault(GitFault::Gone(_))
+                | GitError::Refused { .. }
+                | GitError::File { .. },
+            ) => Ok(None),
+            found => found,
+        })
+    }
+
+    fn limits(&self) -> GitLimits {
+        GitLimits {
+            interrupt: self.interrupt.clone(),
+            ..GitLimits::default()
+        }
+    }
+
+    fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {
+        let name = claim.attempt.agent.as_deref()?;
+        let own = |agent: &&&dyn Agent| agent.name() == name;
+        self.agents.iter().find(own).copied()
+    }
+
+    /// What the log of a lost attempt says, and when it was last written to.
+    fn read_lost_log(&self, claim: &Claim) -> (Option<AgentReport>, Option<Timestamp>) {
+        let Some(path) = &claim.attempt.log_path else {
+            return (None, None);
+        };
+        let Ok((dir, name)) = LogDir::of_record(self.fix_policy.project.root(), path) else {
+            return (None, None);
+        };
+        let file = dir.read(&name).and_then(|file| file.metadata()?.modified());
+        let written = file.ok().map(Timestamp::from);
+        let log = LogStream::open(Rc::new(dir), &name).ok();
+        let agent = self.agent_of(claim);
+        let said = agent
+            .zip(log)
+            .and_then(|(agent, log)| read_log(log, agent.parser()).ok());
+        (said, written)
+    }
+}
+
+fn scope(task: &Task) -> signals::Scope<'_> {
+    signals::Scope {
+        task_id: task.id.as_str(),
+        task_key: task.key.as_ref().map(|key| key.as_str()),
+        ladder: &[],
+    }
+}
+
+impl RunContext<'_> {
+    /// Records what other runs lost, and tells of it. Where git does not say whether lost work was committed, the run ends:
+    /// it would wait for that claim for as long as git does not answer.
+    pub(super) fn record_lost_attempts(&mut self) -> Result<Option<StopRun>, EngineError> {
+        let now = self.clock.now();
+        let (id, seq) = (&self.id, &mut self.seq);
+        let recorded = LostAttempts {
+            fix_policy: FixPolicy::new(self.project, self.settings, &self.real_paths),
+            store: self.store,
+            host: self.host,
+            agents: self.known_agents,
+            breaker_threshold: self.settings.breaker.threshold,
+            now,
+            random: self.random,
+            own_run: Some(id),
+            interrupt: self.interrupt.clone(),
+        }
+        .record(&mut |kind| {
+            *seq += 1;
+            Some(RunEvent::new(*seq, now, id, kind))
+        })?;
+        self.lost_until = self.lost_until.max(recorded.last_sign);
+        for event in &recorded.events {
+            self.observer.event(event);
+        }
+        if recorded.processes_ended > 0 {
+            let n = recorded.processes_ended;
+            let plural = if n == 1 { "" } else { "es" };
+            self.warn(format!(
+                "killed {n} leftover process{plural} of a crashed run"
+            ))?;
+        }
+        let undecided = recorded.undecided.into_iter();
+        // The loop sees the signal itself.
+        let mut faults = undecided.filter(|(_, error)| !matches!(error, GitError::Interrupted));
+        Ok(faults.next().map(|(name, error)| {
+            let reason = format!(
+                "Ralph crashed while committing the work of {name}, and git cannot tell whether the commit \
+                 was made: {error}"
+            );
+            let remedy = error.remedy();
+            let remedy = remedy.unwrap_or_else(|| "fix what git reports".to_owned());
+            StopRun::error(reason).with_hint(format!("{remedy}; then `ralph run` again"))
+        }))
+    }
+}

@@ -1,0 +1,168 @@
+//! Which model a task's next attempt gets: gathers what the choice depends on.
+
+use super::prompt::{PromptError, Prompter};
+use crate::adaptive::{Beliefs, TaskView};
+use crate::agent::{Agent, output_prices};
+use crate::decide::{
+    AdaptiveInputs, Decision, FailedAttempt, ModelQuestion, RECENT_WINDOW, choose_model,
+    failure_trend, is_planning, needs_experience, task_view,
+};
+use crate::model::{
+    Attempt, ChosenBy, MarkSource, NO_MODEL, Neighbour, Recent, Strategy, Task, TaskMetrics,
+};
+use crate::similar_tasks::{MOST_CANDIDATES, Profile, lookup, neighbours};
+use crate::store::{PastFailure, Store, StoreError};
+
+impl Prompter<'_> {
+    /// The model of a task's next attempt, or that a person should be asked instead.
+    pub fn decision(&self, task: &Task, metrics: &TaskMetrics) -> Result<Decision, PromptError> {
+        let failures = self.store.failures(&task.id)?;
+        let tries = failed_tries(in_a_row(&failures, metrics));
+        let asked = agents_attempts(&failures, metrics);
+        let inherited = self.inherited(task)?;
+        Ok(self.decide(task, metrics, asked, &inherited, &tries)?.0)
+    }
+
+    /// The failures in a row of the tasks that this one is to fix, those of the chain's root first. None for a task that
+    /// fixes nothing.
+    pub(super) fn inherited(&self, task: &Task) -> Result<Vec<FailedAttempt>, StoreError> {
+        let mut inherited = Vec::new();
+        for above in self.store.fix_family(&task.id)?.chain.iter().skip(1).rev() {
+            let (failures, metrics) = (self.store.failures(above)?, self.store.metrics(above)?);
+            inherited.extend(failed_tries(in_a_row(&failures, &metrics)));
+        }
+        Ok(inherited)
+    }
+
+    /// The model, and the task as the choice saw it.
+    pub(super) fn decide(
+        &self,
+        task: &Task,
+        metrics: &TaskMetrics,
+        attempts: u32,
+        inherited: &[FailedAttempt],
+        own: &[FailedAttempt],
+    ) -> Result<(Decision, TaskView), StoreError> {
+        let chain = [inherited, own].concat();
+        let trend = failure_trend(&chain, &self.settings.policy);
+        let above = u32::try_from(inherited.len()).unwrap_or(u32::MAX);
+        let strategy = self.settings.strategy;
+        let ladder = self.agent.ladder();
+        let meant = |model: &&str| !self.is_fallback || ladder.iter().any(|rung| rung == model);
+        let bare = ModelQuestion {
+            agent: self.agent.name(),
+            ladder,
+            strategy,
+            forced: self.settings.forced_model.as_deref().filter(meant),
+            hinted: metrics.next_model.as_deref(),
+            of_task: task.model.as_deref().filter(meant),
+            configured: self.settings.model.as_deref().filter(meant),
+            planning: is_planning(&task.title),
+            difficulty: metrics.difficulty,
+            attempts,
+            failures: metrics.consecutive_failures.saturating_add(above),
+            tries: &chain,
+            trend: &trend,
+            neighbours: &[],
+            recent: Recent::default(),
+            adaptive: AdaptiveInputs {
+                beliefs: None,
+                value_usd: self.settings.value_usd,
+                // Its own attempts are limited, whatever happened above it.
+                max_attempts: self.settings.policy.max_attempts.saturating_add(above),
+            },
+        };
+        let experience = if needs_experience(&bare) {
+            Experience::gather(self.store, self.agent, strategy, task)?
+        } else {
+            Experience::default()
+        };
+        let question = ModelQuestion {
+            neighbours: &experience.neighbours,
+            recent: experience.recent,
+            adaptive: AdaptiveInputs {
+                beliefs: experience.beliefs.as_ref(),
+                ..bare.adaptive
+            },
+            ..bare
+        };
+        let alone = ModelQuestion {
+            tries: own,
+            ..question.clone()
+        };
+        Ok((choose_model(&question), task_view(&alone)))
+    }
+}
+
+/// Tasks like this one, how things go lately, and what is believed of the models.
+#[derive(Clone, Debug, Default)]
+struct Experience {
+    pub neighbours: Vec<Neighbour>,
+    pub recent: Recent,
+    pub beliefs: Option<Beliefs>,
+}
+
+impl Experience {
+    fn gather(
+        store: &Store,
+        agent: &dyn Agent,
+        strategy: Strategy,
+        task: &Task,
+    ) -> Result<Self, StoreError> {
+        let profile = Profile::of(task);
+        let frequencies = store.frequencies(profile.terms())?;
+        let found = store.tried(&lookup(&profile, &frequencies), &task.id, MOST_CANDIDATES)?;
+        let mut experience = Self {
+            neighbours: neighbours(&profile, &found, &frequencies),
+            ..Self::default()
+        };
+        if strategy == Strategy::Adaptive {
+            let mut beliefs = store.beliefs(agent.name())?;
+            beliefs.set_prices(agent.ladder(), output_prices(&agent.prices()));
+            experience.beliefs = Some(beliefs);
+        } else {
+            experience.recent = store.recent(RECENT_WINDOW)?;
+        }
+        Ok(experience)
+    }
+}
+
+/// The failures since the last success.
+pub(super) fn in_a_row<'f>(
+    failures: &'f [PastFailure],
+    metrics: &TaskMetrics,
+) -> &'f [PastFailure] {
+    let in_a_row = usize::try_from(metrics.consecutive_failures).unwrap_or(usize::MAX);
+    let skip = failures.len().saturating_sub(in_a_row);
+    failures.get(skip..).unwrap_or_default()
+}
+
+/// Attempts that an agent made: a parent's own gate is none.
+pub(super) fn agents_attempts(failures: &[PastFailure], metrics: &TaskMetrics) -> u32 {
+    let gates = failures
+        .iter()
+        .filter(|failure| failure.attempt.model == NO_MODEL);
+    let gates = u32::try_from(gates.count()).unwrap_or(u32::MAX);
+    metrics.total_attempts.saturating_sub(gates)
+}
+
+/// What agents' failures show; a parent's own gate is no agent's.
+pub(super) fn failed_tries(failures: &[PastFailure]) -> Vec<FailedAttempt> {
+    let attempts = failures.iter().map(|failure| &failure.attempt);
+    let by_agents = attempts.filter(|attempt| attempt.model != NO_MODEL);
+    by_agents.map(failed_attempt).collect()
+}
+
+pub(super) fn failed_attempt(attempt: &Attempt) -> FailedAttempt {
+    FailedAttempt {
+        model: attempt.model.clone(),
+        chosen_by: ChosenBy::from_rationale(attempt.rationale.as_deref().unwrap_or_default()),
+        changed: attempt.changed_nothing.map(|nothing| !nothing),
+        committed: attempt.committed(),
+        cost_usd: attempt.cost_usd,
+        coarse: attempt.fingerprint_coarse.clone(),
+        fine: attempt.fingerprint_fine.clone(),
+        failing: attempt.failing_tests.clone(),
+        prose: attempt.fingerprint_source == MarkSource::Text,
+    }
+}

@@ -1,0 +1,444 @@
+//! What every part of a run works with: the services it was given, its identity, its events and its signs of life.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::RunSettings;
+use super::breaker_prompt::Attendant;
+use super::run::Engine;
+use super::run_end::{EngineError, StopRun};
+use super::state_md::STATE_MD;
+use crate::agent::{Agent, Guard, Interrupt, Signal};
+use crate::clock::Clock;
+use crate::decide::{Outlook, outlook};
+use crate::event::{EventKind, GateAuthor, Observer, RunEvent, TaskRef, WORKER};
+use crate::exit::RunExit;
+use crate::files::RealPaths;
+use crate::host::{Host, is_over};
+use crate::model::{RunId, Timestamp, Token};
+use crate::project::Project;
+use crate::store::{
+    ClaimRequest, Claimed, GateEdit, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store,
+    StoreError,
+};
+use crate::text::code_line;
+
+/// How often a run with an attempt under way says that it lives: a lost attempt is known to have lasted until then.
+const BETWEEN_BEATS: Duration = Duration::from_secs(2);
+const STOPPED: &str = "stopped by `ralph stop`";
+/// Characters of a gate's command in an event.
+pub(super) const COMMAND_CHARS: usize = 200;
+
+pub(super) struct RunContext<'a> {
+    pub project: &'a Project,
+    /// Where agents work.
+    pub work_tree: &'a Path,
+    pub store: &'a mut Store,
+    pub settings: &'a RunSettings,
+    /// Every agent whose logs can be read.
+    pub known_agents: &'a [&'a dyn Agent],
+    pub clock: &'a dyn Clock,
+    pub random: &'a mut dyn FnMut() -> u64,
+    pub host: &'a dyn Host,
+    pub observer: &'a mut dyn Observer,
+    pub attendant: &'a mut dyn Attendant,
+    pub interrupt: Interrupt,
+    pub id: RunId,
+    pub owner: Owner,
+    pub started_at: Timestamp,
+    /// Where Ralph's files led when the run began.
+    pub real_paths: RealPaths,
+    /// Counted attempts so far.
+    pub attempts: u32,
+    pub attempt_under_way: bool,
+    /// Attempts of dead runs were found: until then their agents may have written anything.
+    pub lost_until: Option<Timestamp>,
+    /// A gate ran since plan files were last synchronized.
+    pub gate_ran: bool,
+    /// Grows whenever something outside attempts may have written files.
+    files_version: u64,
+    /// The last change of a gate that was told.
+    gate_change_told: i64,
+    last_heartbeat: Timestamp,
+    interrupt_told: bool,
+    pub seq: u64,
+    /// How the guard is started, which starts agents and gates; empty for no guard.
+    guard_command: Vec<OsString>,
+    guard: Option<Guard>,
+}
+
+impl<'a> RunContext<'a> {
+    /// `own_files` are those of the project that Ralph writes too.
+    pub(super) fn new<'b: 'a>(
+        engine: &'a mut Engine<'b>,
+        own_files: &[String],
+    ) -> Result<Self, EngineError> {
+        let now = engine.clock.now();
+        let mut real_paths = RealPaths::default();
+        let ralph_dir = engine.project.ralph_dir();
+        real_paths.remember([ralph_dir.join(STATE_MD), ralph_dir]);
+        // AGENTS.md is below the work tree, the others below the root.
+        for dir in [engine.work_tree, engine.project.root()] {
+            real_paths.remember(own_files.iter().map(|path| dir.join(path)));
+        }
+        Ok(Self {
+            id: RunId::from_random((engine.random)() as u32),
+            owner: engine.host.owner(),
+            gate_change_told: engine.store.last_gate_change()?,
+            project: engine.project,
+            work_tree: engine.work_tree,
+            store: engine.store,
+            settings: engine.settings,
+            known_agents: engine.known,
+            clock: engine.clock,
+            random: engine.random,
+            host: engine.host,
+            observer: engine.observer,
+            attendant: engine.attendant,
+            interrupt: engine.interrupt.clone(),
+            started_at: now,
+            real_paths,
+            attempts: 0,
+            attempt_under_way: false,
+            lost_until: None,
+            gate_ran: false,
+            files_version: 0,
+            last_heartbeat: now,
+            interrupt_told: false,
+            seq: 0,
+            guard_command: engine.guard_command.clone(),
+            guard: None,
+        })
+    }
+}
+
+/// Events.
+impl RunContext<'_> {
+    /// Makes an event; its number is used up whether it is stored or only shown.
+    pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
+        self.seq += 1;
+        RunEvent::new(self.seq, self.clock.now(), &self.id, kind)
+    }
+
+    /// Shows an event that is of interest only while it happens.
+    pub(super) fn show(&mut self, kind: EventKind) {
+        let event = self.event(kind);
+        self.observer.event(&event);
+    }
+
+    /// Stores an event that belongs to no other transaction, and shows it.
+    pub(super) fn tell(&mut self, kind: EventKind) -> Result<(), EngineError> {
+        let event = self.event(kind);
+        self.store.append_events(std::slice::from_ref(&event))?;
+        self.observer.event(&event);
+        Ok(())
+    }
+
+    pub(super) fn warn(&mut self, message: impl Into<String>) -> Result<(), EngineError> {
+        let message = message.into();
+        self.tell(EventKind::Warning { message })
+    }
+
+    pub(super) fn show_progress(&mut self) -> Result<(), EngineError> {
+        let tasks = self.store.counts()?;
+        let cost = self.store.run_rates(&self.id)?.cost;
+        self.show(EventKind::Progress { tasks, cost });
+        Ok(())
+    }
+
+    /// Names every change of a gate since the last check, by any author. An attempt under way is not touched by them: its
+    /// gate is the one at its claim.
+    pub(super) fn tell_gate_changes(&mut self, by: GateAuthor) -> Result<(), EngineError> {
+        for change in self.store.gate_changes(self.gate_change_told)? {
+            self.gate_change_told = change.id;
+            self.tell(EventKind::GateChanged {
+                task: change.task,
+                before: change.before.as_deref().map(shown_command),
+                after: change.after.as_deref().map(shown_command),
+                by,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Tells of a gate that waits for a person to import the plan's file.
+    pub(super) fn tell_waiting_gate(
+        &mut self,
+        path: &str,
+        gate: &GateEdit,
+    ) -> Result<(), EngineError> {
+        let task = self.store.task(gate.id.as_str())?;
+        self.tell(EventKind::GateWaiting {
+            task: TaskRef::from(&task),
+            path: path.to_owned(),
+            before: gate.before.as_deref().map(shown_command),
+            after: gate.after.as_deref().map(shown_command),
+        })
+    }
+}
+
+pub(super) fn shown_command(command: &str) -> String {
+    code_line(command, COMMAND_CHARS)
+}
+
+/// Files and the database.
+impl RunContext<'_> {
+    /// Ralph's own directory, if it is still where it was when the run began.
+    pub(super) fn ralph_dir(&self) -> std::io::Result<PathBuf> {
+        self.real_paths.real(&self.project.ralph_dir())
+    }
+
+    /// Somebody else than an attempt may have written files: a gate, a hook, a person during a wait.
+    pub(super) fn files_may_have_changed(&mut self) {
+        self.files_version += 1;
+    }
+
+    pub(super) fn files_version(&self) -> u64 {
+        self.files_version
+    }
+
+    /// Fails where the database is no longer the file that was opened: nobody would find what is recorded in it.
+    pub(super) fn check_database(&self) -> Result<(), EngineError> {
+        match self.store.is_in_place() {
+            true => Ok(()),
+            false => Err(self.vanished().into()),
+        }
+    }
+
+    fn vanished(&self) -> StoreError {
+        StoreError::Vanished {
+            path: self.project.database(),
+        }
+    }
+
+    /// Saves a database that was deleted or replaced, through its open handle: the end of the run says where it is and how to
+    /// put it back.
+    pub(super) fn save_database(&mut self, stop: StopRun) -> StopRun {
+        if self.project.ralph_dir().symlink_metadata().is_err() {
+            // Where this fails, the store says why.
+            let _ = self.project.make_dir();
+        }
+        let (saved, hint) = match self.store.rescue(self.clock.now()) {
+            Ok(rescued) => {
+                let saved = format!(
+                    "Ralph saved a copy of the database in {}",
+                    rescued.path.display()
+                );
+                (saved, format!("restore it: {}", rescued.restore))
+            }
+            Err(error) => (
+                format!("Ralph cannot save a copy of the database: {error}"),
+                "restore .ralph/progress.db from a backup".to_owned(),
+            ),
+        };
+        StopRun {
+            budget: stop.budget,
+            ..StopRun::error(format!("{}; {saved}", self.vanished())).with_hint(hint)
+        }
+    }
+}
+
+/// Claims, other runs, and what people ask of this one.
+impl RunContext<'_> {
+    /// Says once that an end was asked for, and extends the lease from time to time. A missed beat is no reason to stop an
+    /// agent.
+    pub(super) fn beat(&mut self) {
+        if let Some(signal) = self.interrupt.first().filter(|_| !self.interrupt_told) {
+            self.interrupt_told = true;
+            let by_command = self.store.stop_was_sent(&self.id).unwrap_or(false);
+            self.show(EventKind::Interrupted {
+                signal: signal.name().to_owned(),
+                by_command,
+            });
+        }
+        let now = self.clock.now();
+        let lease = self.settings.lease;
+        let between = match self.attempt_under_way {
+            true => BETWEEN_BEATS.min(lease / 4),
+            false => lease / 4,
+        };
+        if now.since(self.last_heartbeat) >= between {
+            self.last_heartbeat = now;
+            let _ = self.store.heartbeat(&self.id, now, now.plus(lease));
+        }
+    }
+
+    pub(super) fn claim(
+        &mut self,
+        purpose: Purpose,
+    ) -> Result<Option<(Claimed, Token)>, EngineError> {
+        self.check_database()?;
+        let now = self.clock.now();
+        let token = Token::from_random((self.random)());
+        let request = ClaimRequest {
+            purpose,
+            scope: self.settings.scope.clone(),
+            run_id: self.id.clone(),
+            worker: WORKER.to_owned(),
+            owner: self.owner.clone(),
+            token: token.clone(),
+            now,
+            expires_at: now.plus(self.settings.lease),
+        };
+        let claimed = self.store.claim(&request)?;
+        Ok(claimed.map(|claimed| (claimed, token)))
+    }
+
+    /// A claim that another process took, or dealt with, is no reason to stop: the work was only not ours.
+    pub(super) fn unless_moved<T>(
+        &mut self,
+        result: Result<T, EngineError>,
+    ) -> Result<Option<T>, EngineError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(EngineError::Store(StoreError::ClaimMoved(task))) => {
+                self.warn(format!(
+                    "another process took over {task}; this run does not record the attempt"
+                ))?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Blocks a claimed task until a person decides, without an attempt, and with it the recovery chain that ends here.
+    pub(super) fn block(
+        &mut self,
+        claimed: &Claimed,
+        token: &Token,
+        reason: &str,
+        end: Option<&RecoveryEnd>,
+    ) -> Result<(), EngineError> {
+        let event = self.event(EventKind::HandedOver {
+            task: TaskRef::from(&claimed.task),
+            reason: reason.to_owned(),
+        });
+        let now = self.clock.now();
+        let id = &claimed.task.id;
+        self.store
+            .block_claimed(id, token, reason, end, &event, now)?;
+        self.observer.event(&event);
+        self.show_progress()
+    }
+
+    /// Another run of the project that is at work: they share the tree.
+    pub(super) fn other_run(&self) -> Result<Option<RunId>, EngineError> {
+        let now = self.clock.now();
+        let runs = self.store.open_runs()?.into_iter();
+        let mut others = runs.filter(|run| run.id != self.id);
+        let other = others.find(|run| !is_over(run, self.host.liveness(&run.owner), now));
+        Ok(other.map(|run| run.id))
+    }
+
+    /// Whether agents of other runs are at work.
+    pub(super) fn others_at_work(&self) -> Result<bool, EngineError> {
+        let claims = self.store.claims()?;
+        let mut attempts = claims
+            .iter()
+            .filter(|claim| claim.purpose == Purpose::Attempt);
+        Ok(attempts.any(|claim| claim.run_id != self.id))
+    }
+
+    pub(super) fn outlook(&self) -> Result<Outlook, EngineError> {
+        Ok(outlook(&self.store.skeleton()?, &self.settings.scope))
+    }
+
+    /// Whether nothing in scope is left to do. For the whole plan the kept counts say so.
+    pub(super) fn is_finished(&self) -> Result<bool, EngineError> {
+        match self.settings.scope {
+            Scope::All => Ok(self.store.counts()?.is_settled()),
+            Scope::Below(_) => Ok(self.outlook()?.is_finished()),
+        }
+    }
+
+    /// The end of a run that has nothing left to do.
+    pub(super) fn all_done(&self) -> Result<StopRun, EngineError> {
+        let (what, skipped) = match self.settings.scope {
+            Scope::All => ("every task", self.store.counts()?.skipped > 0),
+            Scope::Below(_) => ("every selected task", self.outlook()?.skipped > 0),
+        };
+        let or_skipped = if skipped { " or skipped" } else { "" };
+        let reason = format!("{what} is done{or_skipped}");
+        Ok(StopRun::new(RunExit::Finished, reason))
+    }
+
+    /// Signals and the limit of attempts.
+    pub(super) fn signal_or_limit(&self) -> Result<Option<StopRun>, EngineError> {
+        if let Some(signal) = self.interrupt.first() {
+            return self.interrupted(signal).map(Some);
+        }
+        let reached = self.settings.limit.filter(|limit| self.attempts >= *limit);
+        Ok(reached.map(|limit| {
+            let plural = if limit == 1 { "" } else { "s" };
+            let reason = format!("the limit of {limit} attempt{plural} was reached");
+            StopRun::new(RunExit::Limit, reason)
+        }))
+    }
+
+    /// Whether a person at another terminal asked the run to end after its attempt.
+    pub(super) fn asked_to_stop(&self) -> Result<Option<StopRun>, EngineError> {
+        let asked = self.store.asked_of(&self.id)?;
+        let stop = || StopRun::new(RunExit::Aborted, STOPPED);
+        Ok((asked == Some(RunRequest::Stop)).then(stop))
+    }
+
+    /// The end after a signal, which `ralph stop` sends too.
+    pub(super) fn interrupted(&self, signal: Signal) -> Result<StopRun, EngineError> {
+        let asked = self.store.stop_was_sent(&self.id)?;
+        let reason = match (self.interrupt.hung_up(), asked, signal) {
+            (true, _, _) => "interrupted: the terminal was closed",
+            (false, true, _) => STOPPED,
+            (false, false, Signal::Interrupt) => "interrupted (Ctrl-C)",
+            (false, false, Signal::Terminate) => "interrupted (SIGTERM)",
+        };
+        Ok(StopRun::new(RunExit::Interrupted(signal), reason))
+    }
+}
+
+/// The guard: started with the run, lent to whatever starts an agent or a gate, replaced when it is gone.
+impl RunContext<'_> {
+    /// A run without a guard is still a run: what it leaves behind when it is killed is found by the next one.
+    pub(super) fn start_guard(&mut self) -> Result<(), EngineError> {
+        if !self.guard_command.is_empty() {
+            match Guard::start(&self.guard_command, &self.id) {
+                Ok(guard) => self.guard = Some(guard),
+                Err(error) => self.warn(format!("cannot start the guard process: {error}"))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The guard, to start something with. It goes back by [`Self::return_guard`].
+    pub(super) fn take_guard(&mut self) -> Result<Option<Guard>, EngineError> {
+        match self.guard.is_some() {
+            true => self.replace_lost_guard()?,
+            false => self.start_guard()?,
+        }
+        Ok(self.guard.take())
+    }
+
+    /// Takes the guard back, and says what became of it meanwhile.
+    pub(super) fn return_guard(&mut self, guard: Option<Guard>) -> Result<(), EngineError> {
+        self.guard = guard;
+        if self.guard.as_mut().is_some_and(Guard::was_stopped) {
+            self.warn("Ralph's guard process was suspended; Ralph resumed it")?;
+        }
+        self.replace_lost_guard()
+    }
+
+    fn replace_lost_guard(&mut self) -> Result<(), EngineError> {
+        if !self.guard.as_mut().is_some_and(Guard::is_lost) {
+            return Ok(());
+        }
+        self.guard = None;
+        self.warn("Ralph's guard process was killed; Ralph started a new one")?;
+        self.start_guard()
+    }
+
+    pub(super) fn dismiss_guard(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! How a run ends: why, and what is brought up to date and recorded then.
+
+use std::time::Duration;
+
+use super::PromptError;
+use super::agents_md_sync::WrittenBy;
+use super::plan_sync::LogNews;
+use super::run::Run;
+use crate::decide::Budget;
+use crate::event::{EventKind, GateAuthor, RunEvent};
+use crate::exit::RunExit;
+use crate::git::{Git, GitError};
+use crate::hooks::HookPoint;
+use crate::model::RunId;
+use crate::store::{Author, RunEnd, StoreError};
+
+/// What stops the loop from outside the rules.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The prompt could not be made.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// Git could not be asked without waiting for ever.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A parent's own gate could not be started.
+    #[error("cannot run the gate of {task}: {why}")]
+    Gate { task: String, why: String },
+    /// The log of an attempt could not be written.
+    #[error("cannot write the log {path}: {source}")]
+    Log {
+        path: String,
+        source: std::io::Error,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The run; none if nothing was started.
+    pub run_id: Option<RunId>,
+    pub exit: RunExit,
+    pub reason: String,
+    pub hint: Option<String>,
+}
+
+/// Why a run ends.
+#[derive(Clone, Debug)]
+pub(super) struct StopRun {
+    pub exit: RunExit,
+    pub reason: String,
+    pub hint: Option<String>,
+    /// The budget that was used up, if that is why.
+    pub budget: Option<Budget>,
+}
+
+impl StopRun {
+    pub(super) fn new(exit: RunExit, reason: impl Into<String>) -> Self {
+        Self {
+            exit,
+            reason: reason.into(),
+            hint: None,
+            budget: None,
+        }
+    }
+
+    pub(super) fn error(reason: impl Into<String>) -> Self {
+        Self::new(RunExit::Error, reason)
+    }
+
+    pub(super) fn budget(budget: Budget, reason: String) -> Self {
+        Self {
+            budget: Some(budget),
+            ..Self::new(RunExit::Limit, reason)
+        }
+    }
+
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Ends the run, whatever ended it: tidies up, closes its record, saves a database that is gone, and tells of the end.
+    pub(super) fn end(
+        mut self,
+        ended: Result<StopRun, EngineError>,
+    ) -> Result<Summary, EngineError> {
+        let (mut stop, error) = match ended {
+            Ok(stop) => (stop, None),
+            Err(error) => {
+                // An attempt that began and could not be recorded stays claimed, and the next run finds it by that.
+                let _ = self.context.store.release_unbegun(&self.context.id);
+                (StopRun::error(error.to_string()), Some(error))
+            }
+        };
+        let mut closed = self.close(&mut stop);
+        let vanished = !self.context.store.is_in_place();
+        if vanished {
+            stop = self.context.save_database(stop);
+            closed = self.finished(&stop).map(|kind| self.context.event(kind));
+        } else if closed.is_ok() {
+            let written = self.state_md.write(&mut self.context, &stop.reason);
+            closed = written.and(closed);
+        }
+        if let Ok(event) = &closed {
+            self.context.observer.event(event);
+        }
+        self.context.dismiss_guard();
+        match (error, closed) {
+            // Where the database is, and how to put it back, is all that matters then.
+            _ if vanished => {}
+            (Some(error), _) | (None, Err(error)) => return Err(error),
+            (None, Ok(_)) => {}
+        }
+        Ok(Summary {
+            run_id: Some(self.context.id),
+            exit: stop.exit,
+            reason: stop.reason,
+            hint: stop.hint,
+        })
+    }
+
+    /// Closes the run's record, also where tidying up fails. A run whose scope is finished has succeeded, whatever limit it
+    /// reached on the way.
+    fn close(&mut self, stop: &mut StopRun) -> Result<RunEvent, EngineError> {
+        let tidied = match self.context.store.is_in_place() {
+            true => self.tidy_up(stop),
+            false => Ok(()),
+        };
+        let kind = self.finished(stop)?;
+        let run = &mut self.context;
+        // While the run is still on record as one that is at work.
+        let event = run.event(kind.clone());
+        let told = run.hook_after(HookPoint::AfterRun, &event);
+        let event = run.event(kind);
+        let end = RunEnd {
+            id: run.id.clone(),
+            ended_at: run.clock.now(),
+            outcome: stop.exit.word().to_owned(),
+            exit_code: i32::from(stop.exit.code()),
+        };
+        run.store.end_run(&end, &event)?;
+        tidied.and(told).map(|()| event)
+    }
+
+    /// Brings everything up to date that a run keeps beside its record.
+    fn tidy_up(&mut self, stop: &mut StopRun) -> Result<(), EngineError> {
+        let run = &mut self.context;
+        if stop.exit == RunExit::Limit && run.is_finished()? {
+            *stop = run.all_done()?;
+        }
+        // A person who interrupts a run wants it to end.
+        let interrupted = matches!(stop.exit, RunExit::Interrupted(_));
+        if !interrupted {
+            run.tidy_learnings()?;
+            self.plan_files
+                .sync(run, None, Author::Person, &LogNews::default())?;
+            let branch = self.tree.git.as_ref().and_then(Git::branch);
+            self.agents_md.sync(run, branch, WrittenBy::Agent)?;
+        }
+        run.prune_logs(interrupted)?;
+        run.tell_gate_changes(GateAuthor::Elsewhere)
+    }
+
+    /// What is told of the end of the run.
+    fn finished(&self, stop: &StopRun) -> Result<EventKind, EngineError> {
+        let run = &self.context;
+        let rates = run.store.run_rates(&run.id)?;
+        Ok(EventKind::RunFinished {
+            exit_code: i32::from(stop.exit.code()),
+            outcome: stop.exit.word().to_owned(),
+            reason: stop.reason.clone(),
+            hint: stop.hint.clone(),
+            budget: stop.budget,
+            attempts: rates.counted,
+            done: rates.done,
+            cost: rates.cost,
+            duration_ms: millis(run.clock.now().since(run.started_at)),
+            tasks: run.store.counts()?,
+        })
+    }
+}
+
+/// A duration in whole milliseconds.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,259 @@
+//! STATE.md: where the run stands, for people who look into the project.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::run_context::RunContext;
+use super::run_end::EngineError;
+use crate::analysis::Analysis;
+use crate::files::{Links, Lock, RealPaths, open, recover, write_whole};
+use crate::memory::state_md::{AttemptView, HistoryRow, RunView, StateView, TaskView, render};
+use crate::model::{Cost, Outcome, Timestamp};
+use crate::project::Project;
+use crate::store::{BreakerState, Purpose, RunRow, Scope, Store, StoreError};
+
+/// The page, in Ralph's own directory.
+pub(super) const STATE_MD: &str = "STATE.md";
+/// Rows of the history table.
+const ROWS: u32 = 15;
+/// How long another run's turn is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// An attempt that is over sooner is not shown as under way.
+const WORTH_SHOWING: Duration = Duration::from_millis(300);
+/// Written no more often than this while attempts go on; pauses and the end are always written.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+/// The page of a run, and when it was written last.
+#[derive(Default)]
+pub(super) struct StateMd {
+    written: Option<Timestamp>,
+    fault_told: bool,
+    /// When it is to show the attempt that is under way.
+    due: Option<Timestamp>,
+    shows_attempt: bool,
+    /// The lines of the last analysis.
+    analysis: Option<Vec<String>>,
+}
+
+impl StateMd {
+    /// After an attempt, unless the page is fresh.
+    pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+        let now = run.clock.now();
+        self.due = None;
+        let fresh = self.written.is_some_and(|at| now.since(at) < BETWEEN);
+        // A page that shows the attempt as under way is no longer true.
+        if fresh && !self.shows_attempt {
+            return Ok(());
+        }
+        self.shows_attempt = false;
+        self.write(run, "running")
+    }
+
+    /// Writes the page with what the failures have in common.
+    pub(super) fn write_analysis(
+        &mut self,
+        run: &mut RunContext<'_>,
+        analysis: &Analysis,
+    ) -> Result<(), EngineError> {
+        self.analysis = Some(analysis.lines());
+        self.write(run, "running")
+    }
+
+    /// Writes the page with how the run stands. A page that cannot be written is told of once and stops nothing.
+    pub(super) fn write(
+        &mut self,
+        run: &mut RunContext<'_>,
+        status: &str,
+    ) -> Result<(), EngineError> {
+        let first = self.written.is_none();
+        self.written = Some(run.clock.now());
+        let breaker = run.store.breaker()?;
+        if breaker.state == BreakerState::Closed && breaker.failures == 0 {
+            // What it was about is over.
+            self.analysis = None;
+        }
+        let text = render(&self.view(run, status)?);
+        if let Err(error) = replace_in_run(run, &text, first)
+            && !self.fault_told
+        {
+            self.fault_told = true;
+            run.warn(format!("cannot write {STATE_MD}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn view(&self, run: &RunContext<'_>, status: &str) -> Result<StateView, EngineError> {
+        let cost = run.store.run_rates(&run.id)?.cost;
+        let shown = RunView {
+            id: run.id.to_string(),
+            status: status.to_owned(),
+            started_at: run.started_at.local(),
+            iteration: run.attempts,
+            limit: run.settings.limit,
+            cost_usd: shown_cost(&cost),
+            cost_estimated: cost.cost_estimated,
+        };
+        let (now, analysis) = (run.clock.now(), self.analysis.clone());
+        Ok(view(run.store, run.project, now, Some(shown), analysis)?)
+    }
+
+    /// An attempt begins, of which the page is to tell once it has lasted long enough.
+    pub(super) fn attempt_begins(&mut self, run: &RunContext<'_>) {
+        self.due = Some(run.clock.now().plus(WORTH_SHOWING));
+    }
+
+    /// While an attempt is under way: the page that says so.
+    pub(super) fn show_attempt(&mut self, run: &mut RunContext<'_>) {
+        if self.due.is_none_or(|due| run.clock.now() < due) {
+            return;
+        }
+        self.due = None;
+        // Like a missed beat, a page that cannot be written is no reason to stop an agent.
+        let _ = self.write(run, "running");
+        self.shows_attempt = true;
+    }
+}
+
+fn replace_in_run(run: &RunContext<'_>, text: &str, first: bool) -> io::Result<()> {
+    let path = run.project.ralph_dir().join(STATE_MD);
+    replace(&run.ralph_dir()?, &run.real_paths.real(&path)?, text, first)
+}
+
+/// Brings the page up to date outside a run, after a person changed the plan. Where there is no page there was no run.
+pub fn refresh_state(
+    store: &Store,
+    project: &Project,
+    run: Option<&RunRow>,
+    analysis: Option<Vec<String>>,
+    now: Timestamp,
+) -> Result<io::Result<()>, StoreError> {
+    let dir = project.ralph_dir();
+    let path = dir.join(STATE_MD);
+    if !path.exists() {
+        return Ok(Ok(()));
+    }
+    let run = run.map(|run| RunView {
+        id: run.id.to_string(),
+        status: run.outcome.clone().unwrap_or_else(|| "running".to_owned()),
+        started_at: run.started_at.local(),
+        iteration: u32::try_from(run.attempts).unwrap_or(u32::MAX),
+        limit: None,
+        cost_usd: shown_cost(&run.cost),
+        cost_estimated: run.cost.cost_estimated,
+    });
+    let text = render(&view(store, project, now, run, analysis)?);
+    let real = RealPaths::default().real(&path);
+    Ok(real.and_then(|path| replace(&dir, &path, &text, false)))
+}
+
+fn shown_cost(cost: &Cost) -> Option<f64> {
+    cost.cost_usd.filter(|cost| *cost > 0.0)
+}
+
+/// Puts the page in place, one writer at a time.
+fn replace(dir: &Path, path: &Path, text: &str, first: bool) -> io::Result<()> {
+    let _lock = Lock::within(&dir.join("state_md.lock"), PATIENCE)?;
+    if first {
+        recover(path)?;
+    }
+    // What is no file of Ralph's is left alone.
+    match open(path, Links::Refuse) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    write_whole(path, text.as_bytes())
+}
+
+/// All that the page shows.
+fn view(
+    store: &Store,
+    project: &Project,
+    now: Timestamp,
+    run: Option<RunView>,
+    analysis: Option<Vec<String>>,
+) -> Result<StateView, StoreError> {
+    let counts = store.counts()?;
+    let breaker = store.breaker()?;
+    let next = match store.ready(&Scope::All, 1)?.first() {
+        Some(id) => {
+            let task = store.task(id.as_str())?;
+            Some(TaskView {
+                name: task.name().to_owned(),
+                title: task.title,
+            })
+        }
+        None => None,
+    };
+    let history = store.newest_attempts(ROWS)?.into_iter().map(|attempt| {
+        let name = attempt.key.as_ref().map(ToString::to_string);
+        let details = match attempt.outcome {
+            Outcome::Done => attempt.rationale.map(|_| attempt.model.clone()),
+            _ => attempt.message,
+        };
+        HistoryRow {
+            iteration: attempt.iteration.unwrap_or(0),
+            time: attempt.started_at.local(),
+            outcome: if attempt.outcome == Outcome::Done && !attempt.verified {
+                "SUCCESS, unverified".to_owned()
+            } else if attempt.counted {
+                attempt.outcome.to_string()
+            } else {
+                attempt
+                    .error_type
+                    .map_or("uncounted".to_owned(), |error| error.to_string())
+                    .to_uppercase()
+            },
+            task: name.unwrap_or_else(|| attempt.task_id.to_string()),
+            details: details.unwrap_or_default(),
+        }
+    });
+    let waiting = store.held(usize::MAX)?.into_iter();
+    let root = project.root();
+    Ok(StateView {
+        updated_at: now.local(),
+        project: root
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        run,
+        counts,
+        next,
+        breaker: match breaker.state {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::HalfOpen => "half_open",
+        }
+        .to_owned(),
+        waiting: waiting
+            .map(|held| (held.name, held.reason.unwrap_or_default()))
+            .collect(),
+        history: history.collect(),
+        analysis,
+        under_way: under_way(store)?,
+    })
+}
+
+/// The attempts that are made at this moment, of this run and others.
+fn under_way(store: &Store) -> Result<Vec<AttemptView>, StoreError> {
+    let mut views = Vec::new();
+    for claim in store.claims()? {
+        let (Purpose::Attempt, Some(since)) = (claim.purpose, claim.attempt.started_at) else {
+            continue;
+        };
+        // Somebody may have deleted it a moment ago.
+        let Ok(task) = store.task(claim.task_id.as_str()) else {
+            continue;
+        };
+        views.push(AttemptView {
+            task: TaskView {
+                name: task.name().to_owned(),
+                title: task.title,
+            },
+            attempt: store.metrics(&claim.task_id)?.total_attempts + 1,
+            model: claim.attempt.model.unwrap_or_default(),
+            since: since.local(),
+        });
+    }
+    Ok(views)
+}

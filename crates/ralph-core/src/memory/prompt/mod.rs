@@ -1,0 +1,298 @@
+//! The prompt of an attempt: the task, then what is remembered, within a budget; pure and
+//! deterministic.
+//!
+//! ```text
+//! Memory ─► sections (attempts, learnings, status, phase failures)
+//!             └─► budget: who gets how much room ─► RenderedMemory ─┐
+//! TaskPart ───────────────────────────────────────────► template ◄──┘ ─► the prompt
+//! ```
+//!
+//! The caller ranks learnings, reads the database and the template's file; this module only turns
+//! what it is given into text. Stored text is made harmless on its way ([`neutral`](crate::text::neutral)).
+
+mod attempts;
+mod budget;
+mod sections;
+mod task;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use budget::{RenderedMemory, render_memory};
+pub use task::{
+    ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes,
+    render_task,
+};
+
+/// How much of a stack trace is shown at most, in characters.
+const TRACE_CHARS: usize = 500;
+
+/// The settings of the memory part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What the whole memory part may take in Unicode characters, titles and blank lines counted.
+    pub budget_chars: usize,
+    /// How many learnings are shown at most.
+    pub max_learnings: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            budget_chars: 5000,
+            max_learnings: 5,
+        }
+    }
+}
+
+/// The task's own part of the prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskPart {
+    /// The task's id, as signals name it.
+    pub id: String,
+    pub title: String,
+    /// The task's description: the user's text, shown as it is.
+    pub description: String,
+    /// When its author calls it done: the user's text.
+    pub done_when: Option<String>,
+    /// The commit message its author wishes.
+    pub commit: Option<String>,
+    /// Further sections, safe to show.
+    pub further: Vec<ExtraSection>,
+    /// The task above this one, if any.
+    pub parent: Option<ParentPart>,
+    /// Dependencies that are done, in plan order.
+    pub prerequisites: Vec<Prerequisite>,
+    /// The directory of reference documents, if the project has one.
+    pub specs_dir: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParentPart {
+    pub title: String,
+    /// The parent's description; may be empty.
+    pub description: String,
+}
+
+/// A dependency that is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prerequisite {
+    pub id: String,
+    pub title: String,
+    /// What its done attempt said it did: an agent's words, so they are neutralised.
+    pub summary: Option<String>,
+}
+
+/// One failed, counted attempt of this task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PastAttempt {
+    /// The ordinal among counted attempts.
+    pub number: u32,
+    /// The model that made the attempt.
+    pub model: String,
+    /// How it ended: `failed`, `no_sigil` or `error`.
+    pub outcome: String,
+    pub duration_ms: u64,
+    /// The account of the failure, if there is one.
+    pub report: Option<AttemptReport>,
+}
+
+/// An account of a failed attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AttemptReport {
+    /// Whether Ralph wrote it because the agent gave none.
+    pub auto: bool,
+    /// The approach that was taken.
+    pub what_was_tried: String,
+    /// Why it did not work.
+    pub why_it_failed: String,
+    /// The kind of error, such as `test_failure`.
+    pub error_category: Option<String>,
+    /// The files the failure is about.
+    pub relevant_files: Vec<String>,
+    /// Part of the error output, as the agent reported it.
+    pub stack_trace: Option<String>,
+    /// What the agent would try next.
+    pub retry_suggestion: Option<String>,
+    /// The most telling piece of output Ralph found itself.
+    pub excerpt: Option<String>,
+}
+
+/// A learning that is relevant to the task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownLearning {
+    /// The learning's id, given back in [`RenderedMemory`](super::RenderedMemory) if shown.
+    pub id: String,
+    pub category: String,
+    pub content: String,
+}
+
+/// Where the run and the task stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoopStatus {
+    /// The iteration of this run that now starts.
+    pub iteration: u32,
+    /// The run's limit of iterations; none, or 0, is `unlimited`.
+    pub limit: Option<u32>,
+    /// One more than the task's recorded attempts.
+    pub attempt: u32,
+    /// The task's failures in a row.
+    pub consecutive_failures: u32,
+    /// Attempts of this run that ended done.
+    pub run_successes: u32,
+    pub run_total: u32,
+    /// The model chosen for this attempt.
+    pub model: String,
+    /// Why that model was chosen.
+    pub rationale: String,
+    /// Whether the task counts as stuck, which brings the warning.
+    pub stuck: bool,
+    /// Further lines, quoted after the warning (stance, split hint); shown only when stuck.
+    pub further_lines: Vec<String>,
+    /// Whether the rules of this prompt say how to ask for a change to the plan; then the warning says so too.
+    pub may_change_plan: bool,
+}
+
+/// A failure of another task of the same phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseFailure {
+    /// The other task's key, or its id.
+    pub key: String,
+    /// When it failed, as it is to be shown.
+    pub time: String,
+    pub error: String,
+}
+
+/// Everything remembered that may be worth telling this attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// This task's failed attempts, oldest first.
+    pub attempts: Vec<PastAttempt>,
+    /// Relevant learnings, best first, without near-duplicates, all above the floor.
+    pub learnings: Vec<ShownLearning>,
+    /// Where the run and the task stand.
+    pub status: LoopStatus,
+    /// Failures of other tasks of the phase, newest first.
+    pub phase_failures: Vec<PhaseFailure>,
+    /// The file that has the phase's failures in full; `AGENTS.md` if not given, none if empty.
+    pub agents_md: Option<String>,
+}
+
+/// The account of one rendering of the memory part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// The characters the memory part was allowed.
+    pub budget_chars: usize,
+    /// The characters it took.
+    pub used_chars: usize,
+    /// The sections that had something to say, in the order of the prompt.
+    pub sections: Vec<SectionUse>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SectionUse {
+    pub title: &'static str,
+    /// The characters it could have taken.
+    pub given_chars: usize,
+    /// The characters it took; 0 where it is left out.
+    pub used_chars: usize,
+    /// What it does not show, or not whole.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// One thing that is missing from a section.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The thing, as in `attempt 2` or `learning l-12ab34`.
+    pub what: String,
+    pub why: String,
+}
+
+impl LeftOut {
+    fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            why: why.into(),
+        }
+    }
+
+    fn no_room(what: impl Into<String>, needed: usize, left: usize) -> Self {
+        Self::new(what, format!("needs {needed} characters, {left} left"))
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "Memory: {} of {} characters",
+            self.used_chars, self.budget_chars
+        )?;
+        for section in &self.sections {
+            let SectionUse {
+                title,
+                given_chars: given,
+                used_chars: used,
+                ..
+            } = section;
+            writeln!(f, "  {title}: {used} of {given} characters")?;
+            for LeftOut { what, why } in &section.left_out {
+                writeln!(f, "    not shown: {what} ({why})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A section's text and what did not get into it. Text that is not empty begins with the blank
+/// line that sets it off and ends with one line end, so that sections are simply joined.
+#[derive(Clone, Debug, Default)]
+struct Section {
+    text: String,
+    left_out: Vec<LeftOut>,
+}
+
+impl Section {
+    /// How much of the budget the section takes.
+    fn size(&self) -> usize {
+        chars(&self.text)
+    }
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The first `max` characters of a text.
+fn prefix(text: &str, max: usize) -> &str {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => text.split_at(end).0,
+        None => text,
+    }
+}
+
+/// A text of at most `max` characters: the whole one, or its beginning with `…` behind,
+/// cut between words where that costs no more than a third of the room.
+fn shorten(text: &str, max: usize) -> String {
+    let Some(room) = max.checked_sub(1) else {
+        return String::new();
+    };
+    if text.char_indices().nth(max).is_none() {
+        return text.to_owned();
+    }
+    let head = prefix(text, room);
+    let on_boundary = text.split_at(head.len()).1.starts_with(char::is_whitespace);
+    let kept = match head.rfind(char::is_whitespace) {
+        Some(space) if !on_boundary && chars(head.split_at(space).0) >= room * 2 / 3 => {
+            head.split_at(space).0
+        }
+        _ => head,
+    };
+    let mut short = kept.trim_end().to_owned();
+    short.push('…');
+    short
+}

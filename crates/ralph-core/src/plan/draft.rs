@@ -1,0 +1,237 @@
+//! A plan as a file tells it, before it becomes tasks: what every format is read into.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// What a reader made of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// In the file's order.
+    pub tasks: Vec<DraftTask>,
+    /// What a person should know although the import went on.
+    pub notes: Vec<Note>,
+}
+
+/// One task as the file has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DraftTask {
+    /// What the file calls it; unique in the file and the same at the next reading, however lines move.
+    pub name: String,
+    /// Whether the name is a key people use (`1.3`), or was made up by the reader (a checklist's item).
+    pub named_by_author: bool,
+    pub title: String,
+    pub description: String,
+    /// The number of its phase, as written.
+    pub phase: Option<String>,
+    /// Name of the task it is a part of.
+    pub parent: Option<String>,
+    /// Names of the tasks that must be done before it.
+    pub after: Vec<String>,
+    /// The command that proves it.
+    pub verify: Option<String>,
+    pub files: Vec<String>,
+    /// When its author calls it done.
+    pub done_when: Option<String>,
+    /// The commit message its author wishes.
+    pub commit: Option<String>,
+    /// Markers such as `P`, `VERIFY`, `FIX 1.3`.
+    pub markers: Vec<String>,
+    pub priority: i64,
+    pub model: Option<String>,
+    /// Whether the file calls it done.
+    pub done: bool,
+    /// Whether it calls it left out.
+    pub skipped: bool,
+    /// The task this one is to fix.
+    pub fix_of: Option<String>,
+    /// Where it begins, counted from 1.
+    pub line: usize,
+    /// The bytes that say whether it is done, where the format has some.
+    pub mark: Option<Range<usize>>,
+}
+
+/// Something worth telling at a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Counted from 1; 0 for the file as a whole.
+    pub line: usize,
+    pub text: String,
+}
+
+impl Note {
+    pub(crate) fn new(line: usize, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { line, text }
+    }
+}
+
+/// Why a file is no plan: where, and what was expected there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("line {line}: {expected}")]
+pub struct Problem {
+    /// Counted from 1.
+    pub line: usize,
+    /// What was found and what should stand there.
+    pub expected: String,
+}
+
+impl Problem {
+    pub(crate) fn new(line: usize, expected: impl Into<String>) -> Self {
+        let expected = expected.into();
+        Self { line, expected }
+    }
+
+    pub(crate) fn of_json(error: &serde_json::Error, text: impl Fn(&str, usize) -> String) -> Self {
+        let words = error.to_string();
+        // The place is told in its own words.
+        let words = words
+            .rsplit_once(" at line ")
+            .map_or(words.as_str(), |(words, _)| words);
+        Self::new(error.line().max(1), text(words, error.column()))
+    }
+
+    pub(crate) fn in_file(self, path: &str) -> FileProblem {
+        FileProblem {
+            path: path.to_owned(),
+            line: self.line,
+            expected: self.expected,
+        }
+    }
+}
+
+/// A [`Problem`] and the file it is in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("{path}:{line}: {expected}")]
+pub struct FileProblem {
+    pub path: String,
+    /// Counted from 1.
+    pub line: usize,
+    pub expected: String,
+}
+
+/// A format of plan files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Task lines with keys, and fields below them.
+    TasksMd,
+    /// Any Markdown list with checkboxes.
+    Checklist,
+    Prd,
+    /// A plan file of get-shit-done.
+    Gsd,
+    /// Ralph's own export: JSON lines.
+    Lines,
+}
+
+impl Format {
+    /// Its name, as it is stored and shown.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TasksMd => "tasks_md",
+            Self::Checklist => "checklist",
+            Self::Prd => "prd",
+            Self::Gsd => "gsd",
+            Self::Lines => "jsonl",
+        }
+    }
+
+    /// Tells the format of a file by its name and text. `is_tasks_md` says whether the text has a task line of a tasks.md.
+    pub(crate) fn of(path_name: &str, text: &str, is_tasks_md: impl FnOnce() -> bool) -> Self {
+        let name = path_name.rsplit(['/', '\\']).next().unwrap_or(path_name);
+        let name = name.to_ascii_lowercase();
+        let text = text.trim_start_matches('\u{feff}');
+        let is_markdown = name.ends_with(".md") || name.ends_with(".markdown");
+        if name.ends_with(".jsonl") || (!is_markdown && begins_with_typed_line(text)) {
+            Self::Lines
+        } else if name.ends_with(".json") || (!is_markdown && begins_as_json(text)) {
+            Self::Prd
+        } else if is_gsd_plan(&name, text) {
+            Self::Gsd
+        } else if is_tasks_md() {
+            Self::TasksMd
+        } else {
+            Self::Checklist
+        }
+    }
+}
+
+/// Whether the first line is an object that tells its type, and no whole prd.json.
+fn begins_with_typed_line(text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    first.starts_with('{')
+        && matches!(serde_json::from_str(first), Ok(Value::Object(object))
+            if object.contains_key("type") && !object.contains_key("userStories"))
+}
+
+/// An object or an array of objects; a checkbox without a list (`[ ] x`) or a link is none.
+fn begins_as_json(text: &str) -> bool {
+    let text = text.trim_start();
+    match text.strip_prefix('[').map(str::trim_start) {
+        Some(inner) => inner.starts_with('{') || inner.trim_end() == "]",
+        None => text.starts_with('{'),
+    }
+}
+
+fn is_gsd_plan(name: &str, text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    let has_frontmatter = first.trim_end() == "---";
+    let has_tasks = text.contains("<task ") || text.contains("<task>");
+    match name {
+        "plan.md" => has_frontmatter && has_tasks,
+        name => name.ends_with("-plan.md") && (has_frontmatter || has_tasks),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Format;
+    use proptest::prelude::*;
+
+    #[test]
+    fn files_are_told_by_name_and_text() {
+        let line = "{\"type\":\"task\"}\n{\"type\":\"task\"}\n";
+        for (name, text, format) in [
+            ("plan.jsonl", "", Format::Lines),
+            ("export.json", line, Format::Lines),
+            ("-", line, Format::Lines),
+            ("prd.json", "{\n \"userStories\": []}", Format::Prd),
+            (
+                "prd.json",
+                "{\"type\":\"prd\",\"userStories\":[]}",
+                Format::Prd,
+            ),
+            ("prd.json", "not json", Format::Prd),
+            ("-", "\u{feff} [\n {\"id\": \"a\"}]", Format::Prd),
+            ("-", "[ ] a", Format::Checklist),
+            ("TODO.md", "[![badge](a)](b)\n- [ ] a", Format::Checklist),
+            ("TODO.md", "{\"type\": 1}\n- [ ] a", Format::Checklist),
+            ("a/01-02-PLAN.md", "---\nphase: 1\n---\n", Format::Gsd),
+            ("01-02-PLAN.md", "# Plan\n<task type=\"auto\">", Format::Gsd),
+            ("MY-PLAN.md", "- [ ] a", Format::Checklist),
+            ("PLAN.md", "- [ ] a", Format::Checklist),
+            ("PLAN.md", "---\nplan: 1\n---\n<task>", Format::Gsd),
+            ("", "", Format::Checklist),
+        ] {
+            assert_eq!(Format::of(name, text, || false), format, "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn tasks_md_is_told_by_its_reader() {
+        assert_eq!(Format::of("a.md", "- [ ] 1.1 a", || true), Format::TasksMd);
+        assert_eq!(
+            Format::of("01-01-PLAN.md", "---\n---\n- [ ] 1.1 a", || true),
+            Format::Gsd
+        );
+        assert_eq!(Format::of("a.json", "{}", || true), Format::Prd);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(name in any::<String>(), text in any::<String>(), is_tasks_md: bool) {
+            let _ = Format::of(&name, &text, || is_tasks_md);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Plans of get-shit-done: `.planning/phases/NN-slug/NN-MM-PLAN.md` and `.planning/ROADMAP.md`.
+//!
+//! ```text
+//! plan file ─► frontmatter (wave, depends_on) + elements (objective, tasks) ─► plan ─┐
+//! roadmap ───► order of phases, titles, ticks ───────────────────────────────────────┴─► draft
+//! ```
+//!
+//! A plan is a task and its task elements are its parts, done one after another. Plans wait for
+//! what `depends_on` names, for the wave before theirs and, in a first wave, for the phase before.
+//! Whatever a plan waits for its first part waits for too, since only tasks without parts are run.
+
+mod markup;
+mod plan;
+mod roadmap;
+
+use std::collections::{HashMap, HashSet};
+
+use self::plan::Plan;
+use self::roadmap::{Named, Names, Roadmap, normal, order};
+use super::graph::{chain, cycles};
+use super::{Draft, DraftTask, FileProblem, Note};
+
+/// How many plans there may be: all of one phase may wait for all of another.
+const MOST: usize = 2000;
+
+/// The files of a `.planning` directory, read by the caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GsdFiles {
+    /// Path and text of every `NN-MM-PLAN.md`, in any order.
+    pub plans: Vec<(String, String)>,
+    /// Path and text of `ROADMAP.md`.
+    pub roadmap: Option<(String, String)>,
+    /// Ids such as `01-02` of the plans that have a SUMMARY file.
+    pub finished: Vec<String>,
+}
+
+/// Reads the plans of a `.planning` directory. `can_run` tells whether there is a program of a name,
+/// by which commands are told from sentences.
+///
+/// # Errors
+/// All that is wrong with the files, by file and line.
+pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<FileProblem>> {
+    let mut problems = Vec::new();
+    let mut plans = read_plans(files, can_run, &mut problems);
+    let roadmap = files.roadmap.as_ref();
+    let roadmap = roadmap.map_or_else(Roadmap::default, |(_, text)| Roadmap::of(text));
+    sort(&mut plans, &roadmap);
+    let names = Names::of(&plans, &files.finished, &roadmap);
+    let mut notes = Vec::new();
+    let waits = waits(&plans, &names, &mut notes, &mut problems);
+    if !problems.is_empty() {
+        problems.sort();
+        return Err(problems);
+    }
+    if let (Some((line, what)), Some((path, _))) = (&roadmap.unclosed, &files.roadmap) {
+        notes.push(Note::new(*line, format!("{path}: {what}.")));
+    }
+    if plans.is_empty() {
+        notes.push(Note::new(0, "There are no plan files."));
+    }
+    let mut tasks = Vec::new();
+    for (plan, waits) in plans.iter().zip(&waits) {
+        let done = names.is_done(&plan.id.name);
+        let phase = plan.id.phase.as_deref().map(normal);
+        if phase.is_some_and(|phase| roadmap.ticked_phases.contains(&phase)) && !done {
+            let text = format!(
+                "{}: its phase is checked off in the roadmap, but the plan is not done.",
+                plan.path
+            );
+            notes.push(Note::new(plan.line, text));
+        }
+        let after = waits.iter().filter_map(|at| plans.get(*at));
+        let after = after.map(|plan| plan.id.name.clone()).collect();
+        let listed = roadmap.plans.get(&normal(&plan.id.name));
+        let title = plan.title.as_ref();
+        let title = title.or_else(|| listed.and_then(|entry| entry.title.as_ref()));
+        let title = title.or(plan.heading.as_ref()).cloned();
+        add(plan, title, after, done, &mut tasks, &mut notes);
+    }
+    Ok(Draft { tasks, notes })
+}
+
+fn read_plans(
+    files: &GsdFiles,
+    can_run: &dyn Fn(&str) -> bool,
+    problems: &mut Vec<FileProblem>,
+) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    let mut first_of: HashMap<String, &str> = HashMap::new();
+    let mut problem = |path: &str, line, expected| {
+        let path = path.to_owned();
+        problems.push(FileProblem {
+            path,
+            line,
+            expected,
+        });
+    };
+    if let Some((path, _)) = files.plans.get(MOST) {
+        let expected = format!("there are too many plans; expected at most {MOST}");
+        problem(path, 1, expected);
+    }
+    for (path, text) in files.plans.iter().take(MOST) {
+        let mut found = Vec::new();
+        let plan = Plan::read(path, text, can_run, &mut found);
+        for one in found {
+            problem(path, one.line, one.expected);
+        }
+        let Some(plan) = plan else {
+            continue;
+        };
+        let id = &plan.id.name;
+        match first_of.get(&normal(id)) {
+            Some(first) => {
+                let expected = format!("{first} is already plan {id}; expected another number");
+                problem(path, 1, expected);
+            }
+            None => {
+                first_of.insert(normal(id), path);
+                plans.push(plan);
+            }
+        }
+    }
+    plans
+}
+
+/// For each plan the plans it waits for: those it names, then those of its place.
+fn waits(
+    plans: &[Plan],
+    names: &Names<'_>,
+    notes: &mut Vec<Note>,
+    problems: &mut Vec<FileProblem>,
+) -> Vec<Vec<usize>> {
+    let mut problem = |plan: &Plan, expected| {
+        problems.push(FileProblem {
+            path: plan.path.clone(),
+            line: plan.depends_on_line,
+            expected,
+        });
+    };
+    let mut waits = Vec::with_capacity(plans.len());
+    for (plan, by_place) in plans.iter().zip(waits_by_place(plans)) {
+        let mut known = HashSet::new();
+        let mut all = Vec::new();
+        // The same plans may be named in many ways; taking them once is enough.
+        let mut taken = HashSet::new();
+        for name in &plan.depends_on {
+            match names.find(name, plan.id.phase.as_deref()) {
+                Named::Plans(named) => {
+                    if taken.insert(named.as_ptr()) {
+                        all.extend(named.iter().filter(|at| known.insert(**at)));
+                    }
+                }
+                Named::Nothing => {}
+                Named::Done => {
+                    let text = format!(
+                        "{}: it depends on `{name}`, which is done and not in this directory.",
+                        plan.path
+                    );
+                    notes.push(Note::new(plan.depends_on_line, text));
+                }
+                Named::Unknown => problem(
+                    plan,
+                    format!("there is no plan `{name}` here; expected an id such as 01-01"),
+                ),
+            }
+        }
+        all.extend(by_place.into_iter().filter(|at| known.insert(*at)));
+        waits.push(all);
+    }
+    for cycle in cycles(&waits) {
+        let mut members = cycle.iter().filter_map(|at| plans.get(*at));
+        // Places alone make no cycle, so one of them names another.
+        let named = members.clone().find(|plan| !plan.depends_on.is_empty());
+        if let Some(plan) = named.or_else(|| members.next()) {
+            let ids = cycle
+                .iter()
+                .map(|at| plans.get(*at).map_or("", |plan| &plan.id.name));
+            let expected = format!(
+                "these plans depend on each other in a cycle: {}; expected an order of waves and phases \
+                 in which they can be done",
+                chain(ids)
+            );
+            problem(plan, expected);
+        }
+    }
+    waits
+}
+
+/// Adds a plan and its parts.
+fn add(
+    plan: &Plan,
+    title: Option<String>,
+    after: Vec<String>,
+    done: bool,
+    tasks: &mut Vec<DraftTask>,
+    notes: &mut Vec<Note>,
+) {
+    let name = &plan.id.name;
+    tasks.push(DraftTask {
+        name: name.clone(),
+        named_by_author: true,
+        title: title.unwrap_or_else(|| format!("Plan {name}")),
+        description: plan.description.clone(),
+        phase: plan.id.phase.clone(),
+        after: after.clone(),
+        verify: plan.verify.clone(),
+        files: plan.files.clone(),
+        done_when: plan.done_when.clone(),
+        done,
+        line: plan.line,
+        ..DraftTask::default()
+    });
+    let mut before = after;
+    for (at, step) in plan.steps.iter().enumerate() {
+        let part = format!("{name}/{}", at + 1);
+        for note in &step.notes {
+            let text = format!("{}: task {part}: {note}.", plan.path);
+            notes.push(Note::new(step.line, text));
+        }
+        tasks.push(DraftTask {
+            name: part.clone(),
+            named_by_author: true,
+            title: step.title.clone(),
+            description: step.description.clone(),
+            phase: plan.id.phase.clone(),
+            parent: Some(name.clone()),
+            after: std::mem::replace(&mut before, vec![part]),
+            verify: step.verify.clone(),
+            files: step.files.clone(),
+            done_when: step.done_when.clone(),
+            done,
+            line: step.line,
+            ..DraftTask::default()
+        });
+    }
+}
+
+/// Sorts the plans: phases as the roadmap has them, within a phase by wave, then by number.
+fn sort(plans: &mut [Plan], roadmap: &Roadmap) {
+    let listed = roadmap.phases.iter().enumerate();
+    let places: HashMap<&str, usize> = listed
+        .clone()
+        .map(|(place, phase)| (phase.as_str(), place + 1))
+        .collect();
+    let mut by_number: Vec<_> = listed
+        .map(|(place, phase)| (order(phase), place + 1))
+        .collect();
+    by_number.sort();
+    // The place in the roadmap (or that of the phase before it), whether it stands there itself, and the number.
+    let rank = |phase: Option<&str>| {
+        let Some(phase) = phase else {
+            return (usize::MAX, true, Vec::new());
+        };
+        let number = order(phase);
+        match places.get(normal(phase).as_str()) {
+            Some(place) => (*place, false, number),
+            // A phase put in later (2.1) comes after the one it was put in behind.
+            None => {
+                let after = by_number.partition_point(|(listed, _)| *listed <= number);
+                let before = after.checked_sub(1).and_then(|at| by_number.get(at));
+                (before.map_or(0, |(_, place)| *place), true, number)
+            }
+        }
+    };
+    plans.sort_by_cached_key(|plan| {
+        let phase = rank(plan.id.phase.as_deref());
+        (phase, plan.wave, order(&plan.id.plan), plan.id.name.clone())
+    });
+}
+
+/// For each of the sorted plans what it waits for by its place: all plans of the wave before, or,
+/// in the first wave, all plans of the phase before.
+fn waits_by_place(plans: &[Plan]) -> Vec<Vec<usize>> {
+    let phase_of = |plan: &Plan| plan.id.phase.as_deref().map(normal);
+    let mut waits: Vec<Vec<usize>> = Vec::with_capacity(plans.len());
+    let mut before = 0..0;
+    let (mut phase_start, mut wave_start) = (0, 0);
+    for (at, plan) in plans.iter().enumerate() {
+        let last = at.checked_sub(1).and_then(|last| plans.get(last));
+        if last.is_some_and(|last| phase_of(last) != phase_of(plan)) {
+            before = phase_start..at;
+            (phase_start, wave_start) = (at, at);
+        } else if last.is_some_and(|last| last.wave != plan.wave) {
+            before = wave_start..at;
+            wave_start = at;
+        }
+        waits.push(before.clone().collect());
+    }
+    waits
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,442 @@
+//! One plan file: the plan and the steps that its task elements are.
+
+use super::super::Problem;
+use super::super::command::{CanRun, Directory, all_of, command_in};
+use super::super::text::{block, cut, first_sentence, is_placeholder, one_line, paragraphs};
+use super::markup::{Element, Entry, Frontmatter, Tags};
+use super::roadmap::PlanId;
+use crate::markdown::{Lines, code_only, list_item};
+
+/// The longest title made of a sentence, in characters.
+const LONGEST_TITLE: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) path: String,
+    pub(super) id: PlanId,
+    pub(super) wave: u32,
+    pub(super) depends_on: Vec<String>,
+    pub(super) depends_on_line: usize,
+    pub(super) files: Vec<String>,
+    /// The objective's first sentence.
+    pub(super) title: Option<String>,
+    pub(super) heading: Option<String>,
+    pub(super) description: String,
+    /// Only where there are no steps: those have their own.
+    pub(super) verify: Option<String>,
+    pub(super) done_when: Option<String>,
+    pub(super) steps: Vec<Step>,
+    pub(super) line: usize,
+}
+
+/// One task element of a plan.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) line: usize,
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) files: Vec<String>,
+    pub(super) verify: Option<String>,
+    pub(super) done_when: Option<String>,
+    /// What a person should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// Elements of a plan that say nothing about the work, or have a place of their own.
+const ELSEWHERE_IN_PLAN: [&str; 8] = [
+    "objective",
+    "context",
+    "task",
+    "execution_context",
+    "output",
+    "verify",
+    "verification",
+    "success_criteria",
+];
+
+/// Elements that have a place of their own in a task.
+const ELSEWHERE_IN_STEP: [&str; 6] = [
+    "name",
+    "title",
+    "files",
+    "verify",
+    "done",
+    "acceptance_criteria",
+];
+
+impl Plan {
+    /// Reads a plan file. Where it has problems, there may be no plan.
+    pub(super) fn read(
+        path: &str,
+        file: &str,
+        can_run: CanRun<'_>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
+        let front = Frontmatter::of(file)
+            .map_err(|problem| problems.push(problem))
+            .ok()?;
+        let tags = Tags::of(file);
+        let parts = tags.within(front.end..file.len(), problems);
+        // What follows from a tag that is not closed need not be told.
+        let is_whole = problems.is_empty();
+        let mut steps = Vec::new();
+        for task in parts.iter().filter(|part| part.name == "task") {
+            let told = problems.len();
+            let within = tags.within(task.range.clone(), problems);
+            let step = Step::read(task, &within, can_run);
+            if step.title.is_empty() && problems.len() == told {
+                let expected = "a task has no name and no action; expected <name>…</name>";
+                problems.push(Problem::new(task.line, expected));
+            }
+            steps.push(step);
+        }
+        let id = PlanId::of(path, front.first("phase"), front.first("plan"));
+        if id.is_none() {
+            let expected =
+                "the file name has no plan number; expected a name such as 01-02-PLAN.md";
+            problems.push(Problem::new(1, expected));
+        }
+        let wave = wave(&front, problems);
+        let content = |name| content(&parts, name);
+        let headed = Headed::of(file.get(front.end..).unwrap_or_default());
+        let or = |found: String, other: String| if found.is_empty() { other } else { found };
+        let objective = or(content("objective"), headed.objective);
+        let context = with_label("Context", &or(content("context"), headed.context));
+        let verification = or(content("verification"), content("verify"));
+        // Other elements, such as the feature of a test-driven plan.
+        let mut rest = described(&parts, &ELSEWHERE_IN_PLAN);
+        if is_whole && steps.is_empty() && objective.is_empty() && rest.is_empty() {
+            let line = tags.line_of(front.end.min(file.len().saturating_sub(1)));
+            let expected = "there is nothing to do; expected <objective> or <task> elements";
+            problems.push(Problem::new(line, expected));
+        }
+        let mut check = Check::default();
+        if steps.is_empty() {
+            check = Check::of(&verification, can_run);
+        } else {
+            check.words = verification;
+            rest.clear();
+        }
+        let done_when = paragraphs([content("success_criteria").as_str(), &check.words]);
+        let depends_on = list(&front, ["depends_on", "depends-on"]);
+        // Some authors leave out the brackets around `01-01, 01-02`.
+        let names = depends_on.values.iter().flat_map(|value| value.split(','));
+        let names = names.map(|name| name.trim().to_owned());
+        let listed_files = list(&front, ["files_modified", "files-modified"]);
+        let objective_at = parts.iter().find(|part| part.name == "objective");
+        Some(Self {
+            path: path.to_owned(),
+            id: id?,
+            wave,
+            depends_on: names.filter(|name| !name.is_empty()).collect(),
+            depends_on_line: depends_on.line.max(1),
+            files: files(&listed_files.values.join("\n")),
+            title: title_of(&objective),
+            heading: headed.title,
+            description: paragraphs([objective.as_str(), &context, &rest]),
+            verify: check.command,
+            done_when: (!done_when.is_empty()).then_some(done_when),
+            steps,
+            line: objective_at.map_or(1, |part| part.line),
+        })
+    }
+}
+
+/// What stands under the first of two spellings of a key.
+fn list<'a>(front: &Frontmatter<'a>, keys: [&str; 2]) -> Entry<'a> {
+    let found = keys.iter().find_map(|key| front.get(key));
+    found.cloned().unwrap_or_default()
+}
+
+/// The plans of a wave run side by side; without a number a plan is in the first.
+fn wave(front: &Frontmatter<'_>, problems: &mut Vec<Problem>) -> u32 {
+    let Some((value, entry)) = front.first("wave").zip(front.get("wave")) else {
+        return 1;
+    };
+    value.parse().unwrap_or_else(|_| {
+        let expected = format!("the wave is `{value}`; expected a number such as 1");
+        problems.push(Problem::new(entry.line, expected));
+        1
+    })
+}
+
+impl Step {
+    /// Reads a task from its element and those within it. Where nothing tells a title it is empty.
+    fn read(task: &Element<'_>, parts: &[Element<'_>], can_run: CanRun<'_>) -> Self {
+        let content = |name: &str| content(parts, name);
+        let attribute = task.attribute("name").unwrap_or_default().to_owned();
+        let names = [content("name"), content("title"), attribute];
+        let name = names
+            .iter()
+            .map(|name| one_line(without_number(name)))
+            .find(|name| !name.is_empty())
+            .map(|name| cut(&name, LONGEST_TITLE));
+        let title = name.or_else(|| {
+            let told = ["decision", "what-built", "action", "instructions"];
+            told.iter().find_map(|name| title_of(&content(name)))
+        });
+        let mut step = Self {
+            line: task.line,
+            title: title.unwrap_or_default(),
+            files: files(&content("files")),
+            ..Self::default()
+        };
+        let kind = task.attribute("type");
+        if let Some(kind) = kind.and_then(|kind| kind.strip_prefix("checkpoint")) {
+            step.title = checkpoint_title(&step.title, kind);
+            step.notes
+                .push("a checkpoint, which a person must do".to_owned());
+        }
+        let check = Check::of(&content("verify"), can_run);
+        if check.command.is_none() && !check.words.is_empty() {
+            step.notes
+                .push("its check is not a command, so the task has no gate".to_owned());
+        }
+        step.verify = check.command;
+        let done = [content("done"), content("acceptance_criteria"), check.words];
+        let done = paragraphs(done.iter().map(String::as_str));
+        let described = described(parts, &ELSEWHERE_IN_STEP);
+        step.description = paragraphs([described.as_str(), &with_label("Done when", &done)]);
+        step.done_when = (!done.is_empty()).then_some(done);
+        step
+    }
+}
+
+/// What stands in the first element of a name.
+fn content(parts: &[Element<'_>], name: &str) -> String {
+    let part = parts.iter().find(|part| part.name == name);
+    part.map(|part| block(part.content)).unwrap_or_default()
+}
+
+/// The title of what a person does; `kind` is what stands behind `checkpoint` (`:human-verify`).
+fn checkpoint_title(title: &str, kind: &str) -> String {
+    const CHECKPOINT: &str = "Checkpoint:";
+    let bare = match title.split_at_checked(CHECKPOINT.len()) {
+        Some((start, rest)) if start.eq_ignore_ascii_case(CHECKPOINT) => rest.trim(),
+        _ => title,
+    };
+    let kind = kind.replace([':', '-'], " ");
+    let title = if bare.is_empty() { kind.trim() } else { bare };
+    format!("{CHECKPOINT} {title}").trim_end().to_owned()
+}
+
+/// The action as it is, and other elements under their names.
+fn described(parts: &[Element<'_>], elsewhere: &[&str]) -> String {
+    let said = parts.iter().filter(|part| !elsewhere.contains(&part.name));
+    let said: Vec<String> = said
+        .map(|part| {
+            let text = block(part.content);
+            if matches!(part.name, "action" | "objective") {
+                return text;
+            }
+            let mut label = part.name.replace(['-', '_'], " ");
+            if let Some(first) = label.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            with_label(&label, &text)
+        })
+        .collect();
+    paragraphs(said.iter().map(String::as_str))
+}
+
+/// The text behind its label, or below it where it has several lines.
+fn with_label(label: &str, text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text if text.contains('\n') => format!("{label}:\n{text}"),
+        text => format!("{label}: {text}"),
+    }
+}
+
+/// The paths in what stands in `files`: between commas or on lines, with remarks left out.
+fn files(content: &str) -> Vec<String> {
+    let mut depth = 0usize;
+    let parts = content.split(|c: char| {
+        match c {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth = depth.saturating_sub(1),
+            '\n' => depth = 0,
+            _ => {}
+        }
+        c == '\n' || (c == ',' && depth == 0)
+    });
+    parts.filter_map(path).map(str::to_owned).collect()
+}
+
+/// The path at the beginning of a text such as `- src/a.rs (new)`.
+fn path(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let text = list_item(text).unwrap_or(text);
+    let word = text.split_whitespace().next()?.trim_matches('`');
+    let is_alone = word.len() + 2 >= text.len();
+    let is_path = !word.starts_with('(') && (is_alone || word.contains(['/', '.']));
+    (is_path && !is_placeholder(word)).then_some(word)
+}
+
+/// What an element `verify` asks for: a command that can be a gate, and words for people.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Check {
+    command: Option<String>,
+    words: String,
+}
+
+impl Check {
+    fn of(content: &str, can_run: CanRun<'_>) -> Self {
+        let mut commands = Vec::new();
+        let mut words = String::new();
+        let mut rest = content;
+        while let Some((before, after)) = rest.split_once("<automated>")
+            && let Some((command, after)) = after.split_once("</automated>")
+        {
+            words.push_str(before);
+            match automated(command) {
+                Some(command) => commands.push(command),
+                None => words.push_str(command),
+            }
+            rest = after;
+        }
+        words.push_str(rest);
+        for tag in ["manual", "human", "human-check"] {
+            for tag in [format!("<{tag}>"), format!("</{tag}>")] {
+                words = words.replace(&tag, "");
+            }
+        }
+        let words = block(&words);
+        if let Some(command) = all_of(&commands, Directory::Own) {
+            return Self {
+                command: Some(command),
+                words,
+            };
+        }
+        let command = command_in(&words, can_run);
+        let words = if command.is_some() {
+            String::new()
+        } else {
+            words
+        };
+        Self { command, words }
+    }
+}
+
+/// A command that its author calls automated, unless it only says that one is missing.
+fn automated(content: &str) -> Option<String> {
+    let command = block(content);
+    let command = code_only(&command).unwrap_or(&command);
+    if command.starts_with("MISSING") || command.is_empty() {
+        return None;
+    }
+    // Some authors write `&amp;&amp;`, since it looks like XML. The ampersand last, so that nothing is undone twice.
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&amp;", "&"),
+    ];
+    let mut command = command.trim().to_owned();
+    for (entity, mark) in entities {
+        command = command.replace(entity, mark);
+    }
+    // Several lines fail where one of them does.
+    Some(match command.contains('\n') {
+        true => format!("set -e\n{command}"),
+        false => command,
+    })
+}
+
+/// The first sentence of a text as a title; none where the text says nothing.
+fn title_of(text: &str) -> Option<String> {
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| line.is_empty());
+    let mut paragraph = String::new();
+    for line in lines {
+        let is_over = line.is_empty() || list_item(line).is_some() || is_label(line);
+        if is_over && !paragraph.is_empty() {
+            break;
+        }
+        paragraph.push_str(list_item(line).unwrap_or(line));
+        paragraph.push(' ');
+    }
+    short(&paragraph)
+}
+
+/// The first sentence of a line as a title.
+pub(super) fn short(words: &str) -> Option<String> {
+    let line = one_line(words);
+    let title = first_sentence(&line).trim_end_matches(':');
+    (!title.is_empty()).then(|| cut(title, LONGEST_TITLE))
+}
+
+/// Lines such as `Purpose: …` begin something else.
+fn is_label(line: &str) -> bool {
+    let words = line.trim_start_matches('*');
+    ["Purpose", "Output", "Goal"].iter().any(|label| {
+        words
+            .strip_prefix(label)
+            .is_some_and(|rest| rest.starts_with([':', '*']))
+    })
+}
+
+/// `Task 3: Words`, `Plan 5.2: Words` without what the place in the plan tells.
+fn without_number(words: &str) -> &str {
+    let words = words.trim();
+    let rest = words
+        .strip_prefix("Task ")
+        .or_else(|| words.strip_prefix("Plan "));
+    let numbered = rest
+        .and_then(|rest| rest.split_once([':', '—', '–']))
+        .filter(|(number, _)| {
+            number.starts_with(|c: char| c.is_ascii_digit()) && !number.trim().contains(' ')
+        });
+    match numbered {
+        Some((_, title)) if !title.trim().is_empty() => title.trim(),
+        _ => words,
+    }
+}
+
+/// What plans of another style say under headings instead of between tags.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Headed {
+    /// The words of the first heading.
+    title: Option<String>,
+    objective: String,
+    context: String,
+}
+
+impl Headed {
+    fn of(body: &str) -> Self {
+        let mut found = Self::default();
+        let mut current: Option<(&str, Vec<&str>)> = None;
+        let mut sections = Vec::new();
+        for line in &Lines::of(body).lines {
+            if let Some((_, words)) = line.heading() {
+                if found.title.is_none() {
+                    found.title = title_of(without_number(words));
+                }
+                sections.extend(current.replace((words, Vec::new())));
+            } else if line.words().starts_with("<task") {
+                sections.extend(current.take());
+            } else if let Some((_, lines)) = &mut current {
+                lines.push(line.text);
+            }
+        }
+        sections.extend(current);
+        for (words, lines) in sections {
+            let section = match words.to_ascii_lowercase().as_str() {
+                "objective" | "goal" => &mut found.objective,
+                "context" => &mut found.context,
+                _ => continue,
+            };
+            if section.is_empty() {
+                *section = block(&lines.join("\n"));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,309 @@
+//! Opening a plan that lives in files: which format it has, what stands in it, and where it stood.
+
+use std::cell::{LazyCell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::state_json::{self, SpecState};
+use super::tasks_md::Spec;
+use super::{Draft, FileProblem, Format, Note, Problem, checklist, gsd, jsonl, prd};
+use crate::files::{self, Limit, Links, quick_digest};
+use crate::gate::every_line_counts;
+use crate::model::{Key, Phase, TITLE_CHARS};
+use crate::recovery::NO_VERIFY;
+use crate::store::KeptFixes;
+use crate::text::plain_line;
+
+/// The file in which a spec folder keeps its tasks.
+pub const TASKS_MD: &str = "tasks.md";
+/// The file in which a spec folder keeps where it stands.
+pub const STATE_JSON: &str = ".ralph-state.json";
+/// The log of a spec folder.
+pub const PROGRESS_MD: &str = ".progress.md";
+
+#[derive(Clone, Debug)]
+pub struct FoundPlan {
+    /// Where, relative to the project where it is in it.
+    pub path: String,
+    pub format: Format,
+    pub draft: Draft,
+    /// What the file looks like.
+    pub digest: String,
+    /// Fix tasks that tasks had before, by the spec's own account.
+    pub fixes: Vec<KeptFixes>,
+}
+
+/// Why a plan cannot be taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("{path}: {why}")]
+    File {
+        path: String,
+        /// The system's reason, or Ralph's.
+        why: String,
+    },
+    /// Something in it is wrong.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Content(Vec<FileProblem>),
+}
+
+/// Opens the plan at a path: a file, a spec folder, or a folder with a `.planning` in it.
+pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPlan, ImportError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if path.is_dir() {
+        return open_folder(root, &path, format);
+    }
+    let text = read_text(root, &path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let spec = LazyCell::new(|| Spec::of(&text));
+    let format = format.unwrap_or_else(|| Format::of(&name, &text, || !spec.is_empty()));
+    if format == Format::Gsd {
+        let plans = vec![path.clone()];
+        return open_gsd(root, &path, &plans, None, &[]);
+    }
+    let shown = shown(root, &path);
+    let draft = match format {
+        Format::TasksMd => spec_draft(root, &spec),
+        Format::Checklist => checklist::read(&text),
+        Format::Prd => prd::read(&text),
+        Format::Lines | Format::Gsd => jsonl::read(&text),
+    };
+    let draft = draft.and_then(checked);
+    let mut draft = draft.map_err(|problems| at(&shown, problems))?;
+    let mut fixes = Vec::new();
+    if format == Format::TasksMd {
+        let beside = path.with_file_name(STATE_JSON);
+        let state =
+            state(&path).map_err(|problem| at(&self::shown(root, &beside), vec![problem]))?;
+        let state = state.unwrap_or_default();
+        let entries = state.fix_task_map.into_iter();
+        fixes = entries.map(|(name, entry)| kept(name, entry)).collect();
+        let notes = state.notes.into_iter();
+        let notes = notes.map(|note| Note::new(0, format!("{STATE_JSON}: {note}")));
+        draft.notes.extend(notes);
+    }
+    Ok(FoundPlan {
+        path: shown,
+        format,
+        draft,
+        digest: quick_digest(&text),
+        fixes,
+    })
+}
+
+/// What a text says that is, or was a moment ago, in the tasks.md that the project calls so.
+pub fn read_tasks_md(root: &Path, path: &str, text: &str) -> Result<Draft, ImportError> {
+    let draft = spec_draft(root, &Spec::of(text)).and_then(checked);
+    draft.map_err(|problems| at(path, problems))
+}
+
+/// The tasks of a tasks.md. What a fix task without a gate has in the place of one is none: it would pass always.
+fn spec_draft(root: &Path, spec: &Spec<'_>) -> Result<Draft, Vec<Problem>> {
+    let mut draft = spec.read(&programs(root))?;
+    for task in &mut draft.tasks {
+        let is_none = |verify: &mut String| task.fix_of.is_some() && verify == NO_VERIFY;
+        task.verify.take_if(is_none);
+        task.verify = task.verify.take().map(every_line_counts);
+    }
+    Ok(draft)
+}
+
+fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
+    let mut keys = entry.fix_task_ids;
+    let mut number = 1;
+    while keys.len() < entry.attempts.min(1000) {
+        let key = format!("{name}.{number}");
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+        number += 1;
+    }
+    KeptFixes {
+        name,
+        keys,
+        last_error: entry.last_error,
+    }
+}
+
+/// What the state file beside a tasks.md says; none where there is none.
+pub fn state(tasks_md: &Path) -> Result<Option<SpecState>, Problem> {
+    let path = tasks_md.with_file_name(STATE_JSON);
+    match files::read_text(&path, Links::Follow, Limit::SETTINGS) {
+        Ok(text) => state_json::read(&text).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Problem::new(1, format!("cannot read the file: {error}"))),
+    }
+}
+
+fn open_folder(
+    root: &Path,
+    folder: &Path,
+    format: Option<Format>,
+) -> Result<FoundPlan, ImportError> {
+    let tasks = folder.join(TASKS_MD);
+    if format != Some(Format::Gsd) && tasks.is_file() {
+        return open(root, &tasks, format);
+    }
+    let planning = [folder.join(".planning"), folder.to_owned()]
+        .into_iter()
+        .find(|dir| dir.join("phases").is_dir());
+    let Some(planning) = planning else {
+        return Err(ImportError::File {
+            path: shown(root, folder),
+            why: format!(
+                "no plan found in this directory: expected {TASKS_MD}, or .planning/phases with NN-MM-PLAN.md files"
+            ),
+        });
+    };
+    let mut plans = Vec::new();
+    let mut finished = Vec::new();
+    let fault = |path: &Path, error: &std::io::Error| ImportError::File {
+        path: shown(root, path),
+        why: error.to_string(),
+    };
+    for phase in sorted(&planning.join("phases")).map_err(|error| fault(&planning, &error))? {
+        if !phase.is_dir() {
+            continue;
+        }
+        for file in sorted(&phase).map_err(|error| fault(&phase, &error))? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if name.ends_with("PLAN.md") {
+                plans.push(file.clone());
+            } else if let Some(id) = name.strip_suffix("-SUMMARY.md") {
+                finished.push(id.to_owned());
+            }
+        }
+    }
+    let roadmap = planning.join("ROADMAP.md");
+    let roadmap = Some(roadmap).filter(|path| path.is_file());
+    open_gsd(root, &planning, &plans, roadmap.as_deref(), &finished)
+}
+
+fn open_gsd(
+    root: &Path,
+    path: &Path,
+    plans: &[PathBuf],
+    roadmap: Option<&Path>,
+    finished: &[String],
+) -> Result<FoundPlan, ImportError> {
+    let mut texts = String::new();
+    let mut read = |path: &PathBuf| {
+        let text = read_text(root, path)?;
+        texts.push_str(&text);
+        Ok((shown(root, path), text))
+    };
+    let files = gsd::GsdFiles {
+        plans: plans
+            .iter()
+            .map(&mut read)
+            .collect::<Result<_, ImportError>>()?,
+        roadmap: roadmap.map(|path| read(&path.to_owned())).transpose()?,
+        finished: finished.to_vec(),
+    };
+    let draft = gsd::read(&files, &programs(root)).map_err(ImportError::Content)?;
+    let shown = shown(root, path);
+    let draft = checked(draft).map_err(|problems| at(&shown, problems))?;
+    Ok(FoundPlan {
+        path: shown,
+        format: Format::Gsd,
+        draft,
+        digest: quick_digest(&texts),
+        fixes: Vec::new(),
+    })
+}
+
+fn sorted(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = std::fs::read_dir(dir)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// A draft whose keys and phases are such. Titles that are too long are cut, and their text is kept in the description.
+fn checked(mut draft: Draft) -> Result<Draft, Vec<Problem>> {
+    let mut problems = Vec::new();
+    for task in &mut draft.tasks {
+        if task.title.chars().count() > TITLE_CHARS {
+            let whole = std::mem::take(&mut task.title);
+            task.title = plain_line(&whole, TITLE_CHARS);
+            task.description = [whole.trim(), task.description.trim()]
+                .join("\n\n")
+                .trim_end()
+                .to_owned();
+            let text = format!(
+                "the title is longer than {TITLE_CHARS} characters and was shortened; the description \
+                 has the full title"
+            );
+            draft.notes.push(Note::new(task.line, text));
+        }
+        let key = task.named_by_author.then(|| Key::parse(&task.name));
+        let phase = task.phase.as_deref().map(Phase::parse);
+        let errors = key.and_then(Result::err).into_iter();
+        let errors = errors.chain(phase.and_then(Result::err));
+        problems.extend(errors.map(|error| Problem::new(task.line, error.to_string())));
+    }
+    match problems.is_empty() {
+        true => Ok(draft),
+        false => Err(problems),
+    }
+}
+
+fn at(path: &str, problems: Vec<Problem>) -> ImportError {
+    let problems = problems.into_iter().map(|problem| problem.in_file(path));
+    ImportError::Content(problems.collect())
+}
+
+fn read_text(root: &Path, path: &Path) -> Result<String, ImportError> {
+    let fault = |why: String| ImportError::File {
+        path: shown(root, path),
+        why,
+    };
+    let bytes =
+        files::read(path, Links::Follow, Limit::TEXT).map_err(|error| fault(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let line = before.map_or(1, |text| {
+            text.iter().filter(|byte| **byte == b'\n').count() + 1
+        });
+        fault(format!("line {line}: expected UTF-8 text"))
+    })
+}
+
+/// The path as the project sees it.
+fn shown(root: &Path, path: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let root = real(root);
+    // A link to a file is shown where it stands: what belongs to it is beside it.
+    let path = match (path.is_dir(), path.parent(), path.file_name()) {
+        (false, Some(folder), Some(name)) => real(folder).join(name),
+        _ => real(path),
+    };
+    let inside = path.strip_prefix(&root).unwrap_or(&path);
+    if inside.as_os_str().is_empty() {
+        return ".".to_owned();
+    }
+    inside.display().to_string()
+}
+
+/// Tells whether a word names a program; asks for each only once.
+fn programs(root: &Path) -> impl Fn(&str) -> bool {
+    let known: RefCell<HashMap<String, bool>> = RefCell::default();
+    move |word| {
+        if let Some(known) = known.borrow().get(word) {
+            return *known;
+        }
+        let answer = can_run(root, word);
+        known.borrow_mut().insert(word.to_owned(), answer);
+        answer
+    }
+}
+
+/// Whether a word names a program: on PATH, or a file below the project.
+pub fn can_run(root: &Path, word: &str) -> bool {
+    if word.contains('/') {
+        return root.join(word).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    !word.is_empty() && std::env::split_paths(&path).any(|dir| dir.join(word).is_file())
+}

@@ -1,0 +1,73 @@
+//! JSON whose values know where they stand, for messages with lines and for edits in place.
+
+use std::ops::Range;
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::de::IgnoredAny;
+
+use super::Problem;
+
+/// A valid JSON text and its value.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    text: &'a str,
+    /// Bytes of the byte order mark.
+    offset: usize,
+    lines: Vec<usize>,
+    pub(crate) value: Value<'a>,
+}
+
+impl<'a> Document<'a> {
+    /// Parses strict JSON; `invalid` words what is wrong with a text that is none, from the parser's words and the column.
+    pub(crate) fn of(
+        file: &'a str,
+        invalid: impl Fn(&str, usize) -> String,
+    ) -> Result<Self, Problem> {
+        let text = file.strip_prefix('\u{feff}').unwrap_or(file);
+        // The other parser also takes comments, trailing commas and the like.
+        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+            return Err(Problem::of_json(&error, invalid));
+        }
+        let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+        let value = match parsed.map(|parsed| parsed.value) {
+            Ok(Some(value)) => value,
+            Ok(None) => return Err(Problem::new(1, invalid("EOF while parsing a value", 0))),
+            Err(error) => {
+                let words = error.kind().to_string();
+                let expected = invalid(&words, error.column_display());
+                return Err(Problem::new(error.line_display(), expected));
+            }
+        };
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Ok(Self {
+            text,
+            offset: file.len() - text.len(),
+            lines: newlines.map(|(at, _)| at).collect(),
+            value,
+        })
+    }
+
+    /// The line that a value or member begins at, counted from 1.
+    pub(crate) fn line(&self, of: &impl Ranged) -> usize {
+        let start = of.start();
+        self.lines.partition_point(|newline| *newline < start) + 1
+    }
+
+    /// Where a value stands in the file.
+    pub(crate) fn range(&self, of: &impl Ranged) -> Range<usize> {
+        of.start() + self.offset..of.end() + self.offset
+    }
+
+    /// The text of a value.
+    pub(crate) fn text(&self, of: &impl Ranged) -> &'a str {
+        self.text.get(of.start()..of.end()).unwrap_or_default()
+    }
+}
+
+/// The member with this name; of several the last counts, as everywhere in JSON.
+pub(crate) fn member<'o, 'a>(object: &'o Object<'a>, name: &str) -> Option<&'o ObjectProp<'a>> {
+    let mut members = object.properties.iter().rev();
+    members.find(|member| member.name.as_str() == name)
+}

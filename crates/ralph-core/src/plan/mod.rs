@@ -1,0 +1,31 @@
+//! Plans in files: readers of every format, and the edits of the files that Ralph keeps in sync. Text in, a draft of the plan or all that
+//! is wrong with it out; only `import` opens files.
+//!
+//! ```text
+//! name and text ─► Format ─┬─► checklist   any Markdown list with checkboxes
+//!                          ├─► tasks_md    specs, which are also edited, with progress_md and state_json beside them
+//!                          ├─► jsonl       what `ralph export` wrote                                  ─► Draft
+//!                          ├─► prd         prd.json and its user stories
+//!                          └─► gsd         .planning/ of get-shit-done
+//! ```
+//!
+//! What a reader cannot make sense of is a [`Problem`] with its line. One problem is enough for
+//! there to be no draft, and all of them are told at once. What a person should know although the
+//! reading went on is a [`Note`].
+
+pub mod checklist;
+pub(crate) mod command;
+mod draft;
+pub(crate) mod graph;
+pub mod gsd;
+pub mod import;
+mod json;
+pub mod jsonl;
+mod key;
+pub mod prd;
+pub mod progress_md;
+pub mod state_json;
+pub mod tasks_md;
+mod text;
+
+pub use draft::{Draft, DraftTask, FileProblem, Format, Note, Problem};

@@ -1,0 +1,362 @@
+//! Requests to change the plan: a line `TASK_MODIFICATION_REQUEST` and a JSON object below it.
+//!
+//! Every text gives an answer in linear time, because a request reaches at most to the next marker.
+
+use std::fmt;
+
+use memchr::memmem;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::proposed_task::{Fields, ProposedTask, proposed_tasks};
+use super::quotations::Quotations;
+use super::{given, is_placeholder};
+
+const MARKER: &str = "TASK_MODIFICATION_REQUEST";
+/// Requests kept of one answer.
+const REQUESTS: usize = 20;
+/// Unreadable requests kept of one answer: a few are enough to say what is wrong.
+const UNREADABLE: usize = 5;
+/// The longest object that is read, in characters.
+const OBJECT_CHARS: usize = 100_000;
+
+/// How to write a request, in Markdown without a heading; for a prompt whose task is stuck or failed
+/// before. Its own example is no request.
+#[must_use]
+pub const fn plan_request_instructions() -> &'static str {
+    include_str!("plan_request_instructions.md")
+}
+
+/// The ways a plan may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ChangeKind {
+    /// The task becomes the parent of smaller ones.
+    SplitTask,
+    /// Something must be done before the task.
+    AddPrerequisite,
+    /// Something is left to do after the task.
+    AddFollowup,
+}
+
+impl ChangeKind {
+    pub const ALL: [Self; 3] = [Self::SplitTask, Self::AddPrerequisite, Self::AddFollowup];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SplitTask => "SPLIT_TASK",
+            Self::AddPrerequisite => "ADD_PREREQUISITE",
+            Self::AddFollowup => "ADD_FOLLOWUP",
+        }
+    }
+
+    /// Reads a name; case, blanks and the marks between words do not matter, nor does a left-out
+    /// `ADD` or `TASK`.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match fold(name).as_str() {
+            "splittask" | "split" => Some(Self::SplitTask),
+            "addprerequisite" | "addprerequisites" | "prerequisite" => Some(Self::AddPrerequisite),
+            "addfollowup" | "addfollowups" | "followup" => Some(Self::AddFollowup),
+            _ => None,
+        }
+    }
+
+    /// Whether the original still has to be done once the change is made, whatever the agent said
+    /// about it in the same answer.
+    #[must_use]
+    pub const fn leaves_original_open(self) -> bool {
+        matches!(self, Self::SplitTask | Self::AddPrerequisite)
+    }
+}
+
+impl fmt::Display for ChangeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One request. Nothing is checked yet but its kind; texts may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanRequest {
+    pub kind: ChangeKind,
+    /// The task it is about, by id or key, as written.
+    pub original: String,
+    pub reasoning: String,
+    /// The new tasks, in the order given.
+    pub proposed: Vec<ProposedTask>,
+}
+
+/// Why a request cannot be read, in one sentence that says what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableRequest {
+    #[error("no JSON object follows the marker: write one directly after the marker's line")]
+    NoObject,
+    #[error(
+        "the JSON object after the marker is never closed: write it completely, up to the last brace"
+    )]
+    Unclosed,
+    #[error(
+        "the JSON object after the marker does not end within {OBJECT_CHARS} characters: close it, and \
+         propose fewer or shorter tasks"
+    )]
+    TooLong,
+    #[error("the object after the marker is not valid JSON ({0}): correct it and send it again")]
+    NotJson(String),
+    #[error("the request has no `type`: use SPLIT_TASK, ADD_PREREQUISITE or ADD_FOLLOWUP")]
+    NoType,
+    #[error("`{0}` is not a request type: use SPLIT_TASK, ADD_PREREQUISITE or ADD_FOLLOWUP")]
+    UnknownType(String),
+    #[error("cannot read the field `{0}`: write a string, or an array of strings")]
+    BadField(&'static str),
+    #[error(
+        "cannot read `proposedTasks`: write an array of objects with title, do, files, doneWhen \
+         and verify"
+    )]
+    BadTasks,
+}
+
+use UnreadableRequest as Unreadable;
+
+/// The requests of `text` in order, each once. Examples that still hold the prompt's placeholders are
+/// skipped.
+#[must_use]
+pub fn plan_requests(text: &str) -> Vec<Result<PlanRequest, UnreadableRequest>> {
+    let mut found: Vec<Result<PlanRequest, Unreadable>> = Vec::new();
+    for (kind, body) in sections(text) {
+        for request in read_section(kind, body) {
+            let (most, is_ok) = match &request {
+                Ok(_) => (REQUESTS, true),
+                Err(_) => (UNREADABLE, false),
+            };
+            let count = found.iter().filter(|one| one.is_ok() == is_ok).count();
+            if count < most && !found.contains(&request) {
+                found.push(request);
+            }
+        }
+    }
+    found
+}
+
+/// What follows each marker: the kind given on its line, or empty, and the text up to the next marker.
+fn sections(text: &str) -> Vec<(&str, &str)> {
+    let quotations = Quotations::of(text);
+    // Start of the line, kind, start of the body.
+    let markers: Vec<(usize, &str, usize)> = memmem::find_iter(text.as_bytes(), MARKER)
+        .filter(|at| !quotations.cover(*at))
+        .filter_map(|at| marker_line(text, at))
+        .collect();
+    let starts = markers.iter().skip(1).map(|(start, ..)| *start);
+    let ends = starts.chain([text.len()]);
+    let mut sections = Vec::with_capacity(markers.len());
+    for ((_, kind, body), end) in markers.iter().zip(ends) {
+        sections.push((*kind, text.get(*body..end).unwrap_or_default()));
+    }
+    sections
+}
+
+/// The marker's line around `at`, if the marker stands alone there but for a kind or the object's
+/// beginning.
+fn marker_line(text: &str, at: usize) -> Option<(usize, &str, usize)> {
+    let is_margin = |c: char| matches!(c, ' ' | '\t' | '\r' | '`' | '#' | '*' | '\u{feff}');
+    let before = text.get(..at)?.trim_end_matches(is_margin);
+    let after = at + MARKER.len();
+    let rest = text.get(after..)?;
+    let is_longer_word = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    // Before the line's end is looked for: one line may hold very many markers.
+    if is_longer_word || !(before.is_empty() || before.ends_with('\n')) {
+        return None;
+    }
+    let end = memchr::memchr2(b'\n', b'{', rest.as_bytes()).unwrap_or(rest.len());
+    let tail = rest.get(..end)?;
+    let kind =
+        tail.trim_matches(|c| is_margin(c) || matches!(c, ':' | '"' | '-' | '(' | ')' | '='));
+    // The info word of a fence that opens on the marker's line.
+    let kind = if kind.eq_ignore_ascii_case("json") {
+        ""
+    } else {
+        kind
+    };
+    // Anything but a kind, right or wrong, is the rest of a sentence.
+    let is_loud = |c: char| c.is_ascii_uppercase() || c == '_';
+    let may_be_kind = kind.is_empty()
+        || ChangeKind::parse(kind).is_some()
+        || is_example(kind)
+        || kind.contains('_') && kind.chars().all(is_loud);
+    may_be_kind.then_some((before.len(), kind, after + end))
+}
+
+/// The requests behind one marker: some agents write several objects there. What follows the first
+/// counts only where it names a kind itself, since answers hold other objects too.
+fn read_section(kind: &str, body: &str) -> Vec<Result<PlanRequest, Unreadable>> {
+    let mut found = Vec::new();
+    if is_example(kind) {
+        return found;
+    }
+    let Some(text) = object_start(body) else {
+        // Some agents fill in every heading they know.
+        let line = body.trim_start().lines().next().unwrap_or_default();
+        let word =
+            line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '*' | '_' | '`'));
+        let says_none = !word.is_empty() && given(word).is_none();
+        found.extend((!says_none).then_some(Err(Unreadable::NoObject)));
+        return found;
+    };
+    let end = text.char_indices().nth(OBJECT_CHARS);
+    let cut = end.and_then(|(end, _)| text.get(..end)).unwrap_or(text);
+    let json = escape_controls(cut);
+    let mut rest = Some(json.as_str());
+    let mut is_first = true;
+    while let Some(text) = rest.filter(|_| found.len() < REQUESTS) {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let request = match values.next() {
+            Some(Ok(value)) if is_first => request(Fields::new(value), kind),
+            Some(Ok(value)) if names_kind(&value) => request(Fields::new(value), ""),
+            Some(Err(error)) if is_first => not_json(cut, end.is_some(), &error),
+            _ => break,
+        };
+        found.extend(request.transpose());
+        rest = text.get(values.byte_offset()..).and_then(object_start);
+        is_first = false;
+    }
+    found
+}
+
+fn names_kind(value: &Value) -> bool {
+    let kind = value.get("type").and_then(Value::as_str);
+    kind.and_then(ChangeKind::parse).is_some()
+}
+
+/// The text from the object on that it begins with, blank lines, commas and fences aside.
+fn object_start(text: &str) -> Option<&str> {
+    let mut text = text;
+    loop {
+        text = text.trim_start_matches([' ', '\t', '\r', '\n', ',']);
+        if !(text.starts_with("```") || text.starts_with("~~~")) {
+            return text.starts_with('{').then_some(text);
+        }
+        let line = memchr::memchr2(b'\n', b'{', text.as_bytes())?;
+        text = text.get(line..)?;
+    }
+}
+
+/// Why the JSON cannot be read; nothing where it is a prompt's example.
+fn not_json(
+    cut: &str,
+    is_cut: bool,
+    error: &serde_json::Error,
+) -> Result<Option<PlanRequest>, Unreadable> {
+    if error.is_eof() {
+        return Err(match is_cut {
+            true => Unreadable::TooLong,
+            false => Unreadable::Unclosed,
+        });
+    }
+    // Some prompts show the three kinds as alternatives outside the quotes, which is no JSON.
+    let start = cut.split("\n\n").next().unwrap_or_default();
+    match ChangeKind::ALL
+        .iter()
+        .all(|kind| start.contains(kind.as_str()))
+    {
+        true => Ok(None),
+        // The message holds a position and names of signs, never the agent's text.
+        false => Err(Unreadable::NotJson(error.to_string())),
+    }
+}
+
+/// The text with line ends and tabs inside of JSON strings written as escapes: agents write Markdown
+/// blocks that way, and nothing else can be meant.
+fn escape_controls(json: &str) -> String {
+    let (mut in_string, mut is_escaped) = (false, false);
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        let was_escaped = std::mem::take(&mut is_escaped);
+        match c {
+            '"' if !was_escaped => in_string = !in_string,
+            '\\' if in_string => is_escaped = !was_escaped,
+            _ => {}
+        }
+        match c {
+            '\r' if in_string => {}
+            '\n' if in_string => out.push_str("\\n"),
+            '\t' if in_string => out.push_str("\\t"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Reads the fields of a request; `marked` is the kind given beside the marker, or empty. `None` for an
+/// example.
+fn request(mut fields: Fields, marked: &str) -> Result<Option<PlanRequest>, Unreadable> {
+    let named = fields.text("type", &["modificationType", "action", "kind"])?;
+    let named = if named.is_empty() { marked } else { &named };
+    let original = fields.text(
+        "originalTaskId",
+        &["originalTask", "originalId", "taskId", "task"],
+    )?;
+    if is_example(named) || !original.is_empty() && is_placeholder(&original) {
+        return Ok(None);
+    }
+    let mut reasoning = fields.text("reasoning", &["reason", "rationale"])?;
+    let names = ["proposedTask", "proposed", "newTasks", "tasks", "subtasks"];
+    let mut proposed = match fields.take("proposedTasks", &names) {
+        Some(Value::Array(tasks)) => proposed_tasks(tasks)?,
+        Some(task) => proposed_tasks(vec![task])?,
+        None => Vec::new(),
+    };
+    let is_unfilled = |text: &str| !text.is_empty() && is_placeholder(text);
+    if is_unfilled(&reasoning) && proposed.iter().all(|task| is_unfilled(&task.title)) {
+        return Ok(None);
+    }
+    // A request that is filled in only partly was meant; the refusal will say what is missing.
+    let titles = proposed.iter_mut().map(|task| &mut task.title);
+    for text in titles.chain([&mut reasoning]) {
+        if is_placeholder(text) {
+            text.clear();
+        }
+    }
+    let kind = match ChangeKind::parse(named) {
+        Some(kind) => kind,
+        None if named.is_empty() => return Err(Unreadable::NoType),
+        None => return Err(Unreadable::UnknownType(quoted(named))),
+    };
+    Ok(Some(PlanRequest {
+        kind,
+        original,
+        reasoning,
+        proposed,
+    }))
+}
+
+/// Whether a kind is the prompt's own: a placeholder, or the alternatives side by side.
+fn is_example(kind: &str) -> bool {
+    !kind.is_empty() && (is_placeholder(kind) || kind.contains('|'))
+}
+
+/// A name without case, blanks and the marks between its words.
+pub(super) fn fold(name: &str) -> String {
+    let name = name.chars().filter(char::is_ascii_alphanumeric);
+    name.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// A name out of a request as it may be shown in a sentence: nothing in it can end its backticks, its
+/// line or its sentence, or be a signal.
+pub(super) fn quoted(name: &str) -> String {
+    const MOST_CHARS: usize = 64;
+    let plain = |c: char| match c {
+        c if c.is_alphanumeric() || " ._-:/#+,".contains(c) => c,
+        _ => '?',
+    };
+    let name = name.trim();
+    let mut shown: String = name.chars().take(MOST_CHARS).map(plain).collect();
+    if name.chars().nth(MOST_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+#[path = "plan_request_tests.rs"]
+mod tests;

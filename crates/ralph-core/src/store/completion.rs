@@ -1,0 +1,177 @@
+//! Names that begin with what somebody types: ranges of an index, so that a few names out of a hundred thousand cost what
+//! they cost out of ten.
+//!
+//! The first and the last of all names are always in an answer. So what all names of an answer begin with, all there are
+//! begin with, and a shell may type it for the person.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, named_params};
+
+use super::plan::row_limit;
+use super::sql::{Row, Statements};
+use super::{Result, Store};
+use crate::text::one_line;
+
+/// Characters of what a name stands for.
+const ABOUT: usize = 80;
+
+/// A thing by its name, with a short line on what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub name: String,
+    pub about: String,
+}
+
+/// Where names are.
+struct Names {
+    /// An indexed column.
+    column: &'static str,
+    about: &'static str,
+    table: &'static str,
+    /// What is shown, and in which order, where nothing was typed yet.
+    shown: &'static str,
+    order: &'static str,
+}
+
+const KEYS: Names = Names {
+    column: "key",
+    about: "title",
+    table: "tasks",
+    shown: "coalesce(key, id)",
+    order: "position",
+};
+const IDS: Names = Names {
+    column: "id",
+    ..KEYS
+};
+const LEARNINGS: Names = Names {
+    column: "id",
+    about: "coalesce(title, substr(content, 1, 200))",
+    table: "learnings",
+    shown: "id",
+    order: "created_at DESC",
+};
+const RUNS: Names = Names {
+    column: "id",
+    about: "started_at || coalesce(', ' || outcome, '')",
+    table: "runs",
+    shown: "id",
+    order: "started_at DESC",
+};
+
+impl Store {
+    /// Keys and ids of tasks. Without a prefix one name per task, in plan order.
+    pub fn task_names(&self, prefix: &str, most: usize) -> Result<Vec<Named>> {
+        self.read_once(|conn| {
+            let mut names = KEYS.names(conn, prefix, most)?;
+            let nameless = "SELECT 1 FROM tasks WHERE key IS NULL";
+            if !prefix.is_empty() {
+                names.extend(IDS.range(conn, prefix, most)?);
+            } else if names.len() >= most && conn.has(nameless, [])? {
+                names.extend(IDS.range(conn, "", 1)?);
+            }
+            Ok(each_once(names))
+        })
+    }
+
+    /// Ids of learnings. Without a prefix the newest come first.
+    pub fn learning_names(&self, prefix: &str, most: usize) -> Result<Vec<Named>> {
+        self.read_once(|conn| LEARNINGS.names(conn, prefix, most))
+    }
+
+    /// Ids of runs. Without a prefix the newest come first.
+    pub fn run_names(&self, prefix: &str, most: usize) -> Result<Vec<Named>> {
+        self.read_once(|conn| RUNS.names(conn, prefix, most))
+    }
+}
+
+impl Names {
+    fn names(&self, conn: &Connection, prefix: &str, most: usize) -> Result<Vec<Named>> {
+        if !prefix.is_empty() {
+            return self.range(conn, prefix, most);
+        }
+        let mut names: Vec<Named> = conn.all(&self.head(), [row_limit(most)], named)?;
+        if names.len() >= most {
+            names.extend(self.range(conn, "", 1)?);
+        }
+        Ok(each_once(names))
+    }
+
+    fn head(&self) -> String {
+        let Self {
+            shown,
+            about,
+            table,
+            order,
+            ..
+        } = self;
+        format!("SELECT {shown} AS name, {about} AS about FROM {table} ORDER BY {order} LIMIT ?1")
+    }
+
+    /// Those with this prefix, and the last of them.
+    fn range(&self, conn: &Connection, prefix: &str, most: usize) -> Result<Vec<Named>> {
+        // No character comes after this one, so no name with the prefix comes after the two together.
+        let end = format!("{prefix}\u{10ffff}");
+        let mut names = Vec::new();
+        for (order, most) in [("", most), ("DESC", 1)] {
+            let most = row_limit(most);
+            let values = named_params! { ":prefix": prefix, ":end": end, ":most": most };
+            names.extend(conn.all::<_, Vec<_>>(&self.between(order), values, named)?);
+        }
+        Ok(each_once(names))
+    }
+
+    fn between(&self, order: &str) -> String {
+        let Self {
+            column,
+            about,
+            table,
+            ..
+        } = self;
+        format!(
+            "SELECT {column} AS name, {about} AS about FROM {table}
+             WHERE {column} >= :prefix AND {column} <= :end ORDER BY {column} {order} LIMIT :most"
+        )
+    }
+}
+
+fn named(row: &Row<'_>) -> rusqlite::Result<Named> {
+    Ok(Named {
+        name: row.get("name")?,
+        about: one_line(&row.text("about")?, ABOUT),
+    })
+}
+
+fn each_once(mut names: Vec<Named>) -> Vec<Named> {
+    let mut seen = HashSet::new();
+    names.retain(|named| seen.insert(named.name.clone()));
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_out_of_an_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::create(&dir.path().join("x.db")).unwrap();
+        for names in [KEYS, IDS, LEARNINGS, RUNS] {
+            for sql in [names.head(), names.between(""), names.between("DESC")] {
+                let mut query = store
+                    .conn
+                    .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+                    .unwrap();
+                let mut steps = query.raw_query();
+                let mut plan: Vec<String> = Vec::new();
+                while let Some(step) = steps.next().unwrap() {
+                    plan.push(step.get(3).unwrap());
+                }
+                // A second step would be a sort of everything.
+                assert_eq!(plan.len(), 1, "{sql}: {plan:?}");
+                assert!(plan[0].contains("INDEX"), "{sql}: {plan:?}");
+            }
+        }
+    }
+}

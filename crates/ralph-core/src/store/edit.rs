@@ -1,0 +1,305 @@
+//! The steps that changes of the plan are made of; each runs inside a transaction.
+
+use rusqlite::{Connection, named_params};
+
+use super::plan::{find, known};
+use super::sql::{Json, Statements, only};
+use super::{Random, Result, StoreError, breaker, claims, fixes, status};
+use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
+
+/// Adds a task at the end of the plan.
+pub(super) fn add(
+    tx: &Connection,
+    new: &NewTask,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<TaskId> {
+    if let Some(key) = &new.key {
+        refuse_duplicate(tx, key, None)?;
+    }
+    let position = last_position(tx)? + 1.0;
+    add_at(tx, new, position, now, random)
+}
+
+pub(super) fn last_position(conn: &Connection) -> Result<f64> {
+    conn.one("SELECT coalesce(max(position), 0) FROM tasks", [], only)
+}
+
+/// Adds a task at a position. Nobody has its key.
+pub(super) fn add_at(
+    tx: &Connection,
+    new: &NewTask,
+    position: f64,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<TaskId> {
+    let id = unused_id(tx, random)?;
+    tx.insert(
+        "tasks",
+        named_params! {
+            "id": id, "position": position, "key": new.key, "parent_id": new.parent,
+            "title": new.title, "description": new.description, "phase": new.phase,
+            "priority": new.priority, "verify": new.verify, "files": Json(&new.files),
+            "model": new.model, "failed_ancestors": failed_from(tx, new.parent.as_ref())?,
+            "created_at": now, "updated_at": now, "done_when": new.done_when,
+            "commit_message": new.commit, "markers": Json(&new.markers),
+        },
+    )?;
+    for blocker in &new.after {
+        known(tx, blocker)?;
+        depend(tx, &id, blocker)?;
+    }
+    if new.parent.is_some() {
+        // Without a parent nothing waits for a new task, so only then can it close a cycle.
+        status::refuse_cycle(tx, &id)?;
+        status::reopen_ancestors(tx, std::slice::from_ref(&id), now)?;
+    }
+    Ok(id)
+}
+
+/// An id nobody has. Six hex digits are few enough that two tasks of a large plan would meet.
+fn unused_id(conn: &Connection, random: Random<'_>) -> Result<TaskId> {
+    loop {
+        let id = TaskId::from_random(random() as u32);
+        if !conn.has("SELECT 1 FROM tasks WHERE id = ?1", [&id])? {
+            return Ok(id);
+        }
+    }
+}
+
+pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()> {
+    let task = known(tx, id)?;
+    let edit = edit.clone();
+    if let Some(Some(key)) = &edit.key {
+        refuse_duplicate(tx, key, Some(id))?;
+    }
+    tx.change(
+        "UPDATE tasks SET title = :title, description = :description, key = :key, phase = :phase,
+             verify = :verify, files = :files, priority = :priority, model = :model,
+             updated_at = :now, done_when = :done_when, commit_message = :commit, markers = :markers
+         WHERE id = :id",
+        named_params! {
+            ":id": id, ":now": now,
+            ":title": edit.title.unwrap_or(task.title),
+            ":description": edit.description.unwrap_or(task.description),
+            ":key": edit.key.unwrap_or(task.key),
+            ":phase": edit.phase.unwrap_or(task.phase),
+            ":verify": edit.verify.unwrap_or(task.verify),
+            ":files": Json(edit.files.unwrap_or(task.files)),
+            ":priority": edit.priority.unwrap_or(task.priority),
+            ":model": edit.model.unwrap_or(task.model),
+            ":done_when": edit.done_when.unwrap_or(task.done_when),
+            ":commit": edit.commit.unwrap_or(task.commit),
+            ":markers": Json(edit.markers.unwrap_or(task.markers)),
+        },
+    )?;
+    Ok(())
+}
+
+pub(super) fn move_below(
+    tx: &Connection,
+    id: &TaskId,
+    parent: Option<&TaskId>,
+    now: Timestamp,
+) -> Result<()> {
+    set_parent(tx, id, parent)?;
+    status::refuse_cycle(tx, id)?;
+    if !known(tx, id)?.status.satisfies() {
+        status::reopen_ancestors(tx, std::slice::from_ref(id), now)?;
+    }
+    Ok(())
+}
+
+/// Changes a task's parent. The caller looks for cycles and opens finished ancestors, for many moves at once where there
+/// are many.
+pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) -> Result<()> {
+    let left = status::parent_of(tx, id)?;
+    let sql = "SELECT failed_ancestors FROM tasks WHERE id = ?1";
+    let before: i64 = tx.one(sql, [id], only)?;
+    let after = failed_from(tx, parent)?;
+    tx.change(
+        "UPDATE tasks SET parent_id = :parent, failed_ancestors = :failed WHERE id = :id",
+        named_params! { ":id": id, ":parent": parent, ":failed": after },
+    )?;
+    status::verify_above(tx, id)?;
+    status::verify_from(tx, left)?;
+    if after != before {
+        status::shift_failed_below(tx, id, after - before)?;
+    }
+    Ok(())
+}
+
+/// How many tasks from this one upwards are failed.
+fn failed_from(conn: &Connection, id: Option<&TaskId>) -> Result<i64> {
+    let Some(id) = id else { return Ok(0) };
+    let sql = "SELECT failed_ancestors + (status = 'failed') FROM tasks WHERE id = ?1";
+    let failed = conn.first(sql, [id], only)?;
+    failed.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
+}
+
+/// A person finishes a task, by word or with its gate. What is still open below it is then no longer needed.
+pub(super) fn finish(tx: &Connection, task: &Task, by: DoneBy, now: Timestamp) -> Result<()> {
+    // A gate's word is worth more than a person's: what is verified stays verified.
+    if task.verified && by == DoneBy::Person {
+        return Ok(());
+    }
+    let id = &task.id;
+    skip(tx, id, Some("its parent was marked done"), now)?;
+    status::set_done(tx, id, by, now)?;
+    breaker::leave(tx, id)?;
+    fixes::skip_needless(tx, id, now)
+}
+
+pub(super) fn skip(
+    tx: &Connection,
+    id: &TaskId,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    for (child, child_status) in status::below(tx, id)? {
+        claims::refuse_claimed(tx, &child)?;
+        if !child_status.satisfies() {
+            status::set(tx, &child, Status::Skipped, reason, now)?;
+        }
+    }
+    status::set(tx, id, Status::Skipped, reason, now)?;
+    fixes::skip_needless(tx, id, now)
+}
+
+/// Makes a task, and what was finished or skipped together with it, open again.
+pub(super) fn reset(tx: &Connection, id: &TaskId, was: Status, now: Timestamp) -> Result<()> {
+    let mut open = vec![id.clone()];
+    if was.satisfies() {
+        for (below, status) in status::below(tx, id)? {
+            // What a fix task fixed stays fixed.
+            if status == was && fixes::link(tx, &below)?.is_none() {
+                open.push(below);
+            }
+        }
+    }
+    for id in &open {
+        claims::refuse_claimed(tx, id)?;
+        status::set(tx, id, Status::Pending, None, now)?;
+        fixes::take_back(tx, id, now)?;
+        claims::renew_attempts(tx, id)?;
+        tx.change("UPDATE tasks SET own_work = 0 WHERE id = ?1", [id])?;
+        tx.change(
+            "UPDATE strategy_metrics SET consecutive_failures = 0, stuck_flag = 0,
+                 lost_in_a_row = 0, next_model = NULL WHERE task_id = ?1",
+            [id],
+        )?;
+    }
+    status::reopen_ancestors(tx, std::slice::from_ref(id), now)
+}
+
+/// Deletes one task; returns who waited for it.
+pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
+    let waiting = "SELECT blocked_id FROM dependencies WHERE blocker_id = ?1";
+    let freed = tx.all(waiting, [id], only)?;
+    // Explicitly, while the task is there to be asked for its status: the counters depend on it.
+    tx.change(
+        "DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1",
+        [id],
+    )?;
+    tx.change(
+        "INSERT INTO source_gone (source_id, name)
+         SELECT source_id, name FROM task_sources WHERE task_id = ?1 ON CONFLICT DO NOTHING",
+        [id],
+    )?;
+    let parent = status::parent_of(tx, id)?;
+    tx.change("DELETE FROM tasks WHERE id = ?1", [id])?;
+    status::verify_from(tx, parent)?;
+    Ok(freed)
+}
+
+/// Makes one task wait for another. `false` if it did already.
+pub(super) fn depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
+    let sql = "INSERT INTO dependencies (blocker_id, blocked_id) VALUES (:blocker, :blocked)
+         ON CONFLICT DO NOTHING";
+    let added = tx.change(
+        sql,
+        named_params! { ":blocked": blocked, ":blocker": blocker },
+    )?;
+    Ok(added > 0)
+}
+
+/// `false` if it did not wait for it.
+pub(super) fn no_longer_depend(
+    tx: &Connection,
+    blocked: &TaskId,
+    blocker: &TaskId,
+) -> Result<bool> {
+    let sql = "DELETE FROM dependencies WHERE blocked_id = :blocked AND blocker_id = :blocker";
+    let removed = tx.change(
+        sql,
+        named_params! { ":blocked": blocked, ":blocker": blocker },
+    )?;
+    Ok(removed > 0)
+}
+
+fn refuse_duplicate(tx: &Connection, key: &Key, own: Option<&TaskId>) -> Result<()> {
+    match find(tx, key.as_str())? {
+        Some(holder) if own != Some(&holder.id) => Err(StoreError::DuplicateKey {
+            key: key.to_string(),
+            holder: holder.id,
+            title: holder.title,
+        }),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn set_position(tx: &Connection, id: &TaskId, position: f64) -> Result<()> {
+    let sql = "UPDATE tasks SET position = :position WHERE id = :id";
+    tx.change(sql, named_params! { ":id": id, ":position": position })?;
+    Ok(())
+}
+
+/// A position between a task's last descendant and what follows it. In a file, keys tell who is below whom, also among
+/// the author's own tasks.
+pub(super) fn position_after(tx: &Connection, id: &TaskId) -> Result<f64> {
+    let last = tx.one(
+        "WITH RECURSIVE family (id) AS (
+             SELECT ?1
+             UNION SELECT b.task_id FROM task_sources s JOIN task_sources b
+                 ON b.source_id = s.source_id AND b.name > s.name || '.' AND b.name < s.name || '/'
+                 WHERE s.task_id = ?1
+             UNION SELECT f.task_id FROM fixes f JOIN family y ON f.original_id = y.id
+             UNION SELECT t.id FROM tasks t JOIN family y ON t.parent_id = y.id)
+         SELECT max(position) FROM tasks WHERE id IN family",
+        [id],
+        only,
+    )?;
+    next_position(tx, last)
+}
+
+/// A position right before a task.
+pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
+    let at: f64 = tx.one("SELECT position FROM tasks WHERE id = ?1", [id], only)?;
+    let sql = "SELECT max(position) FROM tasks WHERE position < ?1";
+    match tx.one(sql, [at], only)? {
+        None => Ok(at - 1.0),
+        Some(before) => next_position(tx, before),
+    }
+}
+
+/// A free position right after another.
+fn next_position(tx: &Connection, last: f64) -> Result<f64> {
+    let sql = "SELECT min(position) FROM tasks WHERE position > ?1";
+    let Some(next) = tx.one(sql, [last], only)? else {
+        return Ok(last.floor() + 1.0);
+    };
+    let middle = f64::midpoint(last, next);
+    if middle > last && middle < next {
+        return Ok(middle);
+    }
+    // No number is left between the two: all get whole ones again, by way of a range that nobody uses.
+    let sql = "SELECT count(*) FROM tasks WHERE position <= ?1";
+    let order: i64 = tx.one(sql, [last], only)?;
+    tx.execute_batch(
+        "UPDATE tasks SET position = o.place - 1e15 FROM (
+             SELECT id, row_number() OVER (ORDER BY position) AS place FROM tasks) o
+         WHERE o.id = tasks.id;
+         UPDATE tasks SET position = position + 1e15;",
+    )?;
+    Ok(order as f64 + 0.5)
+}

@@ -1,0 +1,106 @@
+//! The story of runs as events, and which logs somebody still needs.
+
+use rusqlite::{Connection, named_params};
+
+use super::sql::{Json, Row, Statements, only};
+use super::{Durability, Result, Store};
+use crate::event::RunEvent;
+use crate::model::{RunId, Timestamp};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Its number within the run.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub kind: String,
+    pub json: String,
+}
+
+impl StoredEvent {
+    /// The event itself. `None` for one that another version of Ralph stored and this one cannot read.
+    #[must_use]
+    pub fn read(&self) -> Option<RunEvent> {
+        serde_json::from_str(&self.json).ok()
+    }
+}
+
+/// A time in which a run waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    pub from: Timestamp,
+    /// When the next thing happened; none if nothing did since.
+    pub to: Option<Timestamp>,
+}
+
+impl Store {
+    /// Writes events that belong to no other transaction.
+    pub fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            events.iter().try_for_each(|event| append(tx, event))
+        })
+    }
+
+    /// A run's events after `after`, oldest first, at most so many.
+    pub fn some_events(&self, run: &RunId, after: u64, most: u32) -> Result<Vec<StoredEvent>> {
+        let sql = "SELECT * FROM run_events WHERE run_id = :run AND seq > :after
+             ORDER BY seq LIMIT :most";
+        let values = named_params! { ":run": run, ":after": after, ":most": most };
+        self.all(sql, values, event)
+    }
+
+    /// A run's events of one kind, oldest first.
+    pub fn events_of_kind(&self, run: &RunId, kind: &str) -> Result<Vec<StoredEvent>> {
+        let sql = "SELECT * FROM run_events WHERE run_id = :run AND type = :kind ORDER BY seq";
+        self.all(sql, named_params! { ":run": run, ":kind": kind }, event)
+    }
+
+    /// A run's last event, of one kind if that is given.
+    pub fn last_event(&self, run: &RunId, kind: Option<&str>) -> Result<Option<StoredEvent>> {
+        let sql = "SELECT * FROM run_events
+             WHERE run_id = :run AND (:kind IS NULL OR type = :kind) ORDER BY seq DESC LIMIT 1";
+        self.first(sql, named_params! { ":run": run, ":kind": kind }, event)
+    }
+
+    pub fn waits(&self, run: &RunId) -> Result<Vec<Wait>> {
+        let sql = "SELECT w.at, (SELECT n.at FROM run_events n
+                 WHERE n.run_id = w.run_id AND n.seq > w.seq ORDER BY n.seq LIMIT 1) AS next
+             FROM run_events w WHERE w.run_id = ?1 AND w.type = 'waiting' ORDER BY w.seq";
+        self.all(sql, [run], |row| {
+            Ok(Wait {
+                from: row.get("at")?,
+                to: row.get("next")?,
+            })
+        })
+    }
+
+    /// Paths of logs that must not be deleted: of attempts under way, of the last attempt on every task that is not done,
+    /// and of what runs that have not ended print.
+    pub fn needed_logs(&self) -> Result<Vec<String>> {
+        let sql = "SELECT log_path FROM claims WHERE log_path IS NOT NULL
+             UNION SELECT output FROM runs WHERE ended_at IS NULL AND output IS NOT NULL
+             UNION SELECT (SELECT o.log_path FROM iteration_outcomes o
+                           WHERE o.task_id = t.id AND o.log_path IS NOT NULL
+                           ORDER BY o.attempt_number DESC LIMIT 1) AS last
+             FROM tasks t WHERE t.status <> 'done' AND last IS NOT NULL";
+        self.all(sql, [], only)
+    }
+}
+
+pub(super) fn append(tx: &Connection, event: &RunEvent) -> Result<()> {
+    tx.insert(
+        "run_events",
+        named_params! {
+            "run_id": event.run_id, "seq": event.seq, "at": event.at,
+            "type": event.kind.name(), "json": Json(event),
+        },
+    )
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
+    Ok(StoredEvent {
+        seq: row.get("seq")?,
+        at: row.get("at")?,
+        kind: row.get("type")?,
+        json: row.get("json")?,
+    })
+}

@@ -1,0 +1,323 @@
+//! Rows are added and archived, never rewritten: an edit, a merge and a join are each a new row that replaces the old
+//! ones, and restoring brings those back.
+
+use rusqlite::{Connection, named_params};
+
+use super::{Imported, ImportedLearning, LearningEdit, Merged, Restored, active, find, known};
+use crate::memory::agents_md::collapsed;
+use crate::memory::recall::upkeep::Merge;
+use crate::model::{
+    Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp, counted,
+};
+use crate::store::sql::{Json, Statements, only};
+use crate::store::{Random, Result, StoreError};
+
+/// No line of edits and merges is longer; the bound is for files that say otherwise.
+const LONGEST_LINE: u32 = 10_000;
+
+/// Where a new row comes from.
+pub(super) struct Origin<'t> {
+    pub task: Option<&'t TaskId>,
+    pub source: Source,
+    pub created_at: Timestamp,
+}
+
+/// Adds a row with nothing shown and nothing judged yet.
+pub(super) fn insert(
+    tx: &Connection,
+    new: &NewLearning,
+    origin: &Origin<'_>,
+    random: Random<'_>,
+) -> Result<LearningId> {
+    let mut id = LearningId::from_random(random());
+    while tx.has("SELECT 1 FROM learnings WHERE id = ?1", [&id])? {
+        id = LearningId::from_random(random());
+    }
+    insert_as(tx, &id, new, origin)?;
+    Ok(id)
+}
+
+fn insert_as(
+    tx: &Connection,
+    id: &LearningId,
+    new: &NewLearning,
+    origin: &Origin<'_>,
+) -> Result<()> {
+    tx.insert(
+        "learnings",
+        named_params! {
+            "id": id, "task_id": origin.task, "category": new.category, "title": new.title,
+            "content": new.content, "relevance_tags": Json(&new.tags),
+            "created_at": origin.created_at, "source": origin.source,
+        },
+    )
+}
+
+/// Adds learnings that come from no attempt.
+pub(in super::super) fn add_all(
+    tx: &Connection,
+    learnings: &[NewLearning],
+    source: Source,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<Vec<LearningId>> {
+    let origin = Origin {
+        task: None,
+        source,
+        created_at: now,
+    };
+    let mut ids = Vec::new();
+    for learning in learnings {
+        ids.push(insert(tx, learning, &origin, random)?);
+    }
+    Ok(ids)
+}
+
+pub(in super::super) fn prune(tx: &Connection, ids: &[LearningId], now: Timestamp) -> Result<()> {
+    for id in ids {
+        active(tx, id)?;
+        archive(tx, id, now)?;
+    }
+    Ok(())
+}
+
+pub(super) fn archive(tx: &Connection, id: &LearningId, now: Timestamp) -> Result<()> {
+    let sql = "UPDATE learnings SET pruned_at = :now WHERE id = :id";
+    tx.change(sql, named_params! { ":id": id, ":now": now })?;
+    Ok(())
+}
+
+/// Makes `new` stand for `old`: it takes over their counters and verdicts, and they point to it.
+pub(super) fn supersede(tx: &Connection, new: &LearningId, old: &[Learning]) -> Result<()> {
+    let record = old
+        .iter()
+        .map(|one| one.record)
+        .fold(Record::default(), Record::plus);
+    let shown = old.iter().map(|one| one.shown).fold(0, counted);
+    tx.change(
+        "UPDATE learnings SET helpful = helpful + :helpful, harmful = harmful + :harmful,
+             judged = judged + :judged, expected = expected + :expected, shown = shown + :shown,
+             last_used_at = :last_used_at, pinned = max(pinned, :pinned)
+         WHERE id = :id",
+        named_params! {
+            ":id": new, ":helpful": record.helpful, ":harmful": record.harmful,
+            ":judged": record.judged, ":expected": record.expected, ":shown": shown,
+            ":last_used_at": old.iter().filter_map(|one| one.last_used_at).max(),
+            ":pinned": old.iter().any(|one| one.pinned),
+        },
+    )?;
+    for learning in old {
+        let pair = named_params! { ":old": learning.id, ":new": new };
+        let sql = "UPDATE learnings SET superseded_by = :new WHERE id = :old";
+        tx.change(sql, pair)?;
+        // So that a task that has judged one of them does not judge the new one a second time.
+        tx.change(
+            "INSERT INTO learning_verdicts (learning_id, task_id, helpful, expected)
+             SELECT :new, task_id, helpful, expected FROM learning_verdicts
+             WHERE learning_id = :old ON CONFLICT DO NOTHING",
+            pair,
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn edit(
+    tx: &Connection,
+    id: &LearningId,
+    edit: &LearningEdit,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<LearningId> {
+    let old = active(tx, id)?;
+    let edit = edit.clone();
+    let new = NewLearning {
+        category: edit.category.unwrap_or_else(|| old.category.clone()),
+        title: edit.title.unwrap_or_else(|| old.title.clone()),
+        content: edit.content.unwrap_or_else(|| old.content.clone()),
+        tags: edit.tags.unwrap_or_else(|| old.tags.clone()),
+    };
+    let origin = Origin {
+        task: old.task_id.as_ref(),
+        source: Source::Human,
+        // A line of edits runs forward in time, whatever a file said of the first.
+        created_at: now.max(old.created_at),
+    };
+    let new = insert(tx, &new, &origin, random)?;
+    supersede(tx, &new, &[old])?;
+    Ok(new)
+}
+
+/// `None` where fewer than two of the members are still active: another process was quicker.
+pub(super) fn merge(tx: &Connection, merge: &Merge, random: Random<'_>) -> Result<Option<Merged>> {
+    let mut members = Vec::new();
+    for member in &merge.members {
+        members.extend(find(tx, member.id.as_str())?);
+    }
+    members.retain(|learning| learning.state == LearningState::Active);
+    let Some(best) = members.first().filter(|_| members.len() > 1) else {
+        return Ok(None);
+    };
+    let newest = members.iter().map(|member| member.created_at).max();
+    let new = NewLearning {
+        category: best.category.clone(),
+        title: best.title.clone(),
+        content: best.content.clone(),
+        tags: merge.tags.clone(),
+    };
+    let origin = Origin {
+        task: best.task_id.as_ref(),
+        // What a person wrote stays a person's.
+        source: match best.source.is_person() {
+            true => best.source,
+            false => Source::Merge,
+        },
+        created_at: newest.unwrap_or(best.created_at),
+    };
+    let into = insert(tx, &new, &origin, random)?;
+    supersede(tx, &into, &members)?;
+    let from = members.into_iter().map(|member| member.id).collect();
+    Ok(Some(Merged { into, from }))
+}
+
+pub(super) fn import(
+    tx: &Connection,
+    learnings: &[ImportedLearning],
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<Imported> {
+    let mut done = Imported::default();
+    for imported in learnings {
+        let new = &imported.learning;
+        let origin = Origin {
+            task: None,
+            source: Source::Import,
+            created_at: imported.created_at.unwrap_or(now),
+        };
+        let Some(id) = &imported.id else {
+            done.added.push(insert(tx, new, &origin, random)?);
+            continue;
+        };
+        match find(tx, id.as_str())? {
+            None => {
+                insert_as(tx, id, new, &origin)?;
+                done.added.push(id.clone());
+            }
+            Some(there) if there.category == new.category && there.content == new.content => {
+                done.known.push(id.clone());
+            }
+            Some(_) => return Err(StoreError::LearningIdTaken(id.clone())),
+        }
+    }
+    Ok(done)
+}
+
+pub(super) fn restore(tx: &Connection, ids: &[LearningId], now: Timestamp) -> Result<Restored> {
+    let mut done = Restored::default();
+    for id in ids {
+        let learning = known(tx, id)?;
+        if done.restored.contains(id) {
+            continue;
+        }
+        if learning.superseded_by.is_some() {
+            undo_line(tx, learning, now, &mut done)?;
+        } else if learning.state == LearningState::Pruned {
+            bring_back(tx, id, now, &mut done)?;
+        } else if merged_from(tx, id)?.len() > 1 {
+            // A merge that is named itself is undone too.
+            retire(tx, &learning, None, now, &mut done)?;
+        }
+    }
+    Ok(done)
+}
+
+/// Brings back a learning that another one replaced. What stands at the end of the line is archived, and whatever else
+/// it stood for comes back as well: nothing that was known is lost with it.
+fn undo_line(
+    tx: &Connection,
+    learning: Learning,
+    now: Timestamp,
+    done: &mut Restored,
+) -> Result<()> {
+    bring_back(tx, &learning.id, now, done)?;
+    let heir = learning.id.clone();
+    let mut below = learning;
+    for _ in 0..LONGEST_LINE {
+        // What it only repeated was there before it, and stays.
+        let Some(next) = below.superseded_by.as_ref().filter(|_| !below.repeats) else {
+            break;
+        };
+        let successor = known(tx, next)?;
+        retire(tx, &successor, Some((&below.id, &heir)), now, done)?;
+        below = successor;
+    }
+    Ok(())
+}
+
+/// Archives what replaced others, and brings those back, but for the one it is reached by. What only repeated it now
+/// repeats the one that was asked for.
+fn retire(
+    tx: &Connection,
+    successor: &Learning,
+    reached_by: Option<(&LearningId, &LearningId)>,
+    now: Timestamp,
+    done: &mut Restored,
+) -> Result<()> {
+    let members = merged_from(tx, &successor.id)?;
+    for member in &members {
+        if reached_by.is_none_or(|(below, _)| below != member) {
+            bring_back(tx, member, now, done)?;
+        }
+    }
+    if let Some(heir) = reached_by.map(|(_, heir)| heir).or(members.first()) {
+        let sql = "UPDATE learnings SET superseded_by = :heir
+             WHERE superseded_by = :successor AND repeats = 1";
+        tx.change(
+            sql,
+            named_params! { ":successor": successor.id, ":heir": heir },
+        )?;
+    }
+    if successor.state == LearningState::Active {
+        archive(tx, &successor.id, now)?;
+        done.retired.push(successor.id.clone());
+    }
+    Ok(())
+}
+
+/// Learnings that this one stands for.
+pub(super) fn merged_from(tx: &Connection, id: &LearningId) -> Result<Vec<LearningId>> {
+    let sql = "SELECT id FROM learnings WHERE superseded_by = ?1 AND repeats = 0 ORDER BY id";
+    tx.all(sql, [id], only)
+}
+
+fn bring_back(tx: &Connection, id: &LearningId, now: Timestamp, done: &mut Restored) -> Result<()> {
+    tx.change(
+        "UPDATE learnings SET pruned_at = NULL, superseded_by = NULL, repeats = 0,
+             restored_at = :now WHERE id = :id",
+        named_params! { ":id": id, ":now": now },
+    )?;
+    let text = collapsed(&content(tx, id)?);
+    tx.change("DELETE FROM agents_md_deleted WHERE content = ?1", [text])?;
+    if !done.restored.contains(id) {
+        done.restored.push(id.clone());
+    }
+    Ok(())
+}
+
+fn content(tx: &Connection, id: &LearningId) -> Result<String> {
+    tx.one("SELECT content FROM learnings WHERE id = ?1", [id], only)
+}
+
+/// Notes that a person deleted these from AGENTS.md: no agent brings them back.
+pub(in super::super) fn note_deleted(tx: &Connection, ids: &[LearningId]) -> Result<()> {
+    for id in ids {
+        let text = collapsed(&content(tx, id)?);
+        tx.insert_new("agents_md_deleted", named_params! { "content": text })?;
+    }
+    Ok(())
+}
+
+/// Whether a person deleted what says this.
+pub(super) fn is_deleted(tx: &Connection, content: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM agents_md_deleted WHERE content = ?1";
+    tx.has(sql, [collapsed(content)])
+}

@@ -1,0 +1,98 @@
+//! Changes that attempts left uncommitted in the working tree, so that a later run knows whose they are.
+
+use std::time::Duration;
+
+use rusqlite::named_params;
+
+use super::sql::Statements;
+use super::{Durability, Result, Store, fixes};
+use crate::model::{LeftoverFile, TaskId, Timestamp};
+
+/// The working tree before attempts that were under way when their run died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeSnapshot {
+    /// The task; of a fix task the one at the root of its chain.
+    pub task: TaskId,
+    /// The tree's state as `git/` describes it.
+    pub snapshot: String,
+    /// The branch that was worked on, where there was one.
+    pub branch: Option<String>,
+    /// When the last attempt on the task or on its fixes ended, as far as is known.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Store {
+    /// Remembers the tree before a task's attempts, and the branch, until what they left is known.
+    pub fn set_tree_snapshot(
+        &mut self,
+        task: &TaskId,
+        snapshot: &str,
+        branch: Option<&str>,
+    ) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            let values = named_params! { "task_id": task, "look": snapshot, "branch": branch };
+            tx.upsert("first_looks", &["task_id"], values)
+        })
+    }
+
+    /// Remembered trees of which it is not known what the attempts left.
+    pub fn tree_snapshots(&self) -> Result<Vec<TreeSnapshot>> {
+        let sql = "WITH chain (root, id) AS (
+                 SELECT task_id, task_id FROM first_looks
+                 UNION SELECT root_id, task_id FROM fixes WHERE root_id IS NOT NULL)
+             SELECT l.task_id, l.look, l.branch, o.started_at, o.duration_ms
+             FROM first_looks AS l
+             LEFT JOIN iteration_outcomes AS o ON (o.task_id, o.attempt_number) = (
+                 SELECT last.task_id, last.attempt_number FROM iteration_outcomes AS last
+                 JOIN chain ON chain.id = last.task_id
+                 WHERE chain.root = l.task_id ORDER BY last.started_at DESC LIMIT 1)
+             WHERE NOT EXISTS (SELECT 1 FROM claims JOIN chain ON chain.id = claims.task_id
+                 WHERE chain.root = l.task_id)";
+        self.all(sql, [], |row| {
+            let started: Option<Timestamp> = row.get("started_at")?;
+            let took: Option<u64> = row.get("duration_ms")?;
+            let took = Duration::from_millis(took.unwrap_or(0));
+            Ok(TreeSnapshot {
+                task: row.get("task_id")?,
+                snapshot: row.get("look")?,
+                branch: row.get("branch")?,
+                ended_at: started.map(|started| started.plus(took)),
+            })
+        })
+    }
+
+    /// Remembers what attempts on a task left uncommitted, in place of what was known.
+    pub fn set_leftovers(&mut self, task: &TaskId, files: &[LeftoverFile]) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.change("DELETE FROM left_work WHERE task_id = ?1", [task])?;
+            tx.change("DELETE FROM first_looks WHERE task_id = ?1", [task])?;
+            for LeftoverFile { path, state } in files {
+                let values = named_params! { "task_id": task, "path": path, "state": state };
+                tx.insert("left_work", values)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What was left of every task that is not done.
+    pub fn leftovers(&self) -> Result<Vec<(TaskId, LeftoverFile)>> {
+        let sql = "SELECT l.* FROM left_work l JOIN tasks t ON t.id = l.task_id
+             WHERE t.status NOT IN ('done', 'skipped') ORDER BY l.task_id, l.path";
+        self.all(sql, [], |row| {
+            let (path, state) = (row.get("path")?, row.get("state")?);
+            Ok((row.get("task_id")?, LeftoverFile { path, state }))
+        })
+    }
+
+    /// Whose work the changes of an attempt on a task are: a fix task works for the one at the root of its chain.
+    pub fn work_owner(&self, task: &TaskId) -> Result<TaskId> {
+        self.read(|conn| fixes::root_of(conn, task))
+    }
+
+    /// Whether a commit is on record as what came of an attempt.
+    pub fn is_recorded_commit(&self, commit: &str) -> Result<bool> {
+        let sql = "SELECT 1 FROM iteration_outcomes WHERE commit_after = ?1
+             AND commit_before IS NOT ?1 AND outcome = 'done'";
+        self.read(|conn| conn.has(sql, [commit]))
+    }
+}

@@ -1,0 +1,632 @@
+//! The plan: its tasks as they are read and shown, and what people change about them.
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, ToSql, named_params};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::sql::{Json, Row, Statements, Values, only, task_ref};
+use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
+use crate::event::TaskRef;
+use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
+use crate::text;
+
+/// Which tasks a run may touch.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Scope {
+    #[default]
+    All,
+    /// These tasks, their descendants, what fixes them and what agents added to the plan for them.
+    Below(Vec<TaskId>),
+}
+
+/// A scope in a statement on `tasks`.
+pub(super) struct ScopeSql<'s> {
+    /// Opens the statement.
+    pub with: &'static str,
+    /// Goes on with the condition.
+    pub and: &'static str,
+    roots: Option<Json<&'s [TaskId]>>,
+}
+
+impl Scope {
+    pub(super) fn sql(&self) -> ScopeSql<'_> {
+        let (with, and, roots) = match self {
+            Self::All => ("", "", None),
+            Self::Below(roots) => (SCOPE, " AND id IN scope", Some(Json(roots.as_slice()))),
+        };
+        ScopeSql { with, and, roots }
+    }
+}
+
+impl ScopeSql<'_> {
+    /// These values and those of the scope.
+    pub(super) fn values<'v>(&'v self, values: Values<'v>) -> Vec<(&'v str, &'v dyn ToSql)> {
+        let mut values = values.to_vec();
+        let roots = self.roots.as_ref();
+        values.extend(roots.map(|roots| (":roots", roots as &dyn ToSql)));
+        values
+    }
+}
+
+const SCOPE: &str = "WITH RECURSIVE scope (id) AS (
+    SELECT value FROM json_each(:roots)
+    UNION SELECT t.id FROM tasks t JOIN scope s ON t.parent_id = s.id
+    UNION SELECT f.task_id FROM fixes f JOIN scope s ON f.original_id = s.id
+    UNION SELECT i.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
+        JOIN scope s ON c.task_id = s.id) ";
+
+/// The gate of a task that is not finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenGate {
+    pub task: TaskId,
+    /// The task's key, else its id.
+    pub name: String,
+    /// None where the task has no gate of its own.
+    pub command: Option<String>,
+}
+
+/// How many tasks have each status, and how many of the done ones are verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct PlanCounts {
+    pub total: u64,
+    pub pending: u64,
+    pub in_progress: u64,
+    pub done: u64,
+    /// Done, with a gate that passed. Events of older versions do not say.
+    #[serde(default)]
+    pub verified: u64,
+    pub failed: u64,
+    pub blocked: u64,
+    pub skipped: u64,
+}
+
+/// Programs also read the counts that follow from others.
+impl Serialize for PlanCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut counts = serializer.serialize_struct("PlanCounts", 10)?;
+        for (name, count) in [
+            ("total", self.total),
+            ("pending", self.pending),
+            ("in_progress", self.in_progress),
+            ("done", self.done),
+            ("verified", self.verified),
+            ("unverified", self.unverified()),
+            ("failed", self.failed),
+            ("blocked", self.blocked),
+            ("skipped", self.skipped),
+            ("waiting", self.pending),
+        ] {
+            counts.serialize_field(name, &count)?;
+        }
+        counts.end()
+    }
+}
+
+impl PlanCounts {
+    /// One task went from a status to another.
+    pub fn moved(&mut self, from: Status, to: Status) {
+        let count = self.of(from);
+        *count = count.saturating_sub(1);
+        *self.of(to) += 1;
+    }
+
+    fn of(&mut self, status: Status) -> &mut u64 {
+        match status {
+            Status::Pending => &mut self.pending,
+            Status::InProgress => &mut self.in_progress,
+            Status::Done => &mut self.done,
+            Status::Failed => &mut self.failed,
+            Status::Blocked => &mut self.blocked,
+            Status::Skipped => &mut self.skipped,
+        }
+    }
+
+    /// Done without a gate that passed.
+    pub fn unverified(&self) -> u64 {
+        self.done.saturating_sub(self.verified)
+    }
+
+    /// Whether no task needs more work. Skipped tasks need none, but they are not done.
+    pub fn is_settled(&self) -> bool {
+        self.done.saturating_add(self.skipped) >= self.total
+    }
+
+    /// How far the plan is, in the one form that every display uses:
+    /// `14 of 18 done (12 verified, 2 unverified) · 1 skipped · 2 blocked · 1 waiting`. Zeros are left out.
+    pub fn summary(&self) -> String {
+        let present = |parts: &[(u64, &str)]| -> Vec<String> {
+            let parts = parts.iter().filter(|(n, _)| *n > 0);
+            parts.map(|(n, word)| format!("{n} {word}")).collect()
+        };
+        let rests_on = present(&[
+            (self.verified, "verified"),
+            (self.unverified(), "unverified"),
+        ]);
+        let rests_on = match rests_on.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", rests_on.join(", ")),
+        };
+        let mut parts = vec![format!("{} of {} done{rests_on}", self.done, self.total)];
+        parts.extend(present(&[
+            (self.skipped, "skipped"),
+            (self.blocked, "blocked"),
+            (self.failed, "failed"),
+            (self.in_progress, "running"),
+            (self.pending, "waiting"),
+        ]));
+        parts.join(" · ")
+    }
+}
+
+/// A task reduced to what the shape of the plan needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanNode {
+    pub id: TaskId,
+    pub key: Option<Key>,
+    pub status: Status,
+    pub parent: Option<TaskId>,
+    pub depends_on: Vec<TaskId>,
+    /// Its own gate failed after its children were done.
+    pub own_work: bool,
+    /// The task that Ralph made it for, to fix it or because its agent asked.
+    pub made_for: Option<TaskId>,
+}
+
+impl PlanNode {
+    pub fn name(&self) -> &str {
+        self.key.as_ref().map_or(self.id.as_str(), Key::as_str)
+    }
+}
+
+/// A task that is blocked or failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    pub task_id: TaskId,
+    pub name: String,
+    pub status: Status,
+    /// Why, where that is known.
+    pub reason: Option<String>,
+}
+
+/// What a person says about a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Done,
+    /// It is done, and its gate passed.
+    Verified,
+    Failed {
+        reason: Option<String>,
+    },
+    /// It is left out; what depends on it may go on.
+    Skipped {
+        reason: Option<String>,
+    },
+    /// It is to be done again.
+    Pending,
+}
+
+/// What to do with the children of a deleted task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Children {
+    Refuse,
+    Delete,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    pub tasks: Vec<TaskId>,
+    /// Tasks that waited for one of them and no longer do.
+    pub freed: Vec<TaskId>,
+}
+
+/// A change of a task's gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateChange {
+    /// Its number; later ones have higher ones.
+    pub id: i64,
+    pub task: TaskRef,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+impl Store {
+    /// The task with this id or key.
+    pub fn task(&self, name: &str) -> Result<Task> {
+        let found = self.read(|conn| find(conn, name))?;
+        found.ok_or_else(|| StoreError::UnknownTask(name.to_owned()))
+    }
+
+    /// Tasks in plan order, those with `status` only if one is given.
+    pub fn tasks(&self, status: Option<Status>) -> Result<Vec<Task>> {
+        let wanted = "WHERE ?1 IS NULL OR t.status = ?1 ORDER BY t.position";
+        self.all(&format!("{TASK} {wanted}"), [status], task)
+    }
+
+    /// A task's children in plan order.
+    pub fn children(&self, id: &TaskId) -> Result<Vec<Task>> {
+        let wanted = "WHERE t.parent_id = ?1 ORDER BY t.position";
+        self.all(&format!("{TASK} {wanted}"), [id], task)
+    }
+
+    /// Ids of tasks that could be claimed now, in the order they would be.
+    pub fn ready(&self, scope: &Scope, limit: usize) -> Result<Vec<TaskId>> {
+        let scope = scope.sql();
+        let sql = format!(
+            "{} SELECT id FROM tasks WHERE ready = 1{} ORDER BY priority, position LIMIT :limit",
+            scope.with, scope.and
+        );
+        let limit = row_limit(limit);
+        let values = named_params! { ":limit": limit };
+        self.all(&sql, scope.values(values).as_slice(), only)
+    }
+
+    /// How many tasks have each status. Triggers keep the counts.
+    pub fn counts(&self) -> Result<PlanCounts> {
+        let sql = "SELECT status, n, verified FROM task_counts";
+        let rows: Vec<(Status, u64, u64)> = self.all(sql, [], |row| {
+            Ok((row.get("status")?, row.get("n")?, row.get("verified")?))
+        })?;
+        let mut counts = PlanCounts::default();
+        for (status, n, verified) in rows {
+            counts.total += n;
+            counts.verified += verified;
+            *counts.of(status) = n;
+        }
+        Ok(counts)
+    }
+
+    /// How many tasks could be claimed now.
+    pub fn ready_count(&self) -> Result<u64> {
+        self.one("SELECT count(*) FROM tasks WHERE ready = 1", [], only)
+    }
+
+    /// Tasks that are blocked or failed, in plan order.
+    pub fn held(&self, limit: usize) -> Result<Vec<Held>> {
+        let sql = "SELECT id, coalesce(key, id) AS name, status, reason FROM tasks
+             WHERE status IN ('blocked', 'failed') ORDER BY position LIMIT ?1";
+        self.all(sql, [row_limit(limit)], |row| {
+            Ok(Held {
+                task_id: row.get("id")?,
+                name: row.get("name")?,
+                status: row.get("status")?,
+                reason: reason(row)?,
+            })
+        })
+    }
+
+    /// Tasks in scope that an agent may still be asked to do and that have no gate of their own; every such task where
+    /// gates are off. Parents are done by their children.
+    pub fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>> {
+        let scope = scope.sql();
+        let sql = format!(
+            "{} SELECT id, key, title FROM tasks
+             WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
+                 AND (verify IS NULL OR NOT :gates_on){} ORDER BY position",
+            scope.with, scope.and
+        );
+        let values = named_params! { ":gates_on": gates_on };
+        self.all(&sql, scope.values(values).as_slice(), task_ref)
+    }
+
+    /// The models that unfinished tasks in scope ask for by themselves.
+    pub fn task_models(&self, scope: &Scope) -> Result<Vec<String>> {
+        let scope = scope.sql();
+        let sql = format!(
+            "{} SELECT DISTINCT model FROM tasks
+             WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
+                 AND model IS NOT NULL{} ORDER BY position",
+            scope.with, scope.and
+        );
+        self.all(&sql, scope.values(named_params! {}).as_slice(), |row| {
+            row.get("model")
+        })
+    }
+
+    /// The gates of tasks that are not finished, in plan order.
+    pub fn open_gates(&self, limit: usize) -> Result<Vec<OpenGate>> {
+        let sql = "SELECT id, coalesce(key, id) AS name, verify FROM tasks
+             WHERE status NOT IN ('done', 'skipped') ORDER BY priority, position LIMIT ?1";
+        self.all(sql, [row_limit(limit)], |row| {
+            Ok(OpenGate {
+                task: row.get("id")?,
+                name: row.get("name")?,
+                command: row.get("verify")?,
+            })
+        })
+    }
+
+    /// The plan's skeleton, for questions about the whole of it.
+    pub fn skeleton(&self) -> Result<Vec<PlanNode>> {
+        let sql = "SELECT t.id, t.key, t.status, t.parent_id, t.own_work,
+                (SELECT json_group_array(d.blocker_id) FROM dependencies d
+                 WHERE d.blocked_id = t.id) AS depends_on,
+                coalesce((SELECT f.original_id FROM fixes f WHERE f.task_id = t.id),
+                         (SELECT c.task_id FROM changed_in i JOIN plan_changes c
+                              ON c.id = i.change_id WHERE i.task_id = t.id)) AS made_for
+             FROM tasks t ORDER BY t.priority, t.position";
+        self.all(sql, [], |row| {
+            Ok(PlanNode {
+                id: row.get("id")?,
+                key: row.get("key")?,
+                status: row.get("status")?,
+                parent: row.get("parent_id")?,
+                own_work: row.get("own_work")?,
+                depends_on: row.json("depends_on")?,
+                made_for: row.get("made_for")?,
+            })
+        })
+    }
+
+    /// The number of the last change of a gate; 0 where there is none.
+    pub fn last_gate_change(&self) -> Result<i64> {
+        self.one("SELECT coalesce(max(id), 0) FROM gate_changes", [], only)
+    }
+
+    /// Changes of gates after that one, in order.
+    pub fn gate_changes(&self, after: i64) -> Result<Vec<GateChange>> {
+        let sql = "SELECT c.id AS number, t.id, t.key, t.title, c.gate_before, c.gate_after
+             FROM gate_changes c JOIN tasks t ON t.id = c.task_id WHERE c.id > ?1 ORDER BY c.id";
+        self.all(sql, [after], |row| {
+            Ok(GateChange {
+                id: row.get("number")?,
+                task: task_ref(row)?,
+                before: row.get("gate_before")?,
+                after: row.get("gate_after")?,
+            })
+        })
+    }
+
+    pub fn add_task(
+        &mut self,
+        new: &NewTask,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<TaskId> {
+        self.write(Durability::Power, |tx| edit::add(tx, new, now, random))
+    }
+
+    pub fn edit_task(&mut self, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            edit::change(tx, id, edit, now)?;
+            claims::renew_attempts(tx, id)?;
+            if let Some(parent) = &edit.parent {
+                edit::move_below(tx, id, parent.as_ref(), now)?;
+            }
+            status::settle(tx, now)
+        })
+    }
+
+    /// Takes a person's word on a task.
+    pub fn mark(&mut self, id: &TaskId, mark: &Mark, now: Timestamp) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            let task = known(tx, id)?;
+            claims::refuse_claimed(tx, id)?;
+            match mark {
+                Mark::Done => edit::finish(tx, &task, DoneBy::Person, now)?,
+                Mark::Verified => edit::finish(tx, &task, DoneBy::Gate, now)?,
+                Mark::Skipped { reason } => edit::skip(tx, id, reason.as_deref(), now)?,
+                Mark::Pending => edit::reset(tx, id, task.status, now)?,
+                Mark::Failed { reason } => {
+                    status::set(tx, id, Status::Failed, reason.as_deref(), now)?;
+                    // A failed child keeps its parent open.
+                    status::reopen_ancestors(tx, std::slice::from_ref(id), now)?;
+                }
+            }
+            status::settle(tx, now)
+        })
+    }
+
+    /// Removes tasks with all that was recorded of them; learnings stay.
+    pub fn delete_task(
+        &mut self,
+        id: &TaskId,
+        children: Children,
+        now: Timestamp,
+    ) -> Result<Deleted> {
+        self.write(Durability::Power, |tx| {
+            let task = known(tx, id)?;
+            let below = status::below(tx, id)?;
+            if children == Children::Refuse && !below.is_empty() {
+                let names =
+                    "SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1 ORDER BY position";
+                return Err(StoreError::HasChildren {
+                    task: task.name().to_owned(),
+                    children: tx.all(names, [id], only)?,
+                });
+            }
+            // Deepest first, so that every parent's counters are kept while it is still there.
+            let mut doomed: Vec<TaskId> = below.into_iter().map(|(id, _)| id).rev().collect();
+            doomed.push(id.clone());
+            let mut freed = Vec::new();
+            for id in &doomed {
+                claims::refuse_claimed(tx, id)?;
+                fixes::skip_needless(tx, id, now)?;
+                breaker::leave(tx, id)?;
+                freed.extend(edit::remove(tx, id)?);
+            }
+            let gone: HashSet<&TaskId> = doomed.iter().collect();
+            freed.retain(|id| !gone.contains(id));
+            freed.sort();
+            freed.dedup();
+            status::settle(tx, now)?;
+            Ok(Deleted {
+                tasks: doomed,
+                freed,
+            })
+        })
+    }
+
+    /// Makes `blocked` wait for `blocker`. `false` if it did already.
+    pub fn add_dependency(
+        &mut self,
+        blocked: &TaskId,
+        blocker: &TaskId,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.write(Durability::Power, |tx| {
+            known(tx, blocked)?;
+            known(tx, blocker)?;
+            let added = edit::depend(tx, blocked, blocker)?;
+            status::refuse_cycle(tx, blocked)?;
+            touch(tx, blocked, now)?;
+            Ok(added)
+        })
+    }
+
+    /// Ends that. `false` if there was no such dependency.
+    pub fn remove_dependency(
+        &mut self,
+        blocked: &TaskId,
+        blocker: &TaskId,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.write(Durability::Power, |tx| {
+            let removed = edit::no_longer_depend(tx, blocked, blocker)?;
+            touch(tx, blocked, now)?;
+            // A parent may have waited for nothing else.
+            status::settle(tx, now)?;
+            Ok(removed)
+        })
+    }
+
+    /// The kept counters of a task.
+    pub fn metrics(&self, task: &TaskId) -> Result<TaskMetrics> {
+        self.read(|conn| metrics(conn, task))
+    }
+}
+
+fn touch(tx: &Connection, id: &TaskId, now: Timestamp) -> Result<()> {
+    let sql = "UPDATE tasks SET updated_at = :now WHERE id = :id";
+    tx.change(sql, named_params! { ":id": id, ":now": now })?;
+    Ok(())
+}
+
+pub(super) fn row_limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+const TASK: &str = "SELECT t.*, coalesce(m.total_attempts, 0) AS attempts,
+        coalesce(m.consecutive_failures, 0) AS failures_in_a_row,
+        (SELECT json_group_array(blocker_id) FROM (SELECT d.blocker_id FROM dependencies d
+            LEFT JOIN tasks b ON b.id = d.blocker_id
+            WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)) AS depends_on
+    FROM tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
+
+fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
+    Ok(Task {
+        id: row.get("id")?,
+        key: row.get("key")?,
+        title: row.line("title")?,
+        description: row.get("description")?,
+        status: row.get("status")?,
+        verified: row.get("verified")?,
+        done_by: row.word("done_by", DoneBy::parse)?,
+        phase: row.get("phase")?,
+        parent_id: row.get("parent_id")?,
+        priority: row.get("priority")?,
+        verify: row.get("verify")?,
+        files: row.json("files")?,
+        model: row.get("model")?,
+        needs_human: row.get("needs_human")?,
+        reason: reason(row)?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+        attempts: row.get("attempts")?,
+        consecutive_failures: row.get("failures_in_a_row")?,
+        depends_on: row.json("depends_on")?,
+        done_when: row.get("done_when")?,
+        commit: row.get("commit_message")?,
+        markers: row.json("markers")?,
+    })
+}
+
+fn reason(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
+    let reason: Option<String> = row.get("reason")?;
+    Ok(reason.map(|reason| text::one_line(&reason, 500)))
+}
+
+/// The task with this id, else with this key.
+pub(super) fn find(conn: &Connection, name: &str) -> Result<Option<Task>> {
+    let wanted = "WHERE t.id = ?1 OR t.key = ?1 ORDER BY t.id = ?1 DESC LIMIT 1";
+    conn.first(&format!("{TASK} {wanted}"), [name], task)
+}
+
+pub(super) fn known(conn: &Connection, id: &TaskId) -> Result<Task> {
+    find(conn, id.as_str())?.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
+}
+
+/// What people call a task.
+pub(super) fn name(conn: &Connection, id: &TaskId) -> Result<String> {
+    let sql = "SELECT coalesce(key, id) FROM tasks WHERE id = ?1";
+    conn.one(sql, [id], only)
+}
+
+/// The counters of a task; zeros where it never ran.
+pub(super) fn metrics(conn: &Connection, task: &TaskId) -> Result<TaskMetrics> {
+    let sql = "SELECT * FROM strategy_metrics WHERE task_id = ?1";
+    let found = conn.first(sql, [task], |row| {
+        Ok(TaskMetrics {
+            total_attempts: row.get("total_attempts")?,
+            consecutive_failures: row.get("consecutive_failures")?,
+            stuck: row.get("stuck_flag")?,
+            difficulty: row.word("difficulty_estimate", crate::model::Difficulty::parse)?,
+            next_model: row.get("next_model")?,
+            lost_in_a_row: row.get("lost_in_a_row")?,
+            forgiven: row.get("forgiven")?,
+        })
+    })?;
+    Ok(found.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(done: u64, verified: u64, rest: [u64; 5]) -> PlanCounts {
+        let [skipped, blocked, failed, in_progress, pending] = rest;
+        PlanCounts {
+            total: done + rest.iter().sum::<u64>(),
+            done,
+            verified,
+            skipped,
+            blocked,
+            failed,
+            in_progress,
+            pending,
+        }
+    }
+
+    #[test]
+    fn exit_01_the_summary_counts_each_kind_apart() {
+        for (counts, text) in [
+            (
+                counts(14, 12, [1, 2, 0, 0, 1]),
+                "14 of 18 done (12 verified, 2 unverified) · 1 skipped · 2 blocked · 1 waiting",
+            ),
+            (counts(18, 18, [0; 5]), "18 of 18 done (18 verified)"),
+            (counts(2, 0, [0; 5]), "2 of 2 done (2 unverified)"),
+            (counts(0, 0, [0, 0, 0, 0, 3]), "0 of 3 done · 3 waiting"),
+            (
+                counts(1, 1, [1, 1, 1, 1, 1]),
+                "1 of 6 done (1 verified) · 1 skipped · 1 blocked · 1 failed · 1 running · 1 waiting",
+            ),
+            (counts(0, 0, [0; 5]), "0 of 0 done"),
+        ] {
+            assert_eq!(counts.summary(), text);
+        }
+    }
+
+    #[test]
+    fn counts_as_json_have_the_kinds_that_follow_and_are_read_back() {
+        let counts = counts(3, 2, [1, 1, 0, 0, 4]);
+        let json = serde_json::to_value(counts).unwrap();
+        let expected = serde_json::json!({
+            "total": 9, "pending": 4, "in_progress": 0, "done": 3, "verified": 2, "unverified": 1,
+            "failed": 0, "blocked": 1, "skipped": 1, "waiting": 4,
+        });
+        assert_eq!(json, expected);
+        assert_eq!(serde_json::from_value::<PlanCounts>(json).unwrap(), counts);
+    }
+}

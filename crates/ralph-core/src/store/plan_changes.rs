@@ -1,0 +1,191 @@
+//! Changes of the plan that agents asked for: made in the transaction of their attempt, or refused and remembered.
+
+use rusqlite::{Connection, named_params};
+use serde::Serialize;
+
+use super::sql::{Json, Statements, only};
+use super::{Capture, Random, Result, Side, Store, StoreError, edit, fixes, plan, status};
+use crate::model::{Key, NewTask, TaskId, Timestamp};
+
+/// A change of the plan that is to be made with the attempt that asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanChange {
+    /// `SPLIT_TASK`, `ADD_PREREQUISITE`, `ADD_FOLLOWUP`; none where it could not be read.
+    pub kind: Option<String>,
+    /// Why the agent wants it.
+    pub reasoning: String,
+    /// What is to be done, or why it is not.
+    pub outcome: std::result::Result<NewTasks, String>,
+}
+
+/// Tasks that a change of the plan adds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewTasks {
+    /// In order; each may name earlier ones.
+    pub tasks: Vec<(NewTask, Vec<Needed>)>,
+    /// What the original waits for from now on.
+    pub original_needs: Vec<Needed>,
+    /// Where they stand in the plan, seen from the original.
+    pub side: Side,
+    /// How many changes lie between them and their author's plan.
+    pub depth: u32,
+}
+
+/// A task that is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Needed {
+    New(Key),
+    /// One of the plan, by id or key.
+    Known(String),
+}
+
+/// A change that was asked for, as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanChangeRow {
+    pub attempt_number: u32,
+    pub kind: Option<String>,
+    /// Why the agent wanted it.
+    pub reasoning: String,
+    /// Why it was refused; none where it was made.
+    pub refusal: Option<String>,
+    /// Keys of the tasks it added.
+    pub tasks: Vec<String>,
+}
+
+/// How far a task may still change the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeStanding {
+    /// Changes it has had made.
+    pub made: u32,
+    /// How many changes lie between it and its author's plan.
+    pub depth: u32,
+}
+
+impl Store {
+    /// Changes of the plan that were asked for in attempts on a task, oldest first.
+    pub fn plan_changes(&self, task: &TaskId) -> Result<Vec<PlanChangeRow>> {
+        let sql = "SELECT * FROM plan_changes WHERE task_id = ?1 ORDER BY id";
+        self.all(sql, [task], |row| {
+            Ok(PlanChangeRow {
+                attempt_number: row.get("attempt_number")?,
+                kind: row.get("kind")?,
+                reasoning: row.get("reasoning")?,
+                refusal: row.get("refusal")?,
+                tasks: row.json("tasks")?,
+            })
+        })
+    }
+
+    /// How far a task may still change the plan. A fix task stands where the task it fixes does.
+    pub fn change_standing(&self, task: &TaskId) -> Result<ChangeStanding> {
+        self.read(|conn| {
+            let root = fixes::root_of(conn, task)?;
+            let sql = "SELECT count(*) FROM plan_changes WHERE task_id = ?1 AND refusal IS NULL";
+            let made = conn.one(sql, [task], only)?;
+            let sql = "SELECT depth FROM changed_in WHERE task_id IN (:task, :root)
+                 ORDER BY task_id = :task DESC LIMIT 1";
+            let values = named_params! { ":task": task, ":root": root };
+            let depth: Option<u32> = conn.first(sql, values, only)?;
+            Result::Ok(ChangeStanding {
+                made,
+                depth: depth.unwrap_or(0),
+            })
+        })
+    }
+
+    /// A task's name and everything it waits for: dependencies and children, by name.
+    pub fn waits_for(&self, name: &str) -> Result<Option<(String, Vec<String>)>> {
+        let Some(task) = self.read(|conn| plan::find(conn, name))? else {
+            return Ok(None);
+        };
+        let sql = "SELECT coalesce(t.key, t.id) FROM dependencies d
+                 JOIN tasks t ON t.id = d.blocker_id WHERE d.blocked_id = ?1
+             UNION SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1";
+        let awaited = self.all(sql, [&task.id], only)?;
+        Ok(Some((task.name().to_owned(), awaited)))
+    }
+}
+
+/// After an attempt: makes the changes it asked for.
+pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> Result<()> {
+    let (task, now) = (&capture.attempt.task_id, capture.attempt.ended_at());
+    // The last task that an earlier request of the same answer added after the original.
+    let mut last: Option<TaskId> = None;
+    for change in &capture.changes {
+        let mut refusal = change.outcome.as_ref().err().cloned();
+        let mut added = Vec::new();
+        if let Ok(new) = &change.outcome {
+            tx.execute_batch("SAVEPOINT change")?;
+            match add(tx, task, last.as_ref().unwrap_or(task), new, now, random) {
+                Ok(ids) => added = ids,
+                Err(error @ StoreError::Engine { .. }) => return Err(error),
+                // Somebody changed the plan since the agent saw it.
+                Err(error) => {
+                    tx.execute_batch("ROLLBACK TO change")?;
+                    refusal = Some(error.to_string());
+                }
+            }
+            tx.execute_batch("RELEASE change")?;
+            if new.side == Side::After {
+                last = added.last().cloned().or(last);
+            }
+        }
+        let names = added.iter().map(|id| plan::name(tx, id));
+        let names = names.collect::<Result<Vec<_>>>()?;
+        tx.insert(
+            "plan_changes",
+            named_params! {
+                "task_id": task, "attempt_number": capture.attempt.attempt_number, "run_id": capture.attempt.run_id,
+                "kind": change.kind, "reasoning": change.reasoning, "refusal": refusal,
+                "tasks": Json(names), "at": now,
+            },
+        )?;
+        let number = tx.last_insert_rowid();
+        let depth = change.outcome.as_ref().map_or(0, |new| new.depth);
+        for id in &added {
+            let values = named_params! { "task_id": id, "change_id": number, "depth": depth };
+            tx.insert("changed_in", values)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds tasks before the original, or after `behind`.
+fn add(
+    tx: &Connection,
+    original: &TaskId,
+    behind: &TaskId,
+    new: &NewTasks,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<Vec<TaskId>> {
+    let mut added = Vec::new();
+    for (task, needs) in &new.tasks {
+        let position = match new.side {
+            Side::Before => edit::position_before(tx, original)?,
+            // Each goes behind the one before it.
+            Side::After => edit::position_after(tx, added.last().unwrap_or(behind))?,
+        };
+        let id = edit::add(tx, task, now, random)?;
+        edit::set_position(tx, &id, position)?;
+        for need in needs {
+            edit::depend(tx, &id, &needed(tx, need)?)?;
+        }
+        added.push(id);
+    }
+    for need in &new.original_needs {
+        edit::depend(tx, original, &needed(tx, need)?)?;
+    }
+    status::refuse_any_cycle(tx)?;
+    status::settle(tx, now)?;
+    Ok(added)
+}
+
+fn needed(tx: &Connection, need: &Needed) -> Result<TaskId> {
+    let name = match need {
+        Needed::New(key) => key.as_str(),
+        Needed::Known(name) => name,
+    };
+    let task = plan::find(tx, name)?.ok_or_else(|| StoreError::UnknownTask(name.to_owned()))?;
+    Ok(task.id)
+}

@@ -1,0 +1,387 @@
+//! Runs: how they start and end, what people ask of them, which usage limits agents met, and what was spent.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, named_params};
+use serde::Serialize;
+
+use super::claims::owner;
+use super::sql::{Row, Statements, only};
+use super::{
+    Capture, Durability, Owner, Random, Result, Store, breaker, capture, claims, events, plan,
+    status,
+};
+use crate::decide::Standing;
+use crate::event::RunEvent;
+use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, Token, names};
+
+/// A run about to start.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    pub id: RunId,
+    pub started_at: Timestamp,
+    pub owner: Owner,
+    pub settings: String,
+    /// The file it prints to when it is detached.
+    pub output: Option<String>,
+    /// Until when it may be taken to live without a further sign.
+    pub expires_at: Timestamp,
+    /// Which built-in defaults it is made with.
+    pub defaults_revision: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct RunEnd {
+    pub id: RunId,
+    pub ended_at: Timestamp,
+    pub outcome: String,
+    pub exit_code: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRow {
+    pub id: RunId,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub outcome: Option<String>,
+    pub exit_code: Option<i32>,
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Counted attempts.
+    pub attempts: u64,
+    pub done: u64,
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// Until when it may be taken to live, where its process cannot be seen.
+    #[serde(skip)]
+    pub expires_at: Option<Timestamp>,
+    /// What a person asked it to do.
+    pub request: Option<RunRequest>,
+    /// The file it prints to when it is detached.
+    pub output: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunRates {
+    pub done: u32,
+    /// Counted attempts.
+    pub counted: u32,
+    /// What attempts cost, uncounted ones included.
+    pub cost: Cost,
+}
+
+/// What a person at another terminal asks a run to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunRequest {
+    /// To start nothing until it is resumed.
+    Pause,
+    /// To end after the attempt under way.
+    Stop,
+}
+
+names!(RunRequest {
+    Pause => "pause",
+    Stop => "stop",
+});
+
+/// A usage limit that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentLimit {
+    pub until: Timestamp,
+    pub met_at: Option<Timestamp>,
+}
+
+impl AgentLimit {
+    /// When it ends, for somebody whose clock shows `now`. A clock that was set back since it was met does not make it
+    /// longer than it was.
+    #[must_use]
+    pub fn ends(&self, now: Timestamp) -> Timestamp {
+        match self.met_at {
+            Some(met) if now < met => now.plus(self.until.since(met)),
+            _ => self.until,
+        }
+    }
+}
+
+/// A limit that is not over, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RememberedLimit {
+    pub agent: String,
+    pub until: Timestamp,
+    pub met_at: Option<Timestamp>,
+}
+
+impl Store {
+    pub fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            tx.insert(
+                "runs",
+                named_params! {
+                    "id": run.id, "started_at": run.started_at, "settings": run.settings,
+                    "host": run.owner.host, "pid": run.owner.pid,
+                    "pid_started": run.owner.pid_started, "output": run.output,
+                    "expires_at": run.expires_at, "defaults_revision": run.defaults_revision,
+                },
+            )?;
+            // An old file may hold parents whose children are done.
+            status::settle(tx, run.started_at)?;
+            events::append(tx, event)
+        })
+    }
+
+    /// The newest built-in defaults that any run was made with: 0 by a Ralph that did not record it; none without a run.
+    pub fn defaults_revision(&self) -> Result<Option<u32>> {
+        self.one("SELECT max(defaults_revision) FROM runs", [], only)
+    }
+
+    pub fn end_run(&mut self, end: &RunEnd, event: &RunEvent) -> Result<()> {
+        self.write(Durability::Power, |tx| {
+            tx.change(
+                "UPDATE runs SET ended_at = :at, outcome = :outcome, exit_code = :code
+                 WHERE id = :id",
+                named_params! {
+                    ":id": end.id, ":at": end.ended_at, ":outcome": end.outcome,
+                    ":code": end.exit_code,
+                },
+            )?;
+            events::append(tx, event)
+        })
+    }
+
+    /// Runs that have not ended, by their own account.
+    pub fn open_runs(&self) -> Result<Vec<RunRow>> {
+        let sql = "SELECT * FROM runs WHERE ended_at IS NULL ORDER BY started_at";
+        self.all(sql, [], run)
+    }
+
+    /// Marks a run whose process died as ended.
+    pub fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()> {
+        let sql = "UPDATE runs SET ended_at = :now, outcome = 'lost'
+             WHERE id = :id AND ended_at IS NULL";
+        self.change(
+            Durability::Process,
+            sql,
+            named_params! { ":id": id, ":now": now },
+        )?;
+        Ok(())
+    }
+
+    pub fn last_run(&self) -> Result<Option<RunRow>> {
+        let sql = "SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1";
+        self.first(sql, [], run)
+    }
+
+    pub fn run(&self, id: &RunId) -> Result<Option<RunRow>> {
+        self.first("SELECT * FROM runs WHERE id = ?1", [id], run)
+    }
+
+    /// Attempts of a run so far.
+    pub fn run_rates(&self, id: &RunId) -> Result<RunRates> {
+        let rates = self.first("SELECT * FROM runs WHERE id = ?1", [id], |row| {
+            Ok(RunRates {
+                done: row.get("done")?,
+                counted: row.get("attempts")?,
+                cost: cost(row)?,
+            })
+        })?;
+        Ok(rates.unwrap_or_default())
+    }
+
+    /// Records an attempt: outcome, report, learnings, metrics, task status and events, all of it or nothing. `settle` is
+    /// told in the same transaction how the task stands and gives what is to be written. Whoever lost the claim has nothing
+    /// to say: another process may have recorded the attempt.
+    pub fn capture(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        random: Random<'_>,
+        settle: impl FnOnce(&Standing) -> Capture,
+    ) -> Result<Capture> {
+        self.write(Durability::Power, |tx| {
+            claims::refuse_moved(tx, task, token)?;
+            let standing = Standing {
+                metrics: plan::metrics(tx, task)?,
+                attempts_used: claims::attempts_used(tx, task)?,
+                breaker: breaker::standing(tx, task, token)?,
+            };
+            let mut capture = settle(&standing);
+            capture::store(tx, &mut capture, random)?;
+            breaker::after(tx, &standing.breaker.root, &capture)?;
+            claims::give_up(tx, task, token)?;
+            status::settle(tx, capture.attempt.ended_at())?;
+            for event in &capture.events {
+                events::append(tx, event)?;
+            }
+            Ok(capture)
+        })
+    }
+
+    /// Asks a run to do something. `false` if it has ended, or was asked to stop and is now asked for less.
+    pub fn ask_run(&mut self, run: &RunId, request: RunRequest) -> Result<bool> {
+        let sql = "UPDATE runs SET request = :request WHERE id = :run AND ended_at IS NULL
+             AND (request IS NOT 'stop' OR :request = 'stop')";
+        let values = named_params! { ":run": run, ":request": request };
+        Ok(self.change(Durability::Process, sql, values)? > 0)
+    }
+
+    /// Takes back that a run was asked to pause. `false` if it was not.
+    pub fn resume_run(&mut self, run: &RunId) -> Result<bool> {
+        let sql = "UPDATE runs SET request = NULL
+             WHERE id = ?1 AND ended_at IS NULL AND request = 'pause'";
+        Ok(self.change(Durability::Process, sql, [run])? > 0)
+    }
+
+    /// What a run is asked to do.
+    pub fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>> {
+        let sql = "SELECT request FROM runs WHERE id = ?1";
+        let asked = self.first(sql, [run], |row| row.word("request", RunRequest::parse))?;
+        Ok(asked.flatten())
+    }
+
+    /// Notes that `ralph stop` is about to send a run the signal that ends it.
+    pub fn note_stop(&mut self, run: &RunId) -> Result<()> {
+        let sql = "UPDATE runs SET stop_sent = 1 WHERE id = ?1";
+        self.change(Durability::Process, sql, [run])?;
+        Ok(())
+    }
+
+    /// Whether the signal that ends a run comes from `ralph stop`.
+    pub fn stop_was_sent(&self, run: &RunId) -> Result<bool> {
+        self.read(|conn| conn.has("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent", [run]))
+    }
+
+    /// The limit an agent met last, which may be over.
+    pub fn agent_limit(&self, agent: &str) -> Result<Option<AgentLimit>> {
+        let sql = "SELECT * FROM agent_limits WHERE agent = ?1";
+        self.first(sql, [agent], limit)
+    }
+
+    /// Remembers until when an agent is limited.
+    pub fn set_agent_limit(&mut self, agent: &str, limit: &AgentLimit, reason: &str) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            let values = named_params! {
+                "agent": agent, "until": limit.until, "reason": reason, "met_at": limit.met_at,
+            };
+            tx.upsert("agent_limits", &["agent"], values)
+        })
+    }
+
+    /// A limit that was waited for is over, unless another was met meanwhile.
+    pub fn end_agent_limit(
+        &mut self,
+        agent: &str,
+        waited: &AgentLimit,
+        now: Timestamp,
+    ) -> Result<()> {
+        let sql = "UPDATE agent_limits SET until = :now, met_at = :now
+             WHERE agent = :agent AND until = :until";
+        let values = named_params! { ":agent": agent, ":until": waited.until, ":now": now };
+        self.change(Durability::Process, sql, values)?;
+        Ok(())
+    }
+
+    /// Every limit that is not over, by the agents' names.
+    pub fn agent_limits(&self, now: Timestamp) -> Result<Vec<RememberedLimit>> {
+        let sql = "SELECT * FROM agent_limits ORDER BY agent";
+        let mut all: Vec<RememberedLimit> = self.all(sql, [], |row| {
+            let limit = limit(row)?;
+            Ok(RememberedLimit {
+                agent: row.get("agent")?,
+                until: limit.ends(now),
+                met_at: limit.met_at,
+            })
+        })?;
+        all.retain(|limit| limit.until > now);
+        Ok(all)
+    }
+
+    pub fn forget_limits(&mut self, agent: Option<&str>) -> Result<()> {
+        let sql = "DELETE FROM agent_limits WHERE ?1 IS NULL OR agent = ?1";
+        self.change(Durability::Process, sql, [agent])?;
+        Ok(())
+    }
+
+    /// What was spent on the day (UTC) of this moment, by all runs.
+    pub fn spent_on_day(&self, of: Timestamp) -> Result<Cost> {
+        let sql = "SELECT cost_usd, 0 AS cost_unknown, cost_estimated FROM spending WHERE day = ?1";
+        let spent = self.first(sql, [day(of)], cost)?;
+        Ok(spent.unwrap_or_default())
+    }
+
+    /// What was spent on a task, by all runs.
+    pub fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask> {
+        let sql = "SELECT coalesce(sum(cost_usd), 0.0) AS usd, coalesce(sum(duration_ms), 0) AS ms,
+                 coalesce(max(cost_estimated), 0) AS estimated
+             FROM iteration_outcomes WHERE task_id = ?1";
+        self.one(sql, [task], |row| {
+            Ok(SpentOnTask {
+                usd: row.get("usd")?,
+                time: Duration::from_millis(row.get("ms")?),
+                estimated: row.get("estimated")?,
+            })
+        })
+    }
+}
+
+/// Adds what an attempt cost to the day it ended on.
+pub(super) fn spend(tx: &Connection, at: Timestamp, cost: AttemptCost) -> Result<()> {
+    tx.change(
+        "INSERT INTO spending (day, cost_usd, cost_estimated) VALUES (:day, :usd, :estimated)
+         ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd,
+             cost_estimated = cost_estimated + excluded.cost_estimated",
+        named_params! { ":day": day(at), ":usd": cost.usd, ":estimated": cost.estimated },
+    )?;
+    Ok(())
+}
+
+/// The day of a moment, as times are stored.
+fn day(of: Timestamp) -> String {
+    of.to_string().chars().take(10).collect()
+}
+
+/// Reads `cost_usd`, `cost_unknown` and `cost_estimated`, a number of attempts.
+pub(super) fn cost(row: &Row<'_>) -> rusqlite::Result<Cost> {
+    let cost = Cost::new(row.get("cost_usd")?, row.get("cost_unknown")?);
+    Ok(cost.estimated(row.flag("cost_estimated")?))
+}
+
+fn limit(row: &Row<'_>) -> rusqlite::Result<AgentLimit> {
+    Ok(AgentLimit {
+        until: row.get("until")?,
+        met_at: row.get("met_at")?,
+    })
+}
+
+fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        id: row.get("id")?,
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+        outcome: row.get("outcome")?,
+        exit_code: row.get("exit_code")?,
+        owner: owner(row)?,
+        attempts: row.get("attempts")?,
+        done: row.get("done")?,
+        cost: cost(row)?,
+        expires_at: row.get("expires_at")?,
+        request: row.word("request", RunRequest::parse)?,
+        output: row.get("output")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_limit_longer() {
+        let at = Timestamp::from_secs;
+        let limit = AgentLimit {
+            until: at(1000),
+            met_at: Some(at(400)),
+        };
+        assert_eq!(limit.ends(at(500)), at(1000));
+        assert_eq!(limit.ends(at(100)), at(700));
+    }
+}

@@ -1,0 +1,364 @@
+//! Importing a plan: all of it or nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, named_params};
+
+use super::boxes::{Word, take_parents_word, take_word, tick_of};
+use super::link::{has_other_tasks, link, put_in_order};
+use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, Tick};
+use crate::files::digest;
+use crate::model::{DoneBy, Key, NewTask, Phase, Status, TaskEdit, TaskId, Timestamp};
+use crate::plan::DraftTask;
+use crate::store::sql::{Json, Statements, only};
+use crate::store::{Random, Result, edit, fixes, plan, status};
+
+/// A task of the file as it was known before.
+pub(super) struct Before {
+    pub id: TaskId,
+    pub tick: Tick,
+    /// Of what the file said about the task; empty where Ralph itself put the task into the file.
+    digest: String,
+    pub after: Vec<String>,
+    /// The file has another gate for it, which waits for a person's import.
+    waiting: Option<WaitingGate>,
+}
+
+/// A gate that an agent may have written, or none where it may have removed it.
+type WaitingGate = Option<String>;
+
+pub(super) fn import(
+    tx: &Connection,
+    request: &ImportRequest<'_>,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<ImportReport> {
+    let source = source_of(tx, request, now)?;
+    let before = known_of(tx, source)?;
+    let gone = gone(tx, source, request.asked_for)?;
+    let mut report = ImportReport::default();
+    let mut position = edit::last_position(tx)?;
+    // In an empty plan nobody can have a name already.
+    let is_first = !has_other_tasks(tx, 0)?;
+    let mut ids: HashMap<&str, TaskId> = HashMap::new();
+    let mut touched: HashSet<&str> = HashSet::new();
+    for task in &request.draft.tasks {
+        let name = task.name.as_str();
+        if gone.contains(name) {
+            continue;
+        }
+        let digest = digest_of(task);
+        let mut waiting: Option<WaitingGate> = None;
+        let id = match before.get(name) {
+            Some(known) => {
+                let imported = known.waiting.is_some() && request.asked_for;
+                waiting = known.waiting.clone().filter(|_| !imported);
+                if known.digest != digest && !known.digest.is_empty() || imported {
+                    let mut edit = edit_of(task);
+                    let changed = gate_edit(tx, &known.id, task, &edit)?;
+                    // An agent must not change the gate that judges it.
+                    let by_person = request.author == Author::Person && waiting.is_none();
+                    if !by_person {
+                        edit.verify = None;
+                        waiting = changed.as_ref().map(|gate| gate.after.clone());
+                        let is_new = waiting.is_some() && waiting != known.waiting;
+                        report.gates_waiting.extend(changed.filter(|_| is_new));
+                    } else {
+                        report.gates_changed.extend(changed);
+                    }
+                    edit::change(tx, &known.id, &edit, now)?;
+                    touched.insert(name);
+                }
+                known.id.clone()
+            }
+            None if is_first => {
+                position += 1.0;
+                let id = edit::add_at(tx, &new_of(task), position, now, random)?;
+                report.added.push(named(&id, task));
+                id
+            }
+            None => match unowned(tx, name)? {
+                Some((_, false)) if request.author != Author::Person => continue,
+                // Ralph put it into the file and was killed before it could note so.
+                Some((id, true)) => id,
+                Some((id, false)) => {
+                    let mut edit = edit_of(task);
+                    let changed = gate_edit(tx, &id, task, &edit)?;
+                    // An agent may have written the line in an earlier attempt.
+                    if request.asked_for {
+                        report.gates_changed.extend(changed);
+                    } else {
+                        edit.verify = None;
+                        waiting = changed.as_ref().map(|gate| gate.after.clone());
+                        report.gates_waiting.extend(changed);
+                    }
+                    edit::change(tx, &id, &edit, now)?;
+                    report.updated.push(named(&id, task));
+                    id
+                }
+                None => {
+                    let id = edit::add(tx, &new_of(task), now, random)?;
+                    report.added.push(named(&id, task));
+                    id
+                }
+            },
+        };
+        tx.change(
+            "INSERT INTO task_sources (task_id, source_id, name, ticked, digest, after, gate_waits,
+                 waiting_gate)
+             VALUES (:id, :source, :name, :ticked, :digest, :after, :waits, :gate)
+             ON CONFLICT (task_id) DO UPDATE SET digest = excluded.digest, after = excluded.after,
+                 gate_waits = excluded.gate_waits, waiting_gate = excluded.waiting_gate,
+                 -- Of a task under way the file's word is not taken yet.
+                 ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
+                     THEN ticked ELSE excluded.ticked END",
+            named_params! {
+                ":id": id, ":source": source, ":name": name,
+                ":ticked": tick_of(tx, task, before.get(name), &id, &request.author)?.code(),
+                ":digest": digest, ":after": Json(&task.after), ":waits": waiting.is_some(),
+                ":gate": waiting.flatten(),
+            },
+        )?;
+        ids.insert(name, id);
+    }
+    link(tx, request, &before, &ids, &mut touched, now)?;
+    if !is_first {
+        put_in_order(tx, request.draft, &ids)?;
+    }
+    fixes::import(tx, request.draft, request.fixes, &ids)?;
+    take_words(tx, request, &before, &ids, &touched, now, &mut report)?;
+    status::settle(tx, now)?;
+    let standings = standings(tx, source)?;
+    for list in [&mut report.added, &mut report.updated, &mut report.finished] {
+        for task in list {
+            if let Some(standing) = standings.get(&task.id) {
+                (task.status, task.verified, task.done_by) = *standing;
+            }
+        }
+    }
+    report.without_gate = without_gate(tx, source)?;
+    report.removed = removed(tx, &before, &ids)?;
+    Ok(report)
+}
+
+/// Finishes tasks whose boxes are ticked, where that is believed, and says which tasks changed.
+fn take_words(
+    tx: &Connection,
+    request: &ImportRequest<'_>,
+    before: &HashMap<String, Before>,
+    ids: &HashMap<&str, TaskId>,
+    touched: &HashSet<&str>,
+    now: Timestamp,
+    report: &mut ImportReport,
+) -> Result<()> {
+    let mut parents = Vec::new();
+    for task in &request.draft.tasks {
+        let Some(id) = ids.get(task.name.as_str()) else {
+            continue;
+        };
+        let known = before.get(task.name.as_str());
+        let believed = request.author == Author::Person || known.is_none();
+        if !believed {
+            let sql = "SELECT 1 FROM task_sources WHERE task_id = ?1 AND ticked = 2";
+            if known.is_some_and(|known| known.tick == Tick::Open) && tx.has(sql, [id])? {
+                report.unproven.push(named(id, task));
+            }
+        } else {
+            match take_word(tx, id, task, known, &request.author, now)? {
+                Word::Taken if known.is_some() => report.finished.push(named(id, task)),
+                // In a file that is new the open boxes below say as much as the ticked one above them.
+                Word::OpenChildren if known.is_some() => parents.push((id, task)),
+                Word::Taken | Word::OpenChildren | Word::Nothing => {}
+            }
+        }
+        if known.is_some() && touched.contains(task.name.as_str()) {
+            report.updated.push(named(id, task));
+        } else if known.is_some() {
+            report.unchanged += 1;
+        }
+    }
+    // The innermost first: a ticked child is done, not skipped for its parent's sake.
+    for (id, task) in parents.into_iter().rev() {
+        if take_parents_word(tx, id, task, now)? {
+            report.finished.push(named(id, task));
+        }
+    }
+    Ok(())
+}
+
+/// What the file says of a task, in short: only where that changed is the task changed.
+fn digest_of(task: &DraftTask) -> String {
+    digest(&format!(
+        "{:?}",
+        (
+            (&task.title, &task.description, &task.phase, &task.verify),
+            (&task.files, &task.done_when, &task.commit, &task.markers),
+            (&task.priority, &task.model),
+        )
+    ))
+}
+
+fn new_of(task: &DraftTask) -> NewTask {
+    let key = Some(&task.name).filter(|_| task.named_by_author);
+    let phase = task.phase.as_deref();
+    NewTask {
+        title: task.title.clone(),
+        description: task.description.clone(),
+        key: key.and_then(|key| Key::parse(key).ok()),
+        phase: phase.and_then(|phase| Phase::parse(phase).ok()),
+        parent: None,
+        after: Vec::new(),
+        verify: task.verify.clone(),
+        files: task.files.clone(),
+        priority: task.priority,
+        model: task.model.clone(),
+        done_when: task.done_when.clone(),
+        commit: task.commit.clone(),
+        markers: task.markers.clone(),
+    }
+}
+
+fn edit_of(task: &DraftTask) -> TaskEdit {
+    let new = new_of(task);
+    TaskEdit {
+        title: Some(new.title),
+        description: Some(new.description),
+        key: None,
+        phase: Some(new.phase),
+        parent: None,
+        verify: Some(new.verify),
+        files: Some(new.files),
+        priority: Some(new.priority),
+        model: Some(new.model),
+        done_when: Some(new.done_when),
+        commit: Some(new.commit),
+        markers: Some(new.markers),
+    }
+}
+
+fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
+    ImportedTask {
+        id: id.clone(),
+        name: match task.named_by_author {
+            true => task.name.clone(),
+            false => id.to_string(),
+        },
+        title: task.title.clone(),
+        status: Status::Pending,
+        verified: false,
+        done_by: None,
+    }
+}
+
+/// The gates of a task before and after a change; none where they are the same.
+fn gate_edit(
+    tx: &Connection,
+    id: &TaskId,
+    task: &DraftTask,
+    edit: &TaskEdit,
+) -> Result<Option<GateEdit>> {
+    let before = plan::known(tx, id)?.verify;
+    let after = edit.verify.clone().flatten();
+    let ImportedTask { id, name, .. } = named(id, task);
+    Ok((before != after).then_some(GateEdit {
+        id,
+        name,
+        before,
+        after,
+    }))
+}
+
+fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Result<i64> {
+    let values = named_params! {
+        "path": request.path, "format": request.format, "imported_at": now,
+        "digest": request.digest,
+    };
+    tx.upsert("sources", &["path"], values)?;
+    let sql = "SELECT id FROM sources WHERE path = ?1";
+    tx.one(sql, [request.path], only)
+}
+
+/// What a person deleted from the plan though the file has it; forgotten where a person asks for the file anew.
+fn gone(tx: &Connection, source: i64, asked_for: bool) -> Result<HashSet<String>> {
+    if asked_for {
+        tx.change("DELETE FROM source_gone WHERE source_id = ?1", [source])?;
+    }
+    let sql = "SELECT name FROM source_gone WHERE source_id = ?1";
+    tx.all(sql, [source], only)
+}
+
+fn known_of(tx: &Connection, source: i64) -> Result<HashMap<String, Before>> {
+    let sql = "SELECT * FROM task_sources WHERE source_id = ?1";
+    tx.all(sql, [source], |row| {
+        let waits: bool = row.get("gate_waits")?;
+        let before = Before {
+            id: row.get("task_id")?,
+            tick: Tick::from_code(row.get("ticked")?),
+            digest: row.get("digest")?,
+            after: row.json("after")?,
+            waiting: match waits {
+                true => Some(row.get("waiting_gate")?),
+                false => None,
+            },
+        };
+        Ok((row.get("name")?, before))
+    })
+}
+
+/// A task of that name that no file has, and whether Ralph made it: a fix task, or one that an agent asked for. Others
+/// are the file's from now on.
+fn unowned(tx: &Connection, name: &str) -> Result<Option<(TaskId, bool)>> {
+    let sql = "SELECT id, made FROM (SELECT id, key,
+             EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
+                 OR EXISTS (SELECT 1 FROM changed_in i WHERE i.task_id = t.id) AS made
+         FROM tasks t WHERE (key = ?1 OR id = ?1)
+             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id))
+         WHERE key = ?1 OR NOT made LIMIT 1";
+    tx.first(sql, [name], |row| Ok((row.get("id")?, row.get("made")?)))
+}
+
+type Standing = (Status, bool, Option<DoneBy>);
+
+fn standings(tx: &Connection, source: i64) -> Result<HashMap<TaskId, Standing>> {
+    let sql = "SELECT t.id, t.status, t.verified, t.done_by
+         FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
+    tx.all(sql, [source], |row| {
+        let by = row.word("done_by", DoneBy::parse)?;
+        Ok((
+            row.get("id")?,
+            (row.get("status")?, row.get("verified")?, by),
+        ))
+    })
+}
+
+/// The open tasks of the file that have no gate of their own. Parents are done by their children.
+fn without_gate(tx: &Connection, source: i64) -> Result<Vec<String>> {
+    let sql = "SELECT coalesce(t.key, t.id) FROM task_sources s JOIN tasks t ON t.id = s.task_id
+         WHERE s.source_id = ?1 AND t.verify IS NULL AND t.child_count = 0
+             AND t.status IN ('pending', 'in_progress', 'blocked') ORDER BY t.position";
+    tx.all(sql, [source], only)
+}
+
+/// Tasks that the file had and has no more.
+fn removed(
+    tx: &Connection,
+    before: &HashMap<String, Before>,
+    ids: &HashMap<&str, TaskId>,
+) -> Result<Vec<ImportedTask>> {
+    let mut removed = Vec::new();
+    for (name, known) in before {
+        if !ids.contains_key(name.as_str()) {
+            let task = plan::known(tx, &known.id)?;
+            removed.push(ImportedTask {
+                name: task.name().to_owned(),
+                id: task.id,
+                title: task.title,
+                status: task.status,
+                verified: task.verified,
+                done_by: task.done_by,
+            });
+        }
+    }
+    removed.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(removed)
+}

@@ -1,0 +1,373 @@
+//! Plans that live in files: what was imported, and what each file is to show.
+
+mod boxes;
+mod import;
+mod link;
+
+use rusqlite::{Connection, named_params};
+use serde::Serialize;
+
+use super::sql::{Row, Statements, only};
+use super::{Durability, FixText, Random, Result, Store, fixes, plan};
+use crate::model::{DoneBy, Status, Task, TaskId, Timestamp};
+use crate::plan::Draft;
+use crate::signals::ChangeKind;
+
+/// A file that tasks came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its number in the store.
+    pub id: i64,
+    /// Where it is, relative to the project where it is in it.
+    pub path: String,
+    pub format: String,
+    /// What it looked like when Ralph last read or wrote it.
+    pub digest: Option<String>,
+}
+
+/// A plan to take in.
+#[derive(Clone, Debug)]
+pub struct ImportRequest<'a> {
+    pub path: &'a str,
+    pub format: &'a str,
+    /// What the file looks like.
+    pub digest: &'a str,
+    /// What stands in it; keys and phases can be parsed.
+    pub draft: &'a Draft,
+    /// Fix tasks that tasks had before, by the spec's own account.
+    pub fixes: &'a [KeptFixes],
+    /// Whether a person asked for it; else tasks that a person deleted stay deleted.
+    pub asked_for: bool,
+    /// Who may have ticked boxes.
+    pub author: Author,
+    /// Only say what would happen.
+    pub dry_run: bool,
+}
+
+/// Who may have written a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// A person: a ticked box is a person's word.
+    Person,
+    /// An agent that was at this task, or a person meanwhile: a ticked box proves nothing.
+    Agent(Option<TaskId>),
+}
+
+/// How a box in a file stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tick {
+    Open,
+    /// Ticked, and believed or made so by Ralph.
+    Ticked,
+    /// Ticked while an agent was at work: left as it is, and not believed.
+    Unproven,
+}
+
+impl Tick {
+    #[must_use]
+    pub fn code(self) -> i64 {
+        match self {
+            Self::Open => 0,
+            Self::Ticked => 1,
+            Self::Unproven => 2,
+        }
+    }
+
+    #[must_use]
+    pub fn from_code(code: i64) -> Self {
+        match code {
+            0 => Self::Open,
+            2 => Self::Unproven,
+            _ => Self::Ticked,
+        }
+    }
+}
+
+/// The fix tasks that a task of a spec had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptFixes {
+    /// What the file calls the task.
+    pub name: String,
+    /// The keys of its fix tasks, in order.
+    pub keys: Vec<String>,
+    pub last_error: String,
+}
+
+/// A task as an import names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImportedTask {
+    pub id: TaskId,
+    pub name: String,
+    pub title: String,
+    pub status: Status,
+    /// Whether it is done and a gate that passed stands behind it.
+    pub verified: bool,
+    /// What it rests on, where it is done and that was recorded.
+    pub done_by: Option<DoneBy>,
+}
+
+/// Another gate for a task than the one it had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GateEdit {
+    pub id: TaskId,
+    pub name: String,
+    /// The command of the plan so far.
+    pub before: Option<String>,
+    /// The command in the file.
+    pub after: Option<String>,
+}
+
+/// A gate that was changed in a plan's file while an agent was at work, and that a person has not imported since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitingGate {
+    #[serde(flatten)]
+    pub gate: GateEdit,
+    pub path: String,
+}
+
+/// What an import did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    pub added: Vec<ImportedTask>,
+    /// Tasks whose text or dependencies changed.
+    pub updated: Vec<ImportedTask>,
+    /// Tasks that the file now calls done.
+    pub finished: Vec<ImportedTask>,
+    /// Tasks that were ticked while an agent was at work, which makes nothing done.
+    pub unproven: Vec<ImportedTask>,
+    /// Tasks whose gate was changed in the file while an agent was at work: the plan's gate stays until a person imports the
+    /// file.
+    pub gates_waiting: Vec<GateEdit>,
+    /// Gates of known tasks that the import changed.
+    pub gates_changed: Vec<GateEdit>,
+    /// Tasks that are no longer in the file; they stay in the plan.
+    pub removed: Vec<ImportedTask>,
+    /// Open tasks of the file that have no gate of their own.
+    pub without_gate: Vec<String>,
+    /// Tasks that are as they were.
+    pub unchanged: usize,
+}
+
+impl ImportReport {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty()
+            && self.updated.is_empty()
+            && self.finished.is_empty()
+            && self.unproven.is_empty()
+    }
+}
+
+/// A task as its file is to show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FiledTask {
+    pub id: TaskId,
+    /// What the file calls it.
+    pub name: String,
+    pub title: String,
+    pub status: Status,
+    /// How its box stood when the file was last read or written.
+    pub tick: Tick,
+    /// The commit after the attempt that finished it.
+    pub commit: Option<String>,
+    /// Whether it is a fix task.
+    pub is_fix: bool,
+}
+
+/// A task that Ralph added to a plan and that its file does not have yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnfiledTask {
+    pub task: Task,
+    /// What the file calls the task beside which it goes.
+    pub beside: String,
+    pub side: Side,
+    /// What was asked for, where it is a fix task.
+    pub fix: Option<FixText>,
+}
+
+/// Where a block goes, seen from the task it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Before its line.
+    Before,
+    /// After its last descendant.
+    After,
+}
+
+impl Store {
+    /// All files that tasks came from.
+    pub fn sources(&self) -> Result<Vec<SourceFile>> {
+        self.all("SELECT * FROM sources ORDER BY id", [], |row| {
+            Ok(SourceFile {
+                id: row.get("id")?,
+                path: row.get("path")?,
+                format: row.get("format")?,
+                digest: row.get("digest")?,
+            })
+        })
+    }
+
+    /// Where the file of a task is, where it has one.
+    pub fn source_path(&self, task: &TaskId) -> Result<Option<String>> {
+        let sql = "SELECT path FROM sources JOIN task_sources ON source_id = id WHERE task_id = ?1";
+        self.first(sql, [task], only)
+    }
+
+    /// Imports a plan: all of it or nothing.
+    pub fn import_plan(
+        &mut self,
+        request: &ImportRequest<'_>,
+        now: Timestamp,
+        random: Random<'_>,
+    ) -> Result<ImportReport> {
+        self.write_many(|tx| {
+            if request.dry_run {
+                tx.execute_batch("SAVEPOINT dry")?;
+            }
+            let report = import::import(tx, request, now, random)?;
+            if request.dry_run {
+                tx.execute_batch("ROLLBACK TO dry; RELEASE dry")?;
+            }
+            Ok(report)
+        })
+    }
+
+    /// Gates that wait for a person to import their file, in plan order.
+    pub fn waiting_gates(&self) -> Result<Vec<WaitingGate>> {
+        let sql = "SELECT t.id, coalesce(t.key, t.id) AS name, t.verify, s.waiting_gate, f.path
+             FROM task_sources s JOIN tasks t ON t.id = s.task_id JOIN sources f ON f.id = s.source_id
+             WHERE s.gate_waits ORDER BY t.position";
+        self.all(sql, [], |row| {
+            Ok(WaitingGate {
+                gate: GateEdit {
+                    id: row.get("id")?,
+                    name: row.get("name")?,
+                    before: row.get("verify")?,
+                    after: row.get("waiting_gate")?,
+                },
+                path: row.get("path")?,
+            })
+        })
+    }
+
+    /// A file's tasks in plan order.
+    pub fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {
+        let sql = format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position");
+        self.all(&sql, [source], filed)
+    }
+
+    /// One task as its file is to show it; none where it has no file.
+    pub fn filed_task(&self, task: &TaskId) -> Result<Option<FiledTask>> {
+        self.first(&format!("{FILED} WHERE s.task_id = ?1"), [task], filed)
+    }
+
+    /// Tasks that belong into a file and are not in it, in the order in which they go in: fix tasks of its tasks, then
+    /// what changes of the plan added beside them, each at any depth.
+    pub fn unfiled_tasks(&self, source: i64) -> Result<Vec<UnfiledTask>> {
+        self.read_once(|conn| {
+            let mut tasks = Vec::new();
+            for (task, beside, original) in unfiled(conn, FIXES, source)? {
+                let original = original.as_deref().unwrap_or_default();
+                let fix = Some(fixes::text(conn, &task, &beside, original)?);
+                tasks.push(UnfiledTask {
+                    task,
+                    beside,
+                    side: Side::After,
+                    fix,
+                });
+            }
+            for (task, beside, kind) in unfiled(conn, CHANGES, source)? {
+                let side = match kind.as_deref().and_then(ChangeKind::parse) {
+                    Some(ChangeKind::AddPrerequisite) => Side::Before,
+                    Some(ChangeKind::SplitTask | ChangeKind::AddFollowup) | None => Side::After,
+                };
+                tasks.push(UnfiledTask {
+                    task,
+                    beside,
+                    side,
+                    fix: None,
+                });
+            }
+            Ok(tasks)
+        })
+    }
+
+    /// Notes what a file shows now: its digest, whose boxes are ticked or not, and which tasks it has got.
+    pub fn note_filed(
+        &mut self,
+        source: i64,
+        digest: &str,
+        ticked: &[(TaskId, bool)],
+        filed: &[(TaskId, String)],
+    ) -> Result<()> {
+        self.write(Durability::Process, |tx| {
+            let sql = "UPDATE sources SET digest = :digest WHERE id = :source";
+            tx.change(sql, named_params! { ":source": source, ":digest": digest })?;
+            for (id, name) in filed {
+                let values = named_params! { "task_id": id, "source_id": source, "name": name };
+                tx.insert_new("task_sources", values)?;
+            }
+            for (id, ticked) in ticked {
+                let sql = "UPDATE task_sources SET ticked = :ticked WHERE task_id = :id";
+                tx.change(sql, named_params! { ":id": id, ":ticked": ticked })?;
+            }
+            Ok(())
+        })
+    }
+}
+
+const FILED: &str = "SELECT t.id, s.name, t.title, t.status, s.ticked,
+        (SELECT o.commit_after FROM iteration_outcomes o
+         WHERE o.task_id = t.id AND o.commit_after IS NOT o.commit_before
+         ORDER BY o.attempt_number DESC LIMIT 1) AS last_commit,
+        EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id) AS is_fix
+    FROM task_sources s JOIN tasks t ON t.id = s.task_id";
+
+fn filed(row: &Row<'_>) -> rusqlite::Result<FiledTask> {
+    Ok(FiledTask {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        title: row.get("title")?,
+        status: row.get("status")?,
+        tick: Tick::from_code(row.get("ticked")?),
+        commit: row.get("last_commit")?,
+        is_fix: row.get("is_fix")?,
+    })
+}
+
+/// Fix tasks, the name of the task they fix, and its id.
+const FIXES: &str = "SELECT f.task_id, s.name, f.original_id
+        FROM fixes f CROSS JOIN task_sources s ON s.task_id = f.original_id WHERE s.source_id = ?1
+    UNION SELECT f.task_id, (SELECT key FROM tasks WHERE id = f.original_id), f.original_id
+        FROM fixes f JOIN family y ON f.original_id = y.id";
+
+/// Tasks that agents asked for, the name of the task in whose attempt they did, and the kind of change.
+const CHANGES: &str = "SELECT i.task_id, s.name, c.kind
+        FROM changed_in i CROSS JOIN plan_changes c ON c.id = i.change_id
+        CROSS JOIN task_sources s ON s.task_id = c.task_id WHERE s.source_id = ?1
+    UNION SELECT i.task_id, (SELECT key FROM tasks WHERE id = c.task_id), c.kind
+        FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
+        JOIN family y ON c.task_id = y.id";
+
+/// The tasks of a family that no file has: each with the name beside which it goes, and what it is about.
+fn unfiled(
+    conn: &Connection,
+    family: &str,
+    source: i64,
+) -> Result<Vec<(Task, String, Option<String>)>> {
+    // The family first: it is small, and the plan may be large.
+    let sql = format!(
+        "WITH RECURSIVE family (id, name, about) AS ({family})
+         SELECT y.id, y.name, y.about FROM family y CROSS JOIN tasks t ON t.id = y.id
+         WHERE y.name IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
+         ORDER BY t.position"
+    );
+    let found: Vec<(TaskId, String, Option<String>)> = conn.all(&sql, [source], |row| {
+        Ok((row.get("id")?, row.get("name")?, row.get("about")?))
+    })?;
+    let tasks = found.into_iter();
+    tasks
+        .map(|(id, beside, about)| Ok((plan::known(conn, &id)?, beside, about)))
+        .collect()
+}

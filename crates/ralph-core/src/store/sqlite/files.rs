@@ -1,0 +1,291 @@
+//! The files behind an open store: whether they are still in place, and a copy of them when they are not.
+//!
+//! A deleted or renamed file stays usable through the open handle, so nothing is lost as long as the process lives. Files
+//! are compared by `stat` only: closing another descriptor of the database would drop the locks SQLite holds on it.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+use super::{Store, explain};
+use crate::files::{self, Links, private};
+use crate::model::Timestamp;
+use crate::store::{Result, StoreError};
+use crate::text::shell_word;
+
+/// The beginning of every log; one of two bytes that say how its checksums are made follows.
+const WAL_MAGIC: [u8; 3] = [0x37, 0x7f, 0x06];
+/// How many names are tried for a copy.
+const MOST_NAMES: u32 = 1000;
+/// A younger file may be one that a process has created and not locked yet.
+const PARTIAL_AGE: Duration = Duration::from_secs(60);
+/// How the names of copies begin that were made of a deleted or replaced database.
+const RESCUED: &str = "progress.rescued-";
+
+/// One file of the database as it was when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Opened {
+    path: PathBuf,
+    id: (u64, u64),
+}
+
+/// The files that exist now; all of them stay the same files while a connection is open.
+pub(super) fn opened(database: &Path) -> Vec<Opened> {
+    let files = files(database).into_iter();
+    files
+        .filter_map(|path| identity(&path).map(|id| Opened { path, id }))
+        .collect()
+}
+
+/// Device and inode of a file that holds something; an emptied database is as good as a deleted one.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    let is_log = path.as_os_str().as_bytes().ends_with(b"-wal");
+    (meta.is_file() && (meta.len() > 0 || is_log)).then(|| (meta.dev(), meta.ino()))
+}
+
+/// The database and SQLite's files beside it.
+fn files(database: &Path) -> [PathBuf; 3] {
+    [
+        database.to_owned(),
+        with_ending(database, "-wal"),
+        with_ending(database, "-shm"),
+    ]
+}
+
+/// Refuses a pipe, device, directory or link in the place of a file that SQLite opens by itself: a pipe would hang it.
+pub(super) fn refuse_irregular(database: &Path) -> Result<()> {
+    for ending in ["-wal", "-shm", "-journal"] {
+        let path = with_ending(database, ending);
+        files::refuse_irregular(&path).map_err(|error| StoreError::NotWritable {
+            path,
+            why: error.to_string(),
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn with_ending(database: &Path, ending: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The write-ahead log: where SQLite keeps what is not yet in the file itself.
+pub fn wal_path(database: &Path) -> PathBuf {
+    with_ending(database, "-wal")
+}
+
+/// Whether anything waits in the log. An empty one is what a full disk leaves.
+pub fn has_wal(database: &Path) -> bool {
+    std::fs::metadata(wal_path(database)).is_ok_and(|log| log.len() > 0)
+}
+
+/// A copy of a database that was deleted or replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescued {
+    pub path: PathBuf,
+    /// A shell command that puts it back in its place.
+    pub restore: String,
+}
+
+impl Store {
+    /// Whether the files that were opened are still the ones at their paths.
+    pub fn is_in_place(&self) -> bool {
+        let is_same = |file: &Opened| identity(&file.path) == Some(file.id);
+        let has_database = self.opened.iter().any(|file| file.path == self.path);
+        has_database && self.opened.iter().all(is_same) && self.has_wal_header()
+    }
+
+    /// Saves everything into a new file beside the old place, also when the old file is gone.
+    pub fn rescue(&self, now: Timestamp) -> Result<Rescued> {
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let inside = usable(dir).and_then(|()| self.copy_as(dir, RESCUED, now));
+        // Somebody may have put a file or a link in the directory's place.
+        let path = match (inside, dir.parent()) {
+            (Err(_), Some(root)) => self.copy_as(root, &beside(RESCUED), now)?,
+            (inside, _) => inside?,
+        };
+        let restore = restore_command(&path, &self.path, now);
+        Ok(Rescued { path, restore })
+    }
+
+    /// Whether the log begins as SQLite began it. One that somebody emptied has a hole there as soon as more is written to
+    /// it: whoever opens the database next finds nothing of what it held.
+    fn has_wal_header(&self) -> bool {
+        let log = wal_path(&self.path);
+        let mut header = [0; WAL_MAGIC.len() + 1];
+        // SQLite holds no locks on this file, so another descriptor of it does no harm.
+        let read =
+            files::open(&log, Links::Follow).and_then(|mut file| file.read_exact(&mut header));
+        // An empty one was folded into the database; it gets its header with what is written next.
+        if read.is_err() || header.starts_with(&WAL_MAGIC) {
+            return true;
+        }
+        // Folded into the database, the hole would overwrite good pages.
+        let _ = self.fold_wal_on_close(false);
+        let _ = self.conn.pragma_update(None, "wal_autocheckpoint", 0);
+        false
+    }
+
+    fn copy_as(&self, dir: &Path, prefix: &str, now: Timestamp) -> Result<PathBuf> {
+        let time = stamp(now);
+        let first = std::iter::once(format!("{prefix}{time}.db"));
+        let more = (2..=MOST_NAMES).map(|n| format!("{prefix}{time}-{n}.db"));
+        let copied = copy(&self.conn, dir, first.chain(more).map(OsString::from))?;
+        copied.ok_or_else(|| StoreError::NotWritable {
+            path: dir.to_owned(),
+            why: "too many copies exist".to_owned(),
+        })
+    }
+}
+
+/// The copies of vanished databases beside this path or beside its directory, oldest first.
+pub fn rescued(database: &Path) -> Vec<PathBuf> {
+    let dir = database.parent().unwrap_or(Path::new("."));
+    let copies = |dir: &Path, prefix: &str| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let is_copy = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with(prefix) && name.ends_with(".db"))
+        };
+        entries.map(|entry| entry.path()).filter(is_copy).collect()
+    };
+    let mut found = copies(dir, RESCUED);
+    if let Some(root) = dir.parent() {
+        found.extend(copies(root, &beside(RESCUED)));
+    }
+    found.sort_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
+    found
+}
+
+/// A copy that was saved after the present database was made: this database is not the one that was lost.
+pub fn rescued_since(database: &Path) -> Option<PathBuf> {
+    let born = |path: &Path| path.metadata().and_then(|meta| meta.created()).ok();
+    let made = born(database)?;
+    rescued(database)
+        .into_iter()
+        .rfind(|copy| born(copy).is_some_and(|saved| saved > made))
+}
+
+/// How a name begins in the project's root that would be in `.ralph` if that were a directory.
+fn beside(prefix: &str) -> String {
+    format!(".ralph-{prefix}")
+}
+
+/// The shell command that puts a copy in the place of the database. What is there is moved away first: SQLite would apply
+/// the log of another database to the copy.
+pub fn restore_command(copy: &Path, database: &Path, now: Timestamp) -> String {
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let dir = database.parent().unwrap_or(Path::new("."));
+    let put_back = format!("mv -n {} {}", word(copy), word(database));
+    let put_back = match dir.symlink_metadata() {
+        // Ralph refuses a directory in which everybody may write.
+        Ok(meta) if meta.is_dir() && meta.mode() & 0o077 != 0 => {
+            format!("chmod 700 {} && {put_back}", word(dir))
+        }
+        Ok(meta) if meta.is_dir() => put_back,
+        Ok(_) => {
+            let replaced = format!("{}-{}", beside("replaced"), stamp(now));
+            let replaced = word(&dir.with_file_name(replaced));
+            let dir = word(dir);
+            return format!("mv -n {dir} {replaced} && mkdir -m 700 {dir} && {put_back}");
+        }
+        Err(_) => return format!("mkdir -m 700 {} && {put_back}", word(dir)),
+    };
+    let leftover = files(database);
+    if !leftover.iter().any(|path| path.symlink_metadata().is_ok()) {
+        return put_back;
+    }
+    let aside = word(&dir.join(format!("replaced-{}", stamp(now))));
+    let leftover = leftover.map(|path| word(&path)).join(" ");
+    // Some of these may not exist, or go when the last process closes them.
+    format!("mkdir -p {aside}; mv {leftover} {aside} 2>/dev/null; {put_back}")
+}
+
+/// The time as part of a file's name: `20261118T004500`.
+fn stamp(now: Timestamp) -> String {
+    let text = now.to_string();
+    let seconds = text.get(..19).unwrap_or(&text);
+    seconds.chars().filter(|c| !"-:".contains(*c)).collect()
+}
+
+/// Makes the directory again where it is gone. A link is refused: it may lead anywhere.
+fn usable(dir: &Path) -> Result<()> {
+    let refused = |why: String| StoreError::NotWritable {
+        path: dir.to_owned(),
+        why,
+    };
+    match dir.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(refused("it is not a directory".to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            private::make_dir(dir).map_err(|error| refused(error.to_string()))
+        }
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+/// Copies the database as the connection sees it, under the first name that is free; `None` if none is. The copy gets its
+/// name when it is complete and on the disk.
+pub(super) fn copy(
+    conn: &Connection,
+    dir: &Path,
+    names: impl Iterator<Item = OsString>,
+) -> Result<Option<PathBuf>> {
+    let not_writable = |why: String| StoreError::NotWritable {
+        path: dir.to_owned(),
+        why,
+    };
+    remove_partial_copies(dir);
+    // SQLite fills an empty file as it makes a new one.
+    let mut partial =
+        tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
+    // A partial copy that nobody has locked was left by a process that was killed.
+    let _ = partial.as_file().try_lock();
+    // As bytes: a path need not be Unicode.
+    let target = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
+    conn.execute("VACUUM INTO ?1", [target])
+        .map_err(|e| explain(Path::new(conn.path().unwrap_or_default()), e))?;
+    partial
+        .as_file()
+        .sync_all()
+        .map_err(|e| not_writable(e.to_string()))?;
+    for name in names {
+        let path = dir.join(name);
+        match partial.persist_noclobber(&path) {
+            Ok(_) => return Ok(Some(path)),
+            Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => partial = taken.file,
+            Err(error) => return Err(not_writable(error.to_string())),
+        }
+    }
+    Ok(None)
+}
+
+/// Deletes what killed processes left of copies; whatever cannot be deleted only takes room.
+fn remove_partial_copies(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    let is_partial = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let age = path.symlink_metadata().and_then(|meta| meta.modified());
+        name.is_some_and(|name| name.starts_with(".tmp"))
+            && age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= PARTIAL_AGE))
+    };
+    for path in entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_partial)
+    {
+        if files::open(&path, Links::Refuse).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The full-text index of active learnings (FTS5). Triggers note which learnings changed; [`sync`] brings the index up to
+//! date inside the same transaction, or when the file is next opened by a Ralph.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::{Connection, named_params};
+
+use crate::memory::recall::tokens::{each_token, index_text};
+use crate::model::LearningId;
+use crate::store::Result;
+use crate::store::sql::{Json, Statements, only};
+
+/// A learning's text as the index holds it.
+struct Doc {
+    title: String,
+    content: String,
+    tags: String,
+    /// The distinct tokens of all three.
+    terms: BTreeSet<String>,
+    /// The distinct tags in lower case.
+    tag_names: BTreeSet<String>,
+}
+
+impl Doc {
+    fn new(title: &str, content: &str, tags: &[String]) -> Self {
+        let joined = tags.join("\n");
+        let mut terms = BTreeSet::new();
+        for text in [title, content, &joined] {
+            each_token(text, |token| {
+                terms.insert(token.to_owned());
+            });
+        }
+        Self {
+            title: index_text(title),
+            content: index_text(content),
+            tags: index_text(&joined),
+            terms,
+            tag_names: tags.iter().map(|tag| tag.trim().to_lowercase()).collect(),
+        }
+    }
+}
+
+/// By how much counts change.
+#[derive(Default)]
+struct Deltas {
+    terms: HashMap<String, i64>,
+    tags: HashMap<String, i64>,
+    documents: i64,
+}
+
+impl Deltas {
+    fn count<'t>(
+        &mut self,
+        terms: impl Iterator<Item = &'t str>,
+        tags: impl Iterator<Item = &'t str>,
+        by: i64,
+    ) {
+        for term in terms {
+            *self.terms.entry(term.to_owned()).or_default() += by;
+        }
+        for tag in tags {
+            *self.tags.entry(tag.to_owned()).or_default() += by;
+        }
+        self.documents += by;
+    }
+}
+
+/// Whether anything changed since the index was last brought up to date.
+pub(in crate::store) fn is_behind(conn: &Connection) -> Result<bool> {
+    conn.has("SELECT 1 FROM learning_changes", [])
+}
+
+pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
+    let sql = "SELECT learning_id FROM learning_changes ORDER BY learning_id";
+    let changed: Vec<LearningId> = tx.all(sql, [], only)?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let mut deltas = Deltas::default();
+    for id in &changed {
+        remove(tx, id, &mut deltas)?;
+        add(tx, id, &mut deltas)?;
+    }
+    write_counts(tx, &deltas)?;
+    tx.change("DELETE FROM learning_changes", [])?;
+    Ok(())
+}
+
+fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
+    let sql = "SELECT doc, terms, tags FROM learning_docs WHERE learning_id = ?1";
+    let known: Option<(i64, String, Vec<String>)> = tx.first(sql, [id], |row| {
+        Ok((row.get("doc")?, row.get("terms")?, row.json("tags")?))
+    })?;
+    let Some((doc, terms, tags)) = known else {
+        return Ok(());
+    };
+    tx.change("DELETE FROM learning_index WHERE rowid = ?1", [doc])?;
+    tx.change("DELETE FROM learning_docs WHERE doc = ?1", [doc])?;
+    let tags = tags.iter().map(String::as_str);
+    deltas.count(terms.split_whitespace(), tags, -1);
+    Ok(())
+}
+
+fn add(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
+    let sql = "SELECT title, content, relevance_tags FROM learnings
+         WHERE id = ?1 AND pruned_at IS NULL AND superseded_by IS NULL";
+    let active = tx.first(sql, [id], |row| {
+        let tags: Vec<String> = row.json("relevance_tags")?;
+        Ok(Doc::new(&row.text("title")?, &row.text("content")?, &tags))
+    })?;
+    let Some(doc) = active else { return Ok(()) };
+    let terms: Vec<&str> = doc.terms.iter().map(String::as_str).collect();
+    let (words, tags) = (terms.join(" "), Json(&doc.tag_names));
+    let values = named_params! { "learning_id": id, "terms": words, "tags": tags };
+    tx.insert("learning_docs", values)?;
+    let values = named_params! {
+        "rowid": tx.last_insert_rowid(), "title": doc.title, "content": doc.content,
+        "tags": doc.tags,
+    };
+    tx.insert("learning_index", values)?;
+    let tags = doc.tag_names.iter().map(String::as_str);
+    deltas.count(terms.into_iter(), tags, 1);
+    Ok(())
+}
+
+fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
+    for (table, column, counts) in [
+        ("learning_terms", "term", &deltas.terms),
+        ("learning_tags", "tag", &deltas.tags),
+    ] {
+        // In order: neighbors share pages, and a file is the same however the map was.
+        let mut counts: Vec<(&String, &i64)> = counts.iter().filter(|(_, by)| **by != 0).collect();
+        counts.sort_unstable();
+        let change = format!(
+            "INSERT INTO {table} ({column}, documents) VALUES (:word, :by)
+             ON CONFLICT ({column}) DO UPDATE SET documents = documents + excluded.documents"
+        );
+        let drop_unused = format!("DELETE FROM {table} WHERE {column} = ?1 AND documents <= 0");
+        for (word, by) in counts {
+            tx.change(&change, named_params! { ":word": word, ":by": by })?;
+            if *by < 0 {
+                tx.change(&drop_unused, [word])?;
+            }
+        }
+    }
+    let sql = "UPDATE learning_corpus SET documents = documents + ?1";
+    tx.change(sql, [deltas.documents])?;
+    Ok(())
+}
+
+/// How many learnings are active.
+pub(in crate::store) fn documents(conn: &Connection) -> Result<u64> {
+    let sql = "SELECT documents FROM learning_corpus";
+    conn.one(sql, [], |row| row.count("documents"))
+}
+
+/// How many active learnings have a token.
+pub(in crate::store) fn term_count(conn: &Connection, term: &str) -> Result<u64> {
+    let sql = "SELECT documents FROM learning_terms WHERE term = ?1";
+    let count = conn.first(sql, [term], |row| row.count("documents"))?;
+    Ok(count.unwrap_or(0))
+}
+
+/// How many active learnings have a tag, given in lower case.
+pub(in crate::store) fn tag_count(conn: &Connection, tag: &str) -> Result<u64> {
+    let sql = "SELECT documents FROM learning_tags WHERE tag = ?1";
+    let count = conn.first(sql, [tag], |row| row.count("documents"))?;
+    Ok(count.unwrap_or(0))
+}
+
+/// Documents with a token, those indexed last first.
+pub(in crate::store) fn postings(conn: &Connection, token: &str, most: u64) -> Result<Vec<i64>> {
+    // Tokens have no quotes: they are letters, digits, marks and `_`.
+    let token = format!("\"{token}\"");
+    let sql = "SELECT rowid FROM learning_index WHERE learning_index MATCH :token
+         ORDER BY rowid DESC LIMIT :most";
+    conn.all(sql, named_params! { ":token": token, ":most": most }, only)
+}

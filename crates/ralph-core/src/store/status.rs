@@ -1,0 +1,223 @@
+//! Where tasks stand, with all that follows from it in the tree, and who waits for whom.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use rusqlite::{Connection, named_params};
+
+use super::plan;
+use super::sql::{Json, Statements, only};
+use super::{Result, StoreError};
+use crate::model::{DoneBy, Status, TaskId, Timestamp};
+
+/// Sets a status and keeps the count of failed ancestors below it. Dependents, parents and totals are kept by
+/// triggers.
+pub(super) fn set(
+    conn: &Connection,
+    id: &TaskId,
+    status: Status,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    let before: Status = conn.one("SELECT status FROM tasks WHERE id = ?1", [id], only)?;
+    conn.change(
+        "UPDATE tasks SET status = :status, reason = :reason, needs_human = :blocked,
+             updated_at = :now WHERE id = :id",
+        named_params! {
+            ":id": id, ":status": status, ":reason": reason,
+            ":blocked": status == Status::Blocked, ":now": now,
+        },
+    )?;
+    if before == Status::Done {
+        verify_above(conn, id)?;
+    }
+    match (before == Status::Failed, status == Status::Failed) {
+        (false, true) => shift_failed_below(conn, id, 1),
+        (true, false) => shift_failed_below(conn, id, -1),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a task done and records what it rests on.
+pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestamp) -> Result<()> {
+    set(conn, id, Status::Done, None, now)?;
+    conn.change(
+        "UPDATE tasks SET done_by = :by, verified = :verified WHERE id = :id",
+        named_params! { ":id": id, ":by": by, ":verified": by == DoneBy::Gate },
+    )?;
+    if by == DoneBy::Children {
+        verify_parent(conn, id)?;
+    }
+    verify_above(conn, id)
+}
+
+/// Decides anew whether a task that is done by its children is verified. Whether that changed.
+fn verify_parent(conn: &Connection, id: &TaskId) -> Result<bool> {
+    let changed = conn.change(
+        "UPDATE tasks SET verified = 1 - verified
+         WHERE id = ?1 AND done_by = 'children' AND verified <> (
+             SELECT count(*) > 0 AND coalesce(min(c.verified), 0) = 1
+             FROM tasks c WHERE c.parent_id = ?1 AND c.status = 'done')",
+        [id],
+    )?;
+    Ok(changed > 0)
+}
+
+/// Decides anew whether the ancestors of a task are verified.
+pub(super) fn verify_above(conn: &Connection, id: &TaskId) -> Result<()> {
+    verify_from(conn, parent_of(conn, id)?)
+}
+
+/// Decides anew whether a parent and its ancestors are verified, as far up as that changes anything.
+pub(super) fn verify_from(conn: &Connection, parent: Option<TaskId>) -> Result<()> {
+    let mut at = parent;
+    while let Some(id) = at {
+        if !verify_parent(conn, &id)? {
+            break;
+        }
+        at = parent_of(conn, &id)?;
+    }
+    Ok(())
+}
+
+pub(super) fn parent_of(conn: &Connection, id: &TaskId) -> Result<Option<TaskId>> {
+    let parent = conn.first("SELECT parent_id FROM tasks WHERE id = ?1", [id], only)?;
+    Ok(parent.flatten())
+}
+
+/// Whether a task has children that are neither done nor skipped.
+pub(super) fn has_open_children(conn: &Connection, id: &TaskId) -> Result<bool> {
+    let sql = "SELECT open_children > 0 FROM tasks WHERE id = ?1";
+    conn.one(sql, [id], only)
+}
+
+/// Everything below the task `:id`.
+const BELOW: &str = "WITH RECURSIVE below (id) AS (
+    SELECT id FROM tasks WHERE parent_id = :id
+    UNION SELECT t.id FROM tasks t JOIN below b ON t.parent_id = b.id) ";
+
+/// Adds to the count of failed ancestors of everything below a task.
+pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Result<()> {
+    let sql = "UPDATE tasks SET failed_ancestors = failed_ancestors + :by WHERE id IN below";
+    conn.change(
+        &format!("{BELOW}{sql}"),
+        named_params! { ":id": id, ":by": by },
+    )?;
+    Ok(())
+}
+
+/// Everything below a task, in plan order.
+pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
+    let sql = "SELECT id, status FROM tasks WHERE id IN below ORDER BY position";
+    conn.all(
+        &format!("{BELOW}{sql}"),
+        named_params! { ":id": id },
+        |row| Ok((row.get("id")?, row.get("status")?)),
+    )
+}
+
+/// Opens finished ancestors of these tasks again: one of their descendants is open. However many tasks there are, every
+/// ancestor is visited once, so that a plan nested ten thousand deep is imported in linear time.
+pub(super) fn reopen_ancestors(conn: &Connection, tasks: &[TaskId], now: Timestamp) -> Result<()> {
+    const ABOVE: &str = "WITH RECURSIVE above (id) AS (
+        SELECT parent_id FROM tasks
+            WHERE id IN (SELECT value FROM json_each(?1)) AND parent_id IS NOT NULL
+        UNION SELECT t.parent_id FROM tasks t JOIN above a ON t.id = a.id
+            WHERE t.parent_id IS NOT NULL) ";
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let sql = "SELECT id FROM tasks WHERE id IN above AND status IN ('done', 'skipped')";
+    let finished: Vec<TaskId> = conn.all(&format!("{ABOVE}{sql}"), [Json(tasks)], only)?;
+    for id in finished {
+        set(conn, &id, Status::Pending, None, now)?;
+    }
+    let sql = "UPDATE tasks SET own_work = 0 WHERE own_work = 1 AND id IN above";
+    conn.change(&format!("{ABOVE}{sql}"), [Json(tasks)])?;
+    Ok(())
+}
+
+/// Makes parents done whose children all are, and theirs in turn. One with a gate of its own waits for it.
+pub(super) fn settle(conn: &Connection, now: Timestamp) -> Result<()> {
+    let next = "SELECT id FROM tasks WHERE gate_due = 1 AND verify IS NULL
+         ORDER BY priority, position LIMIT 1";
+    while let Some(id) = conn.first(next, [], only)? {
+        set_done(conn, &id, DoneBy::Children, now)?;
+    }
+    Ok(())
+}
+
+/// A task waits for its dependencies, a parent for its children.
+fn waits_for(conn: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
+    let sql = "SELECT blocker_id FROM dependencies WHERE blocked_id = ?1
+         UNION SELECT id FROM tasks WHERE parent_id = ?1";
+    conn.all(sql, [id], only)
+}
+
+/// Refuses a plan in which a task waits for itself.
+pub(super) fn refuse_cycle(conn: &Connection, start: &TaskId) -> Result<()> {
+    let mut came_from: HashMap<TaskId, TaskId> = HashMap::new();
+    let mut queue = VecDeque::from([start.clone()]);
+    while let Some(here) = queue.pop_front() {
+        for id in waits_for(conn, &here)? {
+            if id == *start {
+                let mut path = vec![id];
+                let mut at = Some(&here);
+                while let Some(step) = at {
+                    path.push(step.clone());
+                    at = came_from.get(step).filter(|_| step != start);
+                }
+                path.reverse();
+                let names = path.iter().map(|id| plan::name(conn, id));
+                return Err(StoreError::Cycle(names.collect::<Result<_>>()?));
+            }
+            if !came_from.contains_key(&id) {
+                came_from.insert(id.clone(), here.clone());
+                queue.push_back(id);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a plan in which tasks wait for each other, whoever they are.
+pub(super) fn refuse_any_cycle(conn: &Connection) -> Result<()> {
+    let edges: Vec<(TaskId, TaskId)> = conn.all(
+        "SELECT blocked_id AS waiter, blocker_id AS awaited FROM dependencies
+         UNION ALL SELECT parent_id, id FROM tasks WHERE parent_id IS NOT NULL",
+        [],
+        |row| Ok((row.get("waiter")?, row.get("awaited")?)),
+    )?;
+    let mut waiters: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
+    let mut open: HashMap<&TaskId, usize> = HashMap::new();
+    for (waiter, awaited) in &edges {
+        *open.entry(waiter).or_default() += 1;
+        open.entry(awaited).or_default();
+        waiters.entry(awaited).or_default().push(waiter);
+    }
+    let mut free: Vec<&TaskId> = open.keys().copied().collect();
+    free.retain(|id| open.get(id) == Some(&0));
+    while let Some(id) = free.pop() {
+        open.remove(id);
+        for waiter in waiters.remove(id).unwrap_or_default() {
+            if let Some(left) = open.get_mut(waiter) {
+                *left -= 1;
+                if *left == 0 {
+                    free.push(waiter);
+                }
+            }
+        }
+    }
+    // What is left is in a cycle or waits for one: whoever follows the waiting comes into it.
+    let Some(mut here) = open.keys().min().map(|id| (*id).clone()) else {
+        return Ok(());
+    };
+    let mut seen = HashSet::new();
+    while seen.insert(here.clone()) {
+        let awaited = waits_for(conn, &here)?;
+        let Some(next) = awaited.into_iter().find(|id| open.contains_key(id)) else {
+            return Ok(());
+        };
+        here = next;
+    }
+    refuse_cycle(conn, &here)
+}

@@ -1,0 +1,172 @@
+//! A database that is deleted, moved, emptied or replaced while it is open.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Fixture, NOW};
+use crate::model::NewTask;
+use crate::store::Store;
+use crate::store::{StoreError, rescued, restore_command};
+
+const FILES: [&str; 3] = ["progress.db", "progress.db-wal", "progress.db-shm"];
+
+/// What somebody does to the directory of the database.
+type Blow = fn(&Path);
+
+const BLOWS: [(&str, Blow); 6] = [
+    ("everything deleted", |dir| {
+        fs::remove_dir_all(dir).unwrap();
+    }),
+    ("only the database deleted", |dir| {
+        fs::remove_file(dir.join("progress.db")).unwrap();
+    }),
+    ("only the log deleted", |dir| {
+        fs::remove_file(dir.join("progress.db-wal")).unwrap();
+    }),
+    ("database moved", |dir| {
+        fs::rename(dir.join("progress.db"), dir.join("old.db")).unwrap();
+    }),
+    ("directory moved", |dir| {
+        fs::rename(dir, dir.with_file_name("moved")).unwrap();
+    }),
+    ("another database in its place", |dir| {
+        for file in FILES {
+            fs::remove_file(dir.join(file)).unwrap();
+        }
+        let mut other = Store::create(&dir.join("progress.db")).unwrap();
+        let task = NewTask {
+            title: "Of somebody else".into(),
+            ..NewTask::default()
+        };
+        other.add_task(&task, NOW, &mut || 7).unwrap();
+        // It dies with a log that is not yet part of the file.
+        std::mem::forget(other);
+    }),
+];
+
+fn titles(path: &Path) -> Vec<String> {
+    let store = Store::open(path).unwrap();
+    assert_eq!(store.integrity().unwrap(), "ok");
+    let tasks = store.tasks(None).unwrap();
+    tasks.into_iter().map(|task| task.title).collect()
+}
+
+#[test]
+fn a_vanished_database_is_noticed_saved_and_put_back_by_the_command_given() {
+    for (name, blow) in BLOWS {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("it's .ralph");
+        fs::create_dir(&dir).unwrap();
+        let path = dir.join("progress.db");
+        let mut f = Fixture::new();
+        f.store = Store::create(&path).unwrap();
+        f.task("Before", &[]);
+        assert!(f.store.is_in_place(), "{name}");
+        blow(&dir);
+        assert!(!f.store.is_in_place(), "{name}");
+        f.task("After", &[]);
+        let saved = f.store.rescue(NOW).unwrap();
+        let again = f.store.rescue(NOW).unwrap();
+        assert_ne!(saved.path, again.path, "{name}: nothing is overwritten");
+        assert_eq!(rescued(&path).len(), 2, "{name}");
+        drop(f);
+        let put_back = Command::new("sh").args(["-c", &saved.restore]).status();
+        assert!(put_back.unwrap().success(), "{name}: {}", saved.restore);
+        assert_eq!(titles(&path), ["Before", "After"], "{name}");
+        let mode = |file: &Path| {
+            use std::os::unix::fs::PermissionsExt;
+            fs::metadata(file).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!((mode(&path), mode(&again.path)), (0o600, 0o600), "{name}");
+    }
+}
+
+#[test]
+fn what_another_database_left_is_moved_aside_and_not_lost() {
+    let mut f = Fixture::new();
+    let dir = f.dir.path().to_owned();
+    f.task("Ours", &[]);
+    BLOWS[5].1(&dir);
+    let saved = f.store.rescue(NOW).unwrap();
+    f.store = Store::create(&dir.join("unrelated.db")).unwrap();
+    assert!(
+        Command::new("sh")
+            .args(["-c", &saved.restore])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let aside = dir.join("replaced-20231114T221320/progress.db");
+    assert_eq!(titles(&aside), ["Of somebody else"]);
+    assert_eq!(titles(&dir.join("progress.db")), ["Ours"]);
+}
+
+#[test]
+fn an_emptied_database_is_noticed() {
+    let f = Fixture::new();
+    fs::write(f.dir.path().join("progress.db"), "").unwrap();
+    assert!(!f.store.is_in_place());
+}
+
+#[test]
+fn other_connections_that_come_and_go_leave_the_files_in_place() {
+    let mut f = Fixture::new();
+    let path = f.dir.path().join("progress.db");
+    for n in 0..3 {
+        f.task(&format!("Task {n}"), &[]);
+        drop(Store::open(&path).unwrap());
+        drop(Store::open_read_only(&path).unwrap());
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other
+            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+            .unwrap();
+        drop(other);
+        assert!(f.store.is_in_place());
+    }
+}
+
+#[test]
+fn a_link_in_place_of_the_directory_is_not_followed() {
+    let home = tempfile::tempdir().unwrap();
+    let (dir, target) = (home.path().join(".ralph"), home.path().join("target"));
+    fs::create_dir(&dir).unwrap();
+    fs::create_dir(&target).unwrap();
+    let store = Store::create(&dir.join("progress.db")).unwrap();
+    fs::remove_dir_all(&dir).unwrap();
+    std::os::unix::fs::symlink(&target, &dir).unwrap();
+    let saved = store.rescue(NOW).unwrap();
+    assert_eq!(saved.path.parent(), Some(home.path()));
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+}
+
+#[test]
+fn opening_never_makes_a_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let refused = |path| matches!(Store::open(path), Err(StoreError::Missing { .. }));
+    assert!(refused(&path));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    fs::write(&path, "").unwrap();
+    assert!(refused(&path), "an empty file is no database");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+}
+
+#[test]
+fn putting_back_into_a_directory_that_is_gone_makes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (copy, path) = (
+        dir.path().join("copy.db"),
+        dir.path().join(".ralph/progress.db"),
+    );
+    fs::write(&copy, "x").unwrap();
+    let command = restore_command(&copy, &path, NOW);
+    assert!(
+        Command::new("sh")
+            .args(["-c", &command])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(path.exists());
+}

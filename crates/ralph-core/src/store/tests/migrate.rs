@@ -1,0 +1,515 @@
+//! Old files, new files, files from the future.
+
+use rusqlite::Connection;
+
+use crate::engine::recall;
+use crate::memory::recall::{RecallPolicy, RecallQuery};
+use crate::model::{Cost, DoneBy, RunId, Status, Timestamp};
+use crate::store::Store;
+use crate::store::{Scope, StoreError};
+
+const V1: &str = include_str!("../../../migrations/sqlite/0001_v1.sql");
+
+/// A version-1 file as an earlier Ralph left it.
+fn old_file(path: &std::path::Path, fill: &str) {
+    let conn = Connection::open(path).unwrap();
+    conn.execute_batch(V1).unwrap();
+    conn.execute_batch(fill).unwrap();
+    conn.pragma_update(None, "user_version", 1).unwrap();
+}
+
+#[test]
+fn sch_12_a_version_1_file_opens_and_keeps_every_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(
+        &path,
+        "INSERT INTO tasks VALUES
+           ('t-000001', NULL, 'parent', 'd1', 'pending', 0, '2024-05-01T10:00:00Z', '2024-05-01 11:00:00', NULL),
+           ('t-000002', 't-000001', 'done child', '', 'done', 0, '2024-05-01 10:00:01', '1714561201', NULL),
+           ('t-000003', 't-000001', 'claimed', NULL, 'in_progress', 1, '2024-05-01T12:00:02+02:00', NULL, 'w'),
+           ('t-000004', NULL, 'blocked', '', 'blocked', 0, '2024-05-01 10:00:03', NULL, NULL),
+           ('t-000005', NULL, 'failed', '', 'failed', 0, '2024-05-01 10:00:04', NULL, NULL),
+           ('t-000006', 't-000005', 'below failed', '', 'pending', 0, '2024-05-01 10:00:05', NULL, NULL);
+         INSERT INTO dependencies VALUES ('t-000003', 't-000004'), ('t-000002', 't-000004'),
+           ('t-999999', 't-000003');
+         INSERT INTO task_logs VALUES (7, 't-000002', 'hello', '2024-05-01 10:00:00'),
+           (8, 't-gone', 'orphan', NULL);",
+    );
+    let store = Store::open(&path).unwrap();
+    let tasks = store.tasks(None).unwrap();
+    assert_eq!(tasks.len(), 6);
+    let status = |id: &str| store.task(id).unwrap().status;
+    assert_eq!(status("t-000003"), Status::Pending);
+    assert_eq!(status("t-000004"), Status::Pending);
+    assert_eq!(status("t-000002"), Status::Done);
+    let second = store.task("t-000002").unwrap();
+    assert_eq!(
+        second.created_at,
+        Timestamp::parse("2024-05-01T10:00:01Z").unwrap()
+    );
+    assert_eq!(second.updated_at, Timestamp::from_secs(1_714_561_201));
+    assert_eq!(
+        store.task("t-000003").unwrap().created_at,
+        Timestamp::parse("2024-05-01T10:00:02Z").unwrap()
+    );
+    // A dependency on a task that is not there holds nobody up; the claimed one is ready again.
+    let ready = store.ready(&Scope::All, 9).unwrap();
+    assert_eq!(
+        ready.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+        ["t-000003"]
+    );
+    let count = |sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(count("SELECT count(*) FROM dependencies"), 3);
+    assert_eq!(count("SELECT count(*) FROM task_logs"), 2);
+    assert_eq!(count("PRAGMA user_version"), i64::from(Store::VERSION));
+    // SCH-11: the file as it was is kept.
+    let copy = Connection::open(dir.path().join("progress.db.v1.bak")).unwrap();
+    let rows: i64 = copy
+        .query_row("SELECT count(*) FROM tasks", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(rows, 6);
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().tasks(None).unwrap().len(), 6);
+}
+
+#[test]
+fn sch_12_thousands_of_rows_keep_their_shape() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(
+        &path,
+        "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4999)
+         INSERT INTO tasks SELECT printf('t-%06x', i), NULL, 'task ' || i, '', 'pending', 0,
+             datetime(1700000000 + i, 'unixepoch'), NULL, NULL FROM n;
+         INSERT INTO dependencies SELECT printf('t-%06x', i - 1), printf('t-%06x', i)
+             FROM (SELECT rowid - 1 AS i FROM tasks) WHERE i > 0;",
+    );
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.counts().unwrap().pending, 5000);
+    assert_eq!(store.ready(&Scope::All, 10).unwrap().len(), 1);
+    assert_eq!(store.task("t-001387").unwrap().depends_on.len(), 1);
+}
+
+#[test]
+fn sch_13_a_newer_file_is_refused_and_not_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(Store::create(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    conn.pragma_update(None, "user_version", 99).unwrap();
+    conn.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    drop(conn);
+    let before = std::fs::read(&path).unwrap();
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let files = names();
+    let error = Store::open(&path).unwrap_err();
+    assert!(
+        matches!(error, StoreError::NewerSchema { found: 99, .. }),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(names(), files);
+}
+
+#[test]
+fn sch_01_03_the_schema_is_as_the_design_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(&dir.path().join("progress.db")).unwrap();
+    let text = |sql: &str| -> String { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(text("PRAGMA journal_mode"), "wal");
+    assert_eq!(store.integrity().unwrap(), "ok");
+    let on: i64 = store
+        .conn
+        .query_row("PRAGMA foreign_keys", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(on, 1);
+    for index in [
+        "idx_iteration_outcomes_task_id",
+        "idx_iteration_outcomes_started_at",
+        "idx_iteration_outcomes_model_outcome",
+        "idx_failure_reports_task_id",
+        "idx_failure_reports_error_category",
+        "idx_learnings_task_id",
+        "idx_learnings_created_at",
+        "idx_learnings_pruned_at",
+        "idx_learnings_category",
+        "idx_strategy_metrics_stuck_flag",
+        "idx_strategy_metrics_consecutive_failures",
+    ] {
+        let sql = format!("SELECT count(*) || '' FROM sqlite_master WHERE name = '{index}'");
+        assert_eq!(text(&sql), "1", "{index}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_an_error_that_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    std::fs::write(
+        &path,
+        "this is no database at all, but long enough to be mistaken for one",
+    )
+    .unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn two_processes_may_open_an_old_file_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(
+        &path,
+        "INSERT INTO tasks (id, title) VALUES ('t-000001', 'x');",
+    );
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let path = path.clone();
+            std::thread::spawn(move || Store::open(&path).unwrap().tasks(None).unwrap().len())
+        })
+        .collect();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), 1);
+    }
+}
+
+#[test]
+fn sch_12_odd_rows_of_an_old_file_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "CREATE TABLE tasks (id TEXT PRIMARY KEY, parent_id TEXT REFERENCES tasks (id), title TEXT, description TEXT,
+             status TEXT, priority INTEGER, created_at, updated_at, claimed_by TEXT, extra TEXT);
+         CREATE INDEX idx_tasks_status ON tasks (status);
+         CREATE TABLE dependencies (blocker_id TEXT REFERENCES tasks (id), blocked_id TEXT);
+         CREATE TABLE task_logs (id INTEGER PRIMARY KEY, task_id TEXT, message TEXT, timestamp);
+         INSERT INTO tasks (id, title, status, created_at) VALUES
+             ('t-00000a', NULL, NULL, 1714561201.5), ('p', 'parent', 'pending', NULL);
+         INSERT INTO tasks (id, parent_id, title, status) VALUES ('c', 'p', 'child', 'done');
+         INSERT INTO task_logs (task_id) VALUES (NULL);
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(conn);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.tasks(None).unwrap().len(), 3);
+    let odd = store.task("t-00000a").unwrap();
+    assert_eq!((odd.title.as_str(), odd.status), ("", Status::Pending));
+    assert_eq!(odd.created_at, Timestamp::from_millis(1_714_561_201_500));
+    // A parent whose children were done is done, not silently stuck.
+    assert_eq!(store.task("p").unwrap().status, Status::Done);
+}
+
+#[test]
+fn sch_12_odd_shapes_of_an_old_file_are_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = "CREATE TABLE tasks (id TEXT PRIMARY KEY, parent_id TEXT, title TEXT, description TEXT, status TEXT,
+        priority INTEGER, created_at TEXT, updated_at TEXT, claimed_by TEXT);
+        INSERT INTO tasks (id, parent_id, title, created_at) VALUES ('a', '', 'A', '1714561201000');";
+    let logs =
+        "CREATE TABLE task_logs (id TEXT PRIMARY KEY, task_id TEXT, message TEXT, timestamp TEXT);
+        INSERT INTO task_logs VALUES ('l-1', 'a', 'hello', NULL);";
+    let view = "CREATE VIEW titles AS SELECT title FROM tasks;";
+    for (name, sql, version) in [
+        ("no other tables", tasks.to_owned(), 1),
+        (
+            "text log ids and a view",
+            format!("{tasks} {logs} {view}"),
+            1,
+        ),
+        ("never numbered", format!("{tasks} {logs}"), 0),
+    ] {
+        let path = dir.path().join(format!("{name}.db"));
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch(&sql).unwrap();
+        conn.pragma_update(None, "user_version", version).unwrap();
+        drop(conn);
+        let store = Store::open(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let task = store.task("a").unwrap();
+        assert_eq!(
+            (task.parent_id, task.created_at),
+            (None, Timestamp::from_secs(1_714_561_201)),
+            "{name}"
+        );
+        if sql.contains("VIEW") {
+            let title: String = store
+                .conn
+                .query_row("SELECT title FROM titles", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(title, "A");
+        }
+    }
+}
+
+#[test]
+fn sch_13_a_newer_version_that_still_waits_in_the_log_is_seen_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(Store::create(&path).unwrap());
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .set_db_config(
+            rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+            true,
+        )
+        .unwrap();
+    writer.pragma_update(None, "user_version", 99).unwrap();
+    drop(writer);
+    let log = dir.path().join("progress.db-wal");
+    let before = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+    assert!(!before.1.is_empty());
+    assert!(matches!(
+        Store::open(&path),
+        Err(StoreError::NewerSchema { found: 99, .. })
+    ));
+    assert_eq!(
+        (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap()),
+        before
+    );
+}
+
+#[test]
+fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let conn = Connection::open(&path).unwrap();
+    for step in [
+        V1,
+        include_str!("../../../migrations/sqlite/0002_plan.sql"),
+        include_str!("../../../migrations/sqlite/0003_attempts.sql"),
+    ] {
+        conn.execute_batch(step).unwrap();
+    }
+    conn.execute_batch(
+        "INSERT INTO tasks (id, title, created_at, updated_at, position)
+             VALUES ('t-000001', 'a', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', 1);
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms,
+                 outcome, ordinal, counted)
+             SELECT 't-000001', i, 'm', '2026-01-01T00:00:00Z', 1, iif(i % 3, 'failed', 'done'), i, 1 FROM n;
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+         INSERT INTO learnings (id, category, content, relevance_tags, created_at, helpful)
+             SELECT printf('l-%06x', i), 'other', 'about widget' || i || ' and its parser', '[\"Widgets\"]',
+                 '2026-01-01T00:00:00Z', 2 FROM n;
+         UPDATE learnings SET pruned_at = created_at WHERE id = 'l-000002';",
+    )
+    .unwrap();
+    conn.pragma_update(None, "user_version", 3).unwrap();
+    drop(conn);
+
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.learning_counts().unwrap().active, 2999);
+    let query = RecallQuery {
+        title: "widget77x widget77".into(),
+        ..RecallQuery::default()
+    };
+    let now = Timestamp::from_secs(1_770_000_000);
+    let found = recall(&store, &query, now, None, &RecallPolicy::default()).unwrap();
+    let (_, best) = found.chosen().next().unwrap();
+    assert_eq!((best.id.as_str(), best.record.helpful), ("l-00004d", 2));
+    let count = |sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(
+        count("SELECT attempts FROM base_rates WHERE tries_before = 0"),
+        1
+    );
+    assert_eq!(
+        count("SELECT attempts FROM base_rates WHERE tries_before = 3"),
+        2997
+    );
+    assert_eq!(
+        count("SELECT done FROM base_rates WHERE tries_before = 3"),
+        999
+    );
+    assert_eq!(
+        count("SELECT documents FROM learning_tags WHERE tag = 'widgets'"),
+        2999
+    );
+    assert!(dir.path().join("progress.db.v3.bak").exists());
+}
+
+#[test]
+fn an_older_file_knows_which_costs_nobody_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(Store::create(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    // As version 11 left it.
+    conn.execute_batch(
+        "DROP TRIGGER outcomes_added; DROP TRIGGER outcomes_removed;
+         ALTER TABLE runs DROP COLUMN expires_at; ALTER TABLE runs DROP COLUMN cost_unknown;
+         ALTER TABLE totals DROP COLUMN cost_unknown;
+         DROP TABLE left_work; DROP TABLE first_looks;
+         ALTER TABLE claims DROP COLUMN commit_intent;
+         DROP TABLE learning_batches;
+         DROP TABLE hook_processes; DROP TRIGGER tasks_gate_changed; DROP TABLE gate_changes;
+         ALTER TABLE task_sources DROP COLUMN gate_waits;
+         ALTER TABLE task_sources DROP COLUMN waiting_gate; ALTER TABLE runs DROP COLUMN stop_sent;
+         ALTER TABLE strategy_metrics DROP COLUMN attempts_used;
+         ALTER TABLE strategy_metrics DROP COLUMN breaker_forgave;
+         DROP TRIGGER estimates_added; DROP TRIGGER estimates_removed;
+         ALTER TABLE iteration_outcomes DROP COLUMN cost_estimated;
+         ALTER TABLE runs DROP COLUMN cost_estimated; ALTER TABLE spending DROP COLUMN cost_estimated;
+         ALTER TABLE totals DROP COLUMN cost_estimated; ALTER TABLE runs DROP COLUMN defaults_revision;
+         DROP TRIGGER tasks_verified; DROP TRIGGER tasks_verified_removed; DROP TRIGGER tasks_reopened;
+         ALTER TABLE tasks DROP COLUMN done_by; ALTER TABLE tasks DROP COLUMN verified;
+         ALTER TABLE task_counts DROP COLUMN verified;
+         CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
+             UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
+         END;
+         CREATE TRIGGER outcomes_removed AFTER DELETE ON iteration_outcomes BEGIN
+             UPDATE totals SET attempts = attempts - old.counted, cost_usd = cost_usd - coalesce(old.cost_usd, 0);
+         END;
+         INSERT INTO tasks (id, title, created_at, updated_at, position)
+             VALUES ('t-000001', 'a', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', 1);
+         INSERT INTO runs (id, started_at, settings, host, pid, pid_started, cost_usd)
+             VALUES ('r-1', '2026-01-01T00:00:00Z', '{}', 'h', 1, 'x', 0.5);
+         INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms, outcome,
+                 error_type, ordinal, counted, run_id, agent, cost_usd)
+             VALUES ('t-000001', 1, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 1, 1, 'r-1', 'x', 0.5),
+                    ('t-000001', 2, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 2, 1, 'r-1', 'x', NULL),
+                    ('t-000001', 3, 'm', '2026-01-01T00:00:00Z', 1, 'error', 'spawn', 3, 0, 'r-1', 'x', NULL),
+                    ('t-000001', 4, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 3, 1, 'r-1', NULL, NULL);",
+    )
+    .unwrap();
+    conn.pragma_update(None, "user_version", 11).unwrap();
+    drop(conn);
+    let store = Store::open(&path).unwrap();
+    let run = store.run(&RunId::from_stored("r-1")).unwrap().unwrap();
+    assert_eq!(run.cost, Cost::new(0.5, 1));
+    assert_eq!(run.expires_at, None);
+    assert_eq!(store.totals().unwrap().cost, Cost::new(0.5, 1));
+}
+
+#[test]
+fn sch_11_what_a_killed_migration_left_is_deleted_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    old_file(&path, "");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    let partial = |name: &str| {
+        let path = dir.path().join(name);
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_modified(long_ago).unwrap();
+        (path, file)
+    };
+    let (left, _) = partial(".tmpLeft");
+    let (in_use, lock) = partial(".tmpInUse");
+    lock.lock().unwrap();
+    let (other, _) = partial("notes.txt");
+    Store::open(&path).unwrap();
+    let there: Vec<bool> = [left, in_use, other].map(|path| path.exists()).to_vec();
+    assert_eq!(there, [false, true, true]);
+}
+
+#[test]
+fn an_older_file_shows_what_its_recorded_gates_verified() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    drop(Store::create(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    // As version 17 left it.
+    conn.execute_batch(
+        "DROP TRIGGER tasks_verified; DROP TRIGGER tasks_verified_removed; DROP TRIGGER tasks_reopened;
+         ALTER TABLE tasks DROP COLUMN done_by; ALTER TABLE tasks DROP COLUMN verified;
+         ALTER TABLE task_counts DROP COLUMN verified;
+         INSERT INTO sources (id, path, format, imported_at) VALUES (1, 'tasks.md', 'tasks_md', '2026-01-01T00:00:00Z');",
+    )
+    .unwrap();
+    let mut place = 0;
+    let mut add = |key: &str,
+                   status: &str,
+                   parent: Option<&str>,
+                   verify: Option<&str>,
+                   reason: Option<&str>| {
+        place += 1;
+        let parent = parent.map(|parent| format!("t-{parent}"));
+        conn.execute(
+            "INSERT INTO tasks (id, key, title, status, parent_id, verify, reason, created_at, updated_at, position)
+             VALUES ('t-' || ?1, ?1, 'x', ?2, ?3, ?4, ?5, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', ?6)",
+            rusqlite::params![key, status, parent, verify, reason, place],
+        )
+        .unwrap();
+    };
+    add("gated", "done", None, Some("true"), None);
+    add("word", "done", None, None, None);
+    add("person", "done", None, Some("true"), None);
+    add("ticked", "done", None, None, None);
+    add("unknown", "done", None, None, None);
+    add("open", "pending", None, Some("true"), None);
+    add("both", "done", None, None, None);
+    add("both.1", "done", Some("both"), None, None);
+    add("both.2", "skipped", Some("both"), None, None);
+    add("mixed", "done", None, None, None);
+    add("mixed.1", "done", Some("mixed"), None, None);
+    add("mixed.2", "done", Some("mixed"), None, None);
+    add("own", "done", None, Some("true"), None);
+    add("own.1", "done", Some("own"), None, None);
+    add("ended", "done", None, None, None);
+    add(
+        "ended.1",
+        "skipped",
+        Some("ended"),
+        None,
+        Some("its parent was marked done"),
+    );
+    for (key, number, outcome, gate) in [
+        ("gated", 1, "failed", Some("failed")),
+        ("gated", 2, "done", Some("passed")),
+        ("word", 1, "done", None),
+        ("person", 1, "failed", Some("failed")),
+        ("open", 1, "done", Some("passed")),
+        ("both.1", 1, "done", Some("passed")),
+        ("mixed.1", 1, "done", Some("passed")),
+        ("mixed.2", 1, "done", None),
+        ("own.1", 1, "done", None),
+    ] {
+        conn.execute(
+            "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms, outcome,
+                 ordinal, counted, gate_outcome)
+             VALUES ('t-' || ?1, ?2, 'm', '2026-01-01T00:00:00Z', 1, ?3, ?2, 1, ?4)",
+            rusqlite::params![key, number, outcome, gate],
+        )
+        .unwrap();
+    }
+    conn.execute_batch(
+        "ALTER TABLE task_sources DROP COLUMN waiting_gate; ALTER TABLE runs DROP COLUMN stop_sent;
+         INSERT INTO task_sources (task_id, source_id, name, ticked) VALUES ('t-ticked', 1, 'ticked', 1);
+         INSERT INTO run_events (run_id, seq, at, type, json) VALUES
+             ('r-1', 1, '2026-01-01T00:00:00Z', 'parent_gate', 'no json'),
+             ('r-1', 2, '2026-01-01T00:00:00Z', 'parent_gate', '{\"task_id\":\"t-own\",\"passed\":true}');",
+    )
+    .unwrap();
+    conn.pragma_update(None, "user_version", 17).unwrap();
+    drop(conn);
+    let store = Store::open(&path).unwrap();
+    for (key, verified, by) in [
+        ("gated", true, Some(DoneBy::Gate)),
+        ("word", false, Some(DoneBy::Agent)),
+        ("person", false, Some(DoneBy::Person)),
+        ("ticked", false, Some(DoneBy::Person)),
+        ("unknown", false, None),
+        ("open", false, None),
+        ("both", true, Some(DoneBy::Children)),
+        ("both.1", true, Some(DoneBy::Gate)),
+        ("both.2", false, None),
+        ("mixed", false, Some(DoneBy::Children)),
+        ("own", true, Some(DoneBy::Gate)),
+        ("own.1", false, Some(DoneBy::Agent)),
+        ("ended", false, Some(DoneBy::Person)),
+    ] {
+        let task = store.task(key).unwrap();
+        assert_eq!((task.verified, task.done_by), (verified, by), "{key}");
+    }
+    let counts = store.counts().unwrap();
+    // gated, both, both.1, mixed.1 and own.
+    assert_eq!((counts.done, counts.verified), (13, 5));
+}

@@ -1,0 +1,252 @@
+//! The ready set against a model that anybody can check: after any story the store and the model agree.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{Fixture, NOW, outcome};
+use crate::model::{DoneBy, GateOutcome, NewTask, Outcome, Status, Task, TaskEdit, TaskId};
+use crate::store::{Children, Mark, Purpose, Scope, TaskNext};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Add {
+        parent: Option<usize>,
+        after: Vec<usize>,
+        priority: i64,
+        gate: bool,
+    },
+    Depend(usize, usize),
+    Undepend(usize, usize),
+    Move(usize, Option<usize>),
+    Done(usize),
+    Verify(usize),
+    Fail(usize),
+    Skip(usize),
+    Reset(usize),
+    Delete(usize),
+    ClaimAndFinish {
+        done: bool,
+        gate: bool,
+    },
+    ParentGate {
+        passes: bool,
+    },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let n = || 0_usize..12;
+    let step = prop_oneof![
+        6 => (proptest::option::of(n()), proptest::collection::vec(n(), 0..3), -1_i64..2, any::<bool>())
+            .prop_map(|(parent, after, priority, gate)| Step::Add { parent, after, priority, gate }),
+        3 => (n(), n()).prop_map(|(a, b)| Step::Depend(a, b)),
+        1 => (n(), n()).prop_map(|(a, b)| Step::Undepend(a, b)),
+        1 => (n(), proptest::option::of(n())).prop_map(|(a, b)| Step::Move(a, b)),
+        2 => n().prop_map(Step::Done),
+        1 => n().prop_map(Step::Verify),
+        1 => n().prop_map(Step::Fail),
+        1 => n().prop_map(Step::Skip),
+        2 => n().prop_map(Step::Reset),
+        1 => n().prop_map(Step::Delete),
+        4 => (any::<bool>(), any::<bool>()).prop_map(|(done, gate)| Step::ClaimAndFinish { done, gate }),
+        2 => any::<bool>().prop_map(|passes| Step::ParentGate { passes }),
+    ];
+    proptest::collection::vec(step, 1..40)
+}
+
+/// What is ready according to the words of the design, from scratch.
+fn naive_ready(fixture: &Fixture) -> Vec<TaskId> {
+    let plan = fixture.store.skeleton().unwrap();
+    let by_id: BTreeMap<_, _> = plan.iter().map(|node| (node.id.clone(), node)).collect();
+    plan.iter()
+        .filter(|node| {
+            let children: Vec<_> = plan
+                .iter()
+                .filter(|c| c.parent.as_ref() == Some(&node.id))
+                .collect();
+            let leaf = children.is_empty()
+                || (node.own_work && children.iter().all(|child| child.status.satisfies()));
+            let free = node
+                .depends_on
+                .iter()
+                .all(|id| by_id.get(id).is_none_or(|dep| dep.status.satisfies()));
+            let mut above = node.parent.clone();
+            let mut failed_above = false;
+            while let Some(parent) = above.and_then(|id| by_id.get(&id).copied()) {
+                failed_above |= parent.status == Status::Failed;
+                above = parent.parent.clone();
+            }
+            node.status == Status::Pending && leaf && free && !failed_above
+        })
+        .map(|node| node.id.clone())
+        .collect()
+}
+
+fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
+    let pick = |n: usize| ids.get(n % ids.len().max(1)).cloned();
+    // Refusals (circles, unknown tasks) are part of the story; what counts is the state afterwards.
+    match step {
+        Step::Add {
+            parent,
+            after,
+            priority,
+            gate,
+        } => {
+            let parent = parent.and_then(pick);
+            let after = after.iter().filter_map(|n| pick(*n)).collect();
+            let verify = gate.then(|| "true".to_owned());
+            let new = NewTask {
+                title: "t".into(),
+                parent,
+                after,
+                priority: *priority,
+                verify,
+                ..NewTask::default()
+            };
+            if let Ok(id) = fixture.add(new) {
+                ids.push(id);
+            }
+        }
+        Step::Depend(a, b) => {
+            if let (Some(a), Some(b)) = (pick(*a), pick(*b)) {
+                let _ = fixture.store.add_dependency(&a, &b, NOW);
+            }
+        }
+        Step::Undepend(a, b) => {
+            if let (Some(a), Some(b)) = (pick(*a), pick(*b)) {
+                let _ = fixture.store.remove_dependency(&a, &b, NOW);
+            }
+        }
+        Step::Move(a, b) => {
+            if let Some(a) = pick(*a) {
+                let edit = TaskEdit {
+                    parent: Some(b.and_then(pick)),
+                    ..TaskEdit::default()
+                };
+                let _ = fixture.store.edit_task(&a, &edit, NOW);
+            }
+        }
+        Step::Done(n) | Step::Verify(n) | Step::Fail(n) | Step::Skip(n) | Step::Reset(n) => {
+            let mark = match step {
+                Step::Done(_) => Mark::Done,
+                Step::Verify(_) => Mark::Verified,
+                Step::Fail(_) => Mark::Failed { reason: None },
+                Step::Skip(_) => Mark::Skipped { reason: None },
+                _ => Mark::Pending,
+            };
+            if let Some(id) = pick(*n) {
+                fixture.store.mark(&id, &mark, NOW).unwrap();
+            }
+        }
+        Step::Delete(n) => {
+            if let Some(id) = pick(*n)
+                && let Ok(deleted) = fixture.store.delete_task(&id, Children::Delete, NOW)
+            {
+                ids.retain(|id| !deleted.tasks.contains(id));
+            }
+        }
+        Step::ClaimAndFinish { done, gate } => {
+            if let Some((claimed, token)) = fixture.claim() {
+                let (how, next) = match done {
+                    true => (Outcome::Done, TaskNext::Done),
+                    false => (Outcome::Failed, TaskNext::Pending),
+                };
+                let mut capture = outcome(&claimed, &token, how, next);
+                capture.attempt.gate = gate.then_some(match done {
+                    true => GateOutcome::Passed,
+                    false => GateOutcome::Failed,
+                });
+                fixture.capture(&capture).unwrap();
+            }
+        }
+        Step::ParentGate { passes } => {
+            let Some((claimed, token)) = fixture.claim_as(Purpose::ParentGate, "r-1") else {
+                return;
+            };
+            if *passes {
+                fixture.counter += 1;
+                let event = super::event("r-1", fixture.counter);
+                fixture
+                    .store
+                    .complete_parent(&claimed.task.id, &token, DoneBy::Gate, &event, NOW)
+                    .unwrap();
+            } else {
+                let mut capture = outcome(&claimed, &token, Outcome::Failed, TaskNext::Pending);
+                capture.own_work = true;
+                fixture.capture(&capture).unwrap();
+            }
+        }
+    }
+}
+
+/// Whether a gate that passed stands behind a task, from what it and the tasks below it rest on.
+fn naive_verified(task: &Task, tasks: &[Task]) -> bool {
+    let done = |task: &&Task| task.status == Status::Done;
+    match task.done_by {
+        Some(DoneBy::Gate) => true,
+        Some(DoneBy::Children) => {
+            let children = tasks
+                .iter()
+                .filter(|c| c.parent_id.as_ref() == Some(&task.id));
+            let done: Vec<&Task> = children.filter(done).collect();
+            !done.is_empty() && done.iter().all(|child| naive_verified(child, tasks))
+        }
+        Some(DoneBy::Agent | DoneBy::Person) | None => false,
+    }
+}
+
+/// Whether a task or one above it is failed; such a branch rests as it is.
+fn failed_branch(fixture: &Fixture, task: &crate::model::Task) -> bool {
+    let mut above = task.parent_id.clone();
+    while let Some(parent) = above.map(|id| fixture.store.task(id.as_str()).unwrap()) {
+        if parent.status == Status::Failed {
+            return true;
+        }
+        above = parent.parent_id;
+    }
+    false
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #[test]
+    fn plan_04_05_ready_is_what_the_design_says_after_any_story(story in steps()) {
+        let mut fixture = Fixture::new();
+        let mut ids = Vec::new();
+        for step in &story {
+            play(&mut fixture, &mut ids, step);
+            let ready = fixture.store.ready(&Scope::All, usize::MAX).unwrap();
+            prop_assert_eq!(&ready, &naive_ready(&fixture), "after {:?} in {:?}", step, story);
+            prop_assert_eq!(ready.len() as u64, fixture.store.ready_count().unwrap());
+        }
+        let counts = fixture.store.counts().unwrap();
+        let tasks = fixture.store.tasks(None).unwrap();
+        let n = |status| tasks.iter().filter(|task| task.status == status).count() as u64;
+        prop_assert_eq!(counts.total, tasks.len() as u64);
+        prop_assert_eq!(counts.done, n(Status::Done));
+        prop_assert_eq!(counts.pending, n(Status::Pending));
+        prop_assert_eq!(counts.skipped, n(Status::Skipped));
+        prop_assert_eq!(counts.failed, n(Status::Failed));
+        prop_assert_eq!(counts.verified, tasks.iter().filter(|task| task.verified).count() as u64);
+        for task in &tasks {
+            prop_assert_eq!(task.status == Status::Done, task.done_by.is_some());
+            prop_assert_eq!(task.verified, naive_verified(task, &tasks), "{} in {:?}", task.id, story);
+        }
+        // A parent whose children and dependencies are all finished is never left pending without a gate to wait for.
+        for task in &tasks {
+            let children = fixture.store.children(&task.id).unwrap();
+            let all = !children.is_empty() && children.iter().all(|child| child.status.satisfies());
+            let waits = task.depends_on.iter().any(|id| {
+                fixture.store.task(id.as_str()).is_ok_and(|dep| !dep.status.satisfies())
+            });
+            let hidden = failed_branch(&fixture, task) || task.attempts > 0 || waits;
+            if all && task.verify.is_none() && !hidden {
+                prop_assert_ne!(task.status, Status::Pending, "{} in {:?}", task.id, story);
+            }
+        }
+        // What is claimed is always the first of the ready ones.
+        let first = fixture.store.ready(&Scope::All, 1).unwrap();
+        let claimed = fixture.claim().map(|(claimed, _)| claimed.task.id);
+        prop_assert_eq!(first.first(), claimed.as_ref());
+    }
+}

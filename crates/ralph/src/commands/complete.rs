@@ -1,0 +1,654 @@
+//! `ralph completions SHELL` prints a small script that asks `ralph complete SHELL -- WORD…` what fits at the last word, so
+//! that it never grows stale.
+//!
+//! Completion must never disturb: nothing is written, migrated or reported, and where nothing fits, nothing is printed.
+//! `clap_complete` finds what the last word is; a [`Project`] knows the names; the rest speaks each shell's form.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use clap::{Arg, Command, CommandFactory, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
+use ralph_core::model::{Source, Status, Strategy};
+use ralph_core::project;
+use ralph_core::store::{Named, Result, Store};
+use ralph_core::text::one_line;
+
+use super::Cli;
+use crate::command_error::CommandResult;
+use crate::output;
+use crate::secrets::shown_words;
+use crate::settings::{AGENT_FIELDS, KEYS, Settings};
+use crate::workspace::find;
+
+/// Candidates that stand for paths, which the shell itself completes. No argument can contain a NUL.
+const FILES: &str = "\0files";
+const DIRS: &str = "\0dirs";
+/// Names asked for at once; more would help nobody.
+const MOST_NAMES: usize = 200;
+/// Characters of one word of an agent's command.
+const COMMAND_CHARS: usize = 40;
+/// Characters of a description.
+const ABOUT_CHARS: usize = 80;
+
+/// Print the shell completion script.
+///
+/// Completes commands, flags, tasks, learnings, models and settings (elvish and powershell: commands and flags). To install
+/// it for bash: ralph completions bash > ~/.local/share/bash-completion/completions/ralph. For zsh, write a file _ralph on
+/// your fpath; for fish, ~/.config/fish/completions/ralph.fish.
+#[derive(Debug, clap::Args)]
+pub struct ScriptArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub fn script(args: &ScriptArgs) -> CommandResult {
+    match args.shell {
+        Shell::Bash => output::text(include_str!("complete/ralph.bash")),
+        Shell::Zsh => output::text(include_str!("complete/ralph.zsh")),
+        Shell::Fish => output::text(include_str!("complete/ralph.fish")),
+        other => {
+            let mut script = Vec::new();
+            clap_complete::generate(other, &mut Cli::command(), "ralph", &mut script);
+            output::bytes(&script);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Complete the last word of a command line.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Whose words these are.
+    #[arg(value_enum)]
+    shell: TargetShell,
+    /// The command line up to the cursor, `ralph` included.
+    #[arg(last = true)]
+    words: Vec<OsString>,
+}
+
+/// A shell that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TargetShell {
+    /// Words as they are typed, split at `:` and `=` too.
+    Bash,
+    /// Words without quotes; wants descriptions after a colon.
+    Zsh,
+    /// Words without quotes but for the last; wants descriptions after a tab.
+    Fish,
+}
+
+pub fn run(args: &Args) -> CommandResult {
+    let words = args
+        .words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    let typed = Typed::read(args.shell, words.collect());
+    let answer = answer(&typed.words, Project::of(&typed.words));
+    output::text(typed.write(args.shell, &answer));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Something that fits: the whole word, and what it is in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    word: String,
+    about: String,
+}
+
+impl Candidate {
+    fn new(word: impl Into<String>, about: impl Into<String>) -> Self {
+        let (word, about) = (word.into(), about.into());
+        Self { word, about }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Words(Vec<Candidate>),
+    /// A file or a directory, which the shell knows best.
+    Files,
+    Dirs,
+}
+
+fn answer(words: &[String], project: Project) -> Answer {
+    let Some((last, before)) = words.split_last().filter(|(_, before)| !before.is_empty()) else {
+        return Answer::Words(Vec::new());
+    };
+    let mut command = with_completers(Cli::command(), &[], &Arc::new(project));
+    let arguments = words.iter().map(OsString::from).collect();
+    let found = complete(&mut command, arguments, before.len(), None).unwrap_or_default();
+    let has = |mark: &str| {
+        let mut values = found.iter().map(|candidate| candidate.get_value());
+        values.any(|value| value.to_string_lossy().ends_with(mark))
+    };
+    match () {
+        () if has(FILES) => Answer::Files,
+        () if has(DIRS) => Answer::Dirs,
+        () => Answer::Words(fitting(&found, before, last)),
+    }
+}
+
+/// Subcommands; where there are none, values; and where nothing else fits, flags.
+fn fitting(found: &[CompletionCandidate], before: &[String], last: &str) -> Vec<Candidate> {
+    let rank = |candidate: &CompletionCandidate| match candidate.get_id() {
+        Some(id) if id.starts_with("command::") => 0,
+        Some(_) => 2,
+        None => 1,
+    };
+    let fits = |candidate: &&CompletionCandidate| {
+        let word = candidate.get_value().to_string_lossy();
+        !candidate.is_hide_set() && is_one_word(&word) && !is_given(&word, before, last)
+    };
+    let fitting: Vec<&CompletionCandidate> = found.iter().filter(fits).collect();
+    let first = fitting.iter().map(|candidate| rank(candidate)).min();
+    let best = fitting
+        .into_iter()
+        .filter(|candidate| Some(rank(candidate)) == first);
+    best.map(|candidate| {
+        let about = candidate
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let about = about.lines().next().unwrap_or_default();
+        Candidate::new(candidate.get_value().to_string_lossy(), about)
+    })
+    .collect()
+}
+
+/// Whether a name or flag was given before, also in the list that is being typed.
+fn is_given(word: &str, before: &[String], last: &str) -> bool {
+    let typed = last.rsplit_once(',').map_or("", |(settled, _)| settled);
+    let typed = typed.rsplit('=').next().unwrap_or(typed);
+    let value = word.rsplit([',', '=']).next().unwrap_or(word);
+    before.iter().skip(1).any(|given| given == word)
+        || word.contains(',') && typed.split(',').any(|item| item == value)
+}
+
+/// Names in other programs' files may be anything; what cannot be typed is not offered.
+fn is_one_word(word: &str) -> bool {
+    !word.is_empty() && !word.contains(|c: char| c.is_control() || c.is_whitespace())
+}
+
+/// The command line with what its arguments can be, as far as the project knows.
+fn with_completers(command: Command, path: &[String], project: &Arc<Project>) -> Command {
+    let completed = command.mut_args(|argument| with_completer(argument, path, project));
+    completed.mut_subcommands(|below| {
+        let path = [path, &[below.get_name().to_owned()]].concat();
+        with_completers(below, &path, project)
+    })
+}
+
+fn with_completer(argument: Arg, path: &[String], project: &Arc<Project>) -> Arg {
+    if let Some(names) = names_of(path, argument.get_id().as_str()) {
+        let project = Arc::clone(project);
+        let complete = move |prefix: &OsStr| {
+            let prefix = prefix.to_string_lossy();
+            let mut candidates = project.names(names, &prefix);
+            candidates.retain(|candidate| candidate.word.starts_with(prefix.as_ref()));
+            let candidates = candidates.into_iter().map(|candidate| {
+                CompletionCandidate::new(candidate.word).help(Some(candidate.about.into()))
+            });
+            candidates.collect::<Vec<_>>()
+        };
+        return argument.add(ArgValueCompleter::new(complete));
+    }
+    let mark = match argument.get_value_hint() {
+        ValueHint::AnyPath if argument.get_id() == "dir" => DIRS,
+        ValueHint::DirPath => DIRS,
+        ValueHint::AnyPath | ValueHint::FilePath => FILES,
+        _ => return argument,
+    };
+    let path = move |_: &OsStr| vec![CompletionCandidate::new(mark)];
+    argument.add(ArgValueCompleter::new(path))
+}
+
+/// What the values of an argument name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    Tasks,
+    Learnings,
+    Runs,
+    Agents,
+    Models,
+    Settings,
+    /// Values of the setting that was named before.
+    SettingValues,
+    Strategies,
+    Statuses,
+    /// Where learnings come from.
+    Sources,
+}
+
+/// What the values of the argument with this id name, below this command.
+fn names_of(path: &[String], id: &str) -> Option<Names> {
+    Some(match (path.first().map(String::as_str), id) {
+        (_, "task" | "tasks" | "dependency" | "parent" | "after") => Names::Tasks,
+        (Some("learnings"), "id" | "ids") => Names::Learnings,
+        (Some("learnings"), "source") => Names::Sources,
+        (_, "run") => Names::Runs,
+        (_, "agent" | "fallback") => Names::Agents,
+        (_, "model" | "ladder") => Names::Models,
+        (_, "setting") => Names::Settings,
+        (Some("config"), "value") => Names::SettingValues,
+        (_, "strategy") => Names::Strategies,
+        (_, "status") => Names::Statuses,
+        _ => return None,
+    })
+}
+
+/// The project a command line is about; it may not be there.
+struct Project {
+    root: Option<project::Project>,
+    /// The agent that the command line names.
+    agent: Option<String>,
+    /// The word before the last one: in `config set`, the setting's name.
+    before_last: String,
+    settings: OnceLock<Settings>,
+}
+
+impl Project {
+    /// The one around here, or around the directory that the command line names.
+    fn of(words: &[String]) -> Self {
+        let dir = option(words, &["--dir", "-C"]).map(|dir| below_home(&dir));
+        Self {
+            root: find(dir.as_deref()).ok(),
+            agent: option(words, &["--agent"]),
+            before_last: words.iter().rev().nth(1).cloned().unwrap_or_default(),
+            settings: OnceLock::new(),
+        }
+    }
+
+    /// Names that may begin with this.
+    fn names(&self, names: Names, prefix: &str) -> Vec<Candidate> {
+        match names {
+            Names::Tasks => self.stored(|store| store.task_names(prefix, MOST_NAMES)),
+            Names::Learnings => self.stored(|store| store.learning_names(prefix, MOST_NAMES)),
+            Names::Runs => self.stored(|store| store.run_names(prefix, MOST_NAMES)),
+            Names::Agents => self.agents(),
+            Names::Models => self.models(),
+            Names::Settings => self.setting_names(),
+            Names::SettingValues => match self.before_last.as_str() {
+                "run.agent" | "run.fallback" => self.agents(),
+                "run.model" => self.models(),
+                name => {
+                    let name = name.split_once('.');
+                    let kind = name.and_then(|(section, name)| Settings::kind(section, name));
+                    plain(&kind.map(|kind| kind.choices()).unwrap_or_default())
+                }
+            },
+            Names::Strategies => plain(&Strategy::ALL.map(Strategy::as_str)),
+            Names::Statuses => plain(&Status::ALL.map(Status::as_str)),
+            Names::Sources => plain(&Source::ALL.map(Source::as_str)),
+        }
+    }
+
+    /// Names of agents, with their program.
+    fn agents(&self) -> Vec<Candidate> {
+        let agents = self.settings().agents.iter();
+        let of_agent = |(name, agent): (&String, &crate::settings::AgentSettings)| {
+            let command = agent.setup.command.iter().map(String::as_str);
+            Candidate::new(name, shown_words(command, COMMAND_CHARS).join(" "))
+        };
+        agents.map(of_agent).collect()
+    }
+
+    /// Models of the agent that is named, else of the one that runs use.
+    fn models(&self) -> Vec<Candidate> {
+        let settings = self.settings();
+        let agent = self.agent.as_deref().unwrap_or(settings.agent());
+        let models = settings
+            .agents
+            .get(agent)
+            .map(|agent| agent.setup.models.iter());
+        models
+            .into_iter()
+            .flatten()
+            .map(|model| Candidate::new(model, agent))
+            .collect()
+    }
+
+    /// Names of settings, with what they do.
+    fn setting_names(&self) -> Vec<Candidate> {
+        let name =
+            |section: &str, key: &str, doc: &str| Candidate::new(format!("{section}.{key}"), doc);
+        let plain = KEYS.iter().map(|key| name(key.section, key.name, key.doc));
+        let agents = self.settings().agents.keys().flat_map(|agent| {
+            let section = format!("agents.{agent}");
+            AGENT_FIELDS
+                .iter()
+                .map(move |field| name(&section, field.name, field.doc))
+        });
+        plain.chain(agents).collect()
+    }
+
+    /// The settings; where they cannot be read, those that need no file.
+    fn settings(&self) -> &Settings {
+        self.settings.get_or_init(|| {
+            let file = self
+                .root
+                .as_ref()
+                .map(project::Project::config)
+                .unwrap_or_default();
+            Settings::load(&file, std::env::vars_os()).unwrap_or_default()
+        })
+    }
+
+    fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<Candidate> {
+        let Some(root) = &self.root else {
+            return Vec::new();
+        };
+        let store = Store::open_read_only(&root.database());
+        let named = store.and_then(|store| ask(&store)).unwrap_or_default();
+        named
+            .into_iter()
+            .map(|named| Candidate::new(named.name, named.about))
+            .collect()
+    }
+}
+
+/// A directory as a shell would have it.
+fn below_home(dir: &str) -> PathBuf {
+    match (dir.strip_prefix('~'), std::env::home_dir()) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+            home.join(rest.trim_start_matches('/'))
+        }
+        _ => PathBuf::from(dir),
+    }
+}
+
+/// The last value that a command line gives to an option.
+fn option(words: &[String], names: &[&str]) -> Option<String> {
+    let (_, before) = words.split_last()?;
+    let value = |(at, word): (usize, &String)| {
+        names
+            .iter()
+            .find_map(|name| match word.strip_prefix(name)? {
+                "" => before.get(at + 1).cloned(),
+                joined if !name.starts_with("--") => Some(joined.to_owned()),
+                joined => joined.strip_prefix('=').map(str::to_owned),
+            })
+    };
+    before.iter().enumerate().rev().find_map(value)
+}
+
+fn plain(words: &[&str]) -> Vec<Candidate> {
+    words.iter().map(|word| Candidate::new(*word, "")).collect()
+}
+
+/// A command line as it was typed.
+#[derive(Debug, PartialEq, Eq)]
+struct Typed {
+    /// Its words, without quotes, up to the cursor.
+    words: Vec<String>,
+    /// Bytes at the beginning of the last word that the shell does not replace.
+    kept: usize,
+    /// Whether the last word has an open quote, within which nothing needs a backslash.
+    is_quoted: bool,
+}
+
+impl Typed {
+    /// What a shell means by its words.
+    fn read(shell: TargetShell, mut words: Vec<String>) -> Self {
+        match shell {
+            TargetShell::Bash => return Self::of_bash(&words),
+            TargetShell::Zsh => {}
+            TargetShell::Fish => {
+                if let Some(last) = words.last_mut() {
+                    *last = unquoted(last);
+                }
+            }
+        }
+        Self {
+            words,
+            kept: 0,
+            is_quoted: false,
+        }
+    }
+
+    /// Bash takes a word with `:` or `=` in it for several, and replaces the last of them only. An empty word is none of a
+    /// broken one: there was a blank before it.
+    fn of_bash(pieces: &[String]) -> Self {
+        let mut words: Vec<String> = Vec::new();
+        let (mut joins, mut kept) = (false, 0);
+        for piece in pieces {
+            let is_break = piece == ":" || piece == "=";
+            let joined = (joins || is_break) && !piece.is_empty();
+            match words.last_mut().filter(|_| joined) {
+                Some(word) => {
+                    kept = word.len() + if is_break { piece.len() } else { 0 };
+                    word.push_str(&unquoted(piece));
+                }
+                None => {
+                    kept = 0;
+                    words.push(unquoted(piece));
+                }
+            }
+            joins = is_break;
+        }
+        let is_quoted = pieces
+            .last()
+            .is_some_and(|piece| piece.starts_with(['"', '\'']));
+        Self {
+            words,
+            kept,
+            is_quoted,
+        }
+    }
+
+    /// The answer: who completes, then what fits, a line each.
+    fn write(&self, shell: TargetShell, answer: &Answer) -> String {
+        let words = match answer {
+            Answer::Files => return "files\n".into(),
+            Answer::Dirs => return "dirs\n".into(),
+            Answer::Words(words) => words,
+        };
+        let lines = words
+            .iter()
+            .map(|candidate| self.line(shell, candidate) + "\n");
+        format!("words\n{}", lines.collect::<String>())
+    }
+
+    fn line(&self, shell: TargetShell, Candidate { word, about }: &Candidate) -> String {
+        let about = one_line(about, ABOUT_CHARS);
+        match shell {
+            TargetShell::Bash => {
+                let rest = word.get(self.kept..).unwrap_or_default();
+                if self.is_quoted {
+                    rest.to_owned()
+                } else {
+                    escaped(rest)
+                }
+            }
+            TargetShell::Zsh => {
+                let word = word.replace('\\', "\\\\").replace(':', "\\:");
+                if about.is_empty() {
+                    word
+                } else {
+                    format!("{word}:{about}")
+                }
+            }
+            TargetShell::Fish => format!("{word}\t{about}"),
+        }
+    }
+}
+
+/// A word as the shell would pass it on; a quote may still be open.
+fn unquoted(word: &str) -> String {
+    let mut plain = String::new();
+    let mut quote = None;
+    let mut letters = word.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, quote) {
+            ('\\', None | Some('"')) => plain.extend(letters.next()),
+            ('"' | '\'', None) => quote = Some(letter),
+            (letter, Some(open)) if letter == open => quote = None,
+            (letter, _) => plain.push(letter),
+        }
+    }
+    plain
+}
+
+/// A word with a backslash before what bash would not leave alone.
+fn escaped(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
+    let escape = |c| (!is_plain(c)).then_some('\\').into_iter().chain([c]);
+    word.chars().flat_map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(line: &str) -> Answer {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        // No project is there: the root of the file system holds none.
+        let project = Project::of(&["ralph", "-C", "/", ""].map(str::to_owned));
+        answer(&words, project)
+    }
+
+    fn words(line: &str) -> Vec<String> {
+        match at(line) {
+            Answer::Words(words) => words.into_iter().map(|candidate| candidate.word).collect(),
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    #[test]
+    fn commands_flags_and_choices_are_completed_where_they_fit() {
+        for (line, expected) in [
+            ("ralph sta", &["status", "stats"][..]),
+            ("ralph task de", &["delete", "deps"]),
+            ("ralph task deps ", &["add", "rm", "list", "help"]),
+            ("ralph run --str", &["--strategy"]),
+            ("ralph run --strategy e", &["escalate"]),
+            ("ralph run --strategy=e", &["--strategy=escalate"]),
+            ("ralph -C x run --strategy e", &["escalate"]),
+            ("ralph run --model ", &["haiku", "sonnet", "opus"]),
+            ("ralph run --agent c", &["claude", "codex"]),
+            ("ralph run --fallback cl", &["claude"]),
+            ("ralph run --fallback codex,c", &["codex,claude"]),
+            (
+                "ralph run --fallback=claude,codex,g",
+                &["--fallback=claude,codex,gemini"],
+            ),
+            ("ralph replay --ladder haiku,s", &["haiku,sonnet"]),
+            ("ralph task list --status s", &["skipped"]),
+            ("ralph learnings list --source m", &["merge"]),
+            ("ralph learnings list --state p", &["pruned"]),
+            ("ralph config get run.mod", &["run.model"]),
+            (
+                "ralph config get agents.claude.m",
+                &["agents.claude.models"],
+            ),
+            ("ralph completions z", &["zsh"]),
+            ("ralph import ", &["Files"]),
+            ("ralph -C ", &["Dirs"]),
+            ("ralph --dir=", &["Dirs"]),
+            ("ralph run x --onc", &["--once"]),
+            ("ralph run --once --onc", &[]),
+            ("ralph run -- --onc", &[]),
+            ("ralph nonsense ", &["init"]),
+            ("ralph guar", &[]),
+            ("ralph", &[]),
+        ] {
+            let found = words(line);
+            match expected {
+                ["init"] => assert!(found.contains(&"init".to_owned()), "{line}: {found:?}"),
+                _ => assert_eq!(found, expected, "{line}"),
+            }
+        }
+        assert!(words("ralph run ").contains(&"--once".to_owned()));
+        assert!(words("ralph status ").contains(&"--json".to_owned()));
+    }
+
+    fn every(command: &Command, path: &[String], look: &mut dyn FnMut(&[String], &Arg)) {
+        for argument in command.get_arguments() {
+            look(path, argument);
+        }
+        for below in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+            every(
+                below,
+                &[path, &[below.get_name().to_owned()]].concat(),
+                look,
+            );
+        }
+    }
+
+    /// An argument that takes a task, a learning or a model says so in its help; none is forgotten.
+    #[test]
+    fn whatever_takes_a_name_completes_it() {
+        let mut command = Cli::command();
+        command.build();
+        let mut tasks = 0;
+        every(&command, &[], &mut |path, argument| {
+            let help = argument.get_help().map(ToString::to_string);
+            let help = help.unwrap_or_default().to_lowercase();
+            let known = names_of(path, argument.get_id().as_str());
+            let takes_value = argument.get_action().takes_values();
+            if help.contains("id or key") || help.contains("ids or keys") {
+                assert_eq!(known, Some(Names::Tasks), "{path:?} {argument:?}");
+                tasks += 1;
+            }
+            let about_learnings = path.first().is_some_and(|name| name == "learnings");
+            if about_learnings && (help.starts_with("its id") || help.starts_with("their ids")) {
+                assert_eq!(known, Some(Names::Learnings), "{path:?} {argument:?}");
+            }
+            if takes_value && argument.get_long() == Some("model") {
+                assert_eq!(known, Some(Names::Models), "{path:?}");
+            }
+        });
+        assert!(tasks >= 12, "{tasks}");
+    }
+
+    #[test]
+    fn bash_breaks_words_and_we_join_them() {
+        for (pieces, words, kept) in [
+            (&["ralph", "run", "a"][..], &["ralph", "run", "a"][..], 0),
+            (
+                &["ralph", "--model", "=", "op"],
+                &["ralph", "--model=op"],
+                8,
+            ),
+            (&["ralph", "--model", "="], &["ralph", "--model="], 8),
+            (&["ralph", "a", ":", "b"], &["ralph", "a:b"], 2),
+            (&["ralph", "a", ":", "b", ":"], &["ralph", "a:b:"], 4),
+            (&["ralph", "a", ":", ""], &["ralph", "a:", ""], 0),
+            (&["ralph", "'a b'", "\"c"], &["ralph", "a b", "c"], 0),
+        ] {
+            let typed = Typed::read(
+                TargetShell::Bash,
+                pieces.iter().map(|&word| word.into()).collect(),
+            );
+            assert_eq!(typed.words, words);
+            assert_eq!(typed.kept, kept, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn every_shell_gets_its_own_form() {
+        let answer = Answer::Words(vec![Candidate::new("a:b#1", "The\ttitle")]);
+        for (shell, words, expected) in [
+            (TargetShell::Bash, &["ralph", "a"][..], "words\na:b\\#1\n"),
+            (TargetShell::Bash, &["ralph", "a", ":"], "words\nb\\#1\n"),
+            (TargetShell::Bash, &["ralph", "'a"], "words\na:b#1\n"),
+            (
+                TargetShell::Zsh,
+                &["ralph", "a"],
+                "words\na\\:b#1:The title\n",
+            ),
+            (
+                TargetShell::Fish,
+                &["ralph", "a"],
+                "words\na:b#1\tThe title\n",
+            ),
+        ] {
+            let typed = Typed::read(shell, words.iter().map(|&word| word.into()).collect());
+            assert_eq!(typed.write(shell, &answer), expected);
+        }
+    }
+}

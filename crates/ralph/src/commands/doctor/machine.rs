@@ -1,0 +1,319 @@
+//! The machine: git and whether it is ready for what [git] asks of it, disk, sandbox, clock.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ralph_core::agent::Interrupt;
+use ralph_core::engine::{OnDirty, RunSettings, changes_of_others, own_files};
+use ralph_core::git::{Git, Weight};
+use ralph_core::model::Timestamp;
+use ralph_core::project::Project;
+use ralph_core::store::{Scope, Store, StoreError};
+use ralph_core::text::few;
+use ralph_core::which::{find, search_path};
+
+use super::agents::{Answer, ask_version};
+use super::{Finding, word};
+use crate::commands::run;
+use crate::settings::Settings;
+use crate::ui::format::{age, bytes, time};
+use crate::workspace::now;
+
+/// Files that a message names.
+const NAMED: usize = 5;
+const CLEAN: &str =
+    "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
+const ASK_GIT: &str = "fix what git reports, or change [git] in .ralph.toml";
+
+const LITTLE: u64 = 1_000_000_000;
+const TOO_LITTLE: u64 = 50_000_000;
+const FEW_FILES: u64 = 10_000;
+const TOO_FEW_FILES: u64 = 100;
+
+/// Clocks are set a little all the time.
+const CLOCK_SLACK: Duration = Duration::from_secs(120);
+
+pub fn findings(
+    root: &Path,
+    project: Option<&Project>,
+    store: Option<&Store>,
+    interrupt: &Interrupt,
+) -> Vec<Finding> {
+    let dir = project.map(Project::ralph_dir).filter(|dir| dir.is_dir());
+    let newest = store.and_then(|store| store.newest_attempts(1).ok());
+    let newest = newest.and_then(|attempts| attempts.first().map(|attempt| attempt.started_at));
+    vec![
+        git(root, project.map(Project::root), interrupt),
+        disk(dir.as_deref().unwrap_or(root)),
+        sandbox(root),
+        clock(now(), newest),
+    ]
+}
+
+/// Whether git is there, and whether the project is in a repository: what attempts change is seen through it.
+fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
+    if find("git", dir, search_path().as_ref()).is_none() {
+        let message = "git is not installed: Ralph cannot see what attempts change";
+        return Finding::warning("git", message, "install git");
+    }
+    let version = match ask_version(&["git".to_owned()], &[], dir, interrupt) {
+        Answer::Said(line) => line,
+        Answer::Nothing(why) => {
+            let message = format!("git --version: {why}");
+            return Finding::warning("git", message, "git --version");
+        }
+    };
+    match project {
+        Some(root) if Git::discover(root).is_none() => Finding::warning(
+            "git",
+            format!("{version}; not a repository: Ralph cannot see what attempts change"),
+            format!("git init {}", word(root)),
+        ),
+        _ => Finding::ok("git", version),
+    }
+}
+
+/// What would stop a run at its start; nothing where [git] asks for nothing or there is no repository.
+pub fn git_obstacles(
+    project: &Project,
+    settings: &Settings,
+    store: Option<&Store>,
+) -> Vec<Finding> {
+    let settings = run::run_settings(settings, Scope::All, &run::Args::default());
+    let Some(git) = Git::discover(project.root()) else {
+        return Vec::new();
+    };
+    let wants = settings.git.wants();
+    let mut findings: Vec<Finding> = match git.obstacles(wants) {
+        Ok(obstacles) => {
+            let branch = settings.git.branch.as_ref();
+            let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
+            let told = obstacles.iter().map(|obstacle| {
+                let (message, fix) = (obstacle.to_string(), obstacle.fix());
+                // What only hinders attempts stops a run that must change the branch first.
+                match obstacle.weight() {
+                    Weight::Hinders if !switches => Finding::warning("git", message, fix),
+                    _ => Finding::error("git", message, fix),
+                }
+            });
+            told.collect()
+        }
+        Err(error) => vec![Finding::error("git", error.to_string(), ASK_GIT)],
+    };
+    if settings.git.on_dirty == OnDirty::Refuse && (wants.commits || wants.rolls_back) {
+        // What is wrong with the plan's file is said elsewhere.
+        findings.extend(dirt(git, &settings, project, store).ok().flatten());
+    }
+    findings
+}
+
+/// Uncommitted changes where they are not wanted; nothing where git cannot tell, for then a run does not mind.
+fn dirt(
+    git: Git,
+    settings: &RunSettings,
+    project: &Project,
+    store: Option<&Store>,
+) -> Result<Option<Finding>, StoreError> {
+    let own = match store {
+        Some(store) => own_files(settings.agents_md.as_deref(), store)?,
+        None => settings.agents_md.iter().cloned().collect(),
+    };
+    let Ok(tree) = git.without(own).snapshot() else {
+        return Ok(None);
+    };
+    let (files, is_sure) = match store {
+        None => (tree.dirty(), !project.database().exists()),
+        Some(store) => {
+            // Only once a claim is recorded as lost can it be told what its attempt left.
+            let is_sure = !settings.git.wants().commits || store.claims()?.is_empty();
+            (changes_of_others(store, &settings.git, &tree)?, is_sure)
+        }
+    };
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let files = few(&files, NAMED);
+    let message = format!("the working tree has uncommitted changes: {files}");
+    Ok(Some(match is_sure {
+        true => Finding::error("git", message, CLEAN),
+        false => {
+            let message = format!("{message}; the next run checks whether they belong to a task");
+            Finding::warning("git", message, CLEAN)
+        }
+    }))
+}
+
+/// Room on the file system a path is on: bytes, and files.
+fn disk(path: &Path) -> Finding {
+    match rustix::fs::statvfs(path) {
+        Ok(room) => {
+            let free = room.f_bavail.saturating_mul(room.f_frsize);
+            // Some file systems do not count files.
+            let files = (room.f_files > 0).then_some(room.f_favail);
+            judge_room(free, files, path)
+        }
+        Err(error) => {
+            let message = format!("cannot read free space: {error}");
+            Finding::warning("disk", message, format!("df {}", word(path)))
+        }
+    }
+}
+
+fn judge_room(free: u64, files: Option<u64>, path: &Path) -> Finding {
+    // How many files there may still be interests nobody while they are many.
+    let left = match files.filter(|files| *files < FEW_FILES) {
+        Some(files) => format!("{} and {files} files free", bytes(free)),
+        None => format!("{} free", bytes(free)),
+    };
+    let fix = format!(
+        "free some space; see usage: df -h {0}; df -i {0}",
+        word(path)
+    );
+    let files = files.unwrap_or(u64::MAX);
+    if free < TOO_LITTLE || files < TOO_FEW_FILES {
+        Finding::error("disk", format!("{left}: too little for a run"), fix)
+    } else if free < LITTLE || files < FEW_FILES {
+        Finding::warning("disk", format!("{left}: running low"), fix)
+    } else {
+        Finding::ok("disk", left)
+    }
+}
+
+/// Programs that can confine another.
+#[cfg(target_os = "macos")]
+const CONFINERS: [&str; 2] = ["sandbox-exec", "docker"];
+#[cfg(not(target_os = "macos"))]
+const CONFINERS: [&str; 3] = ["bwrap", "docker", "podman"];
+
+/// What this machine offers to confine an agent with: good to know, nothing more.
+fn sandbox(dir: &Path) -> Finding {
+    let read_number = |path: &str| {
+        std::fs::read_to_string(path)
+            .ok()?
+            .trim()
+            .parse::<i64>()
+            .ok()
+    };
+    let landlock = || {
+        let modules = std::fs::read_to_string("/sys/kernel/security/lsm").ok()?;
+        Some(modules.trim().split(',').any(|name| name == "landlock"))
+    };
+    let mut offers = Vec::new();
+    if cfg!(target_os = "linux") {
+        offers.push(("user namespaces", user_namespaces(read_number)));
+        offers.push(("landlock", landlock()));
+    }
+    let search = search_path();
+    offers.extend(CONFINERS.map(|program| {
+        let is_there = find(program, dir, search.as_ref()).is_some();
+        (program, Some(is_there))
+    }));
+    Finding::ok("sandbox", list_offers(&offers))
+}
+
+/// Whether anybody may make a user namespace: room for some, and nothing that forbids it.
+fn user_namespaces(read: impl Fn(&str) -> Option<i64>) -> Option<bool> {
+    let room = read("/proc/sys/user/max_user_namespaces")?;
+    let allowed = read("/proc/sys/kernel/unprivileged_userns_clone").unwrap_or(1);
+    let restricted = read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").unwrap_or(0);
+    Some(room > 0 && allowed != 0 && restricted == 0)
+}
+
+/// Offers that are there, that are not, and of which that cannot be seen.
+fn list_offers(offers: &[(&str, Option<bool>)]) -> String {
+    let labels = [
+        (Some(true), ""),
+        (Some(false), "not installed: "),
+        (None, "cannot tell: "),
+    ];
+    let parts = labels.iter().filter_map(|(wanted, label)| {
+        let names = offers.iter().filter(|(_, seen)| seen == wanted);
+        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
+        (!names.is_empty()).then(|| format!("{label}{}", names.join(", ")))
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Whether now is after what was recorded last: time that went back would put new attempts before old ones.
+fn clock(now: Timestamp, newest: Option<Timestamp>) -> Finding {
+    match newest {
+        Some(newest) if newest.since(now) > CLOCK_SLACK => Finding::warning(
+            "clock",
+            format!(
+                "the clock says {}, but an attempt was recorded at {}, {} later",
+                time(now),
+                time(newest),
+                age(newest.since(now))
+            ),
+            "set the clock: timedatectl",
+        ),
+        _ => Finding::ok("clock", format!("{} local time", time(now))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Level;
+    use super::*;
+
+    #[test]
+    fn little_is_a_warning_and_too_little_an_error() {
+        for (free, files, level) in [
+            (1_000_000_000, Some(10_000), Level::Ok),
+            (5_000_000_000, None, Level::Ok),
+            (999_999_999, None, Level::Warning),
+            (50_000_000, Some(10_000), Level::Warning),
+            (5_000_000_000, Some(9_999), Level::Warning),
+            (49_999_999, None, Level::Error),
+            (5_000_000_000, Some(99), Level::Error),
+            (0, Some(0), Level::Error),
+        ] {
+            let finding = judge_room(free, files, Path::new("/x"));
+            assert_eq!(finding.level, level, "{free} {files:?}");
+        }
+        let finding = judge_room(12_300_000_000, Some(7), Path::new("/x"));
+        assert!(finding.message.starts_with("12.3 GB and 7 files free"));
+    }
+
+    #[test]
+    fn offers_are_told_apart() {
+        let offers = [
+            ("a", Some(true)),
+            ("b", Some(false)),
+            ("c", None),
+            ("d", Some(true)),
+        ];
+        assert_eq!(
+            list_offers(&offers),
+            "a, d; not installed: b; cannot tell: c"
+        );
+    }
+
+    #[test]
+    fn namespaces_need_room_and_permission() {
+        let seen = |room: Option<i64>, clone: Option<i64>, restricted: Option<i64>| {
+            user_namespaces(|path| match path {
+                "/proc/sys/user/max_user_namespaces" => room,
+                "/proc/sys/kernel/unprivileged_userns_clone" => clone,
+                _ => restricted,
+            })
+        };
+        assert_eq!(seen(None, None, None), None);
+        assert_eq!(seen(Some(100), None, None), Some(true));
+        assert_eq!(seen(Some(0), None, None), Some(false));
+        assert_eq!(seen(Some(100), Some(0), None), Some(false));
+        assert_eq!(seen(Some(100), Some(1), Some(1)), Some(false));
+    }
+
+    #[test]
+    fn time_that_went_back_is_noticed() {
+        let now = Timestamp::from_secs(1_000_000);
+        let level = |newest: Option<i64>| clock(now, newest.map(Timestamp::from_secs)).level;
+        assert_eq!(level(None), Level::Ok);
+        assert_eq!(level(Some(999_000)), Level::Ok);
+        assert_eq!(level(Some(1_000_060)), Level::Ok);
+        assert_eq!(level(Some(1_007_200)), Level::Warning);
+        let message = clock(now, Some(Timestamp::from_secs(1_007_200))).message;
+        assert!(message.ends_with("2 h later"), "{message}");
+    }
+}

@@ -1,0 +1,505 @@
+//! `ralph init`: looks at the directory, asks, and writes settings and a place for the plan. Safe to repeat.
+
+use std::io::{IsTerminal, Write, stdin, stdout};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::files::private;
+use ralph_core::project::Project;
+use ralph_core::store::Store;
+use ralph_core::text::{one_line, shell_word};
+use serde_json::{Map, Value, json};
+
+use super::config::{Row, rows};
+use super::detect::{Survey, missing_program};
+use super::trust;
+use crate::command_error::{CommandError, CommandResult};
+use crate::output;
+use crate::settings::{Settings, edit};
+use crate::ui::format::counted;
+use crate::ui::table::wrap;
+use crate::workspace::{Workspace, start_dir};
+
+/// Set up Ralph in this directory.
+///
+/// Detects the language, the test command, git and installed agents, asks a few questions in a terminal, and creates
+/// .ralph.toml and .ralph/. Existing files are not changed.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Accept the suggested answers without asking.
+    #[arg(short, long)]
+    yes: bool,
+    /// Create a separate project here, even inside another project.
+    #[arg(long)]
+    here: bool,
+    /// Do not prompt; the same as --yes.
+    #[arg(long)]
+    no_input: bool,
+    /// Do not prompt; print only errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Do not prompt; print what was detected and created as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    fn asks(&self) -> bool {
+        !(self.yes || self.no_input || self.quiet || self.json)
+            && stdin().is_terminal()
+            && stdout().is_terminal()
+    }
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let root = start_dir(dir)?;
+    let project = Project::at(&root);
+    trust::check(&project)?;
+    if let Some(above) = project_above(&root)
+        && !args.here
+        && !wants_separate(&above, args)?
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if project.config().exists() {
+        return report_existing(&project, args);
+    }
+    let survey = Survey::of(&root);
+    if let Some(top) = &survey.repository
+        && !args.here
+        && project_above(&root).is_none()
+        && !inside_repository(top, &survey, args)?
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let choices = match args.asks() {
+        true => {
+            output::line(format_args!("Setting up Ralph in {}", root.display()));
+            output::text(describe(&survey));
+            ask(&survey, &root)?
+        }
+        false => Choices::of(&survey),
+    };
+    let made = create(&root, &choices.text())?;
+    if args.json {
+        output::json(&json!({
+            "root": root, "made": made, "detected": survey, "settings": choices.settings(),
+        }));
+    } else if !args.quiet {
+        report(&root, &made, &survey, &choices);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The project that this directory belongs to, unless it is one itself.
+fn project_above(root: &Path) -> Option<Project> {
+    Project::find(root).filter(|project| project.root() != root)
+}
+
+/// Whether a separate project is wanted below another one.
+fn wants_separate(above: &Project, args: &Args) -> Result<bool, CommandError> {
+    let message = format!(
+        "this directory is inside the Ralph project at {}",
+        above.root().display()
+    );
+    if !args.asks() {
+        return Err(CommandError::usage(message)
+            .hint("commands here use that project; for example: ralph status")
+            .hint("to create a separate project here: ralph init --here"));
+    }
+    output::line(format_args!(
+        "note: {message}; commands here use that project."
+    ));
+    let separate = ask_yes("Create a separate project here?", false)?;
+    if !separate {
+        output::line("Nothing was created.");
+    }
+    Ok(separate)
+}
+
+/// Whether a project is wanted in a subdirectory of a git repository, and not in the repository's root.
+fn inside_repository(top: &Path, survey: &Survey, args: &Args) -> Result<bool, CommandError> {
+    let message = format!(
+        "this directory is inside the git repository at {}",
+        top.display()
+    );
+    let in_root = format!(
+        "cd {} && ralph init",
+        shell_word(&top.display().to_string())
+    );
+    if !args.asks() {
+        if !args.quiet {
+            output::note(format_args!(
+                "note: {message}; to set up Ralph for all of it: {in_root}"
+            ));
+        }
+        return Ok(true);
+    }
+    output::line(format_args!("note: {message}."));
+    // A package of its own is a good place.
+    let is_package = survey.project.language.is_some();
+    let here = ask_yes("Set up Ralph in this subdirectory only?", is_package)?;
+    if !here {
+        output::line(format_args!(
+            "Nothing was created. For the whole repository: {in_root}"
+        ));
+    }
+    Ok(here)
+}
+
+/// Makes what is missing; returns what that was.
+pub fn create(root: &Path, settings: &str) -> Result<Vec<&'static str>, CommandError> {
+    let project = Project::at(root);
+    trust::check(&project)?;
+    let mut made = Vec::new();
+    let had_database = project.database().exists();
+    if had_database {
+        // A file of a newer Ralph is refused before anything is written beside it.
+        Store::open(&project.database())?;
+    }
+    if edit::create_file(&project.config(), settings)? {
+        made.push(".ralph.toml");
+    }
+    for dir in [project.ralph_dir(), project.logs()] {
+        private::make_dir(&dir).map_err(|error| {
+            CommandError::environment(format_args!("cannot create {}: {error}", dir.display()))
+                .hint("check the directory's permissions and free space")
+        })?;
+    }
+    if project.keep_out_of_git() {
+        made.push(".ralph/.gitignore");
+    }
+    Workspace::create(project)?;
+    if !had_database {
+        made.push(".ralph/progress.db");
+    }
+    Ok(made)
+}
+
+/// A project that has settings: nothing is overwritten.
+fn report_existing(project: &Project, args: &Args) -> CommandResult {
+    let root = project.root();
+    let settings = Settings::load(&project.config(), std::env::vars_os())?;
+    let made = create(root, "")?;
+    let set: Vec<Row> = rows(&settings).into_iter().filter(Row::is_set).collect();
+    let tasks = Workspace::open_to_read(Some(root))?.store.counts()?;
+    if args.json {
+        output::json(&json!({ "root": root, "made": made, "settings": set, "tasks": tasks }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.quiet {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let place = root.display();
+    let made = match made.is_empty() {
+        true => "nothing was changed".to_owned(),
+        false => format!("created {}", made.join(", ")),
+    };
+    output::line(format_args!("{place} is already a Ralph project; {made}"));
+    let names: Vec<String> = set.iter().map(Row::name).collect();
+    let names = match names.is_empty() {
+        true => "all settings have their defaults".to_owned(),
+        false => one_line(&names.join(", "), 200),
+    };
+    output::line(format_args!("  .ralph.toml  {names} (`ralph config show`)"));
+    output::line(format_args!(
+        "  plan         {} (`ralph status`)",
+        counted(tasks.total, "task")
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was found, before the questions.
+fn describe(survey: &Survey) -> String {
+    let git = if survey.git { "repository" } else { "none" };
+    format!(
+        "  Language  {}\n  Git       {git}\n  Agents    {}\n\n",
+        language(survey),
+        agents(survey)
+    )
+}
+
+fn language(survey: &Survey) -> String {
+    let project = &survey.project;
+    match (project.language, &project.from) {
+        (Some(language), Some(file)) => format!("{language} ({})", one_line(file, 60)),
+        _ => "not recognized".to_owned(),
+    }
+}
+
+fn agents(survey: &Survey) -> String {
+    let installed = survey.agents.iter().filter(|agent| agent.installed);
+    let installed: Vec<String> = installed
+        .map(|agent| match agent.logged_in {
+            true => format!("{} (logged in)", agent.name),
+            false => format!("{} (no login found)", agent.name),
+        })
+        .collect();
+    match installed.is_empty() {
+        true => "none installed".to_owned(),
+        false => installed.join(", "),
+    }
+}
+
+/// Columns before the text of a row.
+const INDENT: usize = 13;
+
+/// What was chosen and written, and what comes next.
+fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
+    output::line(format_args!(
+        "Created {} in {}",
+        made.join(", "),
+        root.display()
+    ));
+    let rows = [
+        ("Language", language(survey)),
+        ("Gate", gate(survey, choices)),
+        ("Git", git(survey, choices)),
+        ("Agent", agent(survey, choices)),
+        ("AGENTS.md", agents_md(choices)),
+    ];
+    for (name, text) in rows {
+        let text = wrap(&text, crate::ui::width().saturating_sub(INDENT).max(30));
+        let text = text.replace('\n', &format!("\n{:INDENT$}", ""));
+        output::line(format_args!("  {name:<10} {text}"));
+    }
+    if choices.commit
+        && let Some(problem) = &survey.git_problem
+    {
+        output::note(format_args!(
+            "warning: Ralph cannot commit here yet: {problem}"
+        ));
+    }
+    let title = "ralph task add \"Title\" -d \"What to do\"";
+    output::line("\nNext:");
+    match choices.verify {
+        Some(_) => output::line(format_args!("  {title}")),
+        None => output::line(format_args!(
+            "  {title} --verify \"command that must pass\""
+        )),
+    }
+    output::line("  ralph run");
+}
+
+fn gate(survey: &Survey, choices: &Choices) -> String {
+    let set = "ralph config set gate.verify COMMAND";
+    match (
+        &choices.verify,
+        &survey.project.test_command,
+        &survey.missing_program,
+    ) {
+        (Some(verify), ..) => format!(
+            "`{}` must pass for every task that has no gate of its own. Check that it passes now: no such task can be done while it fails",
+            one_line(verify, 100)
+        ),
+        (None, Some(test), Some(program)) => {
+            format!("none: `{program}` is not installed, so `{test}` cannot run ({set})")
+        }
+        (None, Some(_), None) => format!("none ({set})"),
+        (None, None, _) => format!("none: no tests found ({set})"),
+    }
+}
+
+fn git(survey: &Survey, choices: &Choices) -> String {
+    match (survey.git, choices.commit) {
+        (true, true) => {
+            "Ralph commits the work of each finished task (git.commit = \"on-success\")".into()
+        }
+        (true, false) => "Ralph commits nothing (ralph config set git.commit on-success)".into(),
+        (false, _) => "no repository: Ralph cannot commit or roll back".into(),
+    }
+}
+
+fn agent(survey: &Survey, choices: &Choices) -> String {
+    let name = choices.agent.as_deref().unwrap_or("claude");
+    let Some(agent) = survey.agents.iter().find(|agent| agent.name == name) else {
+        return name.to_owned();
+    };
+    let state = match (agent.installed, agent.logged_in) {
+        (false, _) => format!(", not installed: {}", agent.install),
+        (true, false) => format!(", no login found: {}", agent.login),
+        (true, true) => ", logged in".to_owned(),
+    };
+    let others = survey
+        .agents
+        .iter()
+        .filter(|other| other.installed && other.name != name);
+    let others: Vec<&str> = others.map(|other| other.name.as_str()).collect();
+    match others.is_empty() {
+        true => format!("{name}{state}"),
+        false => format!("{name}{state}; also installed: {}", others.join(", ")),
+    }
+}
+
+fn agents_md(choices: &Choices) -> String {
+    match choices.agents_md {
+        true => "Ralph maintains four sections and does not change the rest (turn off: ralph config set memory.agents_md false)".into(),
+        false => "Ralph does not change it (memory.agents_md = false)".into(),
+    }
+}
+
+/// What goes into a new `.ralph.toml`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices {
+    /// The agent, if one was found or named.
+    pub agent: Option<String>,
+    /// The gate of tasks that have none of their own.
+    pub verify: Option<String>,
+    /// Whether finished work is committed.
+    pub commit: bool,
+    /// Whether AGENTS.md is kept.
+    pub agents_md: bool,
+}
+
+impl Choices {
+    pub const DEFAULT: Self = Self {
+        agent: None,
+        verify: None,
+        commit: false,
+        agents_md: true,
+    };
+
+    pub fn of(survey: &Survey) -> Self {
+        Self {
+            agent: survey.agent().map(|agent| agent.name.clone()),
+            verify: survey.test_command().map(str::to_owned),
+            commit: survey.git,
+            agents_md: true,
+        }
+    }
+
+    /// What differs from the defaults: table, key, value, and a comment.
+    fn lines(&self) -> Vec<(&'static str, &'static str, Value, &'static str)> {
+        let mut lines = Vec::new();
+        if let Some(agent) = self.agent.as_deref().filter(|agent| *agent != "claude") {
+            lines.push(("run", "agent", json!(agent), ""));
+        }
+        if let Some(verify) = &self.verify {
+            let comment = "   # the gate of every task that has none of its own";
+            lines.push(("gate", "verify", json!(verify), comment));
+        }
+        if self.commit {
+            let comment = "   # commit the work of each finished task";
+            lines.push(("git", "commit", json!("on-success"), comment));
+        }
+        if !self.agents_md {
+            lines.push(("memory", "agents_md", json!(false), ""));
+        }
+        lines
+    }
+
+    /// The settings by name, for programs.
+    pub fn settings(&self) -> Map<String, Value> {
+        let lines = self.lines().into_iter();
+        lines
+            .map(|(table, key, value, _)| (format!("{table}.{key}"), value))
+            .collect()
+    }
+
+    /// The file. It has a table only where it sets something: a table can be there once, and people paste others below.
+    pub fn text(&self) -> String {
+        let mut text = String::from(
+            "# Ralph's settings for this project. `ralph config show --all` lists every setting and its default,\n\
+             # `ralph config set KEY VALUE` changes one.\n",
+        );
+        for (table, key, value, comment) in self.lines() {
+            let value = match &value {
+                Value::String(text) => toml_edit::Value::from(text).to_string(),
+                other => other.to_string(),
+            };
+            text.push_str(&format!("\n[{table}]\n{key} = {value}{comment}\n"));
+        }
+        text
+    }
+}
+
+/// Asks about everything that was found.
+fn ask(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
+    let mut choices = Choices::of(survey);
+    choices.agent = Some(ask_agent(survey, choices.agent.as_deref())?);
+    choices.verify = ask_gate(survey, root)?;
+    if survey.git {
+        choices.commit = ask_yes("Commit the work of each finished task?", true)?;
+    }
+    if survey.agents_md {
+        output::line(
+            "AGENTS.md exists. Ralph maintains four sections in it (Failure Context, Error Fixes, Codebase Patterns, \
+             Phase-Specific)\nand does not change the rest of the file.",
+        );
+        choices.agents_md = ask_yes("Let Ralph maintain these sections?", true)?;
+    }
+    Ok(choices)
+}
+
+fn ask_agent(survey: &Survey, suggested: Option<&str>) -> Result<String, CommandError> {
+    let names: Vec<&str> = survey
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
+    let suggested = suggested.unwrap_or("claude");
+    let question = format!("Which agent should Ralph run ({})?", names.join(", "));
+    loop {
+        let answer = ask_text(&question, suggested)?;
+        if names.contains(&answer.as_str()) {
+            return Ok(answer);
+        }
+        output::line(format_args!("Unknown agent `{answer}`."));
+    }
+}
+
+fn ask_gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError> {
+    let question = "Default gate: the command that must pass (- for none)?";
+    let suggested = survey.test_command().unwrap_or("-");
+    let answer = match ask_text(question, suggested)?.as_str() {
+        "y" | "yes" => suggested.to_owned(),
+        answer => answer.to_owned(),
+    };
+    if matches!(answer.as_str(), "-" | "n" | "no" | "none") {
+        return Ok(None);
+    }
+    if let Some(program) = missing_program(&answer, root) {
+        output::line(format_args!("`{program}` is not installed here yet."));
+    }
+    Ok(Some(answer))
+}
+
+/// A question that is answered with yes or no.
+fn ask_yes(question: &str, default: bool) -> Result<bool, CommandError> {
+    let choice = if default { "Y/n" } else { "y/N" };
+    loop {
+        match read_answer(&format!("{question} [{choice}] "))?
+            .to_lowercase()
+            .as_str()
+        {
+            "" => return Ok(default),
+            "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => output::line("Enter y or n."),
+        }
+    }
+}
+
+fn ask_text(question: &str, default: &str) -> Result<String, CommandError> {
+    let answer = read_answer(&format!("{question} [{default}] "))?;
+    Ok(if answer.is_empty() {
+        default.to_owned()
+    } else {
+        answer
+    })
+}
+
+/// A line, without the space around it. Nothing was written before the last answer, so that giving up is safe at any time.
+fn read_answer(prompt: &str) -> Result<String, CommandError> {
+    output::text(prompt);
+    let _ = stdout().flush();
+    let mut line = String::new();
+    match stdin().read_line(&mut line) {
+        Ok(length) if length > 0 => Ok(line.trim().to_owned()),
+        _ => {
+            output::line("");
+            Err(CommandError::environment("canceled; nothing was created")
+                .hint("accept the suggested answers: ralph init --yes"))
+        }
+    }
+}

@@ -1,0 +1,655 @@
+//! `ralph task …`: the plan.
+
+use std::collections::HashSet;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::agent::adopt_orphans;
+use ralph_core::gate::{self, Gate, GateResult};
+use ralph_core::model::{
+    GateOutcome, Key, NewTask, Phase, Status, TITLE_CHARS, Task, TaskEdit, TaskId,
+};
+use ralph_core::store::{Children, Mark, PlanNode, Scope};
+use ralph_core::text::{clean, code_line, few, mask_secrets, one_line, plain_line};
+use serde::Serialize;
+
+use super::run::{Crew, gate_limits, note_stranger};
+use super::task_tree;
+use crate::command_error::{CommandError, CommandResult};
+use crate::ui::style::Standing;
+use crate::ui::table::Table;
+use crate::ui::{format, lines};
+use crate::workspace::{Workspace, now, random};
+use crate::{input, interrupts, output};
+
+/// The task commands.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    Add(AddArgs),
+    List(ListArgs),
+    /// Show one task with all its details and attempts.
+    Show {
+        /// The task's id or key.
+        task: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    Edit(EditArgs),
+    /// Mark tasks as done; with --verify only if their gates pass.
+    Done {
+        #[command(flatten)]
+        tasks: Tasks,
+        /// Run the gate first and change nothing if it fails.
+        #[arg(long)]
+        verify: bool,
+    },
+    /// Mark tasks as failed; tasks that depend on them do not run.
+    Fail(ReasonArgs),
+    /// Make tasks pending again, and with them their finished parents.
+    Reset(Tasks),
+    /// Skip tasks and their children; tasks that depend on them can run.
+    Skip(ReasonArgs),
+    /// Delete a task and its history; its learnings are kept.
+    Delete {
+        /// The task's id or key.
+        task: String,
+        /// Do not ask for confirmation.
+        #[arg(short, long)]
+        yes: bool,
+        /// Delete the task's children too.
+        #[arg(long)]
+        recursive: bool,
+    },
+    /// Show and change dependencies.
+    #[command(subcommand)]
+    Deps(Deps),
+    /// Show the plan as a tree.
+    Tree {
+        /// Id or key of the task to start from.
+        task: Option<String>,
+        /// Print JSON, with each task's children nested in it.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Tasks {
+    /// The tasks' ids or keys.
+    #[arg(required = true)]
+    tasks: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ReasonArgs {
+    #[command(flatten)]
+    tasks: Tasks,
+    /// The reason, shown by `status` and `task show`.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum Deps {
+    /// Make TASK depend on DEPENDENCY.
+    Add(Pair),
+    /// Remove the dependency of TASK on DEPENDENCY.
+    Rm(Pair),
+    /// List the dependencies of one task or of all tasks.
+    List {
+        /// The task's id or key.
+        task: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Pair {
+    /// Id or key of the task.
+    task: String,
+    /// Id or key of the task that must be done first.
+    dependency: String,
+}
+
+pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
+    match command {
+        Command::Add(args) => add(&mut Workspace::open_or_create(dir)?, args),
+        Command::List(args) => list(&Workspace::open_to_read(dir)?, &args),
+        Command::Show { task, json } => {
+            let workspace = Workspace::open_to_read(dir)?;
+            let task = workspace.task(&task)?;
+            match json {
+                true => output::json(&masked(task)),
+                false => show(&workspace, &task)?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Edit(args) => edit(&mut Workspace::open(dir)?, args),
+        Command::Done { tasks, verify } => mark(
+            dir,
+            &tasks,
+            if verify { Mark::Verified } else { Mark::Done },
+        ),
+        Command::Fail(ReasonArgs { tasks, reason }) => mark(dir, &tasks, Mark::Failed { reason }),
+        Command::Reset(tasks) => mark(dir, &tasks, Mark::Pending),
+        Command::Skip(ReasonArgs { tasks, reason }) => mark(dir, &tasks, Mark::Skipped { reason }),
+        Command::Delete {
+            task,
+            yes,
+            recursive,
+        } => delete(&mut Workspace::open(dir)?, &task, yes, recursive),
+        Command::Deps(command) => deps(dir, &command),
+        Command::Tree { task, json } => task_tree::run(dir, task.as_deref(), json),
+    }
+}
+
+/// Add a task and print its id.
+///
+/// Wherever a command takes a task, you can use its id or its key.
+#[derive(Debug, clap::Args)]
+pub struct AddArgs {
+    /// What to do, in one line.
+    title: String,
+    /// What to do, in full; `-` reads it from stdin.
+    #[arg(short, long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Your own short name for the task, unique in the project: 1.3, 12-01, V4.
+    #[arg(long)]
+    key: Option<String>,
+    /// The phase of the plan: 2, 2.1.
+    #[arg(long, value_name = "N")]
+    phase: Option<String>,
+    /// The parent task.
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// A task that must be done first; can be repeated.
+    #[arg(long, value_name = "ID")]
+    after: Vec<String>,
+    /// The gate: a command that exits 0 only if the task is done.
+    #[arg(long, value_name = "CMD")]
+    verify: Option<String>,
+    /// The files that the task is about.
+    #[arg(long, value_name = "A,B")]
+    files: Option<String>,
+    /// The priority; lower numbers run first.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    priority: i64,
+    /// The model to use for this task.
+    #[arg(long)]
+    model: Option<String>,
+    /// How to tell that the task is done, in words.
+    #[arg(long, value_name = "TEXT")]
+    done_when: Option<String>,
+    /// The commit message, if Ralph commits.
+    #[arg(long, value_name = "MESSAGE")]
+    commit: Option<String>,
+    /// Print the task as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
+    let parent = workspace.optional_task(args.parent.as_deref())?;
+    let after = args.after.iter().flat_map(|names| words(names));
+    let after = after.map(|name| workspace.task(&name).map(|task| task.id));
+    let description = args.description.map(description).transpose()?;
+    let new = NewTask {
+        title: title(&args.title)?,
+        description: description.unwrap_or_default(),
+        key: args.key.as_deref().map(Key::parse).transpose()?,
+        phase: args.phase.as_deref().map(Phase::parse).transpose()?,
+        parent: parent.map(|task| task.id),
+        after: after.collect::<Result<_, _>>()?,
+        verify: args.verify.and_then(cleared),
+        files: args.files.as_deref().map(words).unwrap_or_default(),
+        priority: args.priority,
+        model: args.model.and_then(|name| model(workspace, name)),
+        done_when: args.done_when.and_then(cleared),
+        commit: args.commit.and_then(cleared),
+        ..NewTask::default()
+    };
+    let id = workspace.store.add_task(&new, now(), &mut random)?;
+    match args.json {
+        true => output::json(&masked(workspace.task(id.as_str())?)),
+        false => output::line(&id),
+    }
+    if new.verify.is_none() && !workspace.has_project_gate() {
+        // The new one first: that is where a gate is still in mind.
+        let mut ungated = workspace.store.ungated(&Scope::All, true)?;
+        ungated.sort_by_key(|task| task.task_id != id);
+        let names: Vec<String> = ungated.iter().map(|task| task.name().to_owned()).collect();
+        if let Some(ungated) = lines::ungated(names.len() as u64, &names) {
+            output::note(ungated);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Change a task.
+///
+/// An empty value clears a field: --verify "". Changes apply from the task's next attempt.
+#[derive(Debug, clap::Args)]
+pub struct EditArgs {
+    /// The task's id or key.
+    task: String,
+    /// New title.
+    #[arg(long)]
+    title: Option<String>,
+    /// New description; `-` reads it from stdin.
+    #[arg(short, long, value_name = "TEXT")]
+    description: Option<String>,
+    /// New key.
+    #[arg(long)]
+    key: Option<String>,
+    /// New phase.
+    #[arg(long, value_name = "N")]
+    phase: Option<String>,
+    /// New parent task.
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// New gate.
+    #[arg(long, value_name = "CMD")]
+    verify: Option<String>,
+    /// New files.
+    #[arg(long, value_name = "A,B")]
+    files: Option<String>,
+    /// New priority; lower numbers run first.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i64>,
+    /// New model.
+    #[arg(long)]
+    model: Option<String>,
+    /// New description of when the task is done.
+    #[arg(long, value_name = "TEXT")]
+    done_when: Option<String>,
+    /// New commit message.
+    #[arg(long, value_name = "MESSAGE")]
+    commit: Option<String>,
+}
+
+fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
+    let task = workspace.task(&args.task)?;
+    let key = |text| cleared(text).as_deref().map(Key::parse).transpose();
+    let phase = |text| cleared(text).as_deref().map(Phase::parse).transpose();
+    let parent = |name| {
+        let parent = workspace.optional_task(cleared(name).as_deref())?;
+        Ok::<_, CommandError>(parent.map(|task| task.id))
+    };
+    let edit = TaskEdit {
+        title: args.title.as_deref().map(title).transpose()?,
+        description: args.description.map(description).transpose()?,
+        key: args.key.map(key).transpose()?,
+        phase: args.phase.map(phase).transpose()?,
+        parent: args.parent.map(parent).transpose()?,
+        verify: args.verify.map(cleared),
+        files: args.files.as_deref().map(words),
+        priority: args.priority,
+        model: args.model.map(|name| model(workspace, name)),
+        done_when: args.done_when.map(cleared),
+        commit: args.commit.map(cleared),
+        ..TaskEdit::default()
+    };
+    if edit.is_empty() {
+        return Err(CommandError::usage("nothing to change")
+            .hint("pass an option such as --title or --verify; see `ralph task edit --help`"));
+    }
+    workspace.store.edit_task(&task.id, &edit, now())?;
+    let task = workspace.task(task.id.as_str())?;
+    output::line(format_args!("{} {} · changed", task.name(), task.title));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A description given on the command line; `-` reads it from standard input.
+fn description(text: String) -> Result<String, CommandError> {
+    input::argument(text, "description")
+}
+
+/// The words of a list with commas.
+fn words(text: &str) -> Vec<String> {
+    let words = text.split(',').map(str::trim);
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A title must be one line that says something and is not too long.
+fn title(text: &str) -> Result<String, CommandError> {
+    let title = plain_line(text, usize::MAX);
+    match title.chars().count() {
+        0 => Err(CommandError::usage("the title is empty")),
+        length if length > TITLE_CHARS => Err(CommandError::usage(format_args!(
+            "the title has {length} characters; at most {TITLE_CHARS} are allowed"
+        ))
+        .hint("shorten it and put the rest into --description")),
+        _ => Ok(title),
+    }
+}
+
+/// The model that a task asks for. A warning about one that the agent does not have comes now, not in the middle of a run.
+fn model(workspace: &Workspace, text: String) -> Option<String> {
+    let model = cleared(text)?.trim().to_owned();
+    // Settings that cannot be read are reported where they matter.
+    let crew = workspace
+        .settings()
+        .and_then(|settings| Crew::of(&settings));
+    if let Ok(crew) = crew {
+        note_stranger(crew.agent(), &model);
+    }
+    Some(model)
+}
+
+/// An empty text clears a field.
+fn cleared(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// List tasks in plan order.
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// Only tasks with this status: pending, in_progress, done, failed, blocked, skipped.
+    #[arg(long)]
+    status: Option<Status>,
+    /// Only tasks of this phase.
+    #[arg(long, value_name = "N")]
+    phase: Option<String>,
+    /// Only tasks that are ready to run.
+    #[arg(long)]
+    ready: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A task as it is shown: `ralph export` alone prints a gate with the secrets in it, because its output is imported again.
+fn masked(mut task: Task) -> Task {
+    let mask = |text: &mut String| *text = mask_secrets(text).into_owned();
+    mask(&mut task.title);
+    mask(&mut task.description);
+    task.verify.iter_mut().for_each(mask);
+    task
+}
+
+fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
+    let mut tasks = workspace.store.tasks(args.status)?;
+    if let Some(phase) = &args.phase {
+        let phase = Phase::parse(phase)?;
+        tasks.retain(|task| task.phase == Some(phase));
+    }
+    if args.ready {
+        let ready = workspace.store.ready(&Scope::All, usize::MAX)?;
+        let ready: HashSet<TaskId> = ready.into_iter().collect();
+        tasks.retain(|task| ready.contains(&task.id));
+    }
+    if args.json {
+        tasks = tasks.into_iter().map(masked).collect();
+    }
+    let none = "no tasks match; add one with `ralph task add TITLE`";
+    output::list(args.json, &tasks, none, || {
+        let mut table = Table::new(["ID", "KEY", "STATUS", "ATTEMPTS", "TITLE"]);
+        for task in &tasks {
+            table.row([
+                task.id.to_string(),
+                task.key.as_ref().map(Key::to_string).unwrap_or_default(),
+                Standing::from(task).word(),
+                task.attempts.to_string(),
+                task.title.clone(),
+            ]);
+        }
+        table.render()
+    })
+}
+
+fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
+    let store = &workspace.store;
+    let relative = |task: &Task| {
+        let standing = Standing::from(task).plain();
+        format!("{} ({}, {standing})", task.name(), task.title)
+    };
+    let name = |id: &TaskId| match store.task(id.as_str()) {
+        Ok(task) => relative(&task),
+        Err(_) => format!("{id} (deleted)"),
+    };
+    let reason = task.reason.as_ref().map(|reason| format!(" ({reason})"));
+    let reason = reason.unwrap_or_default();
+    let mut fields = vec![("id", task.id.to_string())];
+    fields.extend(task.key.as_ref().map(|key| ("key", key.to_string())));
+    fields.push(("title", task.title.clone()));
+    fields.push(("status", format!("{}{reason}", Standing::from(task).word())));
+    fields.extend(task.phase.map(|phase| ("phase", phase.to_string())));
+    fields.extend(task.parent_id.as_ref().map(|id| ("parent", name(id))));
+    fields.extend(
+        store
+            .children(&task.id)?
+            .iter()
+            .map(|child| ("child", relative(child))),
+    );
+    fields.extend(task.depends_on.iter().map(|id| ("after", name(id))));
+    fields.push(("priority", task.priority.to_string()));
+    let verify = task.verify.as_deref();
+    fields.push((
+        "verify",
+        verify.map_or("none".into(), |verify| code_line(verify, 500)),
+    ));
+    if !task.files.is_empty() {
+        fields.push(("files", code_line(&task.files.join(", "), 500)));
+    }
+    for (label, text, most) in [
+        ("model", &task.model, 100),
+        ("done when", &task.done_when, 500),
+        ("commit", &task.commit, 200),
+    ] {
+        fields.extend(text.as_ref().map(|text| (label, one_line(text, most))));
+    }
+    let (attempts, failures) = (task.attempts, task.consecutive_failures);
+    fields.push((
+        "attempts",
+        format!("{attempts} ({failures} failed in a row)"),
+    ));
+    for (label, value) in fields {
+        output::field(label, value);
+    }
+    if !task.description.is_empty() {
+        let description = clean(&task.description);
+        output::line(format_args!("\n{}", mask_secrets(&description)));
+    }
+    let attempts = store.history(Some(&task.id))?;
+    if !attempts.is_empty() {
+        output::line("");
+        output::text(format::history(&attempts));
+    }
+    Ok(())
+}
+
+fn mark(dir: Option<&Path>, names: &Tasks, mark: Mark) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    // All of them exist, or nothing is done.
+    let tasks = names.tasks.iter().map(|name| workspace.task(name));
+    let tasks: Vec<Task> = tasks.collect::<Result<_, _>>()?;
+    if matches!(mark, Mark::Verified) {
+        for task in &tasks {
+            verify(&workspace, task)?;
+        }
+    }
+    workspace.forget_dead_claims()?;
+    let skipped = skipped_tasks(&workspace)?;
+    for task in &tasks {
+        workspace.store.mark(&task.id, &mark, now())?;
+    }
+    workspace.refresh_pages()?;
+    for task in &tasks {
+        let task = workspace.task(task.id.as_str())?;
+        let word = Standing::from(&task).plain();
+        output::line(format_args!("{} {} · {word}", task.name(), task.title));
+    }
+    // Marking a parent as done skips what is open below it.
+    let mut also = skipped_tasks(&workspace)?;
+    also.retain(|task| !skipped.contains(task) && !tasks.iter().any(|marked| marked.id == task.id));
+    if !also.is_empty() {
+        let names: Vec<String> = also.iter().map(|task| task.name().to_owned()).collect();
+        output::line(format_args!("skipped with it: {}", few(&names, 20)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn skipped_tasks(workspace: &Workspace) -> Result<Vec<PlanNode>, CommandError> {
+    let mut plan = workspace.store.skeleton()?;
+    plan.retain(|node| node.status == Status::Skipped);
+    Ok(plan)
+}
+
+/// Runs the gate of a task that is to be marked as done.
+fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
+    let settings = workspace.settings()?;
+    let name = task.name();
+    let Some(command) = task.verify.as_deref().or(settings.gate.verify.as_deref()) else {
+        return Err(CommandError::usage(format_args!("task {name} has no gate"))
+            .hint(format_args!("add one: ralph task edit {name} --verify CMD")));
+    };
+    adopt_orphans();
+    let (timeout, grace) = gate_limits(&settings);
+    let gate = Gate {
+        command,
+        dir: workspace.project.root(),
+        env: Vec::new(),
+        timeout,
+        grace,
+        retries: *settings.gate.retries,
+        task_texts: gate::task_texts(task),
+    };
+    output::note(format_args!("running the gate: {command}"));
+    let result = gate::run(&gate, None, &interrupts::listen()?, &mut |_| {})
+        .map_err(|e| CommandError::environment(e.to_string()))?;
+    let record = match result {
+        GateResult::Ran(record) if record.outcome == GateOutcome::Passed => return Ok(()),
+        GateResult::Ran(record) => record,
+        GateResult::NotStarted(why) => return Err(CommandError::environment(why)),
+        GateResult::Interrupted => {
+            let message = "interrupted while the gate was running";
+            return Err(CommandError::environment(message));
+        }
+    };
+    output::note(record.output_tail);
+    let is_broken = record.outcome == GateOutcome::Broken;
+    let why = if is_broken {
+        record.ended.as_str()
+    } else {
+        "failed"
+    };
+    let error = CommandError::environment(format_args!(
+        "the gate of {name} {why}; the task was not marked as done"
+    ));
+    let fix = record.fix.unwrap_or_default();
+    Err(match is_broken {
+        true => error.hint(format_args!(
+            "{fix}, or change the gate: ralph task edit {name} --verify CMD"
+        )),
+        false => error,
+    })
+}
+
+fn delete(workspace: &mut Workspace, name: &str, yes: bool, recursive: bool) -> CommandResult {
+    let task = workspace.task(name)?;
+    let question = format!("Delete {} ({}) and its history?", task.name(), task.title);
+    if !yes && !confirmed(&question)? {
+        return Err(CommandError::usage("nothing was deleted"));
+    }
+    workspace.forget_dead_claims()?;
+    let children = if recursive {
+        Children::Delete
+    } else {
+        Children::Refuse
+    };
+    let deleted = workspace.store.delete_task(&task.id, children, now())?;
+    for freed in &deleted.freed {
+        let other = workspace.task(freed.as_str());
+        let name = other.map_or_else(|_| freed.to_string(), |task| task.name().to_owned());
+        output::note(format_args!("{name} no longer depends on {}", task.name()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks at a terminal. Elsewhere nobody can answer.
+fn confirmed(question: &str) -> Result<bool, CommandError> {
+    if !std::io::stdin().is_terminal() {
+        let message = "cannot ask for confirmation: stdin is not a terminal";
+        return Err(CommandError::usage(message).hint("add --yes"));
+    }
+    let mut err = std::io::stderr().lock();
+    let _ = write!(err, "{question} [y/N] ");
+    let _ = err.flush();
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|e| CommandError::environment(format_args!("cannot read the answer: {e}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn deps(dir: Option<&Path>, command: &Deps) -> CommandResult {
+    let (pair, is_added) = match command {
+        Deps::Add(pair) => (pair, true),
+        Deps::Rm(pair) => (pair, false),
+        Deps::List { task, json } => {
+            return list_deps(&Workspace::open_to_read(dir)?, task.as_deref(), *json);
+        }
+    };
+    let mut workspace = Workspace::open(dir)?;
+    let (task, other) = (
+        workspace.task(&pair.task)?,
+        workspace.task(&pair.dependency)?,
+    );
+    let store = &mut workspace.store;
+    let (is_changed, state) = match is_added {
+        true => (
+            store.add_dependency(&task.id, &other.id, now())?,
+            "already depends on",
+        ),
+        false => (
+            store.remove_dependency(&task.id, &other.id, now())?,
+            "does not depend on",
+        ),
+    };
+    if !is_changed {
+        output::note(format_args!("{} {state} {}", task.name(), other.name()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct Dependency<'t> {
+    task_id: &'t TaskId,
+    depends_on: &'t TaskId,
+}
+
+fn list_deps(workspace: &Workspace, task: Option<&str>, json: bool) -> CommandResult {
+    let tasks = match task {
+        Some(name) => vec![workspace.task(name)?],
+        None => workspace.store.tasks(None)?,
+    };
+    let mut rows = Vec::new();
+    for task in &tasks {
+        for depends_on in &task.depends_on {
+            rows.push(Dependency {
+                task_id: &task.id,
+                depends_on,
+            });
+            if !json {
+                let dependency = workspace.task(depends_on.as_str());
+                let name = dependency.map_or("a deleted task".into(), |task| {
+                    format!("{} ({})", task.name(), task.status)
+                });
+                output::line(format_args!("{} depends on {name}", task.name()));
+            }
+        }
+    }
+    output::print(json, &rows, || {})
+}

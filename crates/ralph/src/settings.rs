@@ -1,0 +1,422 @@
+//! Settings: one typed struct, from flags over the environment over an imported spec's state file over `.ralph.toml` over
+//! defaults. The table below is the only place that names a key; documentation, `ralph config` and completion read it.
+
+mod agents;
+mod changed_defaults;
+pub mod edit;
+mod load;
+mod types;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn};
+use ralph_core::model::Strategy;
+
+#[cfg(test)]
+pub use self::agents::FORMATS;
+pub use self::agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
+pub use self::changed_defaults::{defaults_revision, notices};
+pub use self::load::nearest;
+pub use self::types::{
+    AgentsMd, AnySetting, Count, Kind, Rollback, Secret, Setting, Source, WebhookUrl,
+    parse_duration, shown_url,
+};
+use crate::command_error::CommandError;
+use crate::notify::Occasion;
+
+const DEFAULT_AGENT: &str = "claude";
+
+/// A key of `.ralph.toml`.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its table in the file.
+    pub section: &'static str,
+    pub name: &'static str,
+    /// What it does, for documentation.
+    pub doc: &'static str,
+}
+
+/// Makes a struct of each section, the struct of all of them, and the lists of what is in it.
+macro_rules! settings {
+    ($(
+        $section:ident: $Section:ident {
+            $( $(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr, )+
+        }
+    )+) => {
+        $(
+            #[derive(Clone, Debug)]
+            pub struct $Section {
+                $( $(#[doc = $doc])+ pub $name: Setting<$type>, )+
+            }
+
+            impl Default for $Section {
+                fn default() -> Self {
+                    Self { $( $name: Setting::new($default), )+ }
+                }
+            }
+        )+
+
+        /// All keys, in the order they are documented.
+        pub const KEYS: &[Key] = &[$($(
+            Key {
+                section: stringify!($section),
+                name: stringify!($name),
+                doc: concat!($($doc),+).trim_ascii_start(),
+            },
+        )+)+];
+
+        #[derive(Clone, Debug)]
+        pub struct Settings {
+            $( pub $section: $Section, )+
+            /// The agents that can be used.
+            pub agents: BTreeMap<String, AgentSettings>,
+            /// What `.ralph.toml` says of each: its fields, and the line of each.
+            agent_fields: BTreeMap<String, BTreeMap<String, usize>>,
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self {
+                    $( $section: $Section::default(), )+
+                    agents: agents::built_in(),
+                    agent_fields: BTreeMap::new(),
+                }
+            }
+        }
+
+        impl Settings {
+            /// Every setting in the order of documentation.
+            pub fn all(&self) -> impl Iterator<Item = (&'static Key, &dyn AnySetting)> {
+                let settings: Vec<&dyn AnySetting> = vec![$($( &self.$section.$name, )+)+];
+                KEYS.iter().zip(settings)
+            }
+
+            fn find_mut(&mut self, section: &str, name: &str) -> Option<&mut dyn AnySetting> {
+                match (section, name) {
+                    $($(
+                        (stringify!($section), stringify!($name)) => Some(&mut self.$section.$name),
+                    )+)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+const fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+const fn minutes(n: u64) -> Duration {
+    Duration::from_secs(60 * n)
+}
+
+settings! {
+    run: RunSection {
+        /// The agent to use: a built-in one such as `claude`, or a name from `[agents.NAME]`.
+        agent: String = DEFAULT_AGENT.to_owned(),
+        /// Fallback agents, in order, used when the main agent is rate-limited or unavailable.
+        fallback: Vec<String> = Vec::new(),
+        /// How Ralph chooses the model for each attempt.
+        strategy: Strategy = Strategy::Adaptive,
+        /// The model the strategy starts with.
+        model: Option<String> = None,
+        /// What a finished task is worth, in dollars. `adaptive` blocks a task instead of spending more on it.
+        value_usd: f64 = 15.0,
+        /// Maximum number of attempts in one run.
+        limit: Option<Count> = None,
+        /// Cost limit of one run, in dollars. No new attempt starts once it is reached.
+        max_cost_usd: Option<f64> = None,
+        /// Cost limit of one task over all runs, in dollars. The task is blocked once it is reached.
+        max_cost_usd_per_task: Option<f64> = None,
+        /// Cost limit of all runs on one day (UTC), in dollars.
+        max_cost_usd_per_day: Option<f64> = None,
+        /// Time limit of one task over all runs, in minutes. The task is blocked once it is reached.
+        max_minutes_per_task: Option<f64> = None,
+        /// Time limit of one run, in minutes. The current attempt still finishes.
+        max_minutes: Option<f64> = None,
+        /// Consecutive failures after which a task is blocked and needs you.
+        max_attempts: Count = Count(5),
+        /// Counted attempts on a task and its fix tasks, over all runs, after which the task is blocked until you allow
+        /// more.
+        max_total_attempts: Count = Count(15),
+        /// Consecutive failures after which Ralph switches to the next stronger model, unless there is progress.
+        escalate_after: Count = Count(2),
+        /// Consecutive failures after which a task counts as stuck: its prompt then warns the agent and asks for a
+        /// diagnosis.
+        stuck_after: Count = Count(3),
+        /// Count an attempt that ends without reporting a result as done if its gate passes and did not pass before the
+        /// attempt. Gates then run before every attempt, too.
+        accept_green: bool = false,
+        /// Time limit of one attempt. 0 means no limit.
+        attempt_timeout: Duration = minutes(30),
+        /// How long an agent may print nothing before Ralph stops it. 0 means no limit.
+        idle_timeout: Duration = minutes(10),
+        /// How long a process has to exit after SIGTERM before Ralph sends SIGKILL.
+        grace: Duration = seconds(5),
+        /// How often Ralph retries after an API or network error.
+        service_retries: u32 = 4,
+        /// Delay before the first such retry. It doubles with each retry.
+        backoff: Duration = seconds(2),
+        /// Longest delay between retries.
+        backoff_cap: Duration = minutes(5),
+        /// Longest time to wait for a usage limit to reset. 0 means do not wait.
+        max_wait: Duration = minutes(1440),
+        /// When a run in a terminal pauses and asks you what to do.
+        pause_on: PauseOn = PauseOn::Breaker,
+        /// How long such a pause waits for your answer.
+        pause_timeout: Duration = minutes(10),
+    }
+    memory: MemorySection {
+        /// Maximum size of the memory part of a prompt, in characters.
+        budget_chars: u32 = 5000,
+        /// Maximum number of learnings in one prompt.
+        max_learnings: u32 = 5,
+        /// Whether Ralph maintains AGENTS.md, or the path to use instead.
+        agents_md: AgentsMd = AgentsMd::Standard,
+    }
+    breaker: BreakerSection {
+        /// Consecutive failures, over all tasks, that open the circuit breaker.
+        threshold: Count = Count(5),
+        /// What a run does when the circuit breaker opens: exit, or wait and run one trial attempt.
+        on_open: OnOpen = OnOpen::Exit,
+        /// With `on_open = "wait"`: how long to wait before the trial attempt.
+        cooldown: Duration = minutes(15),
+    }
+    recovery: RecoverySection {
+        /// Whether Ralph adds a fix task when a task fails.
+        enabled: bool = false,
+        /// Maximum number of fix tasks per task.
+        max_fix_tasks_per_original: Count = Count(3),
+        /// How deeply fix tasks may be nested (a fix of a fix has depth 2).
+        max_fix_task_depth: Count = Count(3),
+    }
+    gate: GateSection {
+        /// The gate for tasks that have none of their own.
+        verify: Option<String> = None,
+        /// Time limit of a gate or a commit. 0 means no limit.
+        timeout: Duration = minutes(10),
+        /// How often to rerun a failing gate. If a rerun passes, the gate is recorded as flaky.
+        retries: u32 = 0,
+        /// Whether to run a task's gate before its first attempt.
+        precheck: bool = false,
+        /// Whether a run refuses to start while a task in its scope has no gate.
+        require: bool = false,
+    }
+    git: GitSection {
+        /// Whether Ralph commits the changes of a finished task.
+        commit: CommitWhen = CommitWhen::Never,
+        /// What to do with the changes of a failed attempt.
+        rollback: Rollback = Rollback::Off,
+        /// The branch to work on. Ralph creates it if it does not exist.
+        branch: Option<String> = None,
+        /// What to do when the working tree is dirty at start, if Ralph commits or rolls back.
+        on_dirty: OnDirty = OnDirty::Continue,
+        /// How long a git query may take before the run stops with an error. Ralph allows more in large or slow
+        /// repositories.
+        query_timeout: Duration = seconds(10),
+    }
+    notify: NotifySection {
+        /// Events that send a notification.
+        on: Vec<Occasion> = Occasion::ALL.to_vec(),
+        /// URL that receives each notification as a JSON POST.
+        webhook: Option<WebhookUrl> = None,
+        /// Secret that signs webhook requests (HMAC-SHA256).
+        webhook_secret: Option<Secret> = None,
+        /// Time limit of one webhook request. 0 means no limit.
+        webhook_timeout: Duration = seconds(10),
+        /// How often Ralph retries a failed webhook request.
+        webhook_retries: u32 = 3,
+        /// Command that receives each notification as JSON on stdin.
+        command: Option<String> = None,
+        /// Whether to ring the terminal bell.
+        bell: bool = false,
+        /// Whether to show desktop notifications, where a desktop is available.
+        desktop: bool = false,
+    }
+    hooks: HooksSection {
+        /// Command to run before a run. Hooks receive the event as JSON on stdin.
+        before_run: Option<String> = None,
+        /// Command to run before each attempt.
+        before_attempt: Option<String> = None,
+        /// Command to run after each attempt.
+        after_attempt: Option<String> = None,
+        /// Command to run after a run.
+        after_run: Option<String> = None,
+        /// Time limit of one hook. 0 means no limit.
+        timeout: Duration = minutes(1),
+        /// Whether a failing `before_run` or `before_attempt` hook stops the run.
+        veto: bool = true,
+    }
+    logs: LogsSection {
+        /// How many days to keep raw logs. 0 means forever.
+        keep_days: u32 = 30,
+        /// Maximum total size of raw logs, in MB. Ralph deletes the oldest first. 0 means no limit.
+        max_mb: u32 = 1024,
+        /// Maximum size of one attempt's raw log, in MB. A larger log keeps only its end and says so. 0 means no limit.
+        max_attempt_mb: u32 = 256,
+    }
+}
+
+impl Settings {
+    /// Reads the file, if there is one, and the environment.
+    pub fn load(
+        file: &Path,
+        environment: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, CommandError> {
+        Self::parse(file, &Self::read(file)?, environment)
+    }
+
+    /// The text of a settings file; empty where there is none.
+    pub fn read(file: &Path) -> Result<String, CommandError> {
+        load::read_text_of(file)
+    }
+
+    /// The settings if the file held this text.
+    pub fn parse(
+        file: &Path,
+        text: &str,
+        environment: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, CommandError> {
+        let mut settings = Self::default();
+        let name = file.file_name().unwrap_or(file.as_os_str());
+        load::read_file(&mut settings, &name.to_string_lossy(), text)?;
+        load::read_environment(&mut settings, environment)?;
+        Ok(settings)
+    }
+
+    /// What the setting with this name takes, if there is one.
+    pub fn kind(section: &str, name: &str) -> Option<Kind> {
+        Self::default()
+            .find_mut(section, name)
+            .map(|setting| setting.kind())
+    }
+
+    /// Where a field of an agent comes from.
+    pub fn agent_source(&self, agent: &str, field: &str) -> Source {
+        let fields = self.agent_fields.get(agent);
+        match fields.and_then(|fields| fields.get(field)) {
+            Some(line) => Source::File { line: *line },
+            None => Source::Default,
+        }
+    }
+
+    /// The agent that runs use.
+    pub fn agent(&self) -> &str {
+        match self.run.agent.as_str() {
+            "" => DEFAULT_AGENT,
+            name => name,
+        }
+    }
+
+    /// The agents that runs use: the main agent, then its fallbacks in order.
+    pub fn team(&self) -> Vec<&str> {
+        let first = self.agent();
+        let own = self.agents.get(first).map(|agent| &agent.fallback);
+        let fallback = match self.run.fallback.as_slice() {
+            [] => own.map(Vec::as_slice).unwrap_or_default(),
+            wanted => wanted,
+        };
+        let mut names = vec![first];
+        for name in fallback {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether `.ralph.toml` speaks of an agent.
+    pub fn is_configured(&self, agent: &str) -> bool {
+        self.agent_fields.contains_key(agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::{TokenStream, TokenTree};
+
+    use super::*;
+
+    /// Adds every pair of names in the sources that reads like `section.key`, tests left out.
+    fn collect_reads(dir: &Path, found: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() {
+                collect_reads(&path, found);
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let source = text.split("#[cfg(test)]\nmod ").next().unwrap();
+                collect_pairs(source.parse().unwrap(), found);
+            }
+        }
+    }
+
+    fn collect_pairs(tokens: TokenStream, found: &mut Vec<(String, String)>) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for window in tokens.windows(3) {
+            if let [
+                TokenTree::Ident(a),
+                TokenTree::Punct(dot),
+                TokenTree::Ident(b),
+            ] = window
+                && dot.as_char() == '.'
+            {
+                found.push((a.to_string(), b.to_string()));
+            }
+        }
+        for token in tokens {
+            if let TokenTree::Group(group) = token {
+                collect_pairs(group.stream(), found);
+            }
+        }
+    }
+
+    #[test]
+    fn every_setting_is_read_somewhere() {
+        let mut reads = Vec::new();
+        collect_reads(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+            &mut reads,
+        );
+        for key in KEYS {
+            let name = (key.section.to_owned(), key.name.to_owned());
+            assert!(
+                reads.contains(&name),
+                "nothing reads {}.{}",
+                key.section,
+                key.name
+            );
+        }
+    }
+
+    #[test]
+    fn cli_02_every_key_of_the_design_is_there() {
+        for (section, names) in [
+            (
+                "run",
+                "agent strategy model limit max_cost_usd max_minutes max_attempts max_total_attempts attempt_timeout idle_timeout \
+                 pause_on pause_timeout",
+            ),
+            ("memory", "budget_chars max_learnings agents_md"),
+            ("breaker", "threshold on_open cooldown"),
+            (
+                "recovery",
+                "enabled max_fix_tasks_per_original max_fix_task_depth",
+            ),
+            ("gate", "verify timeout retries require"),
+            ("git", "commit rollback branch"),
+        ] {
+            for name in names.split_whitespace() {
+                let is_there = KEYS
+                    .iter()
+                    .any(|key| (key.section, key.name) == (section, name));
+                assert!(is_there, "[{section}] {name}");
+            }
+        }
+    }
+}

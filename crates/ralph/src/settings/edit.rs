@@ -1,0 +1,403 @@
+//! Changes to `.ralph.toml`. Everything else in it stays as it is: comments, order, blank lines.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use ralph_core::files::{resolve, write_whole};
+use toml_edit::{Array, Document, DocumentMut, Item, TableLike, TomlError, Value};
+
+use super::{Kind, Settings};
+use crate::command_error::CommandError;
+
+/// Writes the file unless there is one. `true` if it was written.
+pub fn create_file(path: &Path, text: &str) -> Result<bool, CommandError> {
+    // Ralph does not obey settings that every user may write, whatever the umask is.
+    let opened = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o664)
+        .open(path);
+    match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(CommandError::cannot_write(path, &error)),
+    }
+}
+
+/// Writes the file, new or in place of the one that is there. A link stays one: what it leads to is replaced.
+pub fn replace_file(path: &Path, text: &str) -> Result<(), CommandError> {
+    if create_file(path, text)? {
+        return Ok(());
+    }
+    resolve(path)
+        .and_then(|path| write_whole(&path, text.as_bytes()))
+        .map_err(|error| CommandError::cannot_write(path, &error))
+}
+
+/// The name of a setting: `run.model`, `agents.mine.models`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The table, from the top: `run`, or `agents` and the agent's name.
+    pub table: Vec<String>,
+    pub key: String,
+}
+
+impl Name {
+    /// The name of a setting that is no agent's.
+    pub fn of(table: &str, key: &str) -> Self {
+        Self {
+            table: vec![table.to_owned()],
+            key: key.to_owned(),
+        }
+    }
+
+    /// Reads a name. An agent's own name may hold dots.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (table, key) = text.rsplit_once('.')?;
+        let table = match table.strip_prefix("agents.") {
+            Some(agent) => vec!["agents".to_owned(), agent.to_owned()],
+            None => vec![table.to_owned()],
+        };
+        let is_whole = !key.is_empty() && table.iter().all(|part| !part.is_empty());
+        is_whole.then(|| Self {
+            table,
+            key: key.to_owned(),
+        })
+    }
+
+    /// The name of the agent whose setting it is.
+    pub fn agent(&self) -> Option<&str> {
+        match &self.table[..] {
+            [agents, name] if agents == "agents" => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The header of its table: `run`, or `agents."a b"`.
+    fn header(&self) -> String {
+        let parts = self.table.iter();
+        let parts: Vec<String> = parts
+            .map(|part| toml_edit::Key::new(part).to_string())
+            .collect();
+        parts.join(".")
+    }
+}
+
+/// A value as the setting's kind wants it, from what a person typed. The value is checked later, with the whole file.
+pub fn typed(name: &Name, text: &str) -> Result<Value, String> {
+    let word = || Value::from(text);
+    if name.agent().is_some() {
+        return match name.key.as_str() {
+            "models" | "fallback" => Ok(array(text, ",")),
+            "command" | "args" => Ok(array(text, " ")),
+            "skip_permissions" => Ok(text.parse::<bool>().map_or_else(|_| word(), Value::from)),
+            "env" => table(text, "{ NAME = \"value\" }"),
+            "price" => table(text, "{ small = 2, large = { input = 3, output = 15 } }"),
+            _ => Ok(word()),
+        };
+    }
+    let table = name.table.first().map(String::as_str).unwrap_or_default();
+    let kind = Settings::kind(table, &name.key);
+    Ok(match kind {
+        Some(Kind::Count | Kind::CountOrZero | Kind::Duration) => {
+            text.parse::<i64>().map_or_else(|_| word(), Value::from)
+        }
+        Some(Kind::Number) => match text.parse::<i64>() {
+            Ok(whole) => whole.into(),
+            Err(_) => text.parse::<f64>().map_or_else(|_| word(), Value::from),
+        },
+        Some(Kind::Flag | Kind::FlagOrPath) => {
+            text.parse::<bool>().map_or_else(|_| word(), Value::from)
+        }
+        Some(Kind::Words | Kind::Choices(_)) => array(text, ","),
+        Some(Kind::Text | Kind::Choice(_)) | None => word(),
+    })
+}
+
+/// A list: as TOML writes it, or words with something between them.
+fn array(text: &str, between: &str) -> Value {
+    if let Ok(value @ Value::Array(_)) = text.parse::<Value>() {
+        return value;
+    }
+    let words = text.split(between).map(str::trim);
+    Value::Array(Array::from_iter(words.filter(|word| !word.is_empty())))
+}
+
+fn table(text: &str, example: &str) -> Result<Value, String> {
+    match text.parse::<Value>() {
+        Ok(value @ Value::InlineTable(_)) => Ok(value),
+        _ => Err(format!("expected a table such as {example}")),
+    }
+}
+
+pub fn set(text: &str, name: &Name, value: Value) -> Result<String, TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let Some(table) = find_table(document.as_table_mut(), &name.table) else {
+        // At the end: further up it would come between a table and the comments before it.
+        let gap = match text {
+            "" => "",
+            text if text.ends_with("\n\n") => "",
+            text if text.ends_with('\n') => "\n",
+            _ => "\n\n",
+        };
+        let key = toml_edit::Key::new(&name.key);
+        let (header, value) = (name.header(), value.to_string());
+        return Ok(format!("{text}{gap}[{header}]\n{key} = {}\n", value.trim()));
+    };
+    match table.get_mut(&name.key) {
+        Some(Item::Value(old)) => {
+            let decor = old.decor().clone();
+            *old = value;
+            *old.decor_mut() = decor;
+        }
+        _ => {
+            table.insert(&name.key, Item::Value(value));
+        }
+    }
+    Ok(document.to_string())
+}
+
+fn find_table<'t>(root: &'t mut dyn TableLike, path: &[String]) -> Option<&'t mut dyn TableLike> {
+    let Some((name, rest)) = path.split_first() else {
+        return Some(root);
+    };
+    find_table(root.get_mut(name)?.as_table_like_mut()?, rest)
+}
+
+/// The text without this setting, and without the header of its table if nothing else is below it; `None` where the text does
+/// not set it.
+pub fn unset(text: &str, name: &Name) -> Result<Option<String>, TomlError> {
+    let document = Document::parse(text)?;
+    let mut table: &dyn TableLike = document.as_table();
+    let mut is_inline = false;
+    for part in &name.table {
+        let Some(item) = table.get(part) else {
+            return Ok(None);
+        };
+        is_inline |= item.is_inline_table();
+        let Some(below) = item.as_table_like() else {
+            return Ok(None);
+        };
+        table = below;
+    }
+    let Some((key, item)) = table.get_key_value(&name.key) else {
+        return Ok(None);
+    };
+    let spans = (key.span(), item.span());
+    let shorter = match spans {
+        (Some(key), Some(value)) if item.is_value() && !is_inline => {
+            without_lines(text, key.start, value.end)
+        }
+        _ => {
+            let mut document: DocumentMut = text.parse()?;
+            if let Some(table) = find_table(document.as_table_mut(), &name.table) {
+                table.remove(&name.key);
+            }
+            document.to_string()
+        }
+    };
+    without_empty_header(&shorter, name).map(Some)
+}
+
+/// Takes out the lines from one byte to another. No other setting is on them.
+fn without_lines(text: &str, from: usize, to: usize) -> String {
+    let (before, after) = (text.get(..from), text.get(to..));
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let rest = after.find('\n').and_then(|end| after.get(end + 1..));
+    format!(
+        "{}{}",
+        before.get(..start).unwrap_or_default(),
+        rest.unwrap_or_default()
+    )
+}
+
+fn without_empty_header(text: &str, name: &Name) -> Result<String, TomlError> {
+    let document = Document::parse(text)?;
+    let mut item = Some(document.as_item());
+    for part in &name.table {
+        item = item.and_then(|item| item.get(part));
+    }
+    let table = item.and_then(Item::as_table);
+    let Some(header) = table
+        .filter(|table| table.is_empty() && !table.is_implicit() && !table.is_dotted())
+        .and_then(|table| table.span())
+    else {
+        return Ok(text.to_owned());
+    };
+    let shorter = without_lines(text, header.start, header.end);
+    // One of the blank lines around it goes too.
+    let (before, after) = shorter.split_at(header.start.min(shorter.len()));
+    match before.ends_with("\n\n") && (after.is_empty() || after.starts_with('\n')) {
+        true => Ok(format!(
+            "{}{after}",
+            before.get(..before.len() - 1).unwrap_or_default()
+        )),
+        false => Ok(shorter),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(text: &str, name: &str, value: &str) -> String {
+        let name = Name::parse(name).unwrap();
+        set(text, &name, typed(&name, value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_setting_is_written_in_its_place_by_its_kind() {
+        for (text, name, value, expected) in [
+            ("", "run.model", "opus", "[run]\nmodel = \"opus\"\n"),
+            ("# mine\n", "run.limit", "3", "# mine\n\n[run]\nlimit = 3\n"),
+            (
+                "# no end",
+                "run.max_cost_usd",
+                "2.5",
+                "# no end\n\n[run]\nmax_cost_usd = 2.5\n",
+            ),
+            (
+                "[run]\n# why\nmodel = 'a'  # because\n# end\n",
+                "run.model",
+                "b",
+                "[run]\n# why\nmodel = \"b\"  # because\n# end\n",
+            ),
+            (
+                "[run]\nmodel = 'a'\n\n# git\n[git]\n",
+                "run.limit",
+                "3",
+                "[run]\nmodel = 'a'\nlimit = 3\n\n# git\n[git]\n",
+            ),
+            (
+                "run = { model = 'a' }\n",
+                "run.limit",
+                "3",
+                "run = { model = 'a' , limit = 3 }\n",
+            ),
+            (
+                "run.model = 'a'\n",
+                "run.limit",
+                "3",
+                "run.model = 'a'\nrun.limit = 3\n",
+            ),
+            (
+                "",
+                "run.attempt_timeout",
+                "1h30m",
+                "[run]\nattempt_timeout = \"1h30m\"\n",
+            ),
+            (
+                "",
+                "run.attempt_timeout",
+                "90",
+                "[run]\nattempt_timeout = 90\n",
+            ),
+            (
+                "",
+                "recovery.enabled",
+                "true",
+                "[recovery]\nenabled = true\n",
+            ),
+            (
+                "",
+                "memory.agents_md",
+                "docs/A.md",
+                "[memory]\nagents_md = \"docs/A.md\"\n",
+            ),
+            (
+                "",
+                "memory.agents_md",
+                "false",
+                "[memory]\nagents_md = false\n",
+            ),
+            (
+                "",
+                "run.fallback",
+                "codex, gemini",
+                "[run]\nfallback = [\"codex\", \"gemini\"]\n",
+            ),
+            (
+                "",
+                "run.fallback",
+                "[\"codex\"]",
+                "[run]\nfallback = [\"codex\"]\n",
+            ),
+            (
+                "",
+                "gate.verify",
+                "a \"b\" \\ c",
+                "[gate]\nverify = 'a \"b\" \\ c'\n",
+            ),
+            (
+                "",
+                "agents.x.y.command",
+                "sh a.sh",
+                "[agents.\"x.y\"]\ncommand = [\"sh\", \"a.sh\"]\n",
+            ),
+            (
+                "",
+                "agents.claude.env",
+                "{ A = \"1\" }",
+                "[agents.claude]\nenv = { A = \"1\" }\n",
+            ),
+            (
+                "[agents.claude]\nmodels = []\n",
+                "agents.codex.models",
+                "m",
+                "[agents.claude]\nmodels = []\n\n[agents.codex]\nmodels = [\"m\"]\n",
+            ),
+        ] {
+            assert_eq!(changed(text, name, value), expected, "{name} = {value}");
+        }
+        let env = Name::parse("agents.claude.env").unwrap();
+        assert!(typed(&env, "A=1").is_err());
+        for bad in ["", "run", "run.", ".model", "agents..kind"] {
+            assert_eq!(Name::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_out_leaves_the_rest_as_it_was() {
+        for (text, name, expected) in [
+            (
+                "[run]\n# why\nmodel = 'a' # x\nlimit = 3\n",
+                "run.model",
+                Some("[run]\n# why\nlimit = 3\n"),
+            ),
+            (
+                "# top\n\n[run]\nmodel = 'a'\n\n[git]\nbranch = 'b'\n",
+                "run.model",
+                Some("# top\n\n[git]\nbranch = 'b'\n"),
+            ),
+            (
+                "# top\n\n[run]\nfallback = [\n 'a',\n]",
+                "run.fallback",
+                Some("# top\n"),
+            ),
+            (
+                "run = { model = 'a', limit = 3 }\n",
+                "run.model",
+                Some("run = { limit = 3 }\n"),
+            ),
+            (
+                "run.model = 'a'\nrun.limit = 3\n",
+                "run.model",
+                Some("run.limit = 3\n"),
+            ),
+            (
+                "[agents.x]\nkind = 'a'\n[agents.x.env]\nA = '1'\n",
+                "agents.x.env",
+                Some("[agents.x]\nkind = 'a'\n"),
+            ),
+            ("[run]\nlimit = 3\n", "run.model", None),
+            ("", "run.model", None),
+        ] {
+            let name = Name::parse(name).unwrap();
+            let left = unset(text, &name).unwrap();
+            assert_eq!(left.as_deref(), expected, "{text:?}");
+        }
+    }
+}
