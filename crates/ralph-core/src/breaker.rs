@@ -100,18 +100,11 @@ impl BreakerStanding {
             (true, Outcome::Done, BreakerState::HalfOpen) => BreakerChange::Close,
             (true, _, BreakerState::Open) => BreakerChange::Count { opens: false },
             // Only the trial decides; others were under way before.
-            (true, _, BreakerState::HalfOpen) => BreakerChange::Count {
-                opens: self.is_probe,
-            },
+            (true, _, BreakerState::HalfOpen) => BreakerChange::Count { opens: self.is_probe },
             (true, _, BreakerState::Closed) => {
                 let mut links = self.links.clone();
-                links.push(Link {
-                    root: self.root.clone(),
-                    coarse: coarse.map(str::to_owned),
-                });
-                BreakerChange::Count {
-                    opens: is_systemic(&links, self.failures + 1, threshold),
-                }
+                links.push(Link { root: self.root.clone(), coarse: coarse.map(str::to_owned) });
+                BreakerChange::Count { opens: is_systemic(&links, self.failures + 1, threshold) }
             }
         }
     }
@@ -176,13 +169,7 @@ mod tests {
         assert!(opens(&[a, a, a, b, c]));
         assert!(!opens(&[a, a, a, a, b]), "two tasks, two causes");
         assert!(opens(&[a, a, a, a, ("b", Some("x"))]));
-        assert!(!opens(&[
-            ("a", None),
-            ("a", None),
-            ("a", None),
-            ("b", None),
-            ("b", None)
-        ]));
+        assert!(!opens(&[("a", None), ("a", None), ("a", None), ("b", None), ("b", None)]));
         let older = row(&[a, b]);
         assert!(!is_systemic(&older, 4, 5) && !is_systemic(&older, 5, 5));
     }
@@ -192,10 +179,7 @@ mod tests {
 
     impl Luck {
         fn next(&mut self) -> f64 {
-            self.0 = self
-                .0
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) as f64 / (1_u64 << 31) as f64
         }
     }
@@ -211,10 +195,7 @@ mod tests {
                     links.clear();
                     break;
                 };
-                links.push(Link {
-                    root: format!("t{task}"),
-                    coarse: Some(cause),
-                });
+                links.push(Link { root: format!("t{task}"), coarse: Some(cause) });
                 if is_systemic(&links, links.len() as u64, 5) {
                     return Some(attempts);
                 }
@@ -247,11 +228,7 @@ mod tests {
     fn brk_02_when_everything_fails_for_one_cause_it_opens_at_once() {
         for tasks in 2..20 {
             let ended = run(tasks, |_| Err("the same".into()));
-            assert_eq!(
-                ended,
-                Some(6),
-                "{tasks} tasks: five attempts on the first, one on the next"
-            );
+            assert_eq!(ended, Some(6), "{tasks} tasks: five attempts on the first, one on the next");
         }
     }
 

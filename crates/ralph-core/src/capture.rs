@@ -87,12 +87,7 @@ fn mark(
 }
 
 pub fn mark_of(found: Fingerprint, source: MarkSource) -> FailureMark {
-    FailureMark {
-        source,
-        coarse: found.coarse,
-        fine: found.fine,
-        failing: found.failing,
-    }
+    FailureMark { source, coarse: found.coarse, fine: found.fine, failing: found.failing }
 }
 
 /// What is known of an attempt whose agent tells nothing of itself.
@@ -116,8 +111,7 @@ pub const DIED: &str = "Ralph crashed during the attempt";
 /// The report of a counted attempt that was lost.
 pub fn lost_report() -> ReportRow {
     ReportRow {
-        why_it_failed: "Ralph crashed during this attempt, at least the third time in a row."
-            .into(),
+        why_it_failed: "Ralph crashed during this attempt, at least the third time in a row.".into(),
         error_category: Some("unknown".into()),
         auto: true,
         ..ReportRow::default()
@@ -165,14 +159,8 @@ fn of_agent(signals: &Signals) -> Option<ReportRow> {
     }
     let block = signals.failed_block.as_ref()?;
     Some(ReportRow {
-        what_was_tried: block
-            .attempted_fix
-            .clone()
-            .unwrap_or_else(|| "No fix attempted".into()),
-        why_it_failed: block
-            .error
-            .clone()
-            .unwrap_or_else(|| "Task execution failed".into()),
+        what_was_tried: block.attempted_fix.clone().unwrap_or_else(|| "No fix attempted".into()),
+        why_it_failed: block.error.clone().unwrap_or_else(|| "Task execution failed".into()),
         error_category: Some("unknown".into()),
         ..ReportRow::default()
     })
@@ -192,10 +180,7 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict, said: &Diagnosis) -> Rep
         row.why_it_failed = cut(reason);
     } else if let Some(error) = structured_error(evidence, verdict) {
         row.why_it_failed = cut(&error);
-        if matches!(
-            verdict.error_type,
-            Some(ErrorType::Timeout | ErrorType::IdleTimeout)
-        ) {
+        if matches!(verdict.error_type, Some(ErrorType::Timeout | ErrorType::IdleTimeout)) {
             row.error_category = Some("timeout".into());
         }
     } else if let Some(why) = green_without_signal(evidence, verdict) {
@@ -247,8 +232,7 @@ fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
 /// The failing tests' own lines, else what stands around the error, else the end of the output.
 fn shown_output(gate: &GateRecord) -> Option<String> {
     let own = gate.diagnosis.excerpt(ERROR_CHARS);
-    own.or_else(|| Some(telling_end(&gate.output_tail)))
-        .filter(|text| !text.is_empty())
+    own.or_else(|| Some(telling_end(&gate.output_tail))).filter(|text| !text.is_empty())
 }
 
 /// The end of an output, from a line's beginning.
@@ -262,10 +246,7 @@ fn telling_end(output: &str) -> String {
 }
 
 fn excerpt(text: &str) -> Option<String> {
-    let start: String = mask_secrets(text.trim())
-        .chars()
-        .take(EXCERPT_CHARS)
-        .collect();
+    let start: String = mask_secrets(text.trim()).chars().take(EXCERPT_CHARS).collect();
     (!start.is_empty()).then_some(start)
 }
 

@@ -7,8 +7,8 @@ use crate::analysis::Analysis;
 use crate::decide::{Budget, Meter};
 use crate::hooks::HookPoint;
 use crate::model::{
-    Attempt, Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status,
-    Task, TaskId, Timestamp,
+    Attempt, Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, Task,
+    TaskId, Timestamp,
 };
 use crate::store::{Merged, PlanCounts};
 
@@ -33,14 +33,7 @@ pub const WORKER: &str = "w1";
 impl RunEvent {
     /// An event of a run's one worker.
     pub fn new(seq: u64, at: Timestamp, run_id: &RunId, kind: EventKind) -> Self {
-        Self {
-            v: EVENT_VERSION,
-            seq,
-            at,
-            run_id: run_id.clone(),
-            worker: WORKER.to_owned(),
-            kind,
-        }
+        Self { v: EVENT_VERSION, seq, at, run_id: run_id.clone(), worker: WORKER.to_owned(), kind }
     }
 }
 
@@ -60,11 +53,7 @@ impl TaskRef {
 
 impl From<&Task> for TaskRef {
     fn from(task: &Task) -> Self {
-        Self {
-            task_id: task.id.clone(),
-            key: task.key.clone(),
-            title: task.title.clone(),
-        }
+        Self { task_id: task.id.clone(), key: task.key.clone(), title: task.title.clone() }
     }
 }
 

@@ -77,12 +77,7 @@ pub struct Verdict {
 
 impl Verdict {
     pub fn done() -> Self {
-        Self {
-            outcome: Outcome::Done,
-            error_type: None,
-            message: None,
-            abort: false,
-        }
+        Self { outcome: Outcome::Done, error_type: None, message: None, abort: false }
     }
 
     /// Whether it counts for or against the task: what is nobody's fault but the surroundings' does not. Of attempts whose

@@ -74,15 +74,11 @@ impl RunExit {
             Self::Error => "an error in Ralph or its environment",
             Self::Usage => "invalid usage or configuration",
             Self::NoPlan => "there is no plan",
-            Self::Limit => {
-                "a limit (attempts, time or cost) was reached before every task was done"
-            }
+            Self::Limit => "a limit (attempts, time or cost) was reached before every task was done",
             Self::NothingToRun => "the remaining tasks are blocked or depend on a failed task",
             Self::BreakerOpen => "the circuit breaker is open",
             Self::Aborted => "aborted by you or by the agent's `<promise>FAILURE</promise>`",
-            Self::Interrupted(Signal::Interrupt) => {
-                "interrupted by SIGINT (Ctrl-C); the task was released"
-            }
+            Self::Interrupted(Signal::Interrupt) => "interrupted by SIGINT (Ctrl-C); the task was released",
             Self::Interrupted(Signal::Terminate) => "interrupted by SIGTERM; the task was released",
         }
     }

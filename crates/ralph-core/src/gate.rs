@@ -8,8 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::{
-    self, Access, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop,
-    Stream, Watch,
+    self, Access, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop, Stream, Watch,
 };
 use crate::diagnose::Reader;
 use crate::model::{GateOutcome, GateRecord};
@@ -99,17 +98,9 @@ fn once(
         stdin: String::new(),
         access: Access::default(),
     };
-    let limits = ProcessLimits {
-        wall: gate.timeout,
-        idle: None,
-        grace: gate.grace,
-    };
-    let mut output = Output {
-        reader: Reader::default(),
-        end: BoundedText::new(0, KEPT),
-        member: None,
-        look_on,
-    };
+    let limits = ProcessLimits { wall: gate.timeout, idle: None, grace: gate.grace };
+    let mut output =
+        Output { reader: Reader::default(), end: BoundedText::new(0, KEPT), member: None, look_on };
     let ended = match agent::run_below(guard, &launch, &limits, interrupt, &mut output) {
         Err(error) if error.source.kind() == std::io::ErrorKind::ArgumentListTooLong => {
             return Ok(Some(too_long(gate.command)));
@@ -121,14 +112,12 @@ fn once(
     let mut fix = None;
     let (outcome, how) = match (ended.stop, ended.exit) {
         (Stop::Interrupted, _) => return Ok(None),
-        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => (
-            GateOutcome::TimedOut,
-            format!("timed out after {}", text::duration(gate.timeout)),
-        ),
-        (Stop::GuardLost, _) => (
-            GateOutcome::Failed,
-            "was stopped because Ralph's guard process was killed".into(),
-        ),
+        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
+            (GateOutcome::TimedOut, format!("timed out after {}", text::duration(gate.timeout)))
+        }
+        (Stop::GuardLost, _) => {
+            (GateOutcome::Failed, "was stopped because Ralph's guard process was killed".into())
+        }
         // A gate has no budget.
         (Stop::Exited | Stop::Budget, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
         (Stop::Exited | Stop::Budget, Exit::Code(code)) => {
@@ -146,17 +135,14 @@ fn once(
                 }
                 (None, Some((member, all))) => (
                     GateOutcome::Failed,
-                    format!(
-                        "exited with code {code}, from command {member} of {all} in its pipeline"
-                    ),
+                    format!("exited with code {code}, from command {member} of {all} in its pipeline"),
                 ),
                 (None, None) => (GateOutcome::Failed, format!("exited with code {code}")),
             }
         }
-        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => (
-            GateOutcome::Failed,
-            format!("was killed by signal {signal}"),
-        ),
+        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
+            (GateOutcome::Failed, format!("was killed by signal {signal}"))
+        }
     };
     Ok(Some(GateRecord {
         command: text::code_line(gate.command, 80),
@@ -250,10 +236,7 @@ pub fn unready<'g>(gates: impl Iterator<Item = (&'g str, &'g str)>, dir: &Path) 
         for program in programs(command) {
             let place = *looked.entry(program).or_insert_with(|| {
                 let problem = broken::known_problem(program, dir)?;
-                found.push(Unready {
-                    problem,
-                    tasks: Vec::new(),
-                });
+                found.push(Unready { problem, tasks: Vec::new() });
                 Some(found.len() - 1)
             });
             if let Some(unready) = place.and_then(|place| found.get_mut(place))
@@ -274,11 +257,7 @@ pub fn touched(command: &str, files_changed: &[String]) -> Vec<String> {
         .map(|word| word.trim_start_matches("./"))
         .filter(|word| !word.is_empty())
         .collect();
-    files_changed
-        .iter()
-        .filter(|file| words.contains(&file.as_str()))
-        .cloned()
-        .collect()
+    files_changed.iter().filter(|file| words.contains(&file.as_str())).cloned().collect()
 }
 
 /// A script that fails where any of its commands does; by itself only the last would decide.
@@ -286,10 +265,7 @@ pub fn touched(command: &str, files_changed: &[String]) -> Vec<String> {
 pub fn every_line_counts(script: String) -> String {
     let is_command = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let several = script.lines().filter(is_command).count() > 1;
-    let settled = script
-        .lines()
-        .find(is_command)
-        .is_some_and(|line| line.trim_start().starts_with("set "));
+    let settled = script.lines().find(is_command).is_some_and(|line| line.trim_start().starts_with("set "));
     match several && !settled {
         true => format!("set -e\n{script}"),
         false => script,
@@ -334,17 +310,11 @@ mod tests {
     #[test]
     fn exit_0_passes_and_everything_else_does_not() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(
-            record(&gate("true", dir.path(), 0)).outcome,
-            GateOutcome::Passed
-        );
+        assert_eq!(record(&gate("true", dir.path(), 0)).outcome, GateOutcome::Passed);
         let failed = record(&gate("echo out; echo err >&2; exit 3", dir.path(), 0));
         assert_eq!(failed.outcome, GateOutcome::Failed);
         assert!(failed.output_tail.contains("out") && failed.output_tail.contains("err"));
-        assert_eq!(
-            record(&gate("kill -9 $$", dir.path(), 0)).outcome,
-            GateOutcome::Failed
-        );
+        assert_eq!(record(&gate("kill -9 $$", dir.path(), 0)).outcome, GateOutcome::Failed);
     }
 
     #[test]
@@ -394,20 +364,13 @@ mod tests {
         }
         let told = record(&gate("echo kept; exit 3 | cat", dir.path(), 0));
         assert_eq!(told.output_tail, "kept");
-        assert_eq!(
-            told.ended,
-            "exited with code 3, from command 1 of 2 in its pipeline"
-        );
+        assert_eq!(told.ended, "exited with code 3, from command 1 of 2 in its pipeline");
     }
 
     #[test]
     fn out_01_a_program_that_is_missing_breaks_the_gate_wherever_it_stands() {
         let dir = tempfile::tempdir().unwrap();
-        for command in [
-            "no-such-9",
-            "no-such-9 | tail",
-            "true && no-such-9 2>/dev/null",
-        ] {
+        for command in ["no-such-9", "no-such-9 | tail", "true && no-such-9 2>/dev/null"] {
             let found = record(&gate(command, dir.path(), 3));
             assert_eq!(found.outcome, GateOutcome::Broken, "{command}: {found:?}");
             assert_eq!(found.fix.as_deref(), Some("install no-such-9"));
@@ -437,10 +400,7 @@ mod tests {
         assert_eq!((first.outcome, first.flaky), (GateOutcome::Passed, true));
         let second = record(&gate(flaky, dir.path(), 1));
         assert_eq!((second.outcome, second.flaky), (GateOutcome::Passed, false));
-        assert_eq!(
-            record(&gate("false", dir.path(), 2)).outcome,
-            GateOutcome::Failed
-        );
+        assert_eq!(record(&gate("false", dir.path(), 2)).outcome, GateOutcome::Failed);
     }
 
     #[test]
@@ -453,15 +413,8 @@ mod tests {
 
     #[test]
     fn files_the_gate_names_are_recognised() {
-        let changed = [
-            "tests/a.sh".to_owned(),
-            "src/x.rs".to_owned(),
-            "a.sh".to_owned(),
-        ];
-        assert_eq!(
-            touched("sh ./tests/a.sh && echo ok", &changed),
-            ["tests/a.sh"]
-        );
+        let changed = ["tests/a.sh".to_owned(), "src/x.rs".to_owned(), "a.sh".to_owned()];
+        assert_eq!(touched("sh ./tests/a.sh && echo ok", &changed), ["tests/a.sh"]);
         assert_eq!(touched("sh 'a.sh'", &changed), ["a.sh"]);
         assert!(touched("cargo test", &changed).is_empty());
     }

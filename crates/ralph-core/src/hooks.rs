@@ -7,9 +7,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{
-    self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
-};
+use crate::agent::{self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use crate::event::RunEvent;
 use crate::text;
 
@@ -139,10 +137,7 @@ pub fn run(
     interrupt: &Interrupt,
     look_on: &mut dyn FnMut(HookProgress),
 ) -> Result<(), String> {
-    let input = Input {
-        hook: call.point.name(),
-        event: call.event,
-    };
+    let input = Input { hook: call.point.name(), event: call.event };
     let stdin = serde_json::to_string(&input).map_err(|error| error.to_string())?;
     let mut env: Vec<(String, OsString)> = agent::own_settings().collect();
     env.extend(call.env.iter().cloned());
@@ -155,18 +150,10 @@ pub fn run(
         stdin: format!("\n{stdin}\n"),
         access: Access::default(),
     };
-    let limits = ProcessLimits {
-        wall: call.timeout.unwrap_or(Duration::MAX),
-        idle: None,
-        grace: call.grace,
-    };
-    let mut output = Output {
-        printed: BoundedText::new(0, SEEN),
-        complained: BoundedText::new(0, SEEN),
-        look_on,
-    };
-    let ended =
-        agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
+    let limits = ProcessLimits { wall: call.timeout.unwrap_or(Duration::MAX), idle: None, grace: call.grace };
+    let mut output =
+        Output { printed: BoundedText::new(0, SEEN), complained: BoundedText::new(0, SEEN), look_on };
+    let ended = agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
     let how = match (ended.stop, ended.exit) {
         (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => return Ok(()),
         (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(code)) => {
@@ -191,11 +178,7 @@ fn last_words(said: BoundedText) -> Option<String> {
     // Masked as a whole: a key may stand on several lines.
     let said = text::mask_secrets(&said);
     let lines = said.lines().map(|line| text::one_line(line, LINE));
-    let mut last: Vec<String> = lines
-        .rev()
-        .filter(|line| !line.is_empty())
-        .take(LINES)
-        .collect();
+    let mut last: Vec<String> = lines.rev().filter(|line| !line.is_empty()).take(LINES).collect();
     last.reverse();
     (!last.is_empty()).then(|| last.join(" / "))
 }
@@ -265,10 +248,7 @@ mod tests {
     fn a_failure_is_told_with_the_last_few_lines_of_its_complaint() {
         let minute = Duration::from_secs(60);
         let many = "echo one >&2; echo two >&2; echo out; echo; echo three >&2; echo; echo four >&2; exit 1";
-        assert_eq!(
-            call(many, minute),
-            Err("exited with code 1: two / three / four".into())
-        );
+        assert_eq!(call(many, minute), Err("exited with code 1: two / three / four".into()));
         // Where nothing is complained of, what was printed has to do.
         assert_eq!(
             call("echo only; echo this; exit 1", minute),

@@ -41,10 +41,7 @@ pub struct ThisHost {
 impl ThisHost {
     /// Looks up the host's name.
     pub fn new() -> Self {
-        let name = rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned();
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self { name }
     }
 }
@@ -59,11 +56,7 @@ impl Host for ThisHost {
     fn owner(&self) -> Owner {
         let pid = std::process::id();
         let pid_started = process_start(pid).unwrap_or_default();
-        Owner {
-            host: self.name.clone(),
-            pid,
-            pid_started,
-        }
+        Owner { host: self.name.clone(), pid, pid_started }
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {
@@ -84,11 +77,7 @@ impl Host for ThisHost {
 pub fn process_owner(host: String, pid: rustix::process::Pid) -> Option<Owner> {
     let pid = u32::try_from(pid.as_raw_nonzero().get()).ok()?;
     let pid_started = process_start(pid)?;
-    Some(Owner {
-        host,
-        pid,
-        pid_started,
-    })
+    Some(Owner { host, pid, pid_started })
 }
 
 /// Whether a process was started from inside an attempt: an ancestor holds a claim, and no hook is in between. Ancestors
@@ -96,8 +85,7 @@ pub fn process_owner(host: String, pid: rustix::process::Pid) -> Option<Owner> {
 pub fn is_inside(ancestors: impl IntoIterator<Item = Owner>, at_work: &AtWork) -> bool {
     for ancestor in ancestors {
         // The start names the boot too, so no other host has the same process; a host's name can be changed.
-        let is_ancestor =
-            |one: &Owner| one.pid == ancestor.pid && one.pid_started == ancestor.pid_started;
+        let is_ancestor = |one: &Owner| one.pid == ancestor.pid && one.pid_started == ancestor.pid_started;
         if at_work.hooks.iter().any(is_ancestor) {
             return false;
         }
@@ -117,14 +105,11 @@ pub fn ancestors(host: &ThisHost) -> impl Iterator<Item = Owner> {
     let parent = |stat: &ProcessStat| ProcessStat::read(stat.parent);
     // A chain of parents has an end; one that changes while it is walked might seem to have none.
     let chain = std::iter::successors(own.as_ref().and_then(parent), parent).take(10_000);
-    chain
-        .collect::<Vec<_>>()
-        .into_iter()
-        .map(move |stat| Owner {
-            host: name.clone(),
-            pid: stat.pid,
-            pid_started: start_mark(&stat.start),
-        })
+    chain.collect::<Vec<_>>().into_iter().map(move |stat| Owner {
+        host: name.clone(),
+        pid: stat.pid,
+        pid_started: start_mark(&stat.start),
+    })
 }
 
 /// Elsewhere they cannot be seen.
@@ -243,9 +228,7 @@ fn process_start(_pid: u32) -> Option<String> {
 }
 
 fn exists(pid: u32) -> Liveness {
-    let pid = i32::try_from(pid)
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     match pid.map(rustix::process::test_kill_process) {
         Some(Err(rustix::io::Errno::SRCH)) | None => Liveness::Dead,
         Some(_) => Liveness::Alive,
@@ -263,11 +246,7 @@ mod tests {
             task_id: TaskId::from_stored("t-000001"),
             run_id: RunId::from_stored("r-1"),
             worker: "w1".into(),
-            owner: Owner {
-                host: "h".into(),
-                pid: 1,
-                pid_started: "x".into(),
-            },
+            owner: Owner { host: "h".into(), pid: 1, pid_started: "x".into() },
             token: Token::from_stored("k"),
             expires_at: Timestamp::from_secs(expires_at),
             claimed_at: Timestamp::from_secs(0),
@@ -291,15 +270,9 @@ mod tests {
         let host = ThisHost::new();
         let own = host.owner();
         assert_eq!(host.liveness(&own), Liveness::Alive);
-        let reused = Owner {
-            pid_started: "boot:1".into(),
-            ..own.clone()
-        };
+        let reused = Owner { pid_started: "boot:1".into(), ..own.clone() };
         assert_eq!(host.liveness(&reused), Liveness::Dead);
-        let elsewhere = Owner {
-            host: format!("not-{}", own.host),
-            ..own
-        };
+        let elsewhere = Owner { host: format!("not-{}", own.host), ..own };
         assert_eq!(host.liveness(&elsewhere), Liveness::Elsewhere);
     }
 
@@ -309,12 +282,7 @@ mod tests {
         let host = ThisHost::new();
         let own = host.owner();
         let plain = own.pid_started.split('@').next().unwrap().to_owned();
-        let of = |pid_started: String| {
-            host.liveness(&Owner {
-                pid_started,
-                ..own.clone()
-            })
-        };
+        let of = |pid_started: String| host.liveness(&Owner { pid_started, ..own.clone() });
         assert_eq!(of(own.pid_started.clone()), Liveness::Alive);
         assert_eq!(of(format!("{plain}@1")), Liveness::Elsewhere);
         // After a boot no process of before is left, in any namespace.
@@ -324,27 +292,17 @@ mod tests {
     #[test]
     fn a_stopped_process_lives_and_is_known_as_stopped() {
         use rustix::process::{Pid, Signal, kill_process};
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let host = ThisHost::new();
         let pid = child.id();
-        let owner = Owner {
-            host: host.owner().host,
-            pid,
-            pid_started: process_start(pid).unwrap(),
-        };
+        let owner = Owner { host: host.owner().host, pid, pid_started: process_start(pid).unwrap() };
         assert!(!is_stopped(&host, &owner));
         kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
         while !is_stopped(&host, &owner) {
             std::thread::yield_now();
         }
         assert_eq!(host.liveness(&owner), Liveness::Alive);
-        let elsewhere = Owner {
-            host: format!("not-{}", owner.host),
-            ..owner
-        };
+        let elsewhere = Owner { host: format!("not-{}", owner.host), ..owner };
         assert!(!is_stopped(&host, &elsewhere));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -352,25 +310,15 @@ mod tests {
 
     #[test]
     fn a_claim_above_is_inside_unless_a_hook_is_in_between() {
-        let process = |pid: u32| Owner {
-            host: "h".into(),
-            pid,
-            pid_started: format!("b:{pid}"),
-        };
-        let at_work = AtWork {
-            claim_holders: vec![process(10)],
-            hooks: vec![process(20)],
-        };
+        let process = |pid: u32| Owner { host: "h".into(), pid, pid_started: format!("b:{pid}") };
+        let at_work = AtWork { claim_holders: vec![process(10)], hooks: vec![process(20)] };
         let inside = |pids: &[u32]| is_inside(pids.iter().map(|pid| process(*pid)), &at_work);
         assert!(inside(&[40, 30, 10, 1]));
         assert!(!inside(&[40, 20, 10, 1]));
         // A hook above the run does not speak for what the run's agents do.
         assert!(inside(&[40, 10, 20, 1]));
         assert!(!inside(&[40, 30, 1]));
-        let reused = Owner {
-            pid_started: "b:11".into(),
-            ..process(10)
-        };
+        let reused = Owner { pid_started: "b:11".into(), ..process(10) };
         assert!(!is_inside([reused], &at_work));
     }
 
@@ -380,11 +328,7 @@ mod tests {
         let host = ThisHost::new();
         let pid = child.id();
         let pid_started = process_start(pid).unwrap_or_else(|| "gone".into());
-        let owner = Owner {
-            host: host.owner().host,
-            pid,
-            pid_started,
-        };
+        let owner = Owner { host: host.owner().host, pid, pid_started };
         // Not waited for: the process stays in the table as a zombie.
         while host.liveness(&owner) != Liveness::Dead {
             std::thread::yield_now();

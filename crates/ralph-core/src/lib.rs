@@ -40,10 +40,7 @@ pub mod git;
 pub mod hooks;
 #[cfg_attr(
     not(test),
-    expect(
-        clippy::disallowed_methods,
-        reason = "/proc is the kernel's, out of agents' reach"
-    )
+    expect(clippy::disallowed_methods, reason = "/proc is the kernel's, out of agents' reach")
 )]
 pub mod host;
 pub mod logs;

@@ -14,8 +14,8 @@ use memchr::memchr_iter;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 pub(crate) use inline::{
-    as_code, atx_heading, bullet, checkbox, code_only, codes, indent, is_rule, leading_code,
-    list_item, longest_backticks, numbered, spans, without_comments, without_emphasis,
+    as_code, atx_heading, bullet, checkbox, code_only, codes, indent, is_rule, leading_code, list_item,
+    longest_backticks, numbered, spans, without_comments, without_emphasis,
 };
 pub(crate) use splice::{Insertion, Spacing, commonest_line_end};
 
@@ -118,9 +118,7 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub(crate) fn of(file: &'a str) -> Self {
         let text = file.strip_prefix('\u{feff}').unwrap_or(file);
-        let (mark, text) = file
-            .split_at_checked(file.len() - text.len())
-            .unwrap_or(("", file));
+        let (mark, text) = file.split_at_checked(file.len() - text.len()).unwrap_or(("", file));
         let mut reader = Reader {
             text,
             lines: split(text, mark.len()),
@@ -133,22 +131,13 @@ impl<'a> Lines<'a> {
         for (event, range) in Parser::new_ext(&bounded, Options::empty()).into_offset_iter() {
             reader.add(&event, range);
         }
-        let Reader {
-            mut lines,
-            unclosed,
-            ..
-        } = reader;
+        let Reader { mut lines, unclosed, .. } = reader;
         let mut tail = "";
         if let Some(line) = unclosed.and_then(|first| lines.get(first)) {
             tail = file.get(line.start..).unwrap_or_default();
             lines.truncate(unclosed.unwrap_or_default());
         }
-        Self {
-            mark,
-            lines,
-            tail,
-            too_deep,
-        }
+        Self { mark, lines, tail, too_deep }
     }
 
     /// What is missing behind the block that is never closed, for messages.
@@ -179,11 +168,7 @@ fn split(text: &str, offset: usize) -> Vec<Line<'_>> {
             raw,
             text,
             start,
-            kind: if is_blank {
-                Kind::Blank
-            } else {
-                Kind::Paragraph
-            },
+            kind: if is_blank { Kind::Blank } else { Kind::Paragraph },
             is_in_item: false,
             hidden: None,
         });
@@ -278,13 +263,7 @@ impl Reader<'_> {
     fn first(&mut self, start: usize) -> usize {
         let start = start + self.offset;
         let is_before = |line: &&Line<'_>| line.end() <= start;
-        self.at += self
-            .lines
-            .get(self.at..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(is_before)
-            .count();
+        self.at += self.lines.get(self.at..).unwrap_or_default().iter().take_while(is_before).count();
         self.at
     }
 
@@ -348,9 +327,7 @@ impl Reader<'_> {
             let Some(line) = self.lines.get_mut(at) else {
                 break;
             };
-            let words = line
-                .text
-                .trim_start_matches(|c| matches!(c, ' ' | '\t') || (c == '>' && !is_top));
+            let words = line.text.trim_start_matches(|c| matches!(c, ' ' | '\t') || (c == '>' && !is_top));
             let may_close = at == last && at > block.start && !(is_top && line.columns() > 3);
             is_closed = may_close && fence.is_some_and(|fence| fence.is_closed_by(words));
             line.hidden = Some(match at == block.start {
@@ -364,11 +341,7 @@ impl Reader<'_> {
 
     fn html(&mut self, range: Range<usize>) {
         let block = self.block(&range);
-        let html = self
-            .text
-            .get(range.clone())
-            .unwrap_or_default()
-            .trim_start();
+        let html = self.text.get(range.clone()).unwrap_or_default().trim_start();
         if html.starts_with("<!--") {
             for line in self.lines.get_mut(block.clone()).unwrap_or_default() {
                 line.hidden = Some(Hidden::Comment);

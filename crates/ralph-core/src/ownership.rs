@@ -29,10 +29,7 @@ impl User {
 
     fn new(uid: u32, sudo_uid: Option<&str>) -> Self {
         let behind_sudo = sudo_uid.filter(|_| uid == 0);
-        Self {
-            uid,
-            behind_sudo: behind_sudo.and_then(|uid| uid.parse().ok()),
-        }
+        Self { uid, behind_sudo: behind_sudo.and_then(|uid| uid.parse().ok()) }
     }
 
     fn is_obeyed(self, owner: u32) -> bool {
@@ -53,11 +50,7 @@ impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Foreign { path, owner } => {
-                write!(
-                    f,
-                    "{} belongs to another user (uid {owner})",
-                    path.display()
-                )
+                write!(f, "{} belongs to another user (uid {owner})", path.display())
             }
             Self::WorldWritable { path } => {
                 write!(f, "{} is world-writable", path.display())
@@ -75,10 +68,7 @@ struct Facts {
 
 impl From<Metadata> for Facts {
     fn from(meta: Metadata) -> Self {
-        Self {
-            owner: meta.uid(),
-            mode: meta.mode(),
-        }
+        Self { owner: meta.uid(), mode: meta.mode() }
     }
 }
 
@@ -95,11 +85,7 @@ pub fn distrust(project: &Project, user: User) -> Option<Distrust> {
 /// `own` is the file at the path itself; `target` what it leads to, if it is a link.
 fn judge(path: PathBuf, own: Facts, target: Option<Facts>, user: User) -> Option<Distrust> {
     let owners = [Some(own.owner), target.map(|target| target.owner)];
-    if let Some(owner) = owners
-        .into_iter()
-        .flatten()
-        .find(|owner| !user.is_obeyed(*owner))
-    {
+    if let Some(owner) = owners.into_iter().flatten().find(|owner| !user.is_obeyed(*owner)) {
         return Some(Distrust::Foreign { path, owner });
     }
     // The mode of a link itself means nothing.
@@ -142,14 +128,8 @@ mod tests {
         assert_eq!(file(1000, 0o664), None, "a group may write");
         assert_eq!(file(0, 0o644), None);
         assert!(matches!(file(1001, 0o600), Some(Distrust::Foreign { .. })));
-        assert!(matches!(
-            file(1000, 0o646),
-            Some(Distrust::WorldWritable { .. })
-        ));
-        assert!(matches!(
-            file(0, 0o666),
-            Some(Distrust::WorldWritable { .. })
-        ));
+        assert!(matches!(file(1000, 0o646), Some(Distrust::WorldWritable { .. })));
+        assert!(matches!(file(0, 0o666), Some(Distrust::WorldWritable { .. })));
     }
 
     #[test]
@@ -169,9 +149,6 @@ mod tests {
         assert!(file(User::new(0, None)).is_some());
         assert!(file(User::new(0, Some("1001"))).is_some());
         assert!(file(User::new(0, Some("x"))).is_some());
-        assert!(
-            file(User::new(1002, Some("1000"))).is_some(),
-            "anybody can set the variable"
-        );
+        assert!(file(User::new(1002, Some("1000"))).is_some(), "anybody can set the variable");
     }
 }

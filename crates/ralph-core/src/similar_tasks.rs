@@ -64,12 +64,7 @@ impl Profile {
     #[must_use]
     pub fn from_stored(title: &str, words: &str, files: Vec<String>) -> Self {
         let set = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        Self {
-            title: set(title),
-            words: set(words),
-            files: files.into_iter().collect(),
-            terms: Vec::new(),
-        }
+        Self { title: set(title), words: set(words), files: files.into_iter().collect(), terms: Vec::new() }
     }
 
     /// Adds the words of a text, such as a tag.
@@ -155,11 +150,7 @@ impl Frequencies {
         let with = as_f64(self.with.get(term).copied().unwrap_or(0));
         let all = as_f64(self.tasks).max(with) + BACKGROUND;
         let rarity = (all / (with + 1.0)).ln();
-        if is_everyday(term) {
-            rarity * EVERYDAY
-        } else {
-            rarity
-        }
+        if is_everyday(term) { rarity * EVERYDAY } else { rarity }
     }
 }
 
@@ -173,11 +164,8 @@ fn as_f64(count: u64) -> f64 {
 pub fn lookup(profile: &Profile, frequencies: &Frequencies) -> Vec<(String, f64)> {
     let known = |term: &&String| frequencies.with.get(*term).is_some_and(|with| *with > 0);
     let rarest = (as_f64(frequencies.tasks) + BACKGROUND).ln();
-    let (title, others): (Vec<&String>, Vec<&String>) = profile
-        .terms()
-        .iter()
-        .filter(known)
-        .partition(|term| profile.title.contains(*term));
+    let (title, others): (Vec<&String>, Vec<&String>) =
+        profile.terms().iter().filter(known).partition(|term| profile.title.contains(*term));
     let mut terms = best(title, |term| title_weight(term) * rarest);
     terms.extend(best(others, |term| frequencies.rarity(term)));
     terms
@@ -185,10 +173,7 @@ pub fn lookup(profile: &Profile, frequencies: &Frequencies) -> Vec<(String, f64)
 
 /// A few terms, those of most worth first.
 fn best(terms: Vec<&String>, worth: impl Fn(&str) -> f64) -> Vec<(String, f64)> {
-    let mut terms: Vec<(String, f64)> = terms
-        .into_iter()
-        .map(|term| (term.clone(), worth(term)))
-        .collect();
+    let mut terms: Vec<(String, f64)> = terms.into_iter().map(|term| (term.clone(), worth(term))).collect();
     terms.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     terms.truncate(LOOKUP_TERMS);
     terms
@@ -277,15 +262,10 @@ struct Weighted<'a> {
 
 impl<'a> Weighted<'a> {
     fn new(words: &'a BTreeSet<String>, weight: impl Fn(&str) -> f64) -> Self {
-        let squares: HashMap<&str, f64> = words
-            .iter()
-            .map(|word| (word.as_str(), weight(word).powi(2)))
-            .collect();
+        let squares: HashMap<&str, f64> =
+            words.iter().map(|word| (word.as_str(), weight(word).powi(2))).collect();
         // In order, for sums of the same numbers in another order differ.
-        let total = words
-            .iter()
-            .filter_map(|word| squares.get(word.as_str()))
-            .sum();
+        let total = words.iter().filter_map(|word| squares.get(word.as_str())).sum();
         Self { squares, total }
     }
 
@@ -294,11 +274,7 @@ impl<'a> Weighted<'a> {
     }
 
     /// The cosine with a set of words; `strange` gives the squares of those that are not in this set.
-    fn cosine<'w>(
-        &self,
-        others: impl Iterator<Item = &'w str>,
-        strange: impl Fn(&str) -> f64,
-    ) -> f64 {
+    fn cosine<'w>(&self, others: impl Iterator<Item = &'w str>, strange: impl Fn(&str) -> f64) -> f64 {
         let (mut shared, mut apart) = (0.0, 0.0);
         for word in others {
             match self.squares.get(word) {

@@ -6,16 +6,12 @@ use std::sync::LazyLock;
 
 /// Where a program is: as a path below a directory, or on a search path.
 pub fn find(program: &str, dir: &Path, search: Option<&OsString>) -> Option<PathBuf> {
-    candidates(program, dir, search)
-        .into_iter()
-        .find(|path| is_executable(path))
+    candidates(program, dir, search).into_iter().find(|path| is_executable(path))
 }
 
 /// A file that would be the program, were it executable.
 pub fn not_executable(program: &str, dir: &Path, search: Option<&OsString>) -> Option<PathBuf> {
-    candidates(program, dir, search)
-        .into_iter()
-        .find(|path| path.is_file())
+    candidates(program, dir, search).into_iter().find(|path| path.is_file())
 }
 
 /// This process's own search path, which its children get.
@@ -28,9 +24,7 @@ pub fn search_path() -> Option<OsString> {
 pub(crate) fn git() -> &'static Path {
     static GIT: LazyLock<PathBuf> = LazyLock::new(|| {
         let found = find("git", Path::new(""), search_path().as_ref());
-        found
-            .filter(|path| path.is_absolute())
-            .unwrap_or_else(|| "git".into())
+        found.filter(|path| path.is_absolute()).unwrap_or_else(|| "git".into())
     });
     &GIT
 }
@@ -41,9 +35,7 @@ fn candidates(program: &str, dir: &Path, search: Option<&OsString>) -> Vec<PathB
     }
     let folders = search.map(|search| std::env::split_paths(search));
     let folders = folders.into_iter().flatten();
-    folders
-        .map(|folder| dir.join(folder).join(program))
-        .collect()
+    folders.map(|folder| dir.join(folder).join(program)).collect()
 }
 
 fn is_executable(path: &Path) -> bool {

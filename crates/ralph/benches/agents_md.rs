@@ -2,11 +2,7 @@
 //!
 //! `cargo bench -p ralph --bench agents_md` compares a failing attempt in a project with that file with one in a project
 //! that keeps none but has learned the same. Nothing here fails a build. Wanted: at most 20 ms more.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark prints and may panic"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,10 +21,7 @@ fn main() {
         for (name, learns) in [("that fails", false), ("that fails and learns", true)] {
             let without = measure(false, learns);
             let with = measure(true, learns);
-            println!(
-                "{name:<25} {without:>8.2?}  {with:>18.2?}  {:>8.2?}",
-                with.saturating_sub(without)
-            );
+            println!("{name:<25} {without:>8.2?}  {with:>18.2?}  {:>8.2?}", with.saturating_sub(without));
         }
     }
 }
@@ -53,11 +46,8 @@ fn measure(kept: bool, learns: bool) -> Duration {
     std::fs::write(root.join("agent.sh"), agent).unwrap();
     let mut text = String::from("# Project Learnings\n\n## Codebase Patterns\n\n");
     for n in 0..BULLETS {
-        let words = format!(
-            "bullet{n} about part{} and module{} of this code base, written by hand",
-            n * 7,
-            n * 13
-        );
+        let words =
+            format!("bullet{n} about part{} and module{} of this code base, written by hand", n * 7, n * 13);
         text.push_str(&format!("- {words}, {:04x}.\n", n * 31));
     }
     std::fs::write(root.join("AGENTS.md"), text).unwrap();

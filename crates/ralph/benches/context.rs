@@ -2,11 +2,7 @@
 //!
 //! `cargo bench -p ralph --bench context` prints a table. Nothing here fails a build. The wanted figures: at most 10 ms
 //! with 10,000 active learnings, at most 50 ms with 100,000.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark prints and may panic"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -41,10 +37,7 @@ struct Numbers(u64);
 
 impl Numbers {
     fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
@@ -109,13 +102,7 @@ fn fill(database: &Path, learnings: u32) {
              VALUES (?1, ?2, ?3, 'pending', ?4, ?4, ?5)",
         )
         .unwrap()
-        .execute(params![
-            format!("t-{n:06x}"),
-            numbers.words(8),
-            numbers.words(200),
-            at,
-            n
-        ])
+        .execute(params![format!("t-{n:06x}"), numbers.words(8), numbers.words(200), at, n])
         .unwrap();
     }
     for n in 0..ATTEMPTS {
@@ -168,11 +155,7 @@ fn tasks_with_failures(store: &Store) -> Vec<(Task, TaskMetrics)> {
 
 /// Times of prompts, in order.
 fn prompts(project: &Project, store: &Store, tasks: &[(Task, TaskMetrics)]) -> Vec<Duration> {
-    let agent = CommandAgent(Setup {
-        name: "b".into(),
-        command: vec!["true".into()],
-        ..Setup::default()
-    });
+    let agent = CommandAgent(Setup { name: "b".into(), command: vec!["true".into()], ..Setup::default() });
     let settings = RunSettings::default();
     let templates = Templates::load(project).unwrap();
     let prompter = Prompter {
@@ -188,9 +171,7 @@ fn prompts(project: &Project, store: &Store, tasks: &[(Task, TaskMetrics)]) -> V
         .iter()
         .map(|(task, metrics)| {
             let started = Instant::now();
-            let prompt = prompter
-                .prompt(task, metrics, 1, RunRates::default())
-                .unwrap();
+            let prompt = prompter.prompt(task, metrics, 1, RunRates::default()).unwrap();
             let time = started.elapsed();
             assert!(!prompt.learnings.is_empty());
             time
@@ -206,11 +187,8 @@ fn at(times: &[Duration], share: usize) -> Duration {
 
 /// The whole command, as a person would wait for it.
 fn commands(dir: &Path, tasks: &[(Task, TaskMetrics)]) -> Duration {
-    let mut times: Vec<Duration> = tasks
-        .iter()
-        .take(40)
-        .map(|(task, _)| run(dir, &["context", task.id.as_str()]))
-        .collect();
+    let mut times: Vec<Duration> =
+        tasks.iter().take(40).map(|(task, _)| run(dir, &["context", task.id.as_str()])).collect();
     times.sort_unstable();
     at(&times, 50)
 }

@@ -1,11 +1,7 @@
 //! What choosing a model costs when there is much to go by: a million attempts on a hundred thousand tasks.
 //!
 //! `cargo bench -p ralph --bench decision` prints a table. Nothing here fails a build. Wanted: below 1 ms.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark prints and may panic"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,19 +29,12 @@ fn main() {
     drop(Store::create(&project.database()).unwrap());
     fill(&project.database());
     let store = Store::open(&project.database()).unwrap();
-    println!(
-        "a decision with {} attempts, {TASKS} tasks   median      99th",
-        TASKS * ATTEMPTS_EACH
-    );
+    println!("a decision with {} attempts, {TASKS} tasks   median      99th", TASKS * ATTEMPTS_EACH);
     for (what, last) in [("first try", true), ("retry", false)] {
         for strategy in Strategy::ALL {
             let times = decisions(&project, &store, strategy, last);
             let at = |share: usize| times[(times.len() - 1) * share / 100];
-            println!(
-                "{what:>10} {strategy:<34} {:>9.2?} {:>9.2?}",
-                at(50),
-                at(99)
-            );
+            println!("{what:>10} {strategy:<34} {:>9.2?} {:>9.2?}", at(50), at(99));
         }
     }
 }
@@ -58,10 +47,7 @@ fn decisions(project: &Project, store: &Store, strategy: Strategy, fresh: bool) 
         models: ["haiku", "sonnet", "opus"].map(String::from).to_vec(),
         ..Setup::default()
     });
-    let settings = RunSettings {
-        strategy,
-        ..RunSettings::default()
-    };
+    let settings = RunSettings { strategy, ..RunSettings::default() };
     let templates = Templates::load(project).unwrap();
     let prompter = Prompter {
         templates: &templates,
@@ -98,10 +84,7 @@ struct Words(u64);
 
 impl Words {
     fn next(&mut self) -> String {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let share = (self.0 >> 33) as f64 / (1_u64 << 31) as f64;
         let mut rank = f64::from(WORDS).powf(share) as u64 + 700;
         let mut word = String::from("w");
@@ -130,13 +113,7 @@ fn fill(database: &Path) {
              VALUES (?1, ?2, ?3, 'pending', ?4, ?4, ?5)",
         )
         .unwrap()
-        .execute(params![
-            id,
-            title.join(" "),
-            text.join(" "),
-            NOW.to_string(),
-            n
-        ])
+        .execute(params![id, title.join(" "), text.join(" "), NOW.to_string(), n])
         .unwrap();
         if n < TASKS {
             tried(&tx, &id, n, &title, &text);
@@ -151,14 +128,10 @@ fn fill(database: &Path) {
     }
     let shares = serde_json::to_string(&[20.0; 17]).unwrap();
     for difficulty in ["trivial", "easy", "moderate", "hard", "blocked", "unknown"] {
-        tx.execute(
-            "INSERT INTO difficulty_beliefs VALUES (?1, ?2, 400, 3.0)",
-            [difficulty, &shares],
-        )
-        .unwrap();
+        tx.execute("INSERT INTO difficulty_beliefs VALUES (?1, ?2, 400, 3.0)", [difficulty, &shares])
+            .unwrap();
     }
-    tx.execute("INSERT INTO retry_beliefs VALUES (1, 60, 400)", [])
-        .unwrap();
+    tx.execute("INSERT INTO retry_beliefs VALUES (1, 60, 400)", []).unwrap();
     tx.commit().unwrap();
 }
 
@@ -179,10 +152,7 @@ fn tried(tx: &Connection, id: &str, n: u32, title: &[String], text: &[String]) {
     .unwrap()
     .execute(params![id, ATTEMPTS_EACH])
     .unwrap();
-    tx.prepare_cached("INSERT INTO task_trials VALUES (?1, 'sonnet', 4, 0)")
-        .unwrap()
-        .execute([id])
-        .unwrap();
+    tx.prepare_cached("INSERT INTO task_trials VALUES (?1, 'sonnet', 4, 0)").unwrap().execute([id]).unwrap();
     let all: Vec<&String> = title.iter().chain(text).collect();
     let joined = |words: &[String]| words.join(" ");
     tx.prepare_cached(

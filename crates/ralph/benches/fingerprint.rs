@@ -2,11 +2,7 @@
 //! logs of one task, labelled by whether the same tests failed.
 //! `RALPH_DATA=DIR cargo bench -p ralph --bench fingerprint`.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a tool for developers"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -25,9 +21,7 @@ fn main() {
         return;
     }
     let Some(data) = std::env::var_os("RALPH_DATA").map(PathBuf::from) else {
-        println!(
-            "fingerprint: SKIPPED, nothing measured: RALPH_DATA does not name the data directory"
-        );
+        println!("fingerprint: SKIPPED, nothing measured: RALPH_DATA does not name the data directory");
         return;
     };
     let data = std::fs::read_to_string(data.join("failures_terminal_bench_dev.jsonl")).unwrap();
@@ -38,10 +32,7 @@ fn main() {
             let failed = row["failed_tests"].as_array().unwrap();
             Row {
                 task: row["task_id"].as_str().unwrap().to_owned(),
-                failed: failed
-                    .iter()
-                    .map(|t| t.as_str().unwrap().to_owned())
-                    .collect(),
+                failed: failed.iter().map(|t| t.as_str().unwrap().to_owned()).collect(),
                 log: row["tail"].as_str().unwrap().to_owned(),
             }
         })
@@ -50,10 +41,7 @@ fn main() {
         ("whole logs", 0),
         ("without names and summaries", 1),
         ("also without `def test…`", 2),
-        (
-            "also without any line with test_ but for the file's name",
-            3,
-        ),
+        ("also without any line with test_ but for the file's name", 3),
         ("also without any line with test_", 4),
         ("instead with every test_… replaced", 5),
     ] {
@@ -65,11 +53,7 @@ fn evaluate(title: &str, rows: &[Row], strength: u8) {
     let mut tasks: BTreeMap<&str, Vec<(&Row, Option<Fingerprint>)>> = BTreeMap::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for row in rows {
-        let log = if strength == 0 {
-            row.log.clone()
-        } else {
-            strip(&row.log, strength)
-        };
+        let log = if strength == 0 { row.log.clone() } else { strip(&row.log, strength) };
         let print = fingerprint(&log);
         *kinds.entry(kind(print.as_ref()).to_owned()).or_default() += 1;
         tasks.entry(&row.task).or_default().push((row, print));
@@ -108,19 +92,13 @@ fn evaluate(title: &str, rows: &[Row], strength: u8) {
         by_task.push((counts, task));
     }
     println!("   {}", figures(all));
-    println!(
-        "   of the true pairs, fine differs in {} and is equal in {}",
-        fine[0], fine[1]
-    );
+    println!("   of the true pairs, fine differs in {} and is equal in {}", fine[0], fine[1]);
     for (kind, counts) in by_kind {
         println!("   {kind:18} {}", figures(counts));
     }
     by_task.sort_by_key(|(c, _)| std::cmp::Reverse(c[1] + c[2]));
     for (counts, task) in by_task.iter().filter(|(c, _)| c[1] + c[2] > 0).take(12) {
-        println!(
-            "      {task:45} tp {:4} fp {:4} fn {:4}",
-            counts[0], counts[1], counts[2]
-        );
+        println!("      {task:45} tp {:4} fp {:4} fn {:4}", counts[0], counts[1], counts[2]);
     }
 }
 
@@ -145,29 +123,21 @@ fn strip(log: &str, strength: u8) -> String {
         let banner = line.starts_with('=') && line.trim_end().ends_with('=');
         if banner {
             in_summary = line.contains("short test summary");
-            let counts = [" failed", " passed", " error", " skipped"]
-                .iter()
-                .any(|w| line.contains(w));
+            let counts = [" failed", " passed", " error", " skipped"].iter().any(|w| line.contains(w));
             if in_summary || counts {
                 continue;
             }
         }
-        let header =
-            line.starts_with('_') && line.trim_end().ends_with('_') && !line.contains("_ _ _");
-        let status = [
-            "FAILED ", "ERROR ", "PASSED ", "SKIPPED ", "XFAIL ", "XPASS ",
-        ];
+        let header = line.starts_with('_') && line.trim_end().ends_with('_') && !line.contains("_ _ _");
+        let status = ["FAILED ", "ERROR ", "PASSED ", "SKIPPED ", "XFAIL ", "XPASS "];
         let listed = status.iter().any(|s| line.starts_with(s));
-        let progress = line.contains("::")
-            && status
-                .iter()
-                .any(|s| line.contains(&format!(" {}", s.trim())));
+        let progress = line.contains("::") && status.iter().any(|s| line.contains(&format!(" {}", s.trim())));
         let prompt = line.starts_with("root@");
         if (in_summary && !prompt) || header || listed || progress {
             continue;
         }
-        let definition = line.trim_start().starts_with("def test")
-            || line.trim_start().starts_with("async def test");
+        let definition =
+            line.trim_start().starts_with("def test") || line.trim_start().starts_with("async def test");
         if (2..5).contains(&strength) && definition {
             continue;
         }

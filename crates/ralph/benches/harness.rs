@@ -1,11 +1,7 @@
 //! What Ralph itself costs, measured on the real binary: ratios within one run, because machines are noisy.
 //!
 //! `cargo bench -p ralph` prints a table. Nothing here fails a build.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark prints and may panic"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
 use std::fs;
 use std::path::Path;
@@ -25,10 +21,7 @@ fn main() {
         return;
     }
     // A name on the command line runs that part alone: `cargo bench -p ralph -- overhead`.
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|arg| !arg.starts_with('-'))
-        .collect();
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let parts: [(&str, fn()); 5] = [
         ("overhead", overhead),
         ("large_repository", large_repository),
@@ -45,11 +38,7 @@ fn main() {
 
 fn ralph(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(RALPH);
-    command
-        .args(args)
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
+    command.args(args).current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null());
     command.env_remove("RALPH_RUN_ID");
     command
 }
@@ -95,10 +84,7 @@ fn fill(dir: &Path, tasks: usize, after: impl Fn(usize, &[TaskId]) -> Option<Tas
 fn per_attempt(dir: &Path, n: u32) -> Duration {
     let limit = n.to_string();
     let started = Instant::now();
-    let status = ralph(dir, &["run", "--quiet", "--limit", &limit])
-        .stderr(Stdio::null())
-        .status()
-        .unwrap();
+    let status = ralph(dir, &["run", "--quiet", "--limit", &limit]).stderr(Stdio::null()).status().unwrap();
     assert!(matches!(status.code(), Some(0 | 4)), "{status}");
     started.elapsed() / n
 }
@@ -108,8 +94,7 @@ fn bare(dir: &Path, n: u32) -> Duration {
     let conn = rusqlite::Connection::open(dir.join("bare.db")).unwrap();
     conn.pragma_update(None, "journal_mode", "WAL").unwrap();
     conn.pragma_update(None, "synchronous", "FULL").unwrap();
-    conn.execute_batch("CREATE TABLE IF NOT EXISTS rows (text TEXT)")
-        .unwrap();
+    conn.execute_batch("CREATE TABLE IF NOT EXISTS rows (text TEXT)").unwrap();
     let started = Instant::now();
     for _ in 0..n {
         let output = Command::new("sh")
@@ -119,11 +104,7 @@ fn bare(dir: &Path, n: u32) -> Duration {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        conn.execute(
-            "INSERT INTO rows VALUES (?1)",
-            [String::from_utf8(output.stdout).unwrap()],
-        )
-        .unwrap();
+        conn.execute("INSERT INTO rows VALUES (?1)", [String::from_utf8(output.stdout).unwrap()]).unwrap();
     }
     started.elapsed() / n
 }
@@ -131,11 +112,7 @@ fn bare(dir: &Path, n: u32) -> Duration {
 fn git_status(dir: &Path, n: u32) -> Duration {
     let started = Instant::now();
     for _ in 0..n {
-        Command::new("git")
-            .args(["status", "--porcelain=v2"])
-            .current_dir(dir)
-            .output()
-            .unwrap();
+        Command::new("git").args(["status", "--porcelain=v2"]).current_dir(dir).output().unwrap();
     }
     started.elapsed() / n
 }
@@ -156,15 +133,10 @@ fn overhead() {
         );
         differences.push(ralph.saturating_sub(bare));
     }
-    println!(
-        "  one `git status` alone: {:.2?}",
-        git_status(dir.path(), rounds)
-    );
+    println!("  one `git status` alone: {:.2?}", git_status(dir.path(), rounds));
     differences.sort();
     let (least, median) = (differences[0], differences[differences.len() / 2]);
-    println!(
-        "  more per attempt: median {median:.2?}, least {least:.2?} (wanted: ratio 2.00, or 3 ms more)"
-    );
+    println!("  more per attempt: median {median:.2?}, least {least:.2?} (wanted: ratio 2.00, or 3 ms more)");
 }
 
 fn git(dir: &Path, args: &[&str]) {
@@ -179,11 +151,7 @@ fn git(dir: &Path, args: &[&str]) {
 fn by_hand(dir: &Path, n: u32) -> Duration {
     let started = Instant::now();
     for _ in 0..n {
-        Command::new("sh")
-            .args(["-c", CHANGE])
-            .current_dir(dir)
-            .status()
-            .unwrap();
+        Command::new("sh").args(["-c", CHANGE]).current_dir(dir).status().unwrap();
         git(dir, &["status", "--porcelain=v2"]);
         git(dir, &["add", "-A"]);
         git(dir, &["commit", "-qm", "by hand"]);
@@ -227,10 +195,7 @@ fn large_repository() {
         ("commit", commit.to_owned()),
         ("commit, rollback", format!("{commit}{rollback}")),
         ("commit, gate", format!("{commit}{gate}")),
-        (
-            "commit, rollback, gate",
-            format!("{commit}{rollback}{gate}"),
-        ),
+        ("commit, rollback, gate", format!("{commit}{rollback}{gate}")),
     ] {
         fs::write(dir.path().join(".ralph.toml"), format!("{toml}{settings}")).unwrap();
         git(dir.path(), &["commit", "-qam", "settings"]);
@@ -278,9 +243,7 @@ fn plan_sizes() {
         let [small, large] = best;
         let ratio = large.as_secs_f64() / small.as_secs_f64();
         let name = format!("{shape:?}");
-        println!(
-            "  {name:<16} {small:>8.2?} → {large:>8.2?}  ratio {ratio:.2} (wanted: at most 1.50)"
-        );
+        println!("  {name:<16} {small:>8.2?} → {large:>8.2?}  ratio {ratio:.2} (wanted: at most 1.50)");
     }
 }
 
@@ -293,21 +256,13 @@ fn waiting_first(dir: &Path, tasks: usize) {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         seed >> 30
     };
-    let gatekeeper = NewTask {
-        title: "last".into(),
-        priority: 1_000_000,
-        ..NewTask::default()
-    };
+    let gatekeeper = NewTask { title: "last".into(), priority: 1_000_000, ..NewTask::default() };
     let gatekeeper = store.add_task(&gatekeeper, now, &mut random).unwrap();
     for n in 0..tasks {
         let waits = n < tasks / 2;
         let new = NewTask {
             title: format!("task {n}"),
-            after: if waits {
-                vec![gatekeeper.clone()]
-            } else {
-                Vec::new()
-            },
+            after: if waits { vec![gatekeeper.clone()] } else { Vec::new() },
             ..NewTask::default()
         };
         store.add_task(&new, now, &mut random).unwrap();
@@ -317,10 +272,7 @@ fn waiting_first(dir: &Path, tasks: usize) {
 fn memory() {
     println!("1 GB of agent output");
     for (name, agent) in [
-        (
-            "lines",
-            "yes 'a line of output that says nothing at all' | head -c 1000000000",
-        ),
+        ("lines", "yes 'a line of output that says nothing at all' | head -c 1000000000"),
         ("no newline at all", "head -c 1000000000 /dev/zero"),
     ] {
         let dir = project(&format!("{agent}; echo; {AGENT}"));
@@ -329,12 +281,10 @@ fn memory() {
         let mut child = ralph(dir.path(), &["run", "--quiet"]).spawn().unwrap();
         let mut peak = 0;
         while child.try_wait().unwrap().is_none() {
-            let status =
-                fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
             let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-            let kib = line
-                .and_then(|line| line.split_whitespace().nth(1))
-                .and_then(|n| n.parse::<u64>().ok());
+            let kib =
+                line.and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse::<u64>().ok());
             peak = peak.max(kib.unwrap_or(0));
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -359,8 +309,5 @@ fn start_up() {
         .collect();
     times.sort();
     println!("start-up (`ralph status`, empty project)");
-    println!(
-        "  median {:.2?}, 95% {:.2?} (wanted: below 10 ms)",
-        times[50], times[95]
-    );
+    println!("  median {:.2?}, 95% {:.2?} (wanted: below 10 ms)", times[50], times[95]);
 }

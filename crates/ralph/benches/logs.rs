@@ -1,9 +1,5 @@
 //! Logs by the hundred thousand, and one of a gigabyte. Run with `cargo bench -p ralph --bench logs`.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a measurement prints and fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement prints and fails by panicking")]
 
 use std::fs;
 use std::io::Write;
@@ -28,11 +24,7 @@ fn main() {
 
 fn ralph(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
-    command
-        .args(args)
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
+    command.args(args).current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
 
@@ -85,31 +77,16 @@ fn old_logs() {
     let dir = project();
     fill(&dir.path().join(".ralph/logs"), LOGS);
     let started = Instant::now();
-    assert!(
-        ralph(dir.path(), &["run", "--quiet"])
-            .status()
-            .unwrap()
-            .success()
-    );
-    println!(
-        "  a run with nothing to do, all of them old: {:.1?} (wanted: below 2 s)",
-        started.elapsed()
-    );
+    assert!(ralph(dir.path(), &["run", "--quiet"]).status().unwrap().success());
+    println!("  a run with nothing to do, all of them old: {:.1?} (wanted: below 2 s)", started.elapsed());
 }
 
 fn big_log() {
     println!("a log of 1 GB");
-    let said =
-        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I go on and on."}]}}"#;
-    for (name, line) in [
-        ("text", "a line of output that says nothing at all"),
-        ("events", said),
-    ] {
+    let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I go on and on."}]}}"#;
+    for (name, line) in [("text", "a line of output that says nothing at all"), ("events", said)] {
         let dir = project();
-        let output = ralph(dir.path(), &["logs", "a", "--path"])
-            .stdout(Stdio::piped())
-            .output()
-            .unwrap();
+        let output = ralph(dir.path(), &["logs", "a", "--path"]).stdout(Stdio::piped()).output().unwrap();
         let log = String::from_utf8(output.stdout).unwrap();
         let mut file = fs::File::create(log.trim_end()).unwrap();
         let block = format!("{line}\n").repeat(20_000);

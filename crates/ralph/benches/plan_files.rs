@@ -2,11 +2,7 @@
 //!
 //! `cargo bench -p ralph --bench plan_files` times the import and what keeping the file true adds to an attempt. Nothing here fails
 //! a build. Wanted: import at most 0.5 s, one task marked done at most 15 ms.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark prints and may panic"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,11 +26,7 @@ fn main() {
         // The same plan, but from a format that is not kept true.
         ralph(spec.path(), &["export", "--output", "plan.jsonl"]);
         let lines = project();
-        std::fs::copy(
-            spec.path().join("plan.jsonl"),
-            lines.path().join("plan.jsonl"),
-        )
-        .unwrap();
+        std::fs::copy(spec.path().join("plan.jsonl"), lines.path().join("plan.jsonl")).unwrap();
         ralph(lines.path(), &["import", "plan.jsonl"]);
         let without = per_attempt(lines.path());
         println!(

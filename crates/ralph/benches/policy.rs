@@ -3,11 +3,7 @@
 //! Five ladders, three values of a solved task, tasks shuffled by three seeds; losses as ratios to the best fixed sequence
 //! in hindsight, to the plain ladder and to the strongest model once. Then what each value of `value_usd` comes to, beside
 //! `cost-optimized`: the table in docs/strategies.md. Nothing here fails a build.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark prints and may panic"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
 use std::path::PathBuf;
 
@@ -44,8 +40,7 @@ fn main() {
             ratios.push(setting(&rows, ladder, value));
         }
     }
-    let mean =
-        |place: usize| ratios.iter().map(|all| all[place]).sum::<f64>() / ratios.len() as f64;
+    let mean = |place: usize| ratios.iter().map(|all| all[place]).sum::<f64>() / ratios.len() as f64;
     let worst = ratios.iter().map(|all| all[0]).fold(0.0, f64::max);
     println!(
         "mean                                         {:.3}   {:.3}      {:.3}; worst against best fixed {worst:.3}",
@@ -80,20 +75,12 @@ fn values(rows: &[Row]) {
         }
         println!("{line}");
     }
-    let mean: String = sums
-        .iter()
-        .map(|[solved, cost]| format!(" {solved:5.1}% ${cost:.2} "))
-        .collect();
+    let mean: String = sums.iter().map(|[solved, cost]| format!(" {solved:5.1}% ${cost:.2} ")).collect();
     println!("{:25}{mean}", "mean");
 }
 
 fn options(ladder: [&str; 3], value_usd: f64, seed: u64) -> Options {
-    Options {
-        ladder: ladder.map(str::to_owned).into(),
-        value_usd,
-        seed,
-        ..Options::default()
-    }
+    Options { ladder: ladder.map(str::to_owned).into(), value_usd, seed, ..Options::default() }
 }
 
 /// The rows of one harness, with the columns as the replay names them.
@@ -144,9 +131,7 @@ fn shuffled(rows: &[Row], seed: u64) -> Vec<Row> {
     }
     let mut state = seed.wrapping_mul(7919).wrapping_add(13);
     for n in (1..tasks.len()).rev() {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         tasks.swap(n, (state >> 33) as usize % (n + 1));
     }
     let place = |row: &Row| tasks.iter().position(|task| *task == row.task);

@@ -2,11 +2,7 @@
 //!
 //! Prints hit@5 and nDCG@5 of the ranking beside a plain tag count and plain BM25, over all earlier learnings and
 //! over the 100 candidates that FTS5 finds with 24 words, which is how the product works. Nothing here fails a build.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark prints and may panic"
-)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -36,16 +32,10 @@ fn main() {
     let policy = RecallPolicy::default();
     let projects = retrieval(&data);
     println!("retrieval                          queries  hit@5  nDCG@5");
-    row(
-        "newest first",
-        &evaluate(&projects, |_, query| (0..query.before).rev().collect()),
-    );
+    row("newest first", &evaluate(&projects, |_, query| (0..query.before).rev().collect()));
     row("tag count, then recency", &evaluate(&projects, tag_count));
     row("plain BM25", &evaluate(&projects, plain_bm25));
-    row(
-        "ralph, all learnings",
-        &evaluate(&projects, |p, q| p.ranked(q, &policy, Cut::None)),
-    );
+    row("ralph, all learnings", &evaluate(&projects, |p, q| p.ranked(q, &policy, Cut::None)));
     let cut = |p: &Project, q: &Query| p.ranked(q, &policy, Cut::Store);
     row("ralph, 100 candidates", &evaluate(&projects, cut));
     for project in &projects {
@@ -55,10 +45,7 @@ fn main() {
     let duplicates = [duplicates(&data)];
     println!("duplicates");
     row("plain BM25", &evaluate(&duplicates, plain_bm25));
-    row(
-        "ralph, all learnings",
-        &evaluate(&duplicates, |p, q| p.ranked(q, &policy, Cut::None)),
-    );
+    row("ralph, all learnings", &evaluate(&duplicates, |p, q| p.ranked(q, &policy, Cut::None)));
     row("ralph, 100 candidates", &evaluate(&duplicates, cut));
     timing(&projects, &policy);
 }
@@ -84,17 +71,8 @@ fn timing(projects: &[Project], policy: &RecallPolicy) {
         }
     }
     times.sort_unstable();
-    let at = |share: usize| {
-        times
-            .get(times.len() * share / 100)
-            .copied()
-            .unwrap_or(Duration::ZERO)
-    };
-    println!(
-        "rank of 100 candidates: median {:?}, 99th of 100 {:?}",
-        at(50),
-        at(99)
-    );
+    let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or(Duration::ZERO);
+    println!("rank of 100 candidates: median {:?}, 99th of 100 {:?}", at(50), at(99));
 }
 
 /// One project: its learnings, oldest first, an index of them, and what is asked.
@@ -157,36 +135,20 @@ impl Project {
             }
         }
         let plain = Plain::new(&learnings);
-        Self {
-            name: name.to_owned(),
-            learnings,
-            queries,
-            store,
-            tag_df,
-            plain,
-        }
+        Self { name: name.to_owned(), learnings, queries, store, tag_df, plain }
     }
 
     fn corpus(&self, terms: &[Term]) -> Corpus {
-        let mut count = self
-            .store
-            .prepare_cached("SELECT doc FROM vocabulary WHERE term = ?1")
-            .unwrap();
+        let mut count = self.store.prepare_cached("SELECT doc FROM vocabulary WHERE term = ?1").unwrap();
         let df = terms
             .iter()
             .filter_map(|term| {
-                let df = count
-                    .query_row([&term.text], |row| row.get::<_, u64>(0))
-                    .ok()?;
+                let df = count.query_row([&term.text], |row| row.get::<_, u64>(0)).ok()?;
                 Some((term.text.clone(), df))
             })
             .collect();
         let documents = u64::try_from(self.learnings.len()).unwrap();
-        Corpus {
-            documents,
-            df,
-            tag_df: self.tag_df.clone(),
-        }
+        Corpus { documents, df, tag_df: self.tag_df.clone() }
     }
 
     pub fn candidates(&self, query: &Query, cut: Cut) -> (Vec<Candidate>, Corpus) {
@@ -195,10 +157,8 @@ impl Project {
         let places: Vec<usize> = match cut {
             Cut::None => (0..query.before).collect(),
             Cut::Store => {
-                let mut find = self
-                    .store
-                    .prepare_cached("SELECT rowid FROM found WHERE found MATCH ?1")
-                    .unwrap();
+                let mut find =
+                    self.store.prepare_cached("SELECT rowid FROM found WHERE found MATCH ?1").unwrap();
                 let found: Vec<(f64, Vec<i64>)> = lookup(&terms, &corpus)
                     .into_iter()
                     .map(|term| {
@@ -247,13 +207,8 @@ pub fn evaluate(projects: &[Project], ranking: impl Fn(&Project, &Query) -> Vec<
             places.truncate(SHOWN);
             let gain = |grade: u32| f64::from(2_u32.pow(grade) - 1);
             let discount = |place: usize| (place as f64 + 2.0).log2();
-            let grades = places
-                .iter()
-                .map(|place| query.relevant.get(place).copied().unwrap_or(0));
-            let got: f64 = grades
-                .enumerate()
-                .map(|(place, grade)| gain(grade) / discount(place))
-                .sum();
+            let grades = places.iter().map(|place| query.relevant.get(place).copied().unwrap_or(0));
+            let got: f64 = grades.enumerate().map(|(place, grade)| gain(grade) / discount(place)).sum();
             let mut best: Vec<u32> = query.relevant.values().copied().collect();
             best.sort_unstable_by(|a, b| b.cmp(a));
             let ideal: f64 = best
@@ -267,11 +222,7 @@ pub fn evaluate(projects: &[Project], ranking: impl Fn(&Project, &Query) -> Vec<
             ndcg += got / ideal;
         }
     }
-    Figures {
-        queries,
-        hit: hits / queries as f64,
-        ndcg: ndcg / queries as f64,
-    }
+    Figures { queries, hit: hits / queries as f64, ndcg: ndcg / queries as f64 }
 }
 
 /// How many of a learning's tags the text contains; of equal counts the newer first.
@@ -282,11 +233,7 @@ fn tag_count(project: &Project, query: &Query) -> Vec<usize> {
         .map(|place| {
             let tags = project.learnings[place].tags.iter();
             let count = tags
-                .filter(|tag| {
-                    *found
-                        .entry(tag)
-                        .or_insert_with(|| text.contains(&tag.to_lowercase()))
-                })
+                .filter(|tag| *found.entry(tag).or_insert_with(|| text.contains(&tag.to_lowercase())))
                 .count();
             (count, place)
         })
@@ -325,11 +272,7 @@ impl Plain {
             }
         }
         let average = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
-        Self {
-            postings,
-            lengths,
-            average,
-        }
+        Self { postings, lengths, average }
     }
 }
 
@@ -371,10 +314,8 @@ fn first_chars(text: &str) -> String {
 /// The data's own set-up: every task is a learning, every judged task a query.
 pub fn retrieval(data: &Path) -> Vec<Project> {
     let text = fs::read_to_string(data.join("retrieval_swebench_dev.jsonl")).unwrap();
-    let mut tasks: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let mut tasks: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     tasks.retain(|task| task["split"] == "test");
     tasks.sort_by_key(|task| task["created_at"].as_str().unwrap().to_owned());
     let mut grades: HashMap<String, Vec<(String, u32)>> = HashMap::new();
@@ -382,35 +323,19 @@ pub fn retrieval(data: &Path) -> Vec<Project> {
     for line in qrels.lines().skip(1) {
         let mut cells = line.split('\t').map(str::to_owned);
         let query = cells.next().unwrap();
-        let judged = (
-            cells.next().unwrap(),
-            cells.next().unwrap().parse().unwrap(),
-        );
+        let judged = (cells.next().unwrap(), cells.next().unwrap().parse().unwrap());
         grades.entry(query).or_default().push(judged);
     }
-    let mut names: Vec<&str> = tasks
-        .iter()
-        .map(|task| task["repo"].as_str().unwrap())
-        .collect();
+    let mut names: Vec<&str> = tasks.iter().map(|task| task["repo"].as_str().unwrap()).collect();
     names.sort_unstable();
     names.dedup();
-    names
-        .into_iter()
-        .map(|name| project(name, &tasks, &grades))
-        .collect()
+    names.into_iter().map(|name| project(name, &tasks, &grades)).collect()
 }
 
-fn project(
-    name: &str,
-    tasks: &[serde_json::Value],
-    grades: &HashMap<String, Vec<(String, u32)>>,
-) -> Project {
+fn project(name: &str, tasks: &[serde_json::Value], grades: &HashMap<String, Vec<(String, u32)>>) -> Project {
     let own: Vec<&serde_json::Value> = tasks.iter().filter(|task| task["repo"] == name).collect();
-    let places: HashMap<&str, usize> = own
-        .iter()
-        .enumerate()
-        .map(|(place, task)| (task["instance_id"].as_str().unwrap(), place))
-        .collect();
+    let places: HashMap<&str, usize> =
+        own.iter().enumerate().map(|(place, task)| (task["instance_id"].as_str().unwrap(), place)).collect();
     let mut learnings = Vec::new();
     let mut queries = Vec::new();
     for (place, task) in own.iter().enumerate() {
@@ -421,11 +346,7 @@ fn project(
         tags.extend(strings(&task["gold_symbols"]));
         let mut errors: Vec<String> = text
             .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .filter(|word| {
-                ["Error", "Exception", "Warning"]
-                    .iter()
-                    .any(|end| word.ends_with(end))
-            })
+            .filter(|word| ["Error", "Exception", "Warning"].iter().any(|end| word.ends_with(end)))
             .map(str::to_owned)
             .collect();
         errors.sort_unstable();
@@ -443,22 +364,13 @@ fn project(
         let Some(judged) = grades.get(task["instance_id"].as_str().unwrap()) else {
             continue;
         };
-        let earlier = own
-            .iter()
-            .take_while(|other| other["created_at"].as_str() < Some(created));
+        let earlier = own.iter().take_while(|other| other["created_at"].as_str() < Some(created));
         queries.push(Query {
-            recall: RecallQuery {
-                title: title.to_owned(),
-                text: text.to_owned(),
-                ..RecallQuery::default()
-            },
+            recall: RecallQuery { title: title.to_owned(), text: text.to_owned(), ..RecallQuery::default() },
             now_ms: milliseconds(created),
             before: earlier.count(),
             own: None,
-            relevant: judged
-                .iter()
-                .map(|(id, grade)| (places[id.as_str()], *grade))
-                .collect(),
+            relevant: judged.iter().map(|(id, grade)| (places[id.as_str()], *grade)).collect(),
         });
     }
     Project::new(name, learnings, queries)
@@ -466,9 +378,7 @@ fn project(
 
 fn strings(list: &serde_json::Value) -> Vec<String> {
     let items = list.as_array().into_iter().flatten();
-    items
-        .map(|item| item.as_str().unwrap().to_owned())
-        .collect()
+    items.map(|item| item.as_str().unwrap().to_owned()).collect()
 }
 
 /// Good to a few days, which is all that recency looks at.
@@ -492,16 +402,12 @@ pub fn duplicates(data: &Path) -> Project {
         content: first_chars(&bug[text]),
         ..Candidate::default()
     });
-    let places: HashMap<&str, usize> = bugs
-        .iter()
-        .enumerate()
-        .map(|(place, bug)| (bug[id].as_str(), place))
-        .collect();
+    let places: HashMap<&str, usize> =
+        bugs.iter().enumerate().map(|(place, bug)| (bug[id].as_str(), place)).collect();
     let mut queries = Vec::new();
     for pair in &pairs[1..] {
         for (one, other) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
-            let (Some(own), Some(other)) = (places.get(one.as_str()), places.get(other.as_str()))
-            else {
+            let (Some(own), Some(other)) = (places.get(one.as_str()), places.get(other.as_str())) else {
                 continue;
             };
             queries.push(Query {

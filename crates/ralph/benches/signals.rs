@@ -56,10 +56,7 @@ const TEXTS: [(&str, &str); 6] = [
         "nested tags",
         "<failure-report><retry-suggestion><learning category='c' tags='t'>x</learning></retry-suggestion>",
     ),
-    (
-        "unclosed <failure-report>",
-        "<failure-report>\nwhat_tried: x\n",
-    ),
+    ("unclosed <failure-report>", "<failure-report>\nwhat_tried: x\n"),
     ("key: value", "some_key: and its value\n"),
 ];
 
@@ -90,20 +87,12 @@ fn measure(name: &str, text: impl Fn(usize) -> String) {
     }
     let [small_time, large_time] = best.map(|time| time.as_secs_f64());
     let speed = small.len() as f64 / MB as f64 / small_time;
-    println!(
-        "  {name:<26} {:>6.1} ms {speed:>8.0}   {:.2}",
-        small_time * 1000.0,
-        large_time / small_time
-    );
+    println!("  {name:<26} {:>6.1} ms {speed:>8.0}   {:.2}", small_time * 1000.0, large_time / small_time);
 }
 
 fn time(text: &str) -> Duration {
     let ladder = ["haiku".to_owned(), "sonnet".to_owned()];
-    let scope = Scope {
-        task_id: "t-abc123",
-        task_key: Some("1.3"),
-        ladder: &ladder,
-    };
+    let scope = Scope { task_id: "t-abc123", task_key: Some("1.3"), ladder: &ladder };
     let started = Instant::now();
     black_box(parse(black_box(text), &scope));
     started.elapsed()

@@ -49,11 +49,7 @@ impl CommandError {
     }
 
     fn new(exit: RunExit, message: impl Display) -> Self {
-        Self {
-            exit,
-            message: message.to_string(),
-            hints: Vec::new(),
-        }
+        Self { exit, message: message.to_string(), hints: Vec::new() }
     }
 
     /// The user asked for something that cannot be.
@@ -165,10 +161,12 @@ impl From<EngineError> for CommandError {
                 Some(remedy) => Self::environment(&error).hint(remedy),
                 None => Self::environment(&error),
             },
-            EngineError::Gate { .. } => Self::environment(error)
-                .hint("fix the task's gate: ralph task edit ID --verify CMD"),
-            EngineError::Log { .. } => Self::environment(error)
-                .hint("check the permissions and the free space of .ralph/logs"),
+            EngineError::Gate { .. } => {
+                Self::environment(error).hint("fix the task's gate: ralph task edit ID --verify CMD")
+            }
+            EngineError::Log { .. } => {
+                Self::environment(error).hint("check the permissions and the free space of .ralph/logs")
+            }
         }
     }
 }

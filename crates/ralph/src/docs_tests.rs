@@ -10,10 +10,7 @@ use ralph_core::exit::RunExit;
 use crate::settings::{AGENT_FIELDS, FORMATS, Kind, Settings};
 
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// Compares a document with what it should be, or writes it.
@@ -59,11 +56,8 @@ fn docs_settings_are_up_to_date() {
     for (key, setting) in Settings::default().all() {
         if key.section != section {
             section = key.section;
-            write!(
-                text,
-                "\n## [{section}]\n\n| key | takes | default | what it does |\n|---|---|---|---|\n"
-            )
-            .unwrap();
+            write!(text, "\n## [{section}]\n\n| key | takes | default | what it does |\n|---|---|---|---|\n")
+                .unwrap();
         }
         let takes = match setting.kind() {
             Kind::Text => "string".to_owned(),
@@ -78,12 +72,7 @@ fn docs_settings_are_up_to_date() {
             Kind::Choices(words) => format!("list of: {}", words().join(", ")),
         };
         let default = setting.shown_text().unwrap_or_default();
-        writeln!(
-            text,
-            "| `{}` | {takes} | {default} | {} |",
-            key.name, key.doc
-        )
-        .unwrap();
+        writeln!(text, "| `{}` | {takes} | {default} | {} |", key.name, key.doc).unwrap();
     }
     text.push_str("\n## [agents.NAME]\n\n| key | takes | what it does |\n|---|---|---|\n");
     for field in AGENT_FIELDS {
@@ -112,46 +101,32 @@ fn docs_promises_name_tests_that_exist() {
     let mut source = String::new();
     collect(&root().join("crates"), &mut source);
     let mut named = 0;
-    for line in promises
-        .lines()
-        .filter(|line| line.starts_with("| "))
-        .skip(1)
-    {
+    for line in promises.lines().filter(|line| line.starts_with("| ")).skip(1) {
         let Some(tests) = line.split('|').nth(3) else {
             continue;
         };
         for name in tests.split('`').skip(1).step_by(2) {
             named += 1;
-            assert!(
-                source.contains(&format!("fn {name}(")),
-                "no test is named {name}: {line}"
-            );
+            assert!(source.contains(&format!("fn {name}(")), "no test is named {name}: {line}");
         }
     }
     assert!(named > 50, "only {named} tests are named");
     // And every test that bears a rule's id is listed.
-    for name in source
-        .split("fn ")
-        .skip(1)
-        .filter_map(|rest| rest.split('(').next())
-    {
+    for name in source.split("fn ").skip(1).filter_map(|rest| rest.split('(').next()) {
         let mut words = name.split('_');
         let group = words.next().unwrap_or_default();
         let number = words.next().unwrap_or_default();
         let is_rule = RULES.contains(&group) && number.len() == 2 && number.parse::<u32>().is_ok();
         if is_rule {
-            assert!(
-                promises.contains(&format!("`{name}`")),
-                "docs/promises.md does not list {name}"
-            );
+            assert!(promises.contains(&format!("`{name}`")), "docs/promises.md does not list {name}");
         }
     }
 }
 
 const RULES: [&str; 37] = [
-    "plan", "out", "sig", "rep", "lsg", "dif", "sug", "dia", "cap", "sch", "ctx", "att", "lrn",
-    "loop", "phf", "bud", "life", "str", "fp", "ext", "exit", "cli", "file", "rcp", "brk", "pau",
-    "ana", "agm", "imp", "rcl", "rcd", "rcg", "rci", "rcs", "rcx", "rch", "mod",
+    "plan", "out", "sig", "rep", "lsg", "dif", "sug", "dia", "cap", "sch", "ctx", "att", "lrn", "loop",
+    "phf", "bud", "life", "str", "fp", "ext", "exit", "cli", "file", "rcp", "brk", "pau", "ana", "agm",
+    "imp", "rcl", "rcd", "rcg", "rci", "rcs", "rcx", "rch", "mod",
 ];
 
 fn collect(dir: &Path, source: &mut String) {

@@ -28,8 +28,7 @@ pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 pub fn stdin() -> Result<Vec<u8>, CommandError> {
-    bounded(std::io::stdin())
-        .map_err(|e| CommandError::environment(format_args!("cannot read stdin: {e}")))
+    bounded(std::io::stdin()).map_err(|e| CommandError::environment(format_args!("cannot read stdin: {e}")))
 }
 
 /// All of a file that a person named. It may be a pipe.
@@ -48,23 +47,16 @@ fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
 
 /// A span of time, for flags.
 pub fn span(text: &str) -> Result<Duration, String> {
-    parse_duration(text)
-        .ok_or_else(|| "expected seconds or a duration such as 90d, 12h or 30m".into())
+    parse_duration(text).ok_or_else(|| "expected seconds or a duration such as 90d, 12h or 30m".into())
 }
 
 /// A point in time, for flags and files: RFC 3339, or a date, which begins at midnight. What names no zone is in UTC.
 pub fn time(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
-    [
-        text.to_owned(),
-        format!("{text}Z"),
-        format!("{text}T00:00:00Z"),
-    ]
-    .iter()
-    .find_map(|text| Timestamp::parse(text))
-    .ok_or_else(|| {
-        "expected a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31".into()
-    })
+    [text.to_owned(), format!("{text}Z"), format!("{text}T00:00:00Z")]
+        .iter()
+        .find_map(|text| Timestamp::parse(text))
+        .ok_or_else(|| "expected a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31".into())
 }
 
 /// The text of a file, line by line.
@@ -77,11 +69,7 @@ impl Lines {
     /// Reads a file, or standard input where it is called `-`.
     pub fn read(dir: Option<&Path>, file: &Path) -> Result<Self, CommandError> {
         let stdin_given = file == Path::new("-");
-        let name = if stdin_given {
-            "stdin".to_owned()
-        } else {
-            file.display().to_string()
-        };
+        let name = if stdin_given { "stdin".to_owned() } else { file.display().to_string() };
         let bytes = if stdin_given {
             stdin()?
         } else {
@@ -96,9 +84,7 @@ impl Lines {
                 let good = error.utf8_error().valid_up_to();
                 let line = error.as_bytes().iter().take(good).filter(|b| **b == b'\n');
                 let place = format!("{name}:{}", line.count() + 1);
-                Err(CommandError::usage(format_args!(
-                    "{place}: expected UTF-8 text"
-                )))
+                Err(CommandError::usage(format_args!("{place}: expected UTF-8 text")))
             }
         }
     }
@@ -133,10 +119,7 @@ impl<'t> Object<'t> {
 
     /// A member as it is written.
     pub fn raw(&self, name: &str) -> Option<&'t RawValue> {
-        self.0
-            .get(name)
-            .copied()
-            .filter(|value| value.get() != "null")
+        self.0.get(name).copied().filter(|value| value.get() != "null")
     }
 
     /// A member that names something: a text or a number, as it is written.
@@ -146,9 +129,7 @@ impl<'t> Object<'t> {
         };
         match raw.get().bytes().next().unwrap_or_default() {
             b'"' | b'-' | b'0'..=b'9' => Ok(Some(raw)),
-            _ => Err(format!(
-                "expected `{name}` to be a string or a number, found {raw}"
-            )),
+            _ => Err(format!("expected `{name}` to be a string or a number, found {raw}")),
         }
     }
 
@@ -162,8 +143,7 @@ impl<'t> Object<'t> {
 
     /// A member that is a list of texts.
     pub fn texts(&self, name: &str) -> Result<Vec<String>, String> {
-        let wrong =
-            |found: &Value| format!("expected `{name}` to be an array of strings, found {found}");
+        let wrong = |found: &Value| format!("expected `{name}` to be an array of strings, found {found}");
         let items = match self.value(name)? {
             None => Vec::new(),
             Some(Value::Array(items)) => items,
@@ -182,9 +162,7 @@ impl<'t> Object<'t> {
         let Some(text) = self.text(name)? else {
             return Ok(None);
         };
-        time(&text)
-            .map(Some)
-            .map_err(|expected| format!("`{name}`: {expected}, found `{text}`"))
+        time(&text).map(Some).map_err(|expected| format!("`{name}`: {expected}, found `{text}`"))
     }
 
     fn value(&self, name: &str) -> Result<Option<Value>, String> {
@@ -230,10 +208,7 @@ mod tests {
         assert!(object.texts("c").unwrap_err().contains("array of strings"));
         assert!(object.texts("d").is_err());
         let error = Object::parse("{\"a\": }").err().unwrap();
-        assert!(
-            error.contains("column 7") && !error.contains("line"),
-            "{error}"
-        );
+        assert!(error.contains("column 7") && !error.contains("line"), "{error}");
     }
 
     proptest! {

@@ -31,12 +31,10 @@ pub fn check(dir: Option<&Path>, command: &Command) -> Result<(), CommandError> 
         set_read_only();
         return Ok(());
     }
-    Err(
-        CommandError::usage("inside an attempt only read-only commands are allowed").hint(
-            "print a signal instead: <task-done>ID</task-done>, <task-failed>ID</task-failed>, \
+    Err(CommandError::usage("inside an attempt only read-only commands are allowed").hint(
+        "print a signal instead: <task-done>ID</task-done>, <task-failed>ID</task-failed>, \
              TASK_MODIFICATION_REQUEST or <learning …>; Ralph reads it when the attempt ends",
-        ),
-    )
+    ))
 }
 
 /// Whether an ancestor of this process holds a claim in the project's database. What cannot be read here is told by the

@@ -68,9 +68,8 @@ pub fn quit_on_interrupt() -> Result<(), CommandError> {
 pub fn outlive() -> Result<(), CommandError> {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         if !is_ignored(signal) {
-            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(|e| {
-                CommandError::environment(format_args!("cannot handle signals: {e}"))
-            })?;
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+                .map_err(|e| CommandError::environment(format_args!("cannot handle signals: {e}")))?;
         }
     }
     Ok(())
@@ -79,9 +78,7 @@ pub fn outlive() -> Result<(), CommandError> {
 /// Whatever still holds the run up, a hung disk or a hung git, is not waited for. The guard ends what is left, and the
 /// next run finds the attempt.
 fn end_soon(interrupt: &Interrupt) {
-    let exit = interrupt
-        .first()
-        .map_or(RunExit::Error, RunExit::Interrupted);
+    let exit = interrupt.first().map_or(RunExit::Error, RunExit::Interrupted);
     let code = i32::from(exit.code());
     let end = move || {
         thread::sleep(AT_ONCE);
@@ -103,8 +100,6 @@ pub fn hangup_is_ignored() -> bool {
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0);
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     u32::try_from(signal - 1).is_ok_and(|bit| mask & (1 << bit) != 0)
 }

@@ -40,20 +40,17 @@ pub fn is_secret_name(name: &str) -> bool {
     if name.contains("public") {
         return false;
     }
-    name.split(|c: char| !c.is_alphanumeric())
-        .any(|word| WORDS.contains(&word))
+    name.split(|c: char| !c.is_alphanumeric()).any(|word| WORDS.contains(&word))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || PARTS.iter().any(|part| name.contains(part))
 }
 
 /// Has the secrets of the environment masked from now on, whatever text they turn up in.
 pub fn remember_environment(variables: impl Iterator<Item = (OsString, OsString)>) {
-    remember_secrets(
-        variables.flat_map(|(name, value)| match (name.to_str(), value.to_str()) {
-            (Some(name), Some(value)) => secrets_in(name, value),
-            _ => Vec::new(),
-        }),
-    );
+    remember_secrets(variables.flat_map(|(name, value)| match (name.to_str(), value.to_str()) {
+        (Some(name), Some(value)) => secrets_in(name, value),
+        _ => Vec::new(),
+    }));
 }
 
 /// Has the secrets of the settings masked from now on.
@@ -65,12 +62,7 @@ pub fn remember_settings(settings: &Settings) {
     }
     for agent in settings.agents.values() {
         let setup = &agent.setup;
-        found.extend(
-            setup
-                .env
-                .iter()
-                .flat_map(|(name, value)| secrets_in(name, value)),
-        );
+        found.extend(setup.env.iter().flat_map(|(name, value)| secrets_in(name, value)));
         for words in [&setup.command, &setup.args] {
             let flags = words.iter().filter(|word| word.starts_with('-'));
             found.extend(
@@ -111,9 +103,7 @@ fn secrets_in_url(name: &str, address: &str) -> Vec<String> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let login = authority.rsplit_once('@').map(|(login, _)| login);
-    let password = login
-        .and_then(|login| login.split_once(':'))
-        .map(|(_, password)| password);
+    let password = login.and_then(|login| login.split_once(':')).map(|(_, password)| password);
     let mut found: Vec<String> = password.map(str::to_owned).into_iter().collect();
     if name.to_ascii_lowercase().contains("webhook") {
         found.extend(path.split(['/', '?', '&', '=', '#']).map(str::to_owned));
@@ -123,14 +113,10 @@ fn secrets_in_url(name: &str, address: &str) -> Vec<String> {
 
 fn secrets_in_json(name: &str, json: &Value) -> Vec<String> {
     match json {
-        Value::Object(fields) => fields
-            .iter()
-            .flat_map(|(name, field)| secrets_in_json(name, field))
-            .collect(),
-        Value::Array(entries) => entries
-            .iter()
-            .flat_map(|entry| secrets_in_json(name, entry))
-            .collect(),
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(name, field)| secrets_in_json(name, field)).collect()
+        }
+        Value::Array(entries) => entries.iter().flat_map(|entry| secrets_in_json(name, entry)).collect(),
         Value::String(text) => secrets_in(name, text),
         _ => Vec::new(),
     }
@@ -170,8 +156,7 @@ pub fn shown(name: &str, value: &str, max_chars: usize) -> String {
 
 /// Whether a text before a `=` is a name, and not the beginning of prose that has one somewhere.
 fn is_name(text: &str) -> bool {
-    text.chars()
-        .all(|c| c.is_alphanumeric() || "-_.".contains(c))
+    text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
 }
 
 /// Words of a command line as they may be shown: what follows a flag of a secret name is one.
@@ -187,9 +172,7 @@ pub fn shown_words<'w>(words: impl IntoIterator<Item = &'w str>, max_chars: usiz
             );
             match (word.split_once('='), flag) {
                 (None, None) if secret => MASK.to_owned(),
-                (Some((name, value)), _)
-                    if !value.is_empty() && is_name(name) && is_secret_name(name) =>
-                {
+                (Some((name, value)), _) if !value.is_empty() && is_name(name) && is_secret_name(name) => {
                     format!("{name}={MASK}")
                 }
                 _ => one_line(&mask_secrets(word), max_chars),
@@ -216,22 +199,15 @@ mod tests {
         ] {
             assert!(is_secret_name(name), "{name}");
         }
-        for name in [
-            "MAX_TOKENS",
-            "MAX_THINKING_TOKENS",
-            "KEYBOARD",
-            "model",
-            "PATH",
-            "monkey",
-            "AUTHOR",
-        ] {
+        for name in ["MAX_TOKENS", "MAX_THINKING_TOKENS", "KEYBOARD", "model", "PATH", "monkey", "AUTHOR"] {
             assert!(!is_secret_name(name), "{name}");
         }
     }
 
     #[test]
     fn cap_10_what_is_secret_in_a_variable() {
-        let json = r#"{"type": "service_account", "project_id": "my-project-1234", "private_key": "line1\nline2"}"#;
+        let json =
+            r#"{"type": "service_account", "project_id": "my-project-1234", "private_key": "line1\nline2"}"#;
         for (name, value, expected) in [
             ("API_TOKEN", "abc", vec!["abc"]),
             ("EDITOR", "abc", vec![]),
@@ -239,11 +215,7 @@ mod tests {
             ("GITHUB_PAT", "abc", vec!["abc"]),
             ("DATABASE_URL", "postgres://app:pw@db:5432/x", vec!["pw"]),
             ("API_KEY_URL", "https://host.example/login", vec![]),
-            (
-                "SLACK_WEBHOOK",
-                "https://h.example/a/b?c=d",
-                vec!["", "a", "b", "c", "d"],
-            ),
+            ("SLACK_WEBHOOK", "https://h.example/a/b?c=d", vec!["", "a", "b", "c", "d"]),
             ("GCP_CREDENTIALS", json, vec!["line1\nline2"]),
         ] {
             assert_eq!(secrets_in(name, value), expected, "{name}");
@@ -270,26 +242,15 @@ mod tests {
         assert_eq!(shown("MY_KEY", "hunter2", 80), MASK);
         assert_eq!(shown("MY_KEY", "", 80), "");
         assert_eq!(shown("MODEL", "opus", 80), "opus");
-        assert_eq!(
-            shown("URL", "https://me:hunter2@host/x", 80),
-            "https://me:[masked]@host/x"
-        );
+        assert_eq!(shown("URL", "https://me:hunter2@host/x", 80), "https://me:[masked]@host/x");
         assert!(is_secret("URL", "https://me:hunter2@host/x"));
         assert!(!is_secret("URL", "https://host/x") && !is_secret("MY_KEY", ""));
     }
 
     #[test]
     fn a_command_line_is_shown_without_its_secrets() {
-        let words = [
-            "prog",
-            "--api-key",
-            "hunter2",
-            "--token=abc",
-            "--token",
-            "--verbose",
-            "MY_KEY=x",
-            "plain",
-        ];
+        let words =
+            ["prog", "--api-key", "hunter2", "--token=abc", "--token", "--verbose", "MY_KEY=x", "plain"];
         assert_eq!(
             shown_words(words, 80),
             [

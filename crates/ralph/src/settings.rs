@@ -21,8 +21,8 @@ pub use self::agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_age
 pub use self::changed_defaults::{defaults_revision, notices};
 pub use self::load::nearest;
 pub use self::types::{
-    AgentsMd, AnySetting, Count, Kind, Rollback, Secret, Setting, Source, WebhookUrl,
-    parse_duration, shown_url,
+    AgentsMd, AnySetting, Count, Kind, Rollback, Secret, Setting, Source, WebhookUrl, parse_duration,
+    shown_url,
 };
 use crate::command_error::CommandError;
 use crate::notify::Occasion;
@@ -290,9 +290,7 @@ impl Settings {
 
     /// What the setting with this name takes, if there is one.
     pub fn kind(section: &str, name: &str) -> Option<Kind> {
-        Self::default()
-            .find_mut(section, name)
-            .map(|setting| setting.kind())
+        Self::default().find_mut(section, name).map(|setting| setting.kind())
     }
 
     /// Where a field of an agent comes from.
@@ -359,11 +357,7 @@ mod tests {
     fn collect_pairs(tokens: TokenStream, found: &mut Vec<(String, String)>) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for window in tokens.windows(3) {
-            if let [
-                TokenTree::Ident(a),
-                TokenTree::Punct(dot),
-                TokenTree::Ident(b),
-            ] = window
+            if let [TokenTree::Ident(a), TokenTree::Punct(dot), TokenTree::Ident(b)] = window
                 && dot.as_char() == '.'
             {
                 found.push((a.to_string(), b.to_string()));
@@ -379,18 +373,10 @@ mod tests {
     #[test]
     fn every_setting_is_read_somewhere() {
         let mut reads = Vec::new();
-        collect_reads(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-            &mut reads,
-        );
+        collect_reads(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut reads);
         for key in KEYS {
             let name = (key.section.to_owned(), key.name.to_owned());
-            assert!(
-                reads.contains(&name),
-                "nothing reads {}.{}",
-                key.section,
-                key.name
-            );
+            assert!(reads.contains(&name), "nothing reads {}.{}", key.section, key.name);
         }
     }
 
@@ -404,17 +390,12 @@ mod tests {
             ),
             ("memory", "budget_chars max_learnings agents_md"),
             ("breaker", "threshold on_open cooldown"),
-            (
-                "recovery",
-                "enabled max_fix_tasks_per_original max_fix_task_depth",
-            ),
+            ("recovery", "enabled max_fix_tasks_per_original max_fix_task_depth"),
             ("gate", "verify timeout retries require"),
             ("git", "commit rollback branch"),
         ] {
             for name in names.split_whitespace() {
-                let is_there = KEYS
-                    .iter()
-                    .any(|key| (key.section, key.name) == (section, name));
+                let is_there = KEYS.iter().any(|key| (key.section, key.name) == (section, name));
                 assert!(is_there, "[{section}] {name}");
             }
         }

@@ -185,8 +185,6 @@ fn is_prose(text: &str) -> bool {
         .split_whitespace()
         .filter(|word| word.chars().filter(|c| c.is_ascii_lowercase()).count() >= 2)
         .count();
-    let is_pattern = ["(?", "\\b", "\\d", "\\s", "[^"]
-        .iter()
-        .any(|mark| text.contains(mark));
+    let is_pattern = ["(?", "\\b", "\\d", "\\s", "[^"].iter().any(|mark| text.contains(mark));
     words >= 2 && !is_pattern && !SQL.iter().any(|word| text.contains(word))
 }

@@ -12,9 +12,7 @@ pub fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Joi
 
 /// Whether a thread can be started now. For libraries that start one by themselves and panic where they cannot.
 pub fn can_start() -> bool {
-    Builder::new()
-        .spawn(|| {})
-        .is_ok_and(|thread| thread.join().is_ok())
+    Builder::new().spawn(|| {}).is_ok_and(|thread| thread.join().is_ok())
 }
 
 /// A thread that is needed could not be started.

@@ -17,8 +17,7 @@ use ralph_core::plan::import::{self, STATE_JSON};
 use ralph_core::plan::state_json::SpecState;
 use ralph_core::project::Project;
 use ralph_core::store::{
-    Absent, BreakerState, Patience, RunRow, Store, StoreError, rescued, rescued_since,
-    restore_command,
+    Absent, BreakerState, Patience, RunRow, Store, StoreError, rescued, rescued_since, restore_command,
 };
 use ralph_core::text::shell_word;
 
@@ -75,9 +74,8 @@ impl Workspace {
             Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => error,
             Err(error) => return Err(not_opened(&project, error)),
         };
-        let store = Store::open_read_only(&path)
-            .ok()
-            .filter(|store| matches!(store.version(), Ok(Store::VERSION)));
+        let store =
+            Store::open_read_only(&path).ok().filter(|store| matches!(store.version(), Ok(Store::VERSION)));
         match store {
             Some(store) => Ok(Self::new(project, store)),
             None => Err(error.into()),
@@ -222,11 +220,7 @@ impl Workspace {
     /// The tasks whose attempt a crash of Ralph cut short. The database has them as running until the next run finds out.
     pub fn interrupted_tasks(&self) -> Result<HashSet<TaskId>, StoreError> {
         let runs = self.store.open_runs()?;
-        let active: HashSet<&RunId> = runs
-            .iter()
-            .filter(|run| is_active(run))
-            .map(|run| &run.id)
-            .collect();
+        let active: HashSet<&RunId> = runs.iter().filter(|run| is_active(run)).map(|run| &run.id).collect();
         let claims = self.store.claims()?.into_iter();
         let dead = claims.filter(|claim| !active.contains(&claim.run_id));
         Ok(dead.map(|claim| claim.task_id).collect())
@@ -322,9 +316,7 @@ pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
     let recovery = &mut settings.recovery;
     recovery.enabled.set_spec(state.recovery_mode, &file);
     let (per_task, depth) = (state.max_fix_tasks_per_original, state.max_fix_task_depth);
-    recovery
-        .max_fix_tasks_per_original
-        .set_spec(count(per_task), &file);
+    recovery.max_fix_tasks_per_original.set_spec(count(per_task), &file);
     recovery.max_fix_task_depth.set_spec(count(depth), &file);
     let attempts = count(state.max_task_iterations);
     settings.run.max_attempts.set_spec(attempts, &file);
@@ -333,19 +325,15 @@ pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
 /// The directory the command works in.
 pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
     let Some(dir) = dir else {
-        return env::current_dir().map_err(|e| {
-            CommandError::usage(format_args!("cannot open the working directory: {e}"))
-        });
+        return env::current_dir()
+            .map_err(|e| CommandError::usage(format_args!("cannot open the working directory: {e}")));
     };
     let whole = dir
         .canonicalize()
         .map_err(|e| CommandError::usage(format_args!("cannot open {}: {e}", dir.display())))?;
     match whole.is_dir() {
         true => Ok(whole),
-        false => Err(CommandError::usage(format_args!(
-            "{} is not a directory",
-            dir.display()
-        ))),
+        false => Err(CommandError::usage(format_args!("{} is not a directory", dir.display()))),
     }
 }
 
@@ -365,10 +353,7 @@ pub fn random() -> u64 {
 
 /// There is none here.
 pub fn no_project(here: &Path) -> CommandError {
-    let message = format!(
-        "no Ralph project found in {} or any directory above it",
-        here.display()
-    );
+    let message = format!("no Ralph project found in {} or any directory above it", here.display());
     CommandError::no_plan(message)
         .hint("run `ralph init` to create one here, or `ralph demo` to see an example")
 }

@@ -44,16 +44,9 @@ pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: 
     let log = usual.mean + of_bucket(beliefs, view.difficulty) + size;
     // A retry costs what the try before it did; nothing else is certain.
     if own {
-        return Cost {
-            mean: cost(log),
-            hoped: cost(log),
-        };
+        return Cost { mean: cost(log), hoped: cost(log) };
     }
-    let shown = if view.failures.is_empty() {
-        0.0
-    } else {
-        tuning.size_share.powi(2)
-    };
+    let shown = if view.failures.is_empty() { 0.0 } else { tuning.size_share.powi(2) };
     let tail = usual.variance * (1.0 - shown) / 2.0;
     // Hope is for what trying would show. An agent that does not tell its costs shows nothing.
     let mute = beliefs.models.get(model).is_some_and(tells_no_costs);
@@ -62,10 +55,7 @@ pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: 
     } else {
         tuning.hope * usual.unsure.sqrt() * beliefs.neglect(model)
     };
-    Cost {
-        mean: cost(log + tail),
-        hoped: cost(log + tail - hope),
-    }
+    Cost { mean: cost(log + tail), hoped: cost(log + tail - hope) }
 }
 
 /// The mean logarithm of a model's costs; a model that is not on the ladder counts as its lowest rung.
@@ -99,8 +89,8 @@ fn usual(beliefs: &Beliefs, ladder: &[String], rung: usize) -> Usual {
     let own = ladder.get(rung).and_then(|model| beliefs.models.get(model));
     let (mean, squares, count) = own.and_then(seen).unwrap_or((0.0, 0.0, 0.0));
     let weight = tuning.cost_tries;
-    let variance = (tuning.cost_variance * tuning.cost_variance_tries + squares)
-        / (tuning.cost_variance_tries + count);
+    let variance =
+        (tuning.cost_variance * tuning.cost_variance_tries + squares) / (tuning.cost_variance_tries + count);
     Usual {
         mean: (guess(beliefs, ladder, rung) * weight + mean * count) / (weight + count),
         variance: variance.min(MOST_SURPRISE),
@@ -111,45 +101,31 @@ fn usual(beliefs: &Beliefs, ladder: &[String], rung: usize) -> Usual {
 /// Mean, squares and number of the logarithms seen, unless a row is damaged.
 fn seen(belief: &ModelBelief) -> Option<(f64, f64, f64)> {
     let sound = belief.cost_mean.is_finite() && belief.cost_squares.is_finite();
-    let (mean, squares) = (
-        belief.cost_mean.clamp(-LONGEST, LONGEST),
-        belief.cost_squares.max(0.0),
-    );
+    let (mean, squares) = (belief.cost_mean.clamp(-LONGEST, LONGEST), belief.cost_squares.max(0.0));
     (belief.cost_count > 0 && sound).then(|| (mean, squares, f64::from(belief.cost_count)))
 }
 
 /// A guess from the other models of the ladder: by price where prices are given, else by rung.
 fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
     let tuning = &beliefs.tuning;
-    let of = |place: usize| {
-        ladder
-            .get(place)
-            .and_then(|model| beliefs.models.get(model))
-    };
-    let price = |place: usize| {
-        of(place)
-            .and_then(|b| b.price)
-            .filter(|p| p.is_finite() && *p > 0.0)
-            .map(f64::ln)
-    };
+    let of = |place: usize| ladder.get(place).and_then(|model| beliefs.models.get(model));
+    let price =
+        |place: usize| of(place).and_then(|b| b.price).filter(|p| p.is_finite() && *p > 0.0).map(f64::ln);
     let step = |place: usize| tuning.cost_step.ln() * count(place.min(8));
     let relative = |place: usize| match (price(rung), price(place)) {
         (Some(own), Some(theirs)) => own - theirs,
         _ => step(rung) - step(place),
     };
     let others = (0..ladder.len()).filter(|place| *place != rung);
-    let mut known: Vec<f64> = others
-        .filter_map(|place| Some(seen(of(place)?)?.0 + relative(place)))
-        .collect();
+    let mut known: Vec<f64> =
+        others.filter_map(|place| Some(seen(of(place)?)?.0 + relative(place))).collect();
     known.sort_by(f64::total_cmp);
     let usual = match price(rung) {
         Some(price) => price + tuning.cost_per_price.ln(),
         None => tuning.cost.ln() + step(rung),
     };
     // Where the others turned out dear, this one may still not be: only trying it will tell.
-    known
-        .get(known.len() / 2)
-        .map_or(usual, |middle| middle.min(usual))
+    known.get(known.len() / 2).map_or(usual, |middle| middle.min(usual))
 }
 
 /// How dear the tasks of a bucket are, relative to all.
@@ -164,12 +140,7 @@ pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Option<Difficulty>) -> f64 {
 }
 
 /// How dear this task is, relative to its bucket, judged by the attempts so far; and whether by the model's own.
-pub(super) fn size(
-    beliefs: &Beliefs,
-    ladder: &[String],
-    model: &str,
-    view: &TaskView,
-) -> (f64, bool) {
+pub(super) fn size(beliefs: &Beliefs, ladder: &[String], model: &str, view: &TaskView) -> (f64, bool) {
     let (mut sum, mut number) = (0.0, 0.0);
     for failure in &view.failures {
         let Some(cost) = failure.cost.filter(|cost| cost.is_finite() && *cost > 0.0) else {
@@ -183,9 +154,5 @@ pub(super) fn size(
         sum += off;
         number += 1.0;
     }
-    if number == 0.0 {
-        (0.0, false)
-    } else {
-        (beliefs.tuning.size_share * sum / number, false)
-    }
+    if number == 0.0 { (0.0, false) } else { (beliefs.tuning.size_share * sum / number, false) }
 }

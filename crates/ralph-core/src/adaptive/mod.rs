@@ -74,10 +74,7 @@ pub const BUCKETS: [Option<Difficulty>; 6] = [
 ];
 
 fn place(difficulty: Option<Difficulty>) -> usize {
-    BUCKETS
-        .iter()
-        .position(|bucket| *bucket == difficulty)
-        .unwrap_or(BUCKETS.len() - 1)
+    BUCKETS.iter().position(|bucket| *bucket == difficulty).unwrap_or(BUCKETS.len() - 1)
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,22 +95,14 @@ pub struct Beliefs {
 impl ModelBelief {
     /// Its ability, on the scale whatever a row says.
     fn ability(&self) -> f64 {
-        if self.ability.is_finite() {
-            self.ability.clamp(-MOST_ABILITY, MOST_ABILITY)
-        } else {
-            0.0
-        }
+        if self.ability.is_finite() { self.ability.clamp(-MOST_ABILITY, MOST_ABILITY) } else { 0.0 }
     }
 
     /// Its variance, never so small that nothing can be learned any more: models change behind their names.
     fn variance(&self) -> f64 {
         // Nothing is ever known for certain: such a row is damaged.
         let sound = self.variance.is_finite() && self.variance > 0.0;
-        if sound {
-            self.variance.clamp(LEAST_VARIANCE, MOST_VARIANCE)
-        } else {
-            MOST_VARIANCE
-        }
+        if sound { self.variance.clamp(LEAST_VARIANCE, MOST_VARIANCE) } else { MOST_VARIANCE }
     }
 }
 
@@ -131,9 +120,7 @@ impl Beliefs {
     #[must_use]
     pub fn new(tuning: Tuning) -> Self {
         let buckets = tuning.difficulty.iter().map(|&difficulty| BucketBelief {
-            tasks: normal(difficulty, tuning.spread)
-                .map(|share| share * tuning.bucket_tasks)
-                .to_vec(),
+            tasks: normal(difficulty, tuning.spread).map(|share| share * tuning.bucket_tasks).to_vec(),
             cost_sum: 0.0,
             cost_count: 0,
         });
@@ -147,11 +134,7 @@ impl Beliefs {
     }
 
     /// Tells what models cost relative to each other, in a unit that all of them share; nothing for a free one.
-    pub fn set_prices<'p>(
-        &mut self,
-        ladder: &[String],
-        prices: impl IntoIterator<Item = (&'p str, f64)>,
-    ) {
+    pub fn set_prices<'p>(&mut self, ladder: &[String], prices: impl IntoIterator<Item = (&'p str, f64)>) {
         self.meet(ladder);
         for (model, price) in prices {
             if let Some(belief) = self.models.get_mut(model) {
@@ -198,15 +181,8 @@ impl Beliefs {
 
     /// How much more hope a model deserves the longer the others were tried instead.
     fn neglect(&self, model: &str) -> f64 {
-        let all: f64 = self
-            .models
-            .values()
-            .map(|belief| f64::from(belief.tries))
-            .sum();
-        let own = self
-            .models
-            .get(model)
-            .map_or(0.0, |belief| f64::from(belief.tries));
+        let all: f64 = self.models.values().map(|belief| f64::from(belief.tries)).sum();
+        let own = self.models.get(model).map_or(0.0, |belief| f64::from(belief.tries));
         (1.0 + (all / (1.0 + own)).max(1.0).ln()).sqrt()
     }
 
@@ -216,11 +192,7 @@ impl Beliefs {
         if let Some(belief) = self.bucket(bucket) {
             for (weight, &tasks) in weights.iter_mut().zip(&belief.tasks) {
                 // A row that someone damaged must not spoil every decision after it.
-                *weight = if tasks.is_finite() {
-                    tasks.max(0.0)
-                } else {
-                    0.0
-                };
+                *weight = if tasks.is_finite() { tasks.max(0.0) } else { 0.0 };
             }
         }
         normalised(weights)

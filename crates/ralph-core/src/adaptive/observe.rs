@@ -5,9 +5,7 @@ use super::{Beliefs, costs};
 use crate::model::Difficulty;
 
 /// Points at which a model's ability is weighed when it is learned, in standard deviations.
-const QUADRATURE: [f64; 13] = [
-    -3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0,
-];
+const QUADRATURE: [f64; 13] = [-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
 /// Costs of one model, tasks of one bucket and retries that are remembered; older ones fade, for models and projects
 /// change.
 const MEMORY: u32 = 400;
@@ -49,11 +47,7 @@ pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: 
     for (weight, chance) in after.iter_mut().zip(tries.after(earlier)) {
         *weight *= if success { chance } else { 1.0 - chance };
     }
-    let moved = Moved {
-        before,
-        after: task::normalised(after),
-        known: !view.failures.is_empty(),
-    };
+    let moved = Moved { before, after: task::normalised(after), known: !view.failures.is_empty() };
     learn_difficulty(beliefs, view.difficulty, seen.estimate, &moved);
 }
 
@@ -69,10 +63,7 @@ fn learn_ability(beliefs: &mut Beliefs, model: &str, difficulty: &Weights, succe
     let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
     for z in QUADRATURE {
         let ability = old + z * deviation;
-        let chance = task::dot(
-            difficulty,
-            &points.map(|point| task::chance(ability, 0.0, point)),
-        );
+        let chance = task::dot(difficulty, &points.map(|point| task::chance(ability, 0.0, point)));
         let likely = if success { chance } else { 1.0 - chance };
         let weight = likely * (-0.5 * z * z).exp();
         sum += weight;
@@ -113,12 +104,7 @@ struct Moved {
 
 /// Moves the task to where it now seems to belong: among all tasks, and among those of its difficulty. One whose
 /// estimate is new or has changed enters the bucket of the new one.
-fn learn_difficulty(
-    beliefs: &mut Beliefs,
-    was: Option<Difficulty>,
-    is: Option<Difficulty>,
-    moved: &Moved,
-) {
+fn learn_difficulty(beliefs: &mut Beliefs, was: Option<Difficulty>, is: Option<Difficulty>, moved: &Moved) {
     let gone = moved.known.then_some(&moved.before);
     shift(beliefs, None, gone, Some(&moved.after));
     if was != is && was.is_some() {
@@ -131,12 +117,7 @@ fn learn_difficulty(
 }
 
 /// Takes a task out of a bucket and puts it in again elsewhere on the scale.
-fn shift(
-    beliefs: &mut Beliefs,
-    bucket: Option<Difficulty>,
-    gone: Option<&Weights>,
-    come: Option<&Weights>,
-) {
+fn shift(beliefs: &mut Beliefs, bucket: Option<Difficulty>, gone: Option<&Weights>, come: Option<&Weights>) {
     let Some(belief) = beliefs.bucket_mut(bucket) else {
         return;
     };
@@ -145,31 +126,18 @@ fn shift(
     let count = |side: Option<&Weights>| side.map_or(0.0, |_| 1.0);
     let wanted = sum(&belief.tasks) - count(gone) + count(come);
     for (place, tasks) in belief.tasks.iter_mut().enumerate() {
-        let at = |side: Option<&Weights>| {
-            side.and_then(|side| side.get(place))
-                .copied()
-                .unwrap_or(0.0)
-        };
+        let at = |side: Option<&Weights>| side.and_then(|side| side.get(place)).copied().unwrap_or(0.0);
         *tasks = (*tasks - at(gone) + at(come)).max(0.0);
     }
     // What was taken out may differ a little from what was put in: the number of tasks stays right.
     let all = sum(&belief.tasks);
     let wanted = wanted.clamp(0.0, f64::from(MEMORY));
     if all > 0.0 && wanted > 0.0 {
-        belief
-            .tasks
-            .iter_mut()
-            .for_each(|tasks| *tasks *= wanted / all);
+        belief.tasks.iter_mut().for_each(|tasks| *tasks *= wanted / all);
     }
 }
 
-fn learn_cost(
-    beliefs: &mut Beliefs,
-    ladder: &[String],
-    view: &TaskView,
-    model: &str,
-    cost: Option<f64>,
-) {
+fn learn_cost(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, model: &str, cost: Option<f64>) {
     let Some(cost) = cost.filter(|cost| cost.is_finite() && *cost >= 0.0) else {
         return;
     };
@@ -198,21 +166,13 @@ fn learn_cost(
     belief.cost_mean += off / count;
     let square = off * (log - belief.cost_mean);
     // What fades takes its share of the squares along.
-    let fades = if belief.cost_count == MEMORY {
-        belief.cost_squares / count
-    } else {
-        0.0
-    };
+    let fades = if belief.cost_count == MEMORY { belief.cost_squares / count } else { 0.0 };
     belief.cost_squares += square - fades;
     if known
         && view.difficulty.is_some()
         && let Some(seen) = beliefs.bucket_mut(view.difficulty)
     {
-        let fades = if seen.cost_count == MEMORY {
-            seen.cost_sum / f64::from(MEMORY)
-        } else {
-            0.0
-        };
+        let fades = if seen.cost_count == MEMORY { seen.cost_sum / f64::from(MEMORY) } else { 0.0 };
         seen.cost_sum += log - usual + bucket - fades;
         seen.cost_count = seen.cost_count.min(MEMORY - 1) + 1;
     }

@@ -54,20 +54,12 @@ impl Choice {
 /// The sequence with the least expected loss. Only its first attempt is to be made: after it, more is known.
 #[must_use]
 pub fn plan(beliefs: &Beliefs, ladder: &[String], view: &TaskView, value_usd: f64) -> Plan {
-    let value = if value_usd.is_nan() {
-        DEFAULT_VALUE_USD
-    } else {
-        value_usd.clamp(0.0, MOST_VALUE)
-    };
+    let value = if value_usd.is_nan() { DEFAULT_VALUE_USD } else { value_usd.clamp(0.0, MOST_VALUE) };
     let weights = task::posterior(beliefs, view);
     let choices = choices(beliefs, ladder, view, &weights, value);
     let rungs: Vec<Rung> = choices.iter().map(|choice| choice.rung.clone()).collect();
     let found = search(&rungs, &weights, view.attempts_left, value);
-    let chosen: Vec<&Choice> = found
-        .sequence
-        .iter()
-        .filter_map(|number| choices.get(*number))
-        .collect();
+    let chosen: Vec<&Choice> = found.sequence.iter().filter_map(|number| choices.get(*number)).collect();
     Plan {
         success: found.success,
         cost: found.cost,
@@ -81,18 +73,12 @@ pub fn plan(beliefs: &Beliefs, ladder: &[String], view: &TaskView, value_usd: f6
 
 /// The rung that is best alone.
 fn best(choices: &[Choice], value: f64) -> Option<&Choice> {
-    choices
-        .iter()
-        .max_by(|a, b| b.alone(value).total_cmp(&a.alone(value)))
+    choices.iter().max_by(|a, b| b.alone(value).total_cmp(&a.alone(value)))
 }
 
 /// An amount that is never shown as nothing.
 fn dollars(amount: f64) -> String {
-    if amount > 0.0 && amount < 0.005 {
-        "$0.01".to_owned()
-    } else {
-        format!("${amount:.2}")
-    }
+    if amount > 0.0 && amount < 0.005 { "$0.01".to_owned() } else { format!("${amount:.2}") }
 }
 
 /// The rungs worth comparing, in the order of the ladder.
@@ -113,12 +99,9 @@ fn choices(
             continue;
         }
         let (failed, same_again) = view.failed(name);
-        let tries =
-            Tries::new(beliefs, belief, &prior, same_again).among(&prior, &view.similar, name);
+        let tries = Tries::new(beliefs, belief, &prior, same_again).among(&prior, &view.similar, name);
         let chance = task::dot(weights, &tries.after(failed));
-        let chances = (0..attempts)
-            .map(|n| tries.after(failed.saturating_add(n)))
-            .collect();
+        let chances = (0..attempts).map(|n| tries.after(failed.saturating_add(n))).collect();
         let cost = costs::expected(beliefs, ladder, place, view);
         all.push(Choice {
             place,
@@ -134,13 +117,7 @@ fn choices(
     all
 }
 
-fn rationale(
-    ladder: &[String],
-    view: &TaskView,
-    chosen: &[&Choice],
-    all: &[Choice],
-    value: f64,
-) -> String {
+fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choice], value: f64) -> String {
     let name = |choice: &Choice| ladder.get(choice.place).map_or("", String::as_str);
     let odds = |choice: &Choice| {
         let chance = format!("{:.0}% likely", choice.chance * 100.0);
@@ -257,14 +234,7 @@ pub(super) fn search(rungs: &[Rung], task: &Weights, attempts: u32, value: f64) 
 /// All states, those with fewer attempts first, and where to find them.
 fn build(rungs: &[Rung], task: &Weights, depth: usize) -> (Vec<State>, HashMap<u64, usize>) {
     let alive = task.iter().sum();
-    let mut states = vec![State {
-        key: 0,
-        weights: *task,
-        alive,
-        last: 0,
-        loss: 0.0,
-        next: None,
-    }];
+    let mut states = vec![State { key: 0, weights: *task, alive, last: 0, loss: 0.0, next: None }];
     let mut places = HashMap::new();
     let mut layer = 0..1;
     for _ in 0..depth {

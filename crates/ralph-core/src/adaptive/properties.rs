@@ -14,19 +14,13 @@ fn history() -> impl Strategy<Value = Vec<Seen>> {
         1 => Just(None),
         1 => prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(-1.0), Just(0.0), Just(1e300), Just(1e-300)].prop_map(Some),
     ];
-    prop::collection::vec(
-        (0..4_usize, 0..6_usize, 0..4_u32, any::<bool>(), cost),
-        0..60,
-    )
+    prop::collection::vec((0..4_usize, 0..6_usize, 0..4_u32, any::<bool>(), cost), 0..60)
 }
 
 fn learnt(history: &[Seen], ladder: &[String]) -> Beliefs {
     let mut beliefs = Beliefs::default();
     for (model, bucket, failures, success, cost) in history {
-        let mut view = TaskView {
-            difficulty: BUCKETS[*bucket],
-            ..fresh(3)
-        };
+        let mut view = TaskView { difficulty: BUCKETS[*bucket], ..fresh(3) };
         if *failures > 0 {
             let failure = Failure {
                 model: ladder[(*model + *failures as usize) % ladder.len()].clone(),
@@ -37,14 +31,7 @@ fn learnt(history: &[Seen], ladder: &[String]) -> Beliefs {
             };
             view.failures.push(failure);
         }
-        saw(
-            &mut beliefs,
-            ladder,
-            &view,
-            &format!("m{model}"),
-            *success,
-            *cost,
-        );
+        saw(&mut beliefs, ladder, &view, &format!("m{model}"), *success, *cost);
     }
     beliefs
 }

@@ -75,22 +75,14 @@ pub struct TaskView {
 impl TaskView {
     /// Whether a model failed here twice in the same way.
     pub(super) fn repeats(&self, model: &str) -> bool {
-        self.failures
-            .iter()
-            .any(|failure| failure.model == model && failure.repeats)
+        self.failures.iter().any(|failure| failure.model == model && failure.repeats)
     }
 
     /// How often a model failed here, and whether in the same way again.
     pub(super) fn failed(&self, model: &str) -> (u32, bool) {
-        let of = self
-            .failures
-            .iter()
-            .filter(|failure| failure.model == model);
+        let of = self.failures.iter().filter(|failure| failure.model == model);
         of.fold((0, false), |(times, same), failure| {
-            (
-                times.saturating_add(failure.times),
-                same || failure.same_again,
-            )
+            (times.saturating_add(failure.times), same || failure.same_again)
         })
     }
 }
@@ -151,10 +143,7 @@ pub(super) fn posterior(beliefs: &Beliefs, view: &TaskView) -> Weights {
     for failure in &view.failures {
         // Failed retries say nothing of the difficulty: their chance does not depend on it.
         if failure.times > 0 {
-            for (weight, chance) in weights
-                .iter_mut()
-                .zip(first_chances(beliefs, &failure.model))
-            {
+            for (weight, chance) in weights.iter_mut().zip(first_chances(beliefs, &failure.model)) {
                 *weight *= 1.0 - chance;
             }
         }
@@ -173,43 +162,22 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    pub(super) fn new(
-        beliefs: &Beliefs,
-        belief: &ModelBelief,
-        prior: &Weights,
-        same_again: bool,
-    ) -> Self {
+    pub(super) fn new(beliefs: &Beliefs, belief: &ModelBelief, prior: &Weights, same_again: bool) -> Self {
         let (ability, variance) = (belief.ability(), belief.variance());
         let first = points().map(|point| chance(ability, variance, point));
         let rate = beliefs.retry_successes / beliefs.retry_tries;
-        let rate = if rate.is_finite() {
-            rate.clamp(0.0, 1.0)
-        } else {
-            beliefs.tuning.retry
-        };
-        let same = if same_again {
-            beliefs.tuning.same_failure
-        } else {
-            1.0
-        };
+        let rate = if rate.is_finite() { rate.clamp(0.0, 1.0) } else { beliefs.tuning.retry };
+        let same = if same_again { beliefs.tuning.same_failure } else { 1.0 };
         // A retry knows more than the first try, but a model that hardly ever succeeds does not become able by it.
         let retry = rate.min(dot(prior, &first)) * same;
-        Self {
-            first,
-            retry,
-            again: beliefs.tuning.retry_again,
-        }
+        Self { first, retry, again: beliefs.tuning.retry_again }
     }
 
     /// The same, as far as this model's own record on similar tasks makes it more or less likely.
     pub(super) fn among(mut self, prior: &Weights, similar: &[Neighbour], model: &str) -> Self {
         let (mut done, mut all) = (0.0, 0.0);
         for task in similar {
-            let likeness = if task.likeness.is_finite() {
-                task.likeness.clamp(0.0, 1.0)
-            } else {
-                0.0
-            };
+            let likeness = if task.likeness.is_finite() { task.likeness.clamp(0.0, 1.0) } else { 0.0 };
             if task.failed.iter().any(|failed| failed == model) {
                 all += likeness;
             }
@@ -221,9 +189,7 @@ impl Tries {
         let usual = dot(prior, &self.first);
         if all > 0.0 && usual > 0.0 {
             let now = (KIN_TASKS * usual + done) / (KIN_TASKS + all);
-            self.first = self
-                .first
-                .map(|chance| (chance * now / usual).clamp(0.0, 1.0));
+            self.first = self.first.map(|chance| (chance * now / usual).clamp(0.0, 1.0));
         }
         self
     }

@@ -11,10 +11,7 @@ pub(super) fn ladder(rungs: usize) -> Vec<String> {
 }
 
 pub(super) fn fresh(attempts_left: u32) -> TaskView {
-    TaskView {
-        attempts_left,
-        ..TaskView::default()
-    }
+    TaskView { attempts_left, ..TaskView::default() }
 }
 
 /// Learns of an attempt whose task's estimate did not change.
@@ -26,26 +23,13 @@ pub(super) fn saw(
     success: bool,
     cost: Option<f64>,
 ) {
-    let seen = Seen {
-        model,
-        success,
-        cost,
-        estimate: view.difficulty,
-    };
+    let seen = Seen { model, success, cost, estimate: view.difficulty };
     observe(beliefs, ladder, view, &seen);
 }
 
 pub(super) fn failed(model: &str, times: u32, attempts_left: u32) -> TaskView {
-    let failure = Failure {
-        model: model.to_owned(),
-        times,
-        ..Failure::default()
-    };
-    TaskView {
-        failures: vec![failure],
-        attempts_left,
-        ..TaskView::default()
-    }
+    let failure = Failure { model: model.to_owned(), times, ..Failure::default() };
+    TaskView { failures: vec![failure], attempts_left, ..TaskView::default() }
 }
 
 /// Ladder of three after so many first tries of each, with that many successes in ten and that cost.
@@ -54,14 +38,7 @@ fn seasoned(record: [(u32, f64); 3]) -> Beliefs {
     let mut beliefs = Beliefs::default();
     for n in 0..40 {
         for (model, (successes, cost)) in ladder.iter().zip(record) {
-            saw(
-                &mut beliefs,
-                &ladder,
-                &fresh(4),
-                model,
-                n % 10 < successes,
-                Some(cost),
-            );
+            saw(&mut beliefs, &ladder, &fresh(4), model, n % 10 < successes, Some(cost));
         }
     }
     beliefs
@@ -77,10 +54,7 @@ fn a_cold_start_begins_at_the_bottom_and_says_so() {
     let plan = plan(&Beliefs::default(), &ladder, &fresh(4), DEFAULT_VALUE_USD);
     assert_eq!(plan.sequence[0], 0);
     assert!(plan.sequence.len() > 1 && !plan.ask_human);
-    assert_eq!(
-        plan.rationale,
-        "adaptive: haiku (60% likely), then sonnet, then opus"
-    );
+    assert_eq!(plan.rationale, "adaptive: haiku (60% likely), then sonnet, then opus");
 }
 
 #[test]
@@ -101,16 +75,7 @@ fn a_cheap_model_that_is_nearly_as_good_goes_first() {
 fn a_failure_makes_all_models_less_likely_and_a_repeated_one_the_same_model() {
     let beliefs = seasoned([(7, 0.1), (7, 1.0), (8, 1.3)]);
     let chance = |view: &TaskView, model: &str| {
-        plan(
-            &beliefs,
-            &[model.to_owned()],
-            &TaskView {
-                attempts_left: 1,
-                ..view.clone()
-            },
-            1e6,
-        )
-        .success
+        plan(&beliefs, &[model.to_owned()], &TaskView { attempts_left: 1, ..view.clone() }, 1e6).success
     };
     assert!(chance(&failed("m0", 1, 3), "m2") < chance(&fresh(4), "m2"));
     assert!(chance(&failed("m0", 2, 3), "m0") < chance(&failed("m0", 1, 3), "m0"));
@@ -126,10 +91,7 @@ fn a_model_that_failed_twice_in_the_same_way_is_not_asked_again() {
     let plan = plan(&Beliefs::default(), &ladder(2), &view, 100.0);
     assert!(!plan.sequence.is_empty() && plan.sequence.iter().all(|rung| *rung == 1));
     let alone = super::plan(&Beliefs::default(), &ladder(1), &view, 100.0);
-    assert_eq!(
-        alone.rationale,
-        "adaptive: every model failed twice in the same way"
-    );
+    assert_eq!(alone.rationale, "adaptive: every model failed twice in the same way");
 }
 
 #[test]
@@ -174,12 +136,7 @@ fn a_hopeless_task_goes_to_a_human_before_the_attempts_are_used_up() {
     let mut view = fresh(5);
     for (n, model) in ladder.iter().enumerate() {
         saw(&mut beliefs, &ladder, &view, model, false, Some(1.0));
-        view.failures.push(Failure {
-            model: model.clone(),
-            times: 1,
-            cost: Some(1.0),
-            ..Failure::default()
-        });
+        view.failures.push(Failure { model: model.clone(), times: 1, cost: Some(1.0), ..Failure::default() });
         view.attempts_left = 4 - u32::try_from(n).unwrap();
     }
     assert!(plan(&beliefs, &ladder, &view, 3.0).ask_human);
@@ -189,10 +146,7 @@ fn a_hopeless_task_goes_to_a_human_before_the_attempts_are_used_up() {
 #[test]
 fn without_attempts_or_models_a_human_is_asked() {
     let none = plan(&Beliefs::default(), &ladder(3), &fresh(0), 5.0);
-    assert_eq!(
-        (none.ask_human, none.rationale.as_str()),
-        (true, "adaptive: no attempts left")
-    );
+    assert_eq!((none.ask_human, none.rationale.as_str()), (true, "adaptive: no attempts left"));
     assert!(plan(&Beliefs::default(), &[], &fresh(4), 5.0).ask_human);
 }
 
@@ -200,10 +154,7 @@ fn without_attempts_or_models_a_human_is_asked() {
 fn similar_tasks_move_the_expectation() {
     let beliefs = Beliefs::default();
     let chance = |similar: &[Neighbour]| {
-        let view = TaskView {
-            similar: similar.to_vec(),
-            ..fresh(1)
-        };
+        let view = TaskView { similar: similar.to_vec(), ..fresh(1) };
         plan(&beliefs, &ladder(1), &view, 100.0).success
     };
     let like = |difficulty, failed: &[&str], done: Option<&str>, likeness| Neighbour {
@@ -219,10 +170,7 @@ fn similar_tasks_move_the_expectation() {
     assert!(chance(&[like(None, &["m0"], None, 0.9)]) < alone);
     assert!(chance(&[like(None, &[], Some("m0"), 0.9)]) > alone);
     for nothing in [f64::NAN, 0.0, -1.0] {
-        assert_eq!(
-            chance(&[like(Some(Difficulty::Hard), &["m0"], None, nothing)]),
-            alone
-        );
+        assert_eq!(chance(&[like(Some(Difficulty::Hard), &["m0"], None, nothing)]), alone);
     }
 }
 
@@ -240,10 +188,7 @@ fn beliefs_survive_being_stored() {
     let text = serde_json::to_string(&beliefs).unwrap();
     let back: Beliefs = serde_json::from_str(&text).unwrap();
     let view = failed("m0", 1, 3);
-    let (a, b) = (
-        plan(&beliefs, &ladder(3), &view, 5.0),
-        plan(&back, &ladder(3), &view, 5.0),
-    );
+    let (a, b) = (plan(&beliefs, &ladder(3), &view, 5.0), plan(&back, &ladder(3), &view, 5.0));
     assert_eq!(names(&a), names(&b));
 }
 
@@ -252,21 +197,16 @@ fn the_search_is_as_good_as_trying_all_sequences() {
     use super::plan::{Rung, search};
     use super::task::{Weights, dot};
     let task = super::task::normal(0.5, 3.0);
-    let first =
-        |ability: f64| super::task::points().map(|point| super::task::chance(ability, 0.1, point));
+    let first = |ability: f64| super::task::points().map(|point| super::task::chance(ability, 0.1, point));
     let rung = |ability: f64, cost: f64| Rung {
-        cost: super::costs::Cost {
-            mean: cost,
-            hoped: cost,
-        },
+        cost: super::costs::Cost { mean: cost, hoped: cost },
         chances: vec![first(ability), [0.17; 17], [0.085; 17], [0.0425; 17]],
     };
     let rungs = [rung(1.0, 0.3), rung(1.5, 0.8), rung(2.5, 1.5)];
     for value in [0.5, 1.0, 2.0, 5.0, 15.0, 100.0] {
         let mut least: f64 = value;
         for number in 0..4_u32.pow(4) {
-            let (mut weights, mut loss, mut tried): (Weights, f64, [usize; 3]) =
-                (task, 0.0, [0; 3]);
+            let (mut weights, mut loss, mut tried): (Weights, f64, [usize; 3]) = (task, 0.0, [0; 3]);
             for place in 0..4 {
                 // 3 stands for giving up; a gap is as good as a shorter sequence.
                 let Some(rung) = rungs.get((number / 4_u32.pow(place) % 4) as usize) else {
@@ -295,11 +235,7 @@ fn a_decision_is_fast_for_long_ladders() {
         beliefs.meet(&ladder);
         let best = (0..5).map(|_| {
             let start = cpu_time();
-            assert!(
-                !plan(&beliefs, &ladder, &fresh(attempts), 1e6)
-                    .sequence
-                    .is_empty()
-            );
+            assert!(!plan(&beliefs, &ladder, &fresh(attempts), 1e6).sequence.is_empty());
             cpu_time() - start
         });
         // Without optimisation; with it, a fifth of a millisecond.
@@ -312,10 +248,7 @@ fn bucket(beliefs: &Beliefs, difficulty: Difficulty) -> (f64, f64) {
     let tasks = &beliefs.bucket(Some(difficulty)).unwrap().tasks;
     let all: f64 = tasks.iter().sum();
     let points = super::task::points();
-    (
-        all,
-        tasks.iter().zip(points).map(|(n, at)| n * at).sum::<f64>() / all,
-    )
+    (all, tasks.iter().zip(points).map(|(n, at)| n * at).sum::<f64>() / all)
 }
 
 #[test]
@@ -326,34 +259,18 @@ fn a_task_enters_the_bucket_of_the_estimate_its_attempt_brought() {
         let mut beliefs = cold.clone();
         let (before, was) = bucket(&beliefs, estimate);
         for _ in 0..12 {
-            let seen = Seen {
-                model: "m0",
-                success,
-                cost: None,
-                estimate: Some(estimate),
-            };
+            let seen = Seen { model: "m0", success, cost: None, estimate: Some(estimate) };
             observe(&mut beliefs, &ladder, &fresh(4), &seen);
         }
         let (after, is) = bucket(&beliefs, estimate);
         assert!((after - before - 12.0).abs() < 1e-6, "{before} {after}");
-        assert!(
-            if success { is < was + 1.0 } else { is > was },
-            "{estimate}: {was} {is}"
-        );
+        assert!(if success { is < was + 1.0 } else { is > was }, "{estimate}: {was} {is}");
     }
     // A retry moves its task; another estimate takes it elsewhere.
     let mut beliefs = cold;
-    let seen = |estimate| Seen {
-        model: "m0",
-        success: false,
-        cost: None,
-        estimate: Some(estimate),
-    };
+    let seen = |estimate| Seen { model: "m0", success: false, cost: None, estimate: Some(estimate) };
     observe(&mut beliefs, &ladder, &fresh(4), &seen(Difficulty::Hard));
-    let view = TaskView {
-        difficulty: Some(Difficulty::Hard),
-        ..failed("m0", 1, 3)
-    };
+    let view = TaskView { difficulty: Some(Difficulty::Hard), ..failed("m0", 1, 3) };
     observe(&mut beliefs, &ladder, &view, &seen(Difficulty::Hard));
     assert!((bucket(&beliefs, Difficulty::Hard).0 - 9.0).abs() < 1e-6);
     observe(&mut beliefs, &ladder, &view, &seen(Difficulty::Easy));

@@ -106,12 +106,7 @@ pub struct LogReader {
 impl LogReader {
     /// For a log that was opened; nothing is read yet.
     pub fn new(log: LogStream, parser: Box<dyn StreamParser>) -> Self {
-        Self {
-            log,
-            buffer: vec![0; CHUNK],
-            lines: LineSplitter::new(LINE_LIMIT),
-            parser,
-        }
+        Self { log, buffer: vec![0; CHUNK], lines: LineSplitter::new(LINE_LIMIT), parser }
     }
 
     /// Reads the next chunk. `false` if nothing more is there at present.
@@ -119,9 +114,7 @@ impl LogReader {
         let n = self.log.read(&mut self.buffer)?;
         let parser = self.parser.as_mut();
         let chunk = self.buffer.get(..n).unwrap_or_default();
-        self.lines.push(chunk, |line, complete| {
-            tell(parser, line, complete, on_entry)
-        });
+        self.lines.push(chunk, |line, complete| tell(parser, line, complete, on_entry));
         Ok(n > 0)
     }
 
@@ -129,8 +122,7 @@ impl LogReader {
     /// its process ended, which no log tells.
     pub fn finish(mut self, on_entry: OnEntry<'_>) -> AgentReport {
         let parser = self.parser.as_mut();
-        self.lines
-            .finish(|line, complete| tell(parser, line, complete, on_entry));
+        self.lines.finish(|line, complete| tell(parser, line, complete, on_entry));
         for rest in self.parser.rest() {
             on_entry(None, rest);
         }
@@ -206,9 +198,6 @@ mod tests {
         let report = reader.finish(&mut on);
         assert_eq!(report.result_text, "one\ntwo\nthree\nfour\nfive");
         let times: Vec<_> = seen.iter().map(|(at, _)| *at).collect();
-        assert_eq!(
-            times,
-            [None, Some(1000), Some(1_700_000_000_123), None, Some(5000)]
-        );
+        assert_eq!(times, [None, Some(1000), Some(1_700_000_000_123), None, Some(5000)]);
     }
 }

@@ -17,11 +17,7 @@ pub struct LineSplitter {
 impl LineSplitter {
     /// A splitter for lines of up to `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self {
-            partial: Vec::new(),
-            cut: false,
-            limit,
-        }
+        Self { partial: Vec::new(), cut: false, limit }
     }
 
     /// Takes a chunk; calls `each` with every line that ends in it, without its line end.
@@ -79,13 +75,7 @@ pub struct BoundedText {
 impl BoundedText {
     /// Keeps at most these many bytes of both ends.
     pub fn new(head_limit: usize, tail_limit: usize) -> Self {
-        Self {
-            head: Vec::new(),
-            head_limit,
-            tail: VecDeque::new(),
-            tail_limit,
-            dropped: 0,
-        }
+        Self { head: Vec::new(), head_limit, tail: VecDeque::new(), tail_limit, dropped: 0 }
     }
 
     /// Adds bytes at the end.
@@ -155,9 +145,7 @@ mod tests {
         let mut splitter = LineSplitter::new(limit);
         let mut lines = Vec::new();
         for chunk in chunks {
-            splitter.push(chunk, |line, complete| {
-                lines.push((line.to_vec(), complete))
-            });
+            splitter.push(chunk, |line, complete| lines.push((line.to_vec(), complete)));
             assert!(splitter.partial.len() <= limit);
         }
         splitter.finish(|line, complete| lines.push((line.to_vec(), complete)));
@@ -174,10 +162,7 @@ mod tests {
             .into_iter()
             .map(|line| {
                 let cut = &line[..line.len().min(limit)];
-                (
-                    cut.strip_suffix(b"\r").unwrap_or(cut).to_vec(),
-                    line.len() <= limit,
-                )
+                (cut.strip_suffix(b"\r").unwrap_or(cut).to_vec(), line.len() <= limit)
             })
             .collect()
     }
@@ -206,9 +191,7 @@ mod tests {
             splitter.push(&[b'x'; 4096], |_, _| panic!("no line has ended"));
         }
         let mut seen = Vec::new();
-        splitter.push(b"y\nnext\n", |line, complete| {
-            seen.push((line.len(), complete))
-        });
+        splitter.push(b"y\nnext\n", |line, complete| seen.push((line.len(), complete)));
         assert_eq!(seen, [(1000, false), (4, true)]);
     }
 
@@ -231,10 +214,7 @@ mod tests {
     fn cap_10_no_half_of_a_secret_is_left_beside_the_cut() {
         let mut text = BoundedText::new(8, 24);
         text.push(b"one ghp_abcdefghij0123456789klmnop and\nlast words\n");
-        assert_eq!(
-            text.into_text(),
-            "one \n[… 35 bytes omitted …]\nlast words\n"
-        );
+        assert_eq!(text.into_text(), "one \n[… 35 bytes omitted …]\nlast words\n");
         let mut text = BoundedText::new(8, 24);
         text.push(b"one ghp_abcdefghij0123456789klmnopqrstuvwxyz");
         assert_eq!(text.into_text(), "one \n[… 40 bytes omitted …]\n");

@@ -6,8 +6,8 @@
 use super::event_fields::{Fields, MESSAGE, NAME, short, short_path};
 use super::observed::{End, EventParser, EventReader, Failure, Observed, RecentText, tool};
 use super::{
-    Activity, Agent, CredentialFile, EndSignal, Exit, Facts, Fault, LaunchRequest, LimitNotice,
-    Setup, StreamParser, Usage,
+    Activity, Agent, CredentialFile, EndSignal, Exit, Facts, Fault, LaunchRequest, LimitNotice, Setup,
+    StreamParser, Usage,
 };
 
 /// What is known of Claude Code before it is started.
@@ -74,10 +74,7 @@ impl Agent for Claude {
     /// As root it refuses to skip permissions unless it is told that it runs in a sandbox.
     fn environment(&self, request: &LaunchRequest<'_>) -> Vec<(&'static str, &'static str)> {
         let is_refused = self.0.skip_permissions && request.is_root;
-        is_refused
-            .then_some(("IS_SANDBOX", "1"))
-            .into_iter()
-            .collect()
+        is_refused.then_some(("IS_SANDBOX", "1")).into_iter().collect()
     }
 
     /// After TERM it ends without a word; after INT it still tells what it cost.
@@ -137,10 +134,7 @@ struct ApiError {
 
 impl ApiError {
     fn of(event: &Fields<'_>, status: &str, types: &[&str]) -> Self {
-        Self {
-            status: event.get(status),
-            types: types.iter().filter_map(|key| event.name(key)).collect(),
-        }
+        Self { status: event.get(status), types: types.iter().filter_map(|key| event.name(key)).collect() }
     }
 
     fn fault(&self) -> Option<Fault> {
@@ -154,11 +148,7 @@ impl ApiError {
 
 impl EventReader for ClaudeEvents {
     fn event(&mut self, event: &Fields<'_>, program: &str) -> Vec<Observed> {
-        let mut observed: Vec<_> = event
-            .name("session_id")
-            .map(Observed::SessionId)
-            .into_iter()
-            .collect();
+        let mut observed: Vec<_> = event.name("session_id").map(Observed::SessionId).into_iter().collect();
         match event.word("type").as_str() {
             "system" => observed.extend(self.system(event)),
             "rate_limit_event" => observed.extend(self.limit(&event.object("rate_limit_info"))),
@@ -200,14 +190,8 @@ impl ClaudeEvents {
                     return Vec::new();
                 }
                 let model = event.name("model");
-                let started = Observed::Did(Activity::Started {
-                    model: model.clone(),
-                });
-                model
-                    .map(Observed::Model)
-                    .into_iter()
-                    .chain([started])
-                    .collect()
+                let started = Observed::Did(Activity::Started { model: model.clone() });
+                model.map(Observed::Model).into_iter().chain([started]).collect()
             }
             "model_fallback" | "model_refusal_fallback" | "model_consent_fallback" => {
                 let model = event.name("fallback_model");
@@ -233,19 +217,14 @@ impl ClaudeEvents {
             return Vec::new();
         };
         let utilization = info.get("utilization");
-        let warning =
-            (status == "allowed_warning").then_some(Activity::LimitWarning { utilization });
+        let warning = (status == "allowed_warning").then_some(Activity::LimitWarning { utilization });
         let resets_at = info.get("resetsAt");
         self.trouble.limit_refused = status == "rejected";
         if self.trouble.limit_refused {
             self.resets_at = resets_at;
         }
-        let notice = Observed::Limit(LimitNotice {
-            status,
-            kind: info.name("rateLimitType"),
-            resets_at,
-            utilization,
-        });
+        let notice =
+            Observed::Limit(LimitNotice { status, kind: info.name("rateLimitType"), resets_at, utilization });
         let warning = warning.map(Observed::Did);
         [notice].into_iter().chain(warning).collect()
     }
@@ -261,46 +240,27 @@ impl ClaudeEvents {
             }
             let message = content.iter().find_map(|block| block.text("text"));
             self.trouble.message = message.map(|text| short(&text, MESSAGE));
-            self.trouble.error = ApiError::of(
-                event,
-                "api_error_status",
-                &["api_error", "api_error_type", "error"],
-            );
+            self.trouble.error =
+                ApiError::of(event, "api_error_status", &["api_error", "api_error_type", "error"]);
             return self.limit(&event.object("api_error_params").object("rate_limit_info"));
         }
         if !is_sub_agent {
             self.trouble = Trouble::default();
         }
-        let observed = content
-            .iter()
-            .filter_map(|block| match block.word("type").as_str() {
-                "text" if is_sub_agent => block.text("text").map(Observed::SubAgentSaid),
-                "text" => block.text("text").map(Observed::Said),
-                "tool_use" => Some(tool(
-                    &block.text("name")?,
-                    self.target(&block.object("input")),
-                )),
-                _ => None,
-            });
+        let observed = content.iter().filter_map(|block| match block.word("type").as_str() {
+            "text" if is_sub_agent => block.text("text").map(Observed::SubAgentSaid),
+            "text" => block.text("text").map(Observed::Said),
+            "tool_use" => Some(tool(&block.text("name")?, self.target(&block.object("input")))),
+            _ => None,
+        });
         observed.collect()
     }
 
     /// What a tool is used on: the most telling of its inputs.
     fn target(&self, input: &Fields<'_>) -> String {
-        match input
-            .text("file_path")
-            .or_else(|| input.text("notebook_path"))
-        {
+        match input.text("file_path").or_else(|| input.text("notebook_path")) {
             Some(path) => short_path(&path, self.cwd.as_deref()),
-            None => input.first_of(&[
-                "command",
-                "pattern",
-                "url",
-                "query",
-                "path",
-                "skill",
-                "description",
-            ]),
+            None => input.first_of(&["command", "pattern", "url", "query", "path", "skill", "description"]),
         }
     }
 
@@ -309,9 +269,7 @@ impl ClaudeEvents {
     /// still holds.
     fn result(&mut self, event: &Fields<'_>, program: &str) -> Vec<Observed> {
         let mut observed = Vec::new();
-        let cost = event
-            .get("total_cost_usd")
-            .filter(|cost: &f64| *cost >= 0.0);
+        let cost = event.get("total_cost_usd").filter(|cost: &f64| *cost >= 0.0);
         // What was interrupted in the middle of its first answer is not counted; that is not nothing.
         let is_aborted = event.word("terminal_reason").starts_with("aborted_");
         if !is_aborted || cost.is_some_and(|cost| cost > 0.0) {
@@ -328,8 +286,7 @@ impl ClaudeEvents {
         let denials = event.objects("permission_denials").into_iter();
         observed.extend(denials.filter_map(|one| one.name("tool_name").map(Observed::Denied)));
         let text = event.text("result");
-        self.concluded =
-            event.get("is_error") == Some(false) && !event.word("subtype").starts_with("error_");
+        self.concluded = event.get("is_error") == Some(false) && !event.word("subtype").starts_with("error_");
         self.end = Some(if self.concluded {
             if let Some(text) = &text {
                 self.answers.push_line(text);
@@ -344,11 +301,7 @@ impl ClaudeEvents {
 
     /// An end that was no success, with the fields of its result if there was one.
     fn failure(&self, result: &Fields<'_>, message: String) -> Failure {
-        Failure {
-            fault: self.fault(result),
-            message,
-            resets_at: self.resets_at,
-        }
+        Failure { fault: self.fault(result), message, resets_at: self.resets_at }
     }
 
     fn fault(&self, result: &Fields<'_>) -> Fault {

@@ -8,12 +8,8 @@ use jiff::civil::{self, DateTime, Time};
 use jiff::{ToSpan, Zoned};
 
 use super::event_fields::{Fields, MESSAGE, NAME, SHOWN, short, short_path};
-use super::observed::{
-    ACTIONS, End, EventParser, EventReader, Failure, Observed, RecentText, tool,
-};
-use super::{
-    Activity, Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage,
-};
+use super::observed::{ACTIONS, End, EventParser, EventReader, Failure, Observed, RecentText, tool};
+use super::{Activity, Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage};
 
 /// What is known of Codex before it is started.
 ///
@@ -27,11 +23,7 @@ pub(super) const FACTS: Facts = Facts {
     install: "npm install -g @openai/codex",
     login: "run `codex login`, or set CODEX_API_KEY",
     credential_variables: &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],
-    credential_files: &[CredentialFile {
-        moved_by: "CODEX_HOME",
-        usual: ".codex",
-        file: "auth.json",
-    }],
+    credential_files: &[CredentialFile { moved_by: "CODEX_HOME", usual: ".codex", file: "auth.json" }],
 };
 
 /// Settings of Codex's own that an unattended session needs; all else is the user's.
@@ -178,11 +170,7 @@ impl EventReader for CodexEvents {
 impl CodexEvents {
     #[cfg(test)]
     pub fn in_dir(dir: String, now: fn() -> Zoned) -> Self {
-        Self {
-            dir: Some(dir),
-            now,
-            ..Self::default()
-        }
+        Self { dir: Some(dir), now, ..Self::default() }
     }
 
     /// Something was said, done or noticed: it began, or it ended.
@@ -246,11 +234,7 @@ impl CodexEvents {
         self.trouble = Some(self.failure(why, Fault::Network));
         let mut numbers = count.split('/').map(|number| number.parse().ok());
         let mut number = || numbers.next().flatten().unwrap_or_default();
-        vec![Observed::Did(Activity::Retrying {
-            attempt: number(),
-            max: number(),
-            status: status(why),
-        })]
+        vec![Observed::Did(Activity::Retrying { attempt: number(), max: number(), status: status(why) })]
     }
 
     fn failure(&self, message: &str, otherwise: Fault) -> Failure {
@@ -288,8 +272,7 @@ fn status(message: &str) -> Option<u16> {
 fn is_unknown_model(message: &str) -> bool {
     let Some(refusal) = Fields::of(message) else {
         let starts = ["The model `", "The requested model '"];
-        return starts.iter().any(|start| message.starts_with(start))
-            && message.contains("does not exist");
+        return starts.iter().any(|start| message.starts_with(start)) && message.contains("does not exist");
     };
     let detail = refusal.word("detail");
     let is_of_account =
@@ -322,8 +305,7 @@ fn resets_at(message: &str, now: &Zoned) -> Option<i64> {
         }
         None => Time::strptime("%I:%M %p", told).map(|time| {
             // Just after midnight it may have been told yesterday.
-            let was_yesterday =
-                now.time() < civil::time(0, 2, 0, 0) && time >= civil::time(23, 58, 0, 0);
+            let was_yesterday = now.time() < civil::time(0, 2, 0, 0) && time >= civil::time(23, 58, 0, 0);
             let yesterday = now.date().yesterday().ok().filter(|_| was_yesterday);
             yesterday.unwrap_or(now.date()).to_datetime(time)
         }),
@@ -345,15 +327,8 @@ fn usage(tokens: &Fields<'_>) -> Usage {
     }
     let cache_read: Option<u64> = tokens.get("cached_input_tokens");
     let cache_write: Option<u64> = tokens.get("cache_write_input_tokens");
-    let cached = cache_read
-        .unwrap_or(0)
-        .saturating_add(cache_write.unwrap_or(0));
-    Usage {
-        input: input.map(|all| all.saturating_sub(cached)),
-        output,
-        cache_read,
-        cache_write,
-    }
+    let cached = cache_read.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
+    Usage { input: input.map(|all| all.saturating_sub(cached)), output, cache_read, cache_write }
 }
 
 /// The tools an item uses and what on; a change of several files is several. Empty for what is said, thought or planned.
@@ -374,10 +349,7 @@ fn uses(item: &Fields<'_>, dir: Option<&str>) -> Vec<(String, String)> {
             };
             changes.map(changed).collect()
         }
-        "mcp_tool_call" => one(
-            &format!("{}.{}", item.word("server"), item.word("tool")),
-            "",
-        ),
+        "mcp_tool_call" => one(&format!("{}.{}", item.word("server"), item.word("tool")), ""),
         "collab_tool_call" => one(&item.word("tool"), &item.word("prompt")),
         // What is looked for may be known only when it was found.
         "web_search" if !item.word("query").is_empty() => one("WebSearch", &item.word("query")),
@@ -397,11 +369,7 @@ fn command(words: &str) -> String {
     let Some((_, script)) = script else {
         return words.to_owned();
     };
-    let Some(quote) = script
-        .chars()
-        .next()
-        .filter(|sign| ['\'', '"'].contains(sign))
-    else {
+    let Some(quote) = script.chars().next().filter(|sign| ['\'', '"'].contains(sign)) else {
         return script.to_owned();
     };
     let inside = script.strip_prefix(quote).unwrap_or(script);
@@ -455,27 +423,12 @@ mod tests {
     #[test]
     fn times_of_today_and_of_later_days() {
         for (message, expected) in [
-            (
-                "You’ve hit your usage limit. Try again at 9:17 AM.",
-                "2026-11-16T08:18:00Z",
-            ),
-            (
-                "… to purchase more credits or try again at 12:00 PM.",
-                "2026-11-16T11:01:00Z",
-            ),
+            ("You’ve hit your usage limit. Try again at 9:17 AM.", "2026-11-16T08:18:00Z"),
+            ("… to purchase more credits or try again at 12:00 PM.", "2026-11-16T11:01:00Z"),
             ("… or try again at 12:59 AM.", "2026-11-16T00:00:00Z"),
-            (
-                "… Try again at Nov 18th, 2026 9:17 AM.",
-                "2026-11-18T08:18:00Z",
-            ),
-            (
-                "… or try again at Jan 1st, 2027 11:59 PM.",
-                "2027-01-01T23:00:00Z",
-            ),
-            (
-                "… or try again at Dec 2nd, 2026 1:05 PM.",
-                "2026-12-02T12:06:00Z",
-            ),
+            ("… Try again at Nov 18th, 2026 9:17 AM.", "2026-11-18T08:18:00Z"),
+            ("… or try again at Jan 1st, 2027 11:59 PM.", "2027-01-01T23:00:00Z"),
+            ("… or try again at Dec 2nd, 2026 1:05 PM.", "2026-12-02T12:06:00Z"),
         ] {
             assert_eq!(told(message).as_deref(), Some(expected), "{message}");
         }
@@ -501,10 +454,7 @@ mod tests {
         for (words, expected) in [
             ("/bin/bash -lc 'cargo test'", "cargo test"),
             ("bash -lc ls", "ls"),
-            (
-                "/usr/bin/zsh -c \"echo \\\"a\\\" 'b' \\$C\"",
-                "echo \"a\" 'b' $C",
-            ),
+            ("/usr/bin/zsh -c \"echo \\\"a\\\" 'b' \\$C\"", "echo \"a\" 'b' $C"),
             ("cargo run -c 'x'", "cargo run -c 'x'"),
             ("git -c a=b commit", "git -c a=b commit"),
             ("make", "make"),

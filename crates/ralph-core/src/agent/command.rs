@@ -7,8 +7,8 @@ use super::gemini::GeminiEvents;
 use super::observed::{EventParser, Failure, crash_message};
 use super::opencode::OpencodeEvents;
 use super::{
-    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest,
-    LogEntry, Setup, StreamParser,
+    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, LogEntry, Setup,
+    StreamParser,
 };
 use crate::diagnose::error_line;
 use crate::text;
@@ -45,11 +45,7 @@ impl Agent for CommandAgent {
     fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
         let launch = self.settings_launch(request);
         let fill = |word: String| word.replace("{model}", request.model);
-        Launch {
-            program: fill(launch.program),
-            args: launch.args.into_iter().map(fill).collect(),
-            ..launch
-        }
+        Launch { program: fill(launch.program), args: launch.args.into_iter().map(fill).collect(), ..launch }
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {
@@ -73,10 +69,7 @@ struct TextParser {
 
 impl Default for TextParser {
     fn default() -> Self {
-        Self {
-            text: BoundedText::new(HEAD, TAIL),
-            stderr_error: None,
-        }
+        Self { text: BoundedText::new(HEAD, TAIL), stderr_error: None }
     }
 }
 
@@ -91,10 +84,7 @@ impl StreamParser for TextParser {
     fn line(&mut self, line: &[u8], _complete: bool) -> Option<Activity> {
         self.keep(line);
         let start = &line[..line.len().min(8 * SHOWN)];
-        let shown = text::one_line(
-            text::head(&String::from_utf8_lossy(start), 4 * SHOWN),
-            SHOWN,
-        );
+        let shown = text::one_line(text::head(&String::from_utf8_lossy(start), 4 * SHOWN), SHOWN);
         // Signals are for Ralph, not for the screen.
         (!shown.is_empty() && !shown.starts_with('<')).then_some(Activity::Said { text: shown })
     }
@@ -119,11 +109,7 @@ impl StreamParser for TextParser {
                 Failure::new(Fault::Crash, crash_message(exit, error.as_deref())).into()
             }
         };
-        AgentReport {
-            ending,
-            result_text,
-            ..AgentReport::default()
-        }
+        AgentReport { ending, result_text, ..AgentReport::default() }
     }
 }
 
@@ -162,11 +148,7 @@ mod tests {
         assert_eq!(launch.args, ["--model=small"]);
         assert_eq!(launch.stdin, "## Rules\n\n## Assigned Task\n");
         assert_eq!(launch.cwd, Path::new("/w"));
-        let env: Vec<String> = launch
-            .env
-            .iter()
-            .map(|(k, v)| format!("{k}={}", v.display()))
-            .collect();
+        let env: Vec<String> = launch.env.iter().map(|(k, v)| format!("{k}={}", v.display())).collect();
         assert_eq!(
             env,
             [
@@ -183,12 +165,9 @@ mod tests {
 
     #[test]
     fn out_10_any_other_exit_is_a_crash() {
-        for (exit, completed) in [
-            (Exit::Code(0), true),
-            (Exit::Code(1), false),
-            (Exit::Code(42), false),
-            (Exit::Signal(9), false),
-        ] {
+        for (exit, completed) in
+            [(Exit::Code(0), true), (Exit::Code(1), false), (Exit::Code(42), false), (Exit::Signal(9), false)]
+        {
             let mut parser = agent().parser();
             parser.line(b"hello", true);
             let report = parser.finish(exit);
@@ -199,16 +178,10 @@ mod tests {
 
     #[test]
     fn what_an_agent_with_events_printed_besides_is_told_and_named_as_the_agent_is() {
-        for output in [
-            OutputFormat::Claude,
-            OutputFormat::Codex,
-            OutputFormat::Gemini,
-            OutputFormat::Opencode,
-        ] {
-            let agent = CommandAgent(Setup {
-                output,
-                ..agent().0
-            });
+        for output in
+            [OutputFormat::Claude, OutputFormat::Codex, OutputFormat::Gemini, OutputFormat::Opencode]
+        {
+            let agent = CommandAgent(Setup { output, ..agent().0 });
             let mut parser = agent.parser();
             let line = "Error: no such \u{1b}[31mmodule";
             let stray = vec![LogEntry::NoEvent { text: line.into() }];
@@ -220,22 +193,14 @@ mod tests {
                 panic!("{output:?}");
             };
             assert!(message.starts_with("mine ended without "), "{message}");
-            assert!(
-                message.ends_with("(exit code 1): Error: no such module; the end"),
-                "{message}"
-            );
+            assert!(message.ends_with("(exit code 1): Error: no such module; the end"), "{message}");
         }
     }
 
     #[test]
     fn a_log_of_text_is_told_line_by_line_signals_and_all() {
         let mut parser = agent().parser();
-        let told = |text: &str, complete| {
-            vec![LogEntry::Line {
-                text: text.into(),
-                complete,
-            }]
-        };
+        let told = |text: &str, complete| vec![LogEntry::Line { text: text.into(), complete }];
         assert_eq!(parser.entries(b"", true), told("", true));
         let long = "  x".repeat(1000);
         assert_eq!(parser.entries(long.as_bytes(), false), told(&long, false));

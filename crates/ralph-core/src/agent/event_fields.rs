@@ -96,9 +96,7 @@ impl<'a> Fields<'a> {
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, Fields<'a>)> {
         let read = |value: &&'a RawValue| Self::of(value.get()).unwrap_or_default();
-        self.0
-            .iter()
-            .map(move |(key, value)| (key.as_str(), read(value)))
+        self.0.iter().map(move |(key, value)| (key.as_str(), read(value)))
     }
 }
 

@@ -101,17 +101,11 @@ const SENTENCES: &[(&str, Fault)] = &[
     ("To use Codex with your ChatGPT plan, ", Fault::Auth),
     ("Your workspace is out of credits. ", Fault::Auth),
     ("You hit your spend cap ", Fault::Auth),
-    (
-        "We're currently experiencing high demand",
-        Fault::Overloaded,
-    ),
+    ("We're currently experiencing high demand", Fault::Overloaded),
     ("Selected model is at capacity", Fault::Overloaded),
     ("Policy-restricted capacity is unavail", Fault::Overloaded),
     ("Flex capacity unavailable", Fault::Overloaded),
-    (
-        "stream disconnected before completion: Incomplete response",
-        Fault::Crash,
-    ),
+    ("stream disconnected before completion: Incomplete response", Fault::Crash),
     ("stream disconnected before completion", Fault::Network),
     ("Connection failed: ", Fault::Network),
     ("Error while reading the server response", Fault::Network),
@@ -169,9 +163,9 @@ impl Fault {
         match status {
             // A bad request is the agent's fault, unless it is typed as a refused key, an account without credit or a
             // model that is not there: those no attempt can fix.
-            Some(400) => typed
-                .filter(|fault| matches!(fault, Self::Auth | Self::Config))
-                .or(Some(Self::Crash)),
+            Some(400) => {
+                typed.filter(|fault| matches!(fault, Self::Auth | Self::Config)).or(Some(Self::Crash))
+            }
             Some(status) => Self::of_status(status).or(typed),
             None => typed,
         }
@@ -180,22 +174,14 @@ impl Fault {
     /// The class of a sentence of Codex's own, which has used both kinds of apostrophes.
     pub(super) fn of_sentence(message: &str) -> Option<Self> {
         let message = message.replace('\u{2019}', "'");
-        let known = SENTENCES
-            .iter()
-            .find(|(start, _)| message.starts_with(start));
+        let known = SENTENCES.iter().find(|(start, _)| message.starts_with(start));
         known.map(|(_, fault)| *fault)
     }
 
     /// The class of what an HTTP client says where no answer came.
     pub(super) fn of_client_error(message: &str) -> Option<Self> {
-        let is_network = (message.starts_with("exception ")
-            && message.ends_with(" sending request"))
-            || [
-                "terminated",
-                "Incomplete JSON segment at the end",
-                "fetch failed",
-            ]
-            .contains(&message)
+        let is_network = (message.starts_with("exception ") && message.ends_with(" sending request"))
+            || ["terminated", "Incomplete JSON segment at the end", "fetch failed"].contains(&message)
             || NETWORK.iter().any(|code| message.contains(code));
         is_network.then_some(Self::Network)
     }

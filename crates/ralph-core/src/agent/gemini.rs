@@ -11,12 +11,8 @@ use jiff::{Span, SpanRelativeTo, Unit};
 use regex::Regex;
 
 use super::event_fields::{Fields, MESSAGE, NAME, short};
-use super::observed::{
-    End, EventParser, EventReader, Failure, Observed, RecentText, push_last, tool,
-};
-use super::{
-    Activity, Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage,
-};
+use super::observed::{End, EventParser, EventReader, Failure, Observed, RecentText, push_last, tool};
+use super::{Activity, Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage};
 use crate::model::Timestamp;
 
 /// What is known of Gemini CLI before it is started.
@@ -41,11 +37,7 @@ pub(super) const FACTS: Facts = Facts {
 };
 
 const fn below_home(file: &'static str) -> CredentialFile {
-    CredentialFile {
-        moved_by: "GEMINI_CLI_HOME",
-        usual: "",
-        file,
-    }
+    CredentialFile { moved_by: "GEMINI_CLI_HOME", usual: "", file }
 }
 
 /// Ends of signals that say how the task ended. Such a signal holds although a tool is used after it: models like to
@@ -62,10 +54,7 @@ const CUT: &str = "Model stream ended without a finish reason.";
 /// Types of errors that are the API's: most have none.
 const API_TYPES: [&str; 4] = ["unknown", "Error", "ApiError", "GaxiosError"];
 /// How the advice begins that the program adds to a 429, and to nothing else.
-const ADVICE: [&str; 2] = [
-    "Please wait and try again later.",
-    "Possible quota limitations",
-];
+const ADVICE: [&str; 2] = ["Please wait and try again later.", "Possible quota limitations"];
 /// Why the program did not begin: it then has no word but its own exit codes.
 const START_FAILURES: [(i32, Fault, &str); 4] = [
     (41, Fault::Auth, "found no usable credentials"),
@@ -167,9 +156,7 @@ impl EventReader for GeminiEvents {
         let mut observed = match kind.as_str() {
             "init" => {
                 let model = event.name("model");
-                let started = Activity::Started {
-                    model: model.clone(),
-                };
+                let started = Activity::Started { model: model.clone() };
                 let id = event.name("session_id").map(Observed::SessionId);
                 let told = [id, model.map(Observed::Model), Some(Observed::Did(started))];
                 told.into_iter().flatten().collect()
@@ -177,10 +164,7 @@ impl EventReader for GeminiEvents {
             "message" if event.word("role") == "assistant" => self.message(event),
             "tool_use" => {
                 self.go_on();
-                self.end_turn()
-                    .into_iter()
-                    .chain(self.tool_use(event))
-                    .collect()
+                self.end_turn().into_iter().chain(self.tool_use(event)).collect()
             }
             "tool_result" => self.tool_result(event).into_iter().collect(),
             "error" => {
@@ -216,19 +200,15 @@ impl EventReader for GeminiEvents {
         if self.is_success() {
             return End::Completed(Some(self.last.as_str().to_owned()));
         }
-        let error = self
-            .result
-            .as_ref()
-            .and_then(|result| result.error.as_ref());
+        let error = self.result.as_ref().and_then(|result| result.error.as_ref());
         let failure = match (error, &self.stopped) {
             (Some(ResultError::Api(error)), _) => error.failure(exit),
             (Some(ResultError::Own(kind, message)), _) => {
                 let fault = Fault::of_type(kind).unwrap_or(Fault::Crash);
                 match message.is_empty() {
-                    true => Failure::new(
-                        fault,
-                        format!("{program} reported an error without a message ({kind})"),
-                    ),
+                    true => {
+                        Failure::new(fault, format!("{program} reported an error without a message ({kind})"))
+                    }
                     false => Failure::new(fault, message),
                 }
             }
@@ -236,13 +216,9 @@ impl EventReader for GeminiEvents {
             // A loop, a turn limit, an answer that was blocked or empty.
             (None, Some(message)) => Failure::new(Fault::Crash, message),
             (None, None) => {
-                let known = START_FAILURES
-                    .iter()
-                    .find(|(code, ..)| exit == Exit::Code(*code));
+                let known = START_FAILURES.iter().find(|(code, ..)| exit == Exit::Code(*code));
                 match known.filter(|_| !self.begun) {
-                    Some((_, fault, why)) => {
-                        Failure::new(*fault, format!("{program} {why} ({exit})"))
-                    }
+                    Some((_, fault, why)) => Failure::new(*fault, format!("{program} {why} ({exit})")),
                     None => Failure::new(Fault::Crash, ""),
                 }
             }
@@ -282,9 +258,7 @@ impl GeminiEvents {
         let start = recent.ceil_char_boundary(recent.len().saturating_sub(4096));
         let mut lines = recent.get(start..).unwrap_or_default().lines();
         let line = lines.rfind(|line| !line.trim().is_empty());
-        line.map(|line| Observed::Typing(line.to_owned()))
-            .into_iter()
-            .collect()
+        line.map(|line| Observed::Typing(line.to_owned())).into_iter().collect()
     }
 
     /// The lines that were finished since this was last asked; all of it when the turn is over.
@@ -374,10 +348,7 @@ impl ResultError {
         let kind = error.text("type").unwrap_or("unknown".into());
         let message = error.word("message");
         let api = ApiError::read(&message, at).filter(|_| API_TYPES.contains(&kind.as_str()));
-        api.map_or_else(
-            || Self::Own(short(&kind, NAME), short(&message, MESSAGE)),
-            Self::Api,
-        )
+        api.map_or_else(|| Self::Own(short(&kind, NAME), short(&message, MESSAGE)), Self::Api)
     }
 }
 
@@ -400,9 +371,7 @@ impl ApiError {
     fn read(message: &str, at: Option<Timestamp>) -> Option<Self> {
         let rest = message.strip_prefix("[API Error: ")?;
         let is_advice = |advice: &str| ADVICE.iter().any(|start| advice.starts_with(start));
-        let limited = rest
-            .rsplit_once("]\n")
-            .filter(|(_, advice)| is_advice(advice));
+        let limited = rest.rsplit_once("]\n").filter(|(_, advice)| is_advice(advice));
         let words = match limited {
             Some((words, _)) => words,
             None => rest.strip_suffix(']').unwrap_or(rest),
@@ -412,9 +381,7 @@ impl ApiError {
         let body = body.find("error");
         let details = body.iter().flat_map(|body| body.objects("details"));
         let details: Vec<Fields<'_>> = details.collect();
-        let delays = details
-            .iter()
-            .filter_map(|detail| duration(&detail.word("retryDelay")));
+        let delays = details.iter().filter_map(|detail| duration(&detail.word("retryDelay")));
         let wait = delays.chain(waits(words)).max();
         let resets_at = wait.zip(at).map(|(wait, at)| {
             let over = at.plus(wait).as_millis();
@@ -422,14 +389,8 @@ impl ApiError {
         });
         let told = body.as_ref().and_then(|body| body.text("message"));
         Some(Self {
-            status: body
-                .as_ref()
-                .and_then(|body| body.get("code"))
-                .or(limited.map(|_| 429)),
-            reasons: details
-                .iter()
-                .filter_map(|detail| detail.name("reason"))
-                .collect(),
+            status: body.as_ref().and_then(|body| body.get("code")).or(limited.map(|_| 429)),
+            reasons: details.iter().filter_map(|detail| detail.name("reason")).collect(),
             message: short(told.as_deref().unwrap_or(words), MESSAGE),
             resets_at,
         })
@@ -460,9 +421,7 @@ impl ApiError {
 fn status_of(exit: Exit) -> Option<u16> {
     let Exit::Code(code) = exit else { return None };
     // Below that are the program's own codes.
-    (400..=511)
-        .chain(520..=530)
-        .find(|status| i32::from(status % 256) == code)
+    (400..=511).chain(520..=530).find(|status| i32::from(status % 256) == code)
 }
 
 /// The waits that the words speak of.
@@ -487,18 +446,12 @@ fn duration(text: &str) -> Option<Duration> {
 fn usage(stats: &Fields<'_>) -> Usage {
     let count = |key: &str| stats.get::<u64>(key);
     let [total, input, output] = ["total_tokens", "input_tokens", "output_tokens"].map(count);
-    if [total, input, output]
-        .iter()
-        .flatten()
-        .all(|count| *count == 0)
-    {
+    if [total, input, output].iter().flatten().all(|count| *count == 0) {
         return Usage::default();
     }
     let cache_read = count("cached");
     // What the model thought to itself is paid for like what it said, and stands only in the total.
-    let written = total
-        .zip(input)
-        .map(|(total, input)| total.saturating_sub(input));
+    let written = total.zip(input).map(|(total, input)| total.saturating_sub(input));
     Usage {
         input: input.map(|all| all.saturating_sub(cache_read.unwrap_or(0))),
         output: written.max(output),
@@ -509,9 +462,7 @@ fn usage(stats: &Fields<'_>) -> Usage {
 
 /// The full name of the model that did most; small helpers may have answered too.
 fn most_used(models: &Fields<'_>) -> Option<String> {
-    let used = models
-        .iter()
-        .map(|(model, stats)| (stats.get::<u64>("total_tokens").unwrap_or(0), model));
+    let used = models.iter().map(|(model, stats)| (stats.get::<u64>("total_tokens").unwrap_or(0), model));
     let (tokens, model) = used.max()?;
     (tokens > 0).then(|| short(model, NAME))
 }

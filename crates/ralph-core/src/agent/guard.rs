@@ -164,9 +164,7 @@ impl Guard {
     fn next_report(&mut self) -> Result<Option<Report>, ()> {
         let mut bytes = [0; REPORT];
         let missing = REPORT.saturating_sub(self.partial.len());
-        let read = bytes
-            .get_mut(..missing)
-            .map_or(Ok(0), |part| self.channel.read(part));
+        let read = bytes.get_mut(..missing).map_or(Ok(0), |part| self.channel.read(part));
         match read {
             Ok(0) => Err(()),
             Ok(n) => {
@@ -177,9 +175,7 @@ impl Guard {
                 self.partial.clear();
                 Report::decode(whole).map(Some).ok_or(())
             }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                Ok(None)
-            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
             Err(_) => Err(()),
         }
     }
@@ -269,10 +265,7 @@ impl Supervised for Guarded<'_> {
 /// Waits until something can be read, for so long at most; `true` if it can.
 fn wait_for(source: impl AsFd, most: Duration) -> bool {
     let mut fds = [PollFd::new(&source, PollFlags::IN)];
-    let timeout = Timespec {
-        tv_sec: 0,
-        tv_nsec: most.subsec_nanos().into(),
-    };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
     poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
 }
 

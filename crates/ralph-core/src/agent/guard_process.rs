@@ -90,10 +90,7 @@ fn wait(channel: &impl AsFd, launched: Option<&Launched>) -> bool {
     if let Some(notice) = launched.and_then(|launched| launched.notice.as_ref()) {
         fds.push(PollFd::new(notice, PollFlags::IN));
     }
-    let regularly = Timespec {
-        tv_sec: 0,
-        tv_nsec: TIDY.subsec_nanos().into(),
-    };
+    let regularly = Timespec { tv_sec: 0, tv_nsec: TIDY.subsec_nanos().into() };
     let timeout = launched.is_some().then_some(&regularly);
     poll(&mut fds, timeout).is_ok() && fds.first().is_some_and(|fd| !fd.revents().is_empty())
 }
@@ -105,11 +102,7 @@ fn start(launch: &Launch, streams: [OwnedFd; 3]) -> io::Result<Launched> {
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr))
         .spawn()?;
-    Ok(Launched {
-        notice: end_notice(Pid::from_child(&child)),
-        child,
-        told: false,
-    })
+    Ok(Launched { notice: end_notice(Pid::from_child(&child)), child, told: false })
 }
 
 /// The end was heard of; its id may be somebody else's from now on. One that Ralph does not wait for any longer although
@@ -156,11 +149,7 @@ mod tests {
         let file = protocol::launch_file(&launch).unwrap();
         protocol::send_launch(&ralph, &file, streams).unwrap();
         protocol::send_dismiss(&ralph).unwrap();
-        stand_guard(
-            &RunId::from_stored("r-x"),
-            &guard,
-            Duration::from_millis(10),
-        );
+        stand_guard(&RunId::from_stored("r-x"), &guard, Duration::from_millis(10));
         let mut report = [0; protocol::REPORT];
         io::Read::read_exact(&mut &ralph, &mut report).unwrap();
         let expected = Report::NotStarted(Errno::NOENT.raw_os_error());

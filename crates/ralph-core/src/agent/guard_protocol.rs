@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, send, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, send, sendmsg,
 };
 
 use super::{Access, Exit, Launch};
@@ -78,11 +78,7 @@ pub(super) fn launch_file(launch: &Launch) -> io::Result<File> {
     Ok(file)
 }
 
-pub(super) fn send_launch(
-    channel: impl AsFd,
-    file: &File,
-    streams: [BorrowedFd<'_>; 3],
-) -> io::Result<()> {
+pub(super) fn send_launch(channel: impl AsFd, file: &File, streams: [BorrowedFd<'_>; 3]) -> io::Result<()> {
     let [stdin, stdout, stderr] = streams;
     let descriptors = [file.as_fd(), stdin, stdout, stderr];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -157,9 +153,7 @@ pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<Order>> {
             let [file, stdin, stdout, stderr] =
                 descriptors.map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
             let mut bytes = Vec::new();
-            let launch = File::from(file)
-                .read_to_end(&mut bytes)
-                .and_then(|_| decode(&bytes));
+            let launch = File::from(file).read_to_end(&mut bytes).and_then(|_| decode(&bytes));
             Ok(Some(Order::Launch(launch, [stdin, stdout, stderr])))
         }
     }
@@ -182,24 +176,12 @@ type SentLaunch = (String, OsString, Vec<String>, Vec<(String, OsString)>);
 
 fn encode(launch: &Launch) -> io::Result<Vec<u8>> {
     let (cwd, env) = (launch.cwd.as_os_str(), &launch.env);
-    Ok(serde_json::to_vec(&(
-        &launch.program,
-        cwd,
-        &launch.args,
-        env,
-    ))?)
+    Ok(serde_json::to_vec(&(&launch.program, cwd, &launch.args, env))?)
 }
 
 fn decode(bytes: &[u8]) -> io::Result<Launch> {
     let (program, cwd, args, env): SentLaunch = serde_json::from_slice(bytes)?;
-    Ok(Launch {
-        program,
-        args,
-        env,
-        cwd: cwd.into(),
-        stdin: String::new(),
-        access: Access::default(),
-    })
+    Ok(Launch { program, args, env, cwd: cwd.into(), stdin: String::new(), access: Access::default() })
 }
 
 #[cfg(test)]

@@ -40,10 +40,7 @@ impl Interrupt {
             Signal::Interrupt => 1,
             Signal::Terminate => 2,
         };
-        let _ = self
-            .0
-            .first
-            .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self.0.first.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
         self.0.count.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -85,12 +82,7 @@ pub struct DelayedInterrupt {
 impl DelayedInterrupt {
     /// For what `heard` tells, delayed by so much. A signal from before it begins is delayed by all of it.
     pub fn new(heard: Interrupt, delay: Duration) -> Self {
-        Self {
-            heard,
-            delay,
-            since: None,
-            passed_on: Interrupt::default(),
-        }
+        Self { heard, delay, since: None, passed_on: Interrupt::default() }
     }
 
     pub fn interrupt(&self) -> &Interrupt {

@@ -22,10 +22,7 @@ mod process;
 mod session_report;
 #[cfg_attr(
     not(test),
-    expect(
-        clippy::disallowed_methods,
-        reason = "/proc is the kernel's, out of agents' reach"
-    )
+    expect(clippy::disallowed_methods, reason = "/proc is the kernel's, out of agents' reach")
 )]
 mod sweep;
 #[cfg(test)]
@@ -51,9 +48,7 @@ pub use process::{
     run_exempt,
 };
 pub(crate) use process::{LeftOvers, limit_hint, run_to_end};
-pub use session_report::{
-    Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage,
-};
+pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 
 use crate::model::{RunId, TaskId};
@@ -85,14 +80,8 @@ pub trait Agent: Send + Sync {
         let settings = settings.map(|(name, value)| (name.clone(), value.into()));
         Launch {
             program,
-            args: words
-                .chain(self.arguments(request))
-                .chain(setup.args.iter().cloned())
-                .collect(),
-            env: own
-                .chain(settings)
-                .chain(child_environment(request))
-                .collect(),
+            args: words.chain(self.arguments(request)).chain(setup.args.iter().cloned()).collect(),
+            env: own.chain(settings).chain(child_environment(request)).collect(),
             cwd: request.work_tree.to_owned(),
             stdin: self.prompt(request.rules, request.task_prompt),
             access: Access::default(),
@@ -202,13 +191,7 @@ pub struct CredentialFile {
 }
 
 impl AgentKind {
-    pub const ALL: [Self; 5] = [
-        Self::Claude,
-        Self::Codex,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Command,
-    ];
+    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Command];
 
     /// The name in the settings.
     pub fn as_str(self) -> &'static str {
@@ -238,10 +221,7 @@ impl AgentKind {
 
     /// The agent as the settings want it.
     pub fn build(self, setup: Setup) -> Box<dyn Agent> {
-        let setup = Setup {
-            kind: Some(self),
-            ..setup
-        };
+        let setup = Setup { kind: Some(self), ..setup };
         match self {
             Self::Claude => Box::new(Claude(setup)),
             Self::Codex => Box::new(Codex(setup)),
@@ -343,10 +323,7 @@ pub enum Network {
 pub fn child_environment(request: &LaunchRequest<'_>) -> Vec<(String, OsString)> {
     vec![
         ("RALPH_TASK_ID".into(), request.task_id.as_str().into()),
-        (
-            "RALPH_TASK_KEY".into(),
-            request.task_key.unwrap_or_default().into(),
-        ),
+        ("RALPH_TASK_KEY".into(), request.task_key.unwrap_or_default().into()),
         ("RALPH_ATTEMPT".into(), request.attempt.to_string().into()),
         ("RALPH_MODEL".into(), request.model.into()),
         ("RALPH_RUN_ID".into(), request.run_id.as_str().into()),

@@ -5,9 +5,7 @@
 use std::collections::VecDeque;
 
 use super::event_fields::{Fields, MESSAGE, NAME, SHOWN, first_line, short};
-use super::{
-    Activity, AgentReport, Ending, Exit, Fault, LimitNotice, LogEntry, Price, StreamParser, Usage,
-};
+use super::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, LogEntry, Price, StreamParser, Usage};
 use crate::text::one_line;
 
 /// The last actions that are remembered.
@@ -85,11 +83,7 @@ pub(super) struct Failure {
 
 impl Failure {
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self {
-            fault,
-            message: message.into(),
-            resets_at: None,
-        }
+        Self { fault, message: message.into(), resets_at: None }
     }
 }
 
@@ -172,10 +166,7 @@ impl<R: EventReader + 'static> EventParser<R> {
 
     /// For another program that prints such events.
     pub fn of_command(program: &str) -> Box<dyn StreamParser> {
-        Box::new(Self {
-            exit_code_counts: true,
-            ..Self::new(program, R::default())
-        })
+        Box::new(Self { exit_code_counts: true, ..Self::new(program, R::default()) })
     }
 
     pub fn new(program: &str, reader: R) -> Self {
@@ -301,9 +292,7 @@ impl<R: EventReader + 'static> StreamParser for EventParser<R> {
             return None;
         }
         let reported = self.report.cost_usd;
-        reported
-            .or_else(|| price?.cost(&self.report.usage))
-            .filter(|cost| cost.is_finite())
+        reported.or_else(|| price?.cost(&self.report.usage)).filter(|cost| cost.is_finite())
     }
 
     fn stderr_error(&mut self, line: &str) {
@@ -326,9 +315,7 @@ impl<R: EventReader + 'static> StreamParser for EventParser<R> {
                 (Some(Failure { message, ..trouble }), None)
             }
         };
-        let refused = failure
-            .as_ref()
-            .filter(|failure| failure.fault == Fault::RateLimit);
+        let refused = failure.as_ref().filter(|failure| failure.fault == Fault::RateLimit);
         let refused = refused.map(|failure| LimitNotice {
             status: "rejected".into(),
             kind: None,
@@ -351,9 +338,7 @@ impl From<Failure> for Ending {
         Self::Faulted {
             fault: failure.fault,
             message: failure.message,
-            resets_at: failure
-                .resets_at
-                .filter(|_| failure.fault == Fault::RateLimit),
+            resets_at: failure.resets_at.filter(|_| failure.fault == Fault::RateLimit),
         }
     }
 }

@@ -9,8 +9,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use super::event_fields::{Fields, MESSAGE, SHOWN, short};
 use super::observed::{End, EventParser, EventReader, Failure, Observed, RecentText, tool};
 use super::{
-    Activity, Agent, CredentialFile, Exit, Facts, Fault, Launch, LaunchRequest, Setup,
-    StreamParser, Usage,
+    Activity, Agent, CredentialFile, Exit, Facts, Fault, Launch, LaunchRequest, Setup, StreamParser, Usage,
 };
 
 /// What is known of OpenCode before it is started.
@@ -78,9 +77,7 @@ impl Agent for Opencode {
     fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
         let mut launch = self.settings_launch(request);
         // The program works where this says, not where it was started.
-        launch
-            .env
-            .push(("PWD".to_owned(), request.work_tree.into()));
+        launch.env.push(("PWD".to_owned(), request.work_tree.into()));
         launch
     }
 
@@ -118,14 +115,7 @@ impl EventReader for OpencodeEvents {
         let id = event.name("sessionID").map(Observed::SessionId);
         let part = event.object("part");
         let kind = event.word("type");
-        let goes_on = [
-            "step_start",
-            "text",
-            "reasoning",
-            "tool_use",
-            "step_finish",
-            "error",
-        ];
+        let goes_on = ["step_start", "text", "reasoning", "tool_use", "step_finish", "error"];
         if goes_on.contains(&kind.as_str()) {
             self.concluded = false;
         }
@@ -161,9 +151,7 @@ impl EventReader for OpencodeEvents {
                 let message = "the model reached its output token limit";
                 End::Failed(Failure::new(Fault::Crash, message), None)
             }
-            Some(reason) => {
-                End::Unfinished(format!("after a step with finish reason `{reason}`"), None)
-            }
+            Some(reason) => End::Unfinished(format!("after a step with finish reason `{reason}`"), None),
             None => End::Unfinished("without finishing".into(), None),
         }
     }
@@ -178,11 +166,7 @@ impl OpencodeEvents {
         self.answer.clear();
         self.step_retries = if is_retry { self.step_retries + 1 } else { 0 };
         let activity = if is_retry {
-            Activity::Retrying {
-                attempt: self.step_retries,
-                max: MAX_RETRIES,
-                status: None,
-            }
+            Activity::Retrying { attempt: self.step_retries, max: MAX_RETRIES, status: None }
         } else if is_first {
             Activity::Started { model: None }
         } else {
@@ -219,21 +203,13 @@ impl OpencodeEvents {
             cache_read: cache.get("read"),
             cache_write: cache.get("write"),
         });
-        self.usage = self.usage.plus(Usage {
-            output: tokens.get("reasoning"),
-            ..Usage::default()
-        });
-        let cost = part
-            .get("cost")
-            .filter(|cost: &f64| cost.is_finite() && *cost > 0.0);
+        self.usage = self.usage.plus(Usage { output: tokens.get("reasoning"), ..Usage::default() });
+        let cost = part.get("cost").filter(|cost: &f64| cost.is_finite() && *cost > 0.0);
         self.cost_usd += cost.unwrap_or_default();
         // Nothing is what a model without a known price costs too.
         let cost = Some(self.cost_usd).filter(|cost| *cost > 0.0 && cost.is_finite());
         let cost = cost.map(Observed::Cost);
-        [Observed::Used(self.usage)]
-            .into_iter()
-            .chain(cost)
-            .collect()
+        [Observed::Used(self.usage)].into_iter().chain(cost).collect()
     }
 
     /// The last step's words; those of all, where it said nothing.
@@ -252,9 +228,7 @@ impl OpencodeEvents {
         let fault = match Fault::of_type(&name) {
             Some(fault) => fault,
             // Names are added over time; the fields then decide.
-            None if name == "APIError" || data.get::<u16>("statusCode").is_some() => {
-                answer_fault(&data)
-            }
+            None if name == "APIError" || data.get::<u16>("statusCode").is_some() => answer_fault(&data),
             // An unknown model, or a provider without credentials: the program says neither, but it had not begun.
             None if data.text("ref").is_some() && !self.started => Fault::Config,
             None => service_fault(&data).unwrap_or(Fault::Crash),
@@ -275,27 +249,15 @@ fn tool_use(part: &Fields<'_>) -> Vec<Observed> {
     let state = part.object("state");
     let used = tool(&name, target(&state.object("input"), &state.word("title")));
     let told = state.word("error");
-    let is_denied =
-        state.word("status") == "error" && (told == REJECTED || told.starts_with(FORBIDDEN));
-    let denied = part
-        .name("tool")
-        .filter(|_| is_denied)
-        .map(Observed::Denied);
+    let is_denied = state.word("status") == "error" && (told == REJECTED || told.starts_with(FORBIDDEN));
+    let denied = part.name("tool").filter(|_| is_denied).map(Observed::Denied);
     denied.into_iter().chain([used]).collect()
 }
 
 /// What a tool is used on: the most telling of its inputs. The title of a file's use is its path below the repository.
 fn target(input: &Fields<'_>, title: &str) -> String {
     let Some(path) = input.text("filePath") else {
-        return input.first_of(&[
-            "command",
-            "pattern",
-            "url",
-            "query",
-            "path",
-            "name",
-            "description",
-        ]);
+        return input.first_of(&["command", "pattern", "url", "query", "path", "name", "description"]);
     };
     let above = path.strip_suffix(title).filter(|_| !title.is_empty());
     let is_below = above.is_some_and(|above| above.len() > 1 && above.ends_with('/'));
@@ -322,15 +284,8 @@ fn service_fault(data: &Fields<'_>) -> Option<Fault> {
     let error = service_error(body);
     let details = error.objects("details");
     let reasons = details.iter().filter_map(|detail| detail.text("reason"));
-    let kinds = ["status", "type"]
-        .into_iter()
-        .filter_map(|key| error.text(key));
-    let types: Vec<String> = error
-        .text("code")
-        .into_iter()
-        .chain(reasons)
-        .chain(kinds)
-        .collect();
+    let kinds = ["status", "type"].into_iter().filter_map(|key| error.text(key));
+    let types: Vec<String> = error.text("code").into_iter().chain(reasons).chain(kinds).collect();
     Fault::of_types(&types).or_else(|| Fault::of_status(error.get("code")?))
 }
 
@@ -348,9 +303,7 @@ fn message(error: &Fields<'_>, data: &Fields<'_>, fault: Fault, program: &str) -
         return format!("{program} reported {}", short(&name, MESSAGE));
     }
     if fault == Fault::Config && data.text("ref").is_some() {
-        return format!(
-            "cannot start {program}: check the model's name and the provider's API key ({told})"
-        );
+        return format!("cannot start {program}: check the model's name and the provider's API key ({told})");
     }
     told
 }

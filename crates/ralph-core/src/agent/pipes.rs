@@ -72,14 +72,9 @@ impl<'p> Pipes<'p> {
             .enumerate()
             .filter_map(|(i, (fd, flags))| fd.map(|fd| (i, fd, flags)))
             .collect();
-        let mut fds: Vec<PollFd<'_>> = open
-            .iter()
-            .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
-            .collect();
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: LOOK_UP.subsec_nanos().into(),
-        };
+        let mut fds: Vec<PollFd<'_>> =
+            open.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
         // An interrupted wait is a reason to look up, like any other.
         if poll(&mut fds, Some(&timeout)).is_ok() {
             for ((i, ..), fd) in open.iter().zip(&fds) {
@@ -95,10 +90,7 @@ impl<'p> Pipes<'p> {
     pub(super) fn transfer(&mut self, happened: [PollFlags; 3], watch: &mut dyn Watch) -> bool {
         let [out, err, stdin] = happened;
         let mut output = false;
-        for (flags, pipe, stream) in [
-            (out, &mut self.out, Stream::Out),
-            (err, &mut self.err, Stream::Err),
-        ] {
+        for (flags, pipe, stream) in [(out, &mut self.out, Stream::Out), (err, &mut self.err, Stream::Err)] {
             let Some(reader) = pipe.as_mut().filter(|_| !flags.is_empty()) else {
                 continue;
             };
@@ -161,10 +153,7 @@ mod tests {
                 fn output(&mut self, _stream: Stream, _chunk: &[u8]) {}
             }
             let happened = pipes.wait();
-            pipes.transfer(
-                [PollFlags::empty(), PollFlags::empty(), happened[2]],
-                &mut Nobody,
-            );
+            pipes.transfer([PollFlags::empty(), PollFlags::empty(), happened[2]], &mut Nobody);
         }
         child.wait().unwrap();
         let mut all = Vec::new();

@@ -20,9 +20,7 @@ pub type Prices = BTreeMap<String, Price>;
 
 /// What models cost per million tokens written, which is what they are compared by.
 pub fn output_prices(prices: &Prices) -> impl Iterator<Item = (&str, f64)> {
-    prices
-        .iter()
-        .map(|(model, price)| (model.as_str(), price.output))
+    prices.iter().map(|(model, price)| (model.as_str(), price.output))
 }
 
 impl Price {
@@ -30,10 +28,7 @@ impl Price {
     #[must_use]
     pub fn is_free(&self) -> bool {
         let caches = [self.cache_read, self.cache_write].into_iter().flatten();
-        [self.input, self.output]
-            .into_iter()
-            .chain(caches)
-            .all(|price| price == 0.0)
+        [self.input, self.output].into_iter().chain(caches).all(|price| price == 0.0)
     }
 
     /// What an attempt cost; unknown, never nothing, where the agent counted no tokens and the model is not free.
@@ -146,12 +141,7 @@ pub(super) fn list_price(kind: Option<AgentKind>, model: &str) -> Option<Price> 
     let model = provider.unwrap_or(model);
     let found = TABLE.iter().find(|(name, ..)| is_version(model, name))?;
     let (_, input, output, cache_read, cache_write) = *found;
-    Some(Price {
-        input,
-        output,
-        cache_read: Some(cache_read),
-        cache_write,
-    })
+    Some(Price { input, output, cache_read: Some(cache_read), cache_write })
 }
 
 /// Whether an id is a model's own name or one with a date or the like behind it: `claude-opus-4-5-20251101`, but not
@@ -167,9 +157,7 @@ fn is_version(id: &str, name: &str) -> bool {
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
     // Fewer than four digits are a smaller version (`-1`), not a date.
     (digits == 0 || digits >= 4)
-        && rest
-            .split('-')
-            .all(|part| !part.is_empty() && (is_number(part) || NEUTRAL.contains(&part)))
+        && rest.split('-').all(|part| !part.is_empty() && (is_number(part) || NEUTRAL.contains(&part)))
 }
 
 #[cfg(test)]
@@ -178,12 +166,7 @@ mod tests {
 
     #[test]
     fn tokens_cost_what_the_settings_say_and_no_tokens_are_not_free() {
-        let price = Price {
-            input: 3.0,
-            output: 15.0,
-            cache_read: Some(0.3),
-            cache_write: None,
-        };
+        let price = Price { input: 3.0, output: 15.0, cache_read: Some(0.3), cache_write: None };
         let usage = Usage {
             input: Some(100_000),
             output: Some(20_000),
@@ -232,10 +215,8 @@ mod tests {
     fn every_model_that_ralph_chooses_by_itself_has_a_price_and_ladders_rise() {
         for kind in AgentKind::ALL {
             let models = kind.facts().map(|facts| facts.models).unwrap_or_default();
-            let prices: Vec<f64> = models
-                .iter()
-                .map(|model| list_price(Some(kind), model).expect(model).output)
-                .collect();
+            let prices: Vec<f64> =
+                models.iter().map(|model| list_price(Some(kind), model).expect(model).output).collect();
             assert!(prices.is_sorted(), "{kind:?} {prices:?}");
         }
         for (_, alias, id) in ALIASES {

@@ -124,12 +124,8 @@ fn told(program: &str, error: &std::io::Error) -> String {
 pub(crate) fn limit_hint(error: &std::io::Error) -> Option<&'static str> {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error)? {
-        Errno::AGAIN => {
-            Some("the process limit is reached; check `ulimit -u` and the container's limits")
-        }
-        Errno::MFILE | Errno::NFILE => {
-            Some("the open-file limit is reached; raise it with `ulimit -n 4096`")
-        }
+        Errno::AGAIN => Some("the process limit is reached; check `ulimit -u` and the container's limits"),
+        Errno::MFILE | Errno::NFILE => Some("the open-file limit is reached; raise it with `ulimit -n 4096`"),
         Errno::NOMEM => Some("out of memory; check `free -m` and the container's limits"),
         _ => None,
     }
@@ -156,11 +152,7 @@ pub fn run_below(
     #[cfg(test)]
     if let Some(played) = super::tests::played(launch) {
         watch.output(Stream::Out, played.output.as_bytes());
-        return Ok(Ended {
-            exit: played.exit,
-            stop: played.stop,
-            left_overs: 0,
-        });
+        return Ok(Ended { exit: played.exit, stop: played.stop, left_overs: 0 });
     }
     let failed = |source| spawn_error(launch, source);
     let mut child: Box<dyn Supervised + '_> = match guard {
@@ -178,14 +170,7 @@ pub fn run_below(
         },
         None => Box::new(command(launch).spawn().map_err(failed)?),
     };
-    let mut ended = run_to_end(
-        child.as_mut(),
-        &launch.stdin,
-        limits,
-        interrupt,
-        watch,
-        LeftOvers::AreEnded,
-    );
+    let mut ended = run_to_end(child.as_mut(), &launch.stdin, limits, interrupt, watch, LeftOvers::AreEnded);
     ended.stop = match ended.stop {
         Stop::Exited if was_told_to_stop(ended.exit) && soon(interrupt) => Stop::Interrupted,
         stop => stop,
@@ -206,14 +191,7 @@ pub fn run_exempt(
     end_with_us(&mut command);
     let mut exempt = ExemptChild::start(&mut command, Exemption::WithDescendants)
         .map_err(|source| spawn_error(launch, source))?;
-    Ok(run_to_end(
-        exempt.child(),
-        &launch.stdin,
-        limits,
-        interrupt,
-        watch,
-        LeftOvers::AreLeft,
-    ))
+    Ok(run_to_end(exempt.child(), &launch.stdin, limits, interrupt, watch, LeftOvers::AreLeft))
 }
 
 /// Has the kernel send TERM to the process when the thread that starts it is gone, be it by kill -9 of Ralph. That thread
@@ -249,11 +227,7 @@ pub(crate) fn run_to_end(
     let mut pipes = Pipes::of(child, stdin);
     let (stop, left_overs) = supervise(&mut pipes, child, limits, interrupt, watch, left);
     drop(pipes);
-    Ended {
-        exit: child.reap(),
-        stop,
-        left_overs,
-    }
+    Ended { exit: child.reap(), stop, left_overs }
 }
 
 /// How Ralph's own settings are named in the environment.
@@ -278,11 +252,7 @@ pub(super) fn command(launch: &Launch) -> Command {
         .args(&launch.args)
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .current_dir(&launch.cwd)
-        .stdin(if launch.stdin.is_empty() {
-            Stdio::null()
-        } else {
-            Stdio::piped()
-        })
+        .stdin(if launch.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // Its own group: Ctrl-C in the terminal reaches Ralph alone, which then ends the child in order.
@@ -291,10 +261,7 @@ pub(super) fn command(launch: &Launch) -> Command {
 }
 
 pub(super) fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError {
-    SpawnError {
-        program: launch.program.clone(),
-        source,
-    }
+    SpawnError { program: launch.program.clone(), source }
 }
 
 /// Passes output on until the process has ended and its pipes are closed; enforces the limits. Returns why it
@@ -426,8 +393,5 @@ fn terminate(group: Pid, watch: &dyn Watch, why: Stop) -> Phase {
         EndSignal::Interrupt => rustix::process::Signal::INT,
     };
     let _ = kill_process_group(group, signal);
-    Phase::Terminated {
-        at: Instant::now(),
-        why,
-    }
+    Phase::Terminated { at: Instant::now(), why }
 }

@@ -42,9 +42,7 @@ mod linux {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use rustix::process::{
-        Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
-    };
+    use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 
     use super::super::Interrupt;
     use super::super::child::{Exemption, exempt};
@@ -98,9 +96,7 @@ mod linux {
     }
 
     fn marks(runs: &[RunId]) -> Vec<Vec<u8>> {
-        runs.iter()
-            .map(|run| format!("RALPH_RUN_ID={run}").into_bytes())
-            .collect()
+        runs.iter().map(|run| format!("RALPH_RUN_ID={run}").into_bytes()).collect()
     }
 
     /// Signals everything `list` finds until it finds nothing: ending one may orphan another. What is on its way
@@ -231,22 +227,13 @@ mod linux {
         let own = getpid();
         processes
             .flatten()
-            .filter_map(|entry| {
-                entry
-                    .file_name()
-                    .to_str()?
-                    .parse()
-                    .ok()
-                    .and_then(Pid::from_raw)
-            })
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
             .filter(|pid| *pid != own)
             .filter(|pid| {
                 let path = format!("/proc/{}", pid.as_raw_nonzero());
                 // Other users' processes cannot be read, and a zombie's environment is empty.
-                fs::read(format!("{path}/environ")).is_ok_and(|all| {
-                    all.split(|b| *b == 0)
-                        .any(|one| marks.iter().any(|m| m == one))
-                })
+                fs::read(format!("{path}/environ"))
+                    .is_ok_and(|all| all.split(|b| *b == 0).any(|one| marks.iter().any(|m| m == one)))
             })
             .collect()
     }

@@ -73,8 +73,7 @@ pub(super) fn files(failure: &Failure<'_>) -> Vec<String> {
 fn plain_path(path: &str) -> Option<String> {
     let path = code_line(path, PATH_CHARS);
     let path = path.strip_prefix("./").unwrap_or(&path);
-    let own = path.split('/').any(|part| part == ".ralph")
-        || path.rsplit('/').next() == Some("AGENTS.md");
+    let own = path.split('/').any(|part| part == ".ralph") || path.rsplit('/').next() == Some("AGENTS.md");
     (!path.is_empty() && !own).then(|| path.to_owned())
 }
 
@@ -86,9 +85,9 @@ pub(super) fn shared(facts: &[Fact]) -> Option<String> {
         // The longest prefix says most.
         None => (
             "key prefix",
-            (1..=MAX_PARTS).rev().find_map(|parts| {
-                shared_by_tasks(facts, |fact| key_prefix(fact.key.as_deref()?, parts))
-            })?,
+            (1..=MAX_PARTS)
+                .rev()
+                .find_map(|parts| shared_by_tasks(facts, |fact| key_prefix(fact.key.as_deref()?, parts)))?,
         ),
     };
     let value = one_line(&value, NAME_CHARS);
@@ -99,10 +98,7 @@ pub(super) fn shared(facts: &[Fact]) -> Option<String> {
 }
 
 /// The value that nearly all failures have, two tasks among them.
-fn shared_by_tasks(
-    facts: &[Fact],
-    of: impl Fn(&Fact) -> Option<String>,
-) -> Option<(String, usize)> {
+fn shared_by_tasks(facts: &[Fact], of: impl Fn(&Fact) -> Option<String>) -> Option<(String, usize)> {
     let (value, count) = commonest(facts.iter().filter_map(&of))?;
     let has_it = |fact: &&Fact| of(fact).as_ref() == Some(&value);
     let tasks = distinct(facts.iter().filter(has_it).map(|fact| fact.task.as_str()));
@@ -210,27 +206,15 @@ mod tests {
     #[test]
     fn ana_02_models_are_named_in_the_order_of_the_ladder() {
         for (tries, expected) in [
-            (
-                &[("a", "opus"), ("a", "sonnet")][..],
-                "sonnet, opus (escalated)",
-            ),
+            (&[("a", "opus"), ("a", "sonnet")][..], "sonnet, opus (escalated)"),
             (&[("a", "sonnet"), ("b", "sonnet")], "sonnet only"),
             (&[("a", "none"), ("a", "haiku")], "haiku only"),
             (&[("a", "none"), ("a", "")], "none tried"),
             // Escalation is upwards and on one task.
-            (
-                &[("a", "sonnet"), ("a", "opus")],
-                "sonnet, opus (not escalated)",
-            ),
-            (
-                &[("a", "opus"), ("b", "sonnet")],
-                "sonnet, opus (not escalated)",
-            ),
+            (&[("a", "sonnet"), ("a", "opus")], "sonnet, opus (not escalated)"),
+            (&[("a", "opus"), ("b", "sonnet")], "sonnet, opus (not escalated)"),
             (&[("a", "new"), ("a", "opus")], "opus, new (escalated)"),
-            (
-                &[("a", "opus"), ("b", "haiku"), ("a", "haiku")],
-                "haiku, opus (escalated)",
-            ),
+            (&[("a", "opus"), ("b", "haiku"), ("a", "haiku")], "haiku, opus (escalated)"),
         ] {
             assert_eq!(models_line(&facts(tries), &ladder()), expected, "{tries:?}");
         }
@@ -246,11 +230,7 @@ mod tests {
 
     #[test]
     fn ana_02_the_longest_common_prefix_of_keys_is_told() {
-        let of = |keys: &[&str]| {
-            shared(&facts(
-                &keys.iter().map(|key| (*key, "")).collect::<Vec<_>>(),
-            ))
-        };
+        let of = |keys: &[&str]| shared(&facts(&keys.iter().map(|key| (*key, "")).collect::<Vec<_>>()));
         assert_eq!(of(&["1.2.1", "1.2.3"]).as_deref(), Some("key prefix 1.2"));
         assert_eq!(of(&["12-01", "12-02"]).as_deref(), Some("key prefix 12"));
         let most = of(&["1.2.1", "1.2.3", "1.2", "3.1"]);
@@ -288,11 +268,8 @@ mod tests {
 
     #[test]
     fn ana_01_the_commonest_file_is_counted_once_for_each_failure() {
-        let all: [(&[&str], &str); 3] = [
-            (&["a.rs", "a.rs", "a.rs"], ""),
-            (&["b.toml"], ""),
-            (&["./b.toml", "c.sql"], ""),
-        ];
+        let all: [(&[&str], &str); 3] =
+            [(&["a.rs", "a.rs", "a.rs"], ""), (&["b.toml"], ""), (&["./b.toml", "c.sql"], "")];
         assert_eq!(affected_by(&all).as_deref(), Some("b.toml (2 of 3)"));
     }
 

@@ -46,11 +46,7 @@ impl<'f> Failure<'f> {
     pub(super) fn new(fact: &'f Fact) -> Self {
         let text = clean(head(&fact.message, MESSAGE_BYTES));
         let diagnosis = diagnose(&text);
-        let lines = diagnosis
-            .error_line
-            .as_deref()
-            .into_iter()
-            .chain(text.lines());
+        let lines = diagnosis.error_line.as_deref().into_iter().chain(text.lines());
         let mut lines = lines.map(|line| one_line(line, MESSAGE_CHARS));
         let message = lines.find(|line| !line.is_empty());
         let sameness = if is_error_type(fact, &["timeout", "idle_timeout"]) {
@@ -63,12 +59,7 @@ impl<'f> Failure<'f> {
             let message = message.clone().unwrap_or_else(|| kind(fact));
             Sameness::Message(without_numbers(&message.to_lowercase()))
         };
-        Self {
-            fact,
-            diagnosis,
-            message,
-            sameness,
-        }
+        Self { fact, diagnosis, message, sameness }
     }
 
     /// What kind of failure it was, in a few words.
@@ -135,10 +126,7 @@ fn kind(fact: &Fact) -> String {
 
 /// Every number as `#`: times, line numbers and counts make no other failure.
 fn without_numbers(line: &str) -> String {
-    let mut out: String = line
-        .chars()
-        .map(|c| if c.is_ascii_digit() { '#' } else { c })
-        .collect();
+    let mut out: String = line.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
     while out.contains("##") {
         out = out.replace("##", "#");
     }
@@ -148,10 +136,7 @@ fn without_numbers(line: &str) -> String {
 /// Whether a shell takes it for one word and nothing else, and a command not for an option.
 fn is_plain_word(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-    !name.is_empty()
-        && name.len() <= NAME_CHARS
-        && !name.starts_with('-')
-        && name.chars().all(plain)
+    !name.is_empty() && name.len() <= NAME_CHARS && !name.starts_with('-') && name.chars().all(plain)
 }
 
 /// The failures, newest first, and what stands around them.
@@ -169,13 +154,7 @@ impl<'f> Failures<'f> {
     pub(super) fn new(facts: &'f [Fact], around: &'f Surroundings) -> Self {
         let all: Vec<Failure<'f>> = facts.iter().map(Failure::new).collect();
         let top = commonest(all.iter().map(|one| &one.sameness)).map(|(top, _)| top.clone());
-        Self {
-            facts,
-            all,
-            around,
-            trouble: Trouble::dominating(&around.recent_uncounted, facts.len()),
-            top,
-        }
+        Self { facts, all, around, trouble: Trouble::dominating(&around.recent_uncounted, facts.len()), top }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -257,32 +236,19 @@ fn what(alike: &[&Failure<'_>]) -> String {
 
 /// The message that all have; of messages that differ, the words they begin and end with.
 fn common_message(alike: &[&Failure<'_>]) -> Option<String> {
-    let told: Vec<&str> = alike
-        .iter()
-        .filter_map(|one| one.message.as_deref())
-        .collect();
+    let told: Vec<&str> = alike.iter().filter_map(|one| one.message.as_deref()).collect();
     let (first, others) = told.split_first()?;
     if others.iter().all(|other| other == first) {
         return Some((*first).to_owned());
     }
     // Which gate it was and how it ended is not the error.
-    let error = |told: &&'_ str| {
-        told.split(" (the gate ")
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let error = |told: &&'_ str| told.split(" (the gate ").next().unwrap_or_default().to_owned();
     let errors: Vec<String> = told.iter().map(error).collect();
-    let all: Vec<Vec<&str>> = errors
-        .iter()
-        .map(|e| e.split_whitespace().collect())
-        .collect();
+    let all: Vec<Vec<&str>> = errors.iter().map(|e| e.split_whitespace().collect()).collect();
     let shortest = all.iter().min_by_key(|words| words.len())?;
-    let same_at =
-        |at: &dyn Fn(&[&str]) -> Option<String>| all.iter().all(|words| at(words) == at(shortest));
+    let same_at = |at: &dyn Fn(&[&str]) -> Option<String>| all.iter().all(|words| at(words) == at(shortest));
     let from_start = |n: &usize| same_at(&|words| words.get(*n).map(ToString::to_string));
-    let from_end =
-        |n: &usize| same_at(&|words| words.iter().rev().nth(*n).map(ToString::to_string));
+    let from_end = |n: &usize| same_at(&|words| words.iter().rev().nth(*n).map(ToString::to_string));
     let start = (0..shortest.len()).take_while(from_start).count();
     if start == shortest.len() && all.iter().all(|words| words.len() == start) {
         return Some(shortest.join(" "));
@@ -298,11 +264,7 @@ mod tests {
     use super::*;
 
     fn said(message: &str) -> Fact {
-        Fact {
-            message: message.into(),
-            outcome: "failed".into(),
-            ..Fact::default()
-        }
+        Fact { message: message.into(), outcome: "failed".into(), ..Fact::default() }
     }
 
     #[test]
@@ -325,10 +287,7 @@ mod tests {
         assert_ne!(of("Error: line 12"), of("error: column 7"));
         let mut printed = said("Error: line 12");
         printed.coarse = Some("ab".into());
-        assert_eq!(
-            Failure::new(&printed).sameness,
-            Sameness::Coarse("ab".into())
-        );
+        assert_eq!(Failure::new(&printed).sameness, Sameness::Coarse("ab".into()));
         printed.error_type = Some("timeout".into());
         assert_eq!(Failure::new(&printed).sameness, Sameness::TimedOut);
     }
@@ -336,11 +295,7 @@ mod tests {
     #[test]
     fn a_command_to_copy_has_no_hostile_word() {
         let named = |key: &str, task: &str| {
-            let fact = Fact {
-                key: Some(key.into()),
-                task: task.into(),
-                ..Fact::default()
-            };
+            let fact = Fact { key: Some(key.into()), task: task.into(), ..Fact::default() };
             Failure::new(&fact).argument().to_owned()
         };
         assert_eq!(named("1.2", "t-1"), "1.2");

@@ -91,9 +91,8 @@ impl Analysis {
             ("Models", self.models.as_deref()),
             ("Suggestion", Some(self.suggestion.as_str())),
         ];
-        let lines = found
-            .into_iter()
-            .filter_map(|(label, value)| value.map(|value| format!("  {label}: {value}")));
+        let lines =
+            found.into_iter().filter_map(|(label, value)| value.map(|value| format!("  {label}: {value}")));
         std::iter::once(HEADING.to_owned()).chain(lines).collect()
     }
 }

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use super::common::{
-    commonest, distinct, files, is_most, is_nearly_all, models_tried, tally, untried_next,
-};
+use super::common::{commonest, distinct, files, is_most, is_nearly_all, models_tried, tally, untried_next};
 use super::failures::{Failure, Failures, task_names};
 use crate::diagnose::Cause;
 use crate::text::one_line;
@@ -46,12 +44,7 @@ const OUTSIDE: [Advice; 5] = [
         "install `{}` or fix PATH: command not found",
         "install the missing program, or fix PATH",
     ),
-    Advice(
-        Cause::DiskFull,
-        &[],
-        "free disk space: the disk is full",
-        "free disk space: the disk is full",
-    ),
+    Advice(Cause::DiskFull, &[], "free disk space: the disk is full", "free disk space: the disk is full"),
     Advice(
         Cause::Unreachable,
         &["network"],
@@ -81,41 +74,13 @@ const DEPENDENCY: Advice = Advice(
 
 /// Failures that count against no task. Set-up: nothing works before somebody has seen to it. The service: it may pass.
 const TROUBLES: [(&str, bool, &str); 7] = [
-    (
-        "auth",
-        true,
-        "log in again or renew the key: the agent's authentication failed",
-    ),
-    (
-        "spawn",
-        true,
-        "install the agent or fix PATH: Ralph cannot start it",
-    ),
-    (
-        "permission",
-        true,
-        "allow the tools the agent asks for: permission was denied",
-    ),
-    (
-        "config",
-        true,
-        "check agent and model in .ralph.toml: the API does not know them",
-    ),
-    (
-        "rate_limit",
-        false,
-        "wait for the usage limit to reset, or use another agent",
-    ),
-    (
-        "overloaded",
-        false,
-        "try again later: the agent's API is overloaded",
-    ),
-    (
-        "network",
-        false,
-        "check the network: the agent's API is unreachable",
-    ),
+    ("auth", true, "log in again or renew the key: the agent's authentication failed"),
+    ("spawn", true, "install the agent or fix PATH: Ralph cannot start it"),
+    ("permission", true, "allow the tools the agent asks for: permission was denied"),
+    ("config", true, "check agent and model in .ralph.toml: the API does not know them"),
+    ("rate_limit", false, "wait for the usage limit to reset, or use another agent"),
+    ("overloaded", false, "try again later: the agent's API is overloaded"),
+    ("network", false, "check the network: the agent's API is unreachable"),
 ];
 
 /// Recent troubles with service and set-up, commonest first, never empty.
@@ -143,10 +108,7 @@ impl Trouble {
         let ((_, is_set_up, advice), _) = **found.first().as_ref()?;
         let dominates = usize::try_from(total).is_ok_and(|total| total > failures);
         dominates.then(|| Self {
-            kinds: found
-                .iter()
-                .map(|(trouble, times)| (trouble.0, *times))
-                .collect(),
+            kinds: found.iter().map(|(trouble, times)| (trouble.0, *times)).collect(),
             is_set_up: *is_set_up,
             advice,
         })
@@ -169,24 +131,18 @@ pub(super) fn suggestion(failures: &Failures<'_>) -> String {
 }
 
 fn timeouts(failures: &Failures<'_>) -> Option<String> {
-    let late = most(failures, |one| {
-        one.is_error_type(&["timeout", "idle_timeout"])
-    })?;
+    let late = most(failures, |one| one.is_error_type(&["timeout", "idle_timeout"]))?;
     let count = format!("{} of {} timed out", late.len(), failures.count());
     let tasks = listed(&task_names(&late));
     if late.iter().all(|one| one.is_error_type(&["idle_timeout"])) {
         let log = log_of(late.first()?);
-        return Some(format!(
-            "{count} without output: raise `idle_timeout`, or see {log}"
-        ));
+        return Some(format!("{count} without output: raise `idle_timeout`, or see {log}"));
     }
     let now = match failures.around.attempt_timeout_minutes {
         0 => "now under a minute".to_owned(),
         minutes => format!("now {minutes} min"),
     };
-    Some(format!(
-        "{count}: raise `attempt_timeout` ({now}) or split {tasks}"
-    ))
+    Some(format!("{count}: raise `attempt_timeout` ({now}) or split {tasks}"))
 }
 
 fn outside_cause(failures: &Failures<'_>) -> Option<String> {
@@ -201,10 +157,7 @@ impl Advice {
     /// What to do, where most failures have the cause.
     fn given(&self, failures: &Failures<'_>) -> Option<String> {
         let Self(cause, error_types, named, unnamed) = self;
-        let found = failures
-            .all
-            .iter()
-            .filter_map(|one| one.cause(*cause, error_types));
+        let found = failures.all.iter().filter_map(|one| one.cause(*cause, error_types));
         let found: Vec<Option<String>> = found.collect();
         if !is_most(found.len(), failures.count()) {
             return None;
@@ -217,18 +170,12 @@ impl Advice {
 }
 
 fn set_up(failures: &Failures<'_>) -> Option<String> {
-    let trouble = failures
-        .trouble
-        .as_ref()
-        .filter(|trouble| trouble.is_set_up)?;
+    let trouble = failures.trouble.as_ref().filter(|trouble| trouble.is_set_up)?;
     Some(trouble.advice.to_owned())
 }
 
 fn service(failures: &Failures<'_>) -> Option<String> {
-    let trouble = failures
-        .trouble
-        .as_ref()
-        .filter(|trouble| !trouble.is_set_up)?;
+    let trouble = failures.trouble.as_ref().filter(|trouble| !trouble.is_set_up)?;
     Some(trouble.advice.to_owned())
 }
 
@@ -239,11 +186,7 @@ fn does_not_build(failures: &Failures<'_>) -> Option<String> {
         let found = found.filter(|(_, count)| is_nearly_all(*count, all));
         found.map(|(value, _)| value)
     };
-    let failed: Vec<&Failure<'_>> = failures
-        .all
-        .iter()
-        .filter(|one| one.is_build_error())
-        .collect();
+    let failed: Vec<&Failure<'_>> = failures.all.iter().filter(|one| one.is_build_error()).collect();
     let errors = || failed.iter().map(|one| &one.diagnosis.compiler_errors);
     let codes = errors().filter_map(|errors| errors.iter().find_map(|error| error.plain_code()));
     let code = in_most(commonest(codes.map(str::to_owned)));
@@ -269,31 +212,16 @@ fn does_not_build(failures: &Failures<'_>) -> Option<String> {
 
 /// A better model did not help: what is asked for may be impossible.
 fn same_test(failures: &Failures<'_>) -> Option<String> {
-    let tests_of = |one: &Failure<'_>| {
-        one.fact
-            .failing
-            .iter()
-            .take(MAX_TESTS)
-            .cloned()
-            .collect::<Vec<_>>()
-    };
+    let tests_of = |one: &Failure<'_>| one.fact.failing.iter().take(MAX_TESTS).cloned().collect::<Vec<_>>();
     let counts = tally(failures.all.iter().flat_map(|one| distinct(tests_of(one))));
-    let by_most = |(test, count): &(String, usize)| {
-        is_most(*count, failures.count()) && !test.trim().is_empty()
-    };
+    let by_most =
+        |(test, count): &(String, usize)| is_most(*count, failures.count()) && !test.trim().is_empty();
     let (test, by) = counts.into_iter().filter(by_most).find_map(|(test, _)| {
-        let failing = failures
-            .all
-            .iter()
-            .filter(|one| tests_of(one).contains(&test));
+        let failing = failures.all.iter().filter(|one| tests_of(one).contains(&test));
         let by = models_tried(failing.map(|one| one.fact), &failures.around.ladder);
         (by.len() > 1).then_some((test, by))
     })?;
-    Some(format!(
-        "{} fails with {}: the task or the test may be wrong",
-        code(&test),
-        listed(&by)
-    ))
+    Some(format!("{} fails with {}: the task or the test may be wrong", code(&test), listed(&by)))
 }
 
 /// Different tasks fail alike in one command: it may fail whatever they do.
@@ -317,19 +245,13 @@ fn same_gate(failures: &Failures<'_>) -> Option<String> {
 fn no_signal(failures: &Failures<'_>) -> Option<String> {
     let silent = most(failures, |one| one.fact.outcome == "no_sigil")?;
     let log = log_of(silent.first()?);
-    Some(format!(
-        "the agent may not know how to report a result, or cannot finish: see {log}"
-    ))
+    Some(format!("the agent may not know how to report a result, or cannot finish: see {log}"))
 }
 
 fn crashes(failures: &Failures<'_>) -> Option<String> {
     let crashed = most(failures, |one| one.is_error_type(&["crash"]))?;
     let log = log_of(crashed.first()?);
-    Some(format!(
-        "{} of {} crashed: see {log}",
-        crashed.len(),
-        failures.count()
-    ))
+    Some(format!("{} of {} crashed: see {log}", crashed.len(), failures.count()))
 }
 
 fn one_task(failures: &Failures<'_>) -> Option<String> {
@@ -343,9 +265,7 @@ fn one_task(failures: &Failures<'_>) -> Option<String> {
         false => ", or set `[recovery] enabled = true` to add fix tasks",
     };
     let task = all.first()?.argument();
-    Some(format!(
-        "only {name} fails: see `ralph history {task}`{fixes}"
-    ))
+    Some(format!("only {name} fails: see `ralph history {task}`{fixes}"))
 }
 
 /// Different tasks fail with one error: a larger model would fail with it too.
@@ -354,12 +274,7 @@ fn same_error(failures: &Failures<'_>) -> Option<String> {
     let tasks = task_names(&alike);
     let log = log_of(alike.first()?);
     let systemic = is_most(alike.len(), failures.count()) && tasks.len() > 1;
-    systemic.then(|| {
-        format!(
-            "{} fail with the same error: fix it first, see {log}",
-            listed(&tasks)
-        )
-    })
+    systemic.then(|| format!("{} fail with the same error: fix it first, see {log}", listed(&tasks)))
 }
 
 fn next_model(failures: &Failures<'_>) -> Option<String> {
@@ -413,10 +328,8 @@ mod tests {
     use super::*;
 
     fn of(uncounted: &[(&str, u32)], failures: usize) -> Option<Trouble> {
-        let uncounted: Vec<(String, u32)> = uncounted
-            .iter()
-            .map(|(kind, times)| ((*kind).to_owned(), *times))
-            .collect();
+        let uncounted: Vec<(String, u32)> =
+            uncounted.iter().map(|(kind, times)| ((*kind).to_owned(), *times)).collect();
         Trouble::dominating(&uncounted, failures)
     }
 

@@ -31,11 +31,7 @@ impl Action {
         let (tool, target) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let tool = one_line(tool, SHOWN);
         let target = one_line(target, SHOWN).replace('`', "'");
-        (!tool.is_empty()).then(|| Self {
-            kind: kind(&tool, &target),
-            tool,
-            target,
-        })
+        (!tool.is_empty()).then(|| Self { kind: kind(&tool, &target), tool, target })
     }
 
     /// The action as what an agent did: "to read src/a.rs".
@@ -69,11 +65,7 @@ fn kind(tool: &str, target: &str) -> Kind {
 #[must_use]
 pub fn last_actions(actions: &[String]) -> String {
     let skip = actions.len().saturating_sub(LOOKED_AT);
-    let actions: Vec<Action> = actions
-        .iter()
-        .skip(skip)
-        .filter_map(|a| Action::new(a))
-        .collect();
+    let actions: Vec<Action> = actions.iter().skip(skip).filter_map(|a| Action::new(a)).collect();
     let Some(last) = actions.last() else {
         return String::new();
     };
@@ -81,12 +73,7 @@ pub fn last_actions(actions: &[String]) -> String {
     let ran = sentence("Ran", &targets(&actions, Kind::Run), "other command", "`");
     let mut sentences: Vec<String> = [edited, ran].into_iter().flatten().collect();
     if sentences.is_empty() {
-        sentences.extend(sentence(
-            "Read",
-            &targets(&actions, Kind::Read),
-            "other file",
-            "",
-        ));
+        sentences.extend(sentence("Read", &targets(&actions, Kind::Read), "other file", ""));
     }
     let only = actions.len() == 1;
     if only && !sentences.is_empty() {
@@ -111,11 +98,8 @@ fn targets(actions: &[Action], wanted: Kind) -> Vec<&str> {
 /// "Edited a, b and c." with the newest few, and how many others there were.
 fn sentence(verb: &str, targets: &[&str], others: &str, quote: &str) -> Option<String> {
     let hidden = targets.len().saturating_sub(NAMED);
-    let mut parts: Vec<String> = targets
-        .iter()
-        .skip(hidden)
-        .map(|target| format!("{quote}{target}{quote}"))
-        .collect();
+    let mut parts: Vec<String> =
+        targets.iter().skip(hidden).map(|target| format!("{quote}{target}{quote}")).collect();
     if hidden > 0 {
         let plural = if hidden == 1 { "" } else { "s" };
         parts.insert(0, format!("{hidden} {others}{plural}"));
@@ -142,12 +126,7 @@ mod tests {
     #[test]
     fn ext_05_edits_and_commands_are_told_apart() {
         told(
-            &[
-                "Read x",
-                "Edit src/a.rs",
-                "Write src/b.rs",
-                "Bash cargo test",
-            ],
+            &["Read x", "Edit src/a.rs", "Write src/b.rs", "Bash cargo test"],
             "Edited src/a.rs and src/b.rs. Ran `cargo test`.",
         );
         told(
@@ -174,34 +153,23 @@ mod tests {
         told(&["", " \n"], "");
         told(&["Edit a.rs"], "Edited a.rs. That was its only action.");
         told(&["Write"], "Its only action was to use Write.");
-        told(
-            &["WebFetch x", "TodoWrite"],
-            "Its last action was to use TodoWrite.",
-        );
+        told(&["WebFetch x", "TodoWrite"], "Its last action was to use TodoWrite.");
     }
 
     #[test]
     fn ext_05_only_the_newest_are_named_and_each_once() {
         told(
-            &[
-                "Edit a", "Edit b", "Edit a", "Edit c", "Edit d", "Edit e", "Bash x",
-            ],
+            &["Edit a", "Edit b", "Edit a", "Edit c", "Edit d", "Edit e", "Bash x"],
             "Edited 2 other files, c, d and e. Ran `x`.",
         );
         let many: Vec<String> = (0..99).map(|n| format!("Edit f{n}")).collect();
         let said = last_actions(&many);
-        assert!(
-            said.starts_with("Edited 33 other files, f96, f97 and f98."),
-            "{said}"
-        );
+        assert!(said.starts_with("Edited 33 other files, f96, f97 and f98."), "{said}");
     }
 
     #[test]
     fn hostile_text_stays_on_one_bounded_line() {
-        let long = format!(
-            "Bash echo `x`\n## Heading\u{1b}[31m {}",
-            "word ".repeat(500)
-        );
+        let long = format!("Bash echo `x`\n## Heading\u{1b}[31m {}", "word ".repeat(500));
         let said = last_actions(&[long]);
         assert!(said.starts_with("Ran `echo 'x' ## Heading word"), "{said}");
         assert!(said.len() < 200 && !said.contains('\n'), "{said}");

@@ -34,15 +34,10 @@ pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
             continue;
         }
         let earlier = question.tries.get(..number).unwrap_or_default();
-        let same_again =
-            failed.coarse.is_some() && earlier.iter().any(|other| other.coarse == failed.coarse);
+        let same_again = failed.coarse.is_some() && earlier.iter().any(|other| other.coarse == failed.coarse);
         let repeats = failed.coarse.is_some()
-            && earlier
-                .iter()
-                .any(|other| other.model == failed.model && other.coarse == failed.coarse);
-        let known = failures
-            .iter_mut()
-            .find(|known| known.model == failed.model);
+            && earlier.iter().any(|other| other.model == failed.model && other.coarse == failed.coarse);
+        let known = failures.iter_mut().find(|known| known.model == failed.model);
         if let Some(known) = known {
             known.times = known.times.saturating_add(1);
             known.same_again = same_again;
@@ -62,10 +57,7 @@ pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
         difficulty: question.difficulty,
         similar: question.neighbours.to_vec(),
         failures,
-        attempts_left: question
-            .adaptive
-            .max_attempts
-            .saturating_sub(question.failures),
+        attempts_left: question.adaptive.max_attempts.saturating_sub(question.failures),
     }
 }
 
@@ -93,10 +85,7 @@ pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
     }
     // A fix task begins with the failures of the task it is to fix.
     if question.failures == 0 || question.attempts == 0 {
-        return Decision::try_with(
-            model,
-            "adaptive: low expected value, but every task gets one attempt",
-        );
+        return Decision::try_with(model, "adaptive: low expected value, but every task gets one attempt");
     }
     Decision {
         ask_human: Some(plan.rationale).filter(|_| knows_costs),
@@ -114,9 +103,7 @@ fn from_highest_failed<'l>(ladder: &'l [String], view: &TaskView) -> &'l [String
 fn knows_costs(beliefs: &Beliefs, ladder: &[String], view: &TaskView) -> bool {
     let known = ladder.iter().filter_map(|model| beliefs.models.get(model));
     view.failures.iter().any(|failure| failure.cost.is_some())
-        || known
-            .into_iter()
-            .any(|seen| seen.cost_count > 0 || seen.cost_zeros > 0)
+        || known.into_iter().any(|seen| seen.cost_count > 0 || seen.cost_zeros > 0)
 }
 
 #[cfg(test)]
@@ -139,12 +126,8 @@ mod tests {
     #[test]
     fn failures_are_seen_by_model_and_gates_of_parents_not_at_all() {
         let ladder = ladder();
-        let tries = [
-            failed(NO_MODEL, "a"),
-            failed("haiku", "a"),
-            failed("sonnet", "b"),
-            failed("sonnet", "b"),
-        ];
+        let tries =
+            [failed(NO_MODEL, "a"), failed("haiku", "a"), failed("sonnet", "b"), failed("sonnet", "b")];
         let mut question = question(&ladder, Strategy::Adaptive, 4);
         question.tries = &tries;
         let view = task_view(&question);
@@ -163,21 +146,14 @@ mod tests {
         let first = choose_model(&question(&ladder, Strategy::Adaptive, 0));
         assert_eq!(first.choice.model, "haiku");
         assert_eq!(first.ask_human, None);
-        let tries = [
-            failed("haiku", "a"),
-            failed("sonnet", "a"),
-            failed("opus", "a"),
-        ];
+        let tries = [failed("haiku", "a"), failed("sonnet", "a"), failed("opus", "a")];
         let mut hopeless = question(&ladder, Strategy::Adaptive, 3);
         hopeless.tries = &tries;
         hopeless.adaptive.value_usd = 1.0;
         let decision = choose_model(&hopeless);
         let reason = decision.ask_human.expect("a person");
         assert!(reason.starts_with("adaptive: even "), "{reason}");
-        assert!(
-            reason.ends_with("is not worth it for a task worth $1.00 (value_usd)"),
-            "{reason}"
-        );
+        assert!(reason.ends_with("is not worth it for a task worth $1.00 (value_usd)"), "{reason}");
     }
 
     /// What adaptive does with a task that fails in its own way every time, on an empty database.
@@ -195,10 +171,7 @@ mod tests {
             let model = decision.choice.model;
             let rung = ladder.iter().position(|rung| *rung == model).unwrap();
             let coarse = if same_failure { 0 } else { failures };
-            tries.push(FailedAttempt {
-                cost_usd: costs[rung],
-                ..failed(&model, &coarse.to_string())
-            });
+            tries.push(FailedAttempt { cost_usd: costs[rung], ..failed(&model, &coarse.to_string()) });
             models.push(model);
         }
         models
@@ -259,9 +232,6 @@ mod tests {
         q.neighbours = &near;
         let warned = choose_model(&q).choice;
         let rung = |model: &str| ladder.iter().position(|rung| rung == model);
-        assert!(
-            rung(&warned.model) > rung(&alone.model),
-            "{alone:?} {warned:?}"
-        );
+        assert!(rung(&warned.model) > rung(&alone.model), "{alone:?} {warned:?}");
     }
 }

@@ -85,11 +85,7 @@ impl Meter {
     #[must_use]
     pub fn told_near(&self) -> String {
         let share = 100.0 * self.used / self.most;
-        format!(
-            "{share:.0}% of {} is used ({})",
-            self.limit(),
-            self.amount()
-        )
+        format!("{share:.0}% of {} is used ({})", self.limit(), self.amount())
     }
 
     /// The flag that allows as much again: `--max-task-cost 3`.
@@ -147,11 +143,7 @@ pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
             .map(|meter| meter.estimated(spent.run_estimated)),
         meter(Budget::DayCost, spent.day_usd, budgets.day_usd)
             .map(|meter| meter.estimated(spent.day_estimated)),
-        meter(
-            Budget::RunTime,
-            minutes(spent.run_time),
-            budgets.run_time.map(minutes),
-        ),
+        meter(Budget::RunTime, minutes(spent.run_time), budgets.run_time.map(minutes)),
     ];
     known.into_iter().flatten().collect()
 }
@@ -160,13 +152,8 @@ pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
 #[must_use]
 pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
     let known = [
-        meter(Budget::TaskCost, spent.usd, budgets.task_usd)
-            .map(|meter| meter.estimated(spent.estimated)),
-        meter(
-            Budget::TaskTime,
-            minutes(spent.time),
-            budgets.task_time.map(minutes),
-        ),
+        meter(Budget::TaskCost, spent.usd, budgets.task_usd).map(|meter| meter.estimated(spent.estimated)),
+        meter(Budget::TaskTime, minutes(spent.time), budgets.task_time.map(minutes)),
     ];
     known.into_iter().flatten().collect()
 }
@@ -178,19 +165,12 @@ pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
         Budget::RunCost | Budget::DayCost | Budget::TaskCost => true,
         Budget::RunTime | Budget::TaskTime => false,
     });
-    costs
-        .map(|meter| (meter.most - meter.used).max(0.0))
-        .reduce(f64::min)
+    costs.map(|meter| (meter.most - meter.used).max(0.0)).reduce(f64::min)
 }
 
 fn meter(budget: Budget, used: f64, most: Option<f64>) -> Option<Meter> {
     let estimated = false;
-    most.map(|most| Meter {
-        budget,
-        used,
-        most,
-        estimated,
-    })
+    most.map(|most| Meter { budget, used, most, estimated })
 }
 
 fn in_minutes(minutes: f64) -> String {
@@ -210,11 +190,8 @@ mod tests {
     #[test]
     fn only_budgets_that_are_set_are_metered() {
         assert!(meters(&Budgets::default(), &Spent::default()).is_empty());
-        let budgets = Budgets {
-            run_usd: Some(5.0),
-            run_time: Some(Duration::from_secs(3600)),
-            ..Budgets::default()
-        };
+        let budgets =
+            Budgets { run_usd: Some(5.0), run_time: Some(Duration::from_secs(3600)), ..Budgets::default() };
         let spent = Spent {
             run_usd: 4.2,
             day_usd: 9.0,
@@ -222,10 +199,7 @@ mod tests {
             day_estimated: true,
             ..Spent::default()
         };
-        let told: Vec<String> = meters(&budgets, &spent)
-            .iter()
-            .map(Meter::told_near)
-            .collect();
+        let told: Vec<String> = meters(&budgets, &spent).iter().map(Meter::told_near).collect();
         assert_eq!(
             told,
             [
@@ -237,26 +211,13 @@ mod tests {
 
     #[test]
     fn a_sum_with_an_estimate_in_it_is_about() {
-        let budgets = Budgets {
-            run_usd: Some(5.0),
-            day_usd: Some(5.0),
-            task_usd: Some(5.0),
-            ..Budgets::default()
-        };
-        let spent = Spent {
-            run_usd: 5.0,
-            day_usd: 6.0,
-            run_estimated: true,
-            ..Spent::default()
-        };
+        let budgets =
+            Budgets { run_usd: Some(5.0), day_usd: Some(5.0), task_usd: Some(5.0), ..Budgets::default() };
+        let spent = Spent { run_usd: 5.0, day_usd: 6.0, run_estimated: true, ..Spent::default() };
         let mut all = meters(&budgets, &spent);
         all.extend(task_meters(
             &budgets,
-            &SpentOnTask {
-                usd: 7.0,
-                estimated: true,
-                ..SpentOnTask::default()
-            },
+            &SpentOnTask { usd: 7.0, estimated: true, ..SpentOnTask::default() },
         ));
         let told: Vec<String> = all.iter().map(Meter::told_reached).collect();
         assert_eq!(
@@ -271,16 +232,10 @@ mod tests {
 
     #[test]
     fn the_warning_comes_at_four_fifths_and_the_end_at_the_whole() {
-        let budgets = Budgets {
-            day_usd: Some(1.0),
-            ..Budgets::default()
-        };
+        let budgets = Budgets { day_usd: Some(1.0), ..Budgets::default() };
         let at = |usd: f64| {
             let day_usd = usd;
-            let spent = Spent {
-                day_usd,
-                ..Spent::default()
-            };
+            let spent = Spent { day_usd, ..Spent::default() };
             let meter = meters(&budgets, &spent).remove(0);
             (meter.is_near(), meter.is_reached())
         };

@@ -176,31 +176,19 @@ fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
             chosen_by: ChosenBy::from_rationale(&rationale),
             ..failure.clone()
         }));
-        let verdict = Verdict {
-            outcome,
-            error_type,
-            message: None,
-            abort: false,
-        };
+        let verdict = Verdict { outcome, error_type, message: None, abort: false };
         let effects = Effects {
             difficulty: happens.difficulty,
             next_model: happens.hint.as_deref(),
             stuck: failure_trend(&failed, &world.policy).stuck,
             ..Effects::default()
         };
-        let before = Standing {
-            metrics,
-            ..Standing::default()
-        };
+        let before = Standing { metrics, ..Standing::default() };
         let after = settle(&verdict, &effects, &before, &world.policy);
         metrics = after.metrics;
         if happens.counts() {
-            let seen = Seen {
-                model: &model,
-                success: outcome == Outcome::Done,
-                cost,
-                estimate: metrics.difficulty,
-            };
+            let seen =
+                Seen { model: &model, success: outcome == Outcome::Done, cost, estimate: metrics.difficulty };
             observe(&mut beliefs, &world.ladder, &view, &seen);
             steps.push(Step::Tried(model, rationale));
         }

@@ -98,20 +98,13 @@ pub fn failure_trend(tries: &[FailedAttempt], policy: &Policy) -> FailureTrend {
     for number in 1..=tries.len() {
         let so_far = tries.get(..number).unwrap_or_default();
         let count = u32::try_from(number).unwrap_or(u32::MAX);
-        if count >= policy.escalate_always
-            || (count >= policy.escalate_after && !moves(&signs(so_far)))
-        {
+        if count >= policy.escalate_always || (count >= policy.escalate_after && !moves(&signs(so_far))) {
             climbed += 1;
         }
     }
     let signs = signs(tries);
     let stuck = failures >= policy.stuck_after || signs.contains(&Sign::Alternating);
-    FailureTrend {
-        failures,
-        climbed,
-        signs,
-        stuck,
-    }
+    FailureTrend { failures, climbed, signs, stuck }
 }
 
 fn moves(signs: &[Sign]) -> bool {
@@ -177,20 +170,13 @@ const APPROACH_CHARS: usize = 100;
 
 /// What the warning adds. `approaches` are what was tried, oldest first, in the agents' own words.
 #[must_use]
-pub fn stuck_advice<'t>(
-    trend: &FailureTrend,
-    approaches: impl Iterator<Item = &'t str>,
-) -> Vec<String> {
+pub fn stuck_advice<'t>(trend: &FailureTrend, approaches: impl Iterator<Item = &'t str>) -> Vec<String> {
     if !trend.stuck {
         return Vec::new();
     }
     let mut lines = Vec::new();
-    let signs: Vec<&str> = trend
-        .signs
-        .iter()
-        .filter(|sign| !sign.is_progress())
-        .map(|sign| sign.words())
-        .collect();
+    let signs: Vec<&str> =
+        trend.signs.iter().filter(|sign| !sign.is_progress()).map(|sign| sign.words()).collect();
     if !signs.is_empty() {
         lines.push(format!("Evidence: {}.", signs.join("; ")));
     }
@@ -203,16 +189,9 @@ pub fn stuck_advice<'t>(
         }
     }
     let skip = tried.len().saturating_sub(NAMED);
-    let tried: Vec<String> = tried
-        .iter()
-        .skip(skip)
-        .map(|said| format!("“{said}”"))
-        .collect();
+    let tried: Vec<String> = tried.iter().skip(skip).map(|said| format!("“{said}”")).collect();
     if !tried.is_empty() {
-        lines.push(format!(
-            "Already tried, do not repeat: {}",
-            tried.join("; ")
-        ));
+        lines.push(format!("Already tried, do not repeat: {}", tried.join("; ")));
     }
     lines.push(
         "Diagnose first: reproduce the failure, state its cause in one sentence, and only then change anything."
@@ -268,21 +247,11 @@ mod tests {
         let signs = |tries: &[FailedAttempt]| failure_trend(tries, &Policy::default()).signs;
         let (a, b) = (failed("a", "a"), failed("b", "b"));
         assert_eq!(signs(&[a.clone(), a.clone()]), [Sign::SameFailure]);
-        let still = FailedAttempt {
-            changed: Some(false),
-            ..b.clone()
-        };
-        let idle = FailedAttempt {
-            changed: Some(false),
-            ..a.clone()
-        };
+        let still = FailedAttempt { changed: Some(false), ..b.clone() };
+        let idle = FailedAttempt { changed: Some(false), ..a.clone() };
         let no_change = [idle, still];
         assert_eq!(signs(&no_change), [Sign::NoChange, Sign::NewError]);
-        assert_eq!(
-            climbed(&no_change),
-            1,
-            "a new error without any change is no progress"
-        );
+        assert_eq!(climbed(&no_change), 1, "a new error without any change is no progress");
         let turns = [a.clone(), b.clone(), a.clone(), b.clone()];
         assert!(signs(&turns).contains(&Sign::Alternating));
         let with = |names: &[&str], coarse: &str| FailedAttempt {
@@ -312,10 +281,7 @@ mod tests {
 
     #[test]
     fn str_01_other_words_of_the_agent_are_no_progress() {
-        let said = |words: &str| FailedAttempt {
-            prose: true,
-            ..failed(words, words)
-        };
+        let said = |words: &str| FailedAttempt { prose: true, ..failed(words, words) };
         let signs = |tries: &[FailedAttempt]| failure_trend(tries, &Policy::default()).signs;
         assert_eq!(signs(&[said("a"), said("b")]), []);
         assert_eq!(signs(&[said("a"), said("a")]), [Sign::SameFailure]);
@@ -323,10 +289,7 @@ mod tests {
 
     #[test]
     fn str_11_alternation_is_stuck_before_the_threshold() {
-        let patient = Policy {
-            stuck_after: 9,
-            ..Policy::default()
-        };
+        let patient = Policy { stuck_after: 9, ..Policy::default() };
         let (a, b) = (failed("a", "a"), failed("b", "b"));
         let turns = [a.clone(), b.clone(), a.clone(), b.clone()];
         assert!(failure_trend(&turns, &patient).stuck);
@@ -336,24 +299,16 @@ mod tests {
 
     fn any_try() -> impl Strategy<Value = FailedAttempt> {
         let print = || proptest::option::of("[abc]");
-        (
-            print(),
-            print(),
-            proptest::collection::vec("[xyz]", 0..3),
-            any::<Option<bool>>(),
-            any::<bool>(),
-        )
-            .prop_map(
-                |(coarse, fine, failing, changed, committed)| FailedAttempt {
-                    model: "m".into(),
-                    coarse,
-                    fine,
-                    failing,
-                    changed,
-                    committed,
-                    ..FailedAttempt::default()
-                },
-            )
+        (print(), print(), proptest::collection::vec("[xyz]", 0..3), any::<Option<bool>>(), any::<bool>())
+            .prop_map(|(coarse, fine, failing, changed, committed)| FailedAttempt {
+                model: "m".into(),
+                coarse,
+                fine,
+                failing,
+                changed,
+                committed,
+                ..FailedAttempt::default()
+            })
     }
 
     proptest! {

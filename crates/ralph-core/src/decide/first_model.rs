@@ -19,27 +19,19 @@ pub(super) fn first_rung(question: &ModelQuestion<'_>, start: usize) -> (usize, 
     let (recent, configured) = (question.recent, question.configured.is_some());
     if !configured && start > 0 && looks_easy(question) && goes_well(recent) && !weak(question, 0) {
         let Recent { done, counted } = recent;
-        return (
-            0,
-            format!("looks easy, and {done} of the last {counted} attempts succeeded"),
-        );
+        return (0, format!("looks easy, and {done} of the last {counted} attempts succeeded"));
     }
     // A hard task that a cheaper model did: that will do for this one too.
     let enough = (0..start).find(|rung| {
-        let did =
-            |task: &&Neighbour| is_hard(task) && task.done.as_ref() == question.ladder.get(*rung);
+        let did = |task: &&Neighbour| is_hard(task) && task.done.as_ref() == question.ladder.get(*rung);
         !configured && near.iter().any(|task| did(&task)) && !weak(question, *rung)
     });
     if let Some(rung) = enough {
-        let names = names(near, |task| {
-            is_hard(task) && task.done.as_ref() == question.ladder.get(rung)
-        });
+        let names = names(near, |task| is_hard(task) && task.done.as_ref() == question.ladder.get(rung));
         return (rung, format!("it finished {names}, a similar hard task"));
     }
     let top = question.ladder.len().saturating_sub(1);
-    let rung = (start..top)
-        .find(|rung| !weak(question, *rung))
-        .unwrap_or(top);
+    let rung = (start..top).find(|rung| !weak(question, *rung)).unwrap_or(top);
     if rung == start || top == start {
         return (start, "default, cost-optimized strategy".into());
     }
@@ -66,8 +58,7 @@ fn looks_easy(question: &ModelQuestion<'_>) -> bool {
 }
 
 fn is_hard(task: &Neighbour) -> bool {
-    task.difficulty
-        .is_some_and(|difficulty| difficulty >= Difficulty::Hard)
+    task.difficulty.is_some_and(|difficulty| difficulty >= Difficulty::Hard)
 }
 
 /// Whether a task shows that a rung is not up to such tasks: it failed there, and the task is hard or another model did
@@ -99,12 +90,8 @@ fn weak(question: &ModelQuestion<'_>, rung: usize) -> bool {
 
 /// At most two names of tasks.
 fn names(near: &[Neighbour], which: impl Fn(&Neighbour) -> bool) -> String {
-    let names: Vec<&str> = near
-        .iter()
-        .filter(|task| which(task))
-        .map(|task| task.name.as_str())
-        .take(2)
-        .collect();
+    let names: Vec<&str> =
+        near.iter().filter(|task| which(task)).map(|task| task.name.as_str()).take(2).collect();
     names.join(" and ")
 }
 
@@ -115,10 +102,7 @@ mod tests {
     use crate::decide::choose_model;
     use crate::model::{ModelChoice, Strategy};
 
-    const WELL: Recent = Recent {
-        done: 9,
-        counted: 10,
-    };
+    const WELL: Recent = Recent { done: 9, counted: 10 };
 
     fn near(difficulty: Option<Difficulty>, failed: &[&str], done: Option<&str>) -> Neighbour {
         Neighbour {
@@ -150,45 +134,23 @@ mod tests {
         let easy = Some(Difficulty::Easy);
         let chosen = first(&[], WELL, easy, None);
         assert_eq!(chosen.model, "haiku");
-        assert_eq!(
-            chosen.rationale,
-            "looks easy, and 9 of the last 10 attempts succeeded"
-        );
-        let badly = Recent {
-            done: 7,
-            counted: 10,
-        };
-        let few = Recent {
-            done: 2,
-            counted: 2,
-        };
+        assert_eq!(chosen.rationale, "looks easy, and 9 of the last 10 attempts succeeded");
+        let badly = Recent { done: 7, counted: 10 };
+        let few = Recent { done: 2, counted: 2 };
         for recent in [badly, few, Recent::default()] {
             assert_eq!(first(&[], recent, easy, None).model, "sonnet");
         }
         assert_eq!(first(&[], WELL, None, None).model, "sonnet");
-        assert_eq!(
-            first(&[], WELL, Some(Difficulty::Moderate), None).model,
-            "sonnet"
-        );
-        assert_eq!(
-            first(&[], WELL, easy, Some("sonnet")).model,
-            "sonnet",
-            "a person's word"
-        );
+        assert_eq!(first(&[], WELL, Some(Difficulty::Moderate), None).model, "sonnet");
+        assert_eq!(first(&[], WELL, easy, Some("sonnet")).model, "sonnet", "a person's word");
     }
 
     #[test]
     fn str_08_tasks_like_it_say_whether_it_looks_easy() {
         let easy = near(Some(Difficulty::Trivial), &[], Some("sonnet"));
         let hard = near(Some(Difficulty::Hard), &[], Some("sonnet"));
-        assert_eq!(
-            first(std::slice::from_ref(&easy), WELL, None, None).model,
-            "haiku"
-        );
-        assert_eq!(
-            first(&[easy.clone(), hard], WELL, None, None).model,
-            "sonnet"
-        );
+        assert_eq!(first(std::slice::from_ref(&easy), WELL, None, None).model, "haiku");
+        assert_eq!(first(&[easy.clone(), hard], WELL, None, None).model, "sonnet");
         let failed = near(Some(Difficulty::Easy), &["haiku"], None);
         assert_eq!(first(&[easy, failed], WELL, None, None).model, "sonnet");
     }
@@ -198,19 +160,11 @@ mod tests {
         let hard = Some(Difficulty::Hard);
         let chosen = first(&[near(hard, &[], Some("sonnet"))], WELL, None, None);
         assert_eq!(chosen.model, "sonnet");
-        let chosen = first(
-            &[near(hard, &[], Some("haiku"))],
-            Recent::default(),
-            None,
-            None,
-        );
+        let chosen = first(&[near(hard, &[], Some("haiku"))], Recent::default(), None, None);
         assert_eq!(chosen.model, "haiku");
         assert_eq!(chosen.rationale, "it finished 1.2, a similar hard task");
         let moderate = near(Some(Difficulty::Moderate), &[], Some("haiku"));
-        assert_eq!(
-            first(&[moderate], Recent::default(), None, None).model,
-            "sonnet"
-        );
+        assert_eq!(first(&[moderate], Recent::default(), None, None).model, "sonnet");
     }
 
     #[test]
@@ -220,16 +174,9 @@ mod tests {
         assert_eq!(chosen.model, "sonnet");
         assert_eq!(chosen.rationale, "haiku failed on 1.2, a similar task");
         let done_higher = near(None, &["haiku", "sonnet"], Some("opus"));
-        assert_eq!(
-            first(&[done_higher], WELL, None, Some("haiku")).model,
-            "opus"
-        );
+        assert_eq!(first(&[done_higher], WELL, None, Some("haiku")).model, "opus");
         let open = near(None, &["sonnet"], None);
-        assert_eq!(
-            first(&[open], WELL, None, None).model,
-            "sonnet",
-            "a failure alone shows nothing"
-        );
+        assert_eq!(first(&[open], WELL, None, None).model, "sonnet", "a failure alone shows nothing");
         let mended = near(Some(Difficulty::Hard), &["sonnet"], Some("sonnet"));
         assert_eq!(first(&[mended], WELL, None, None).model, "sonnet");
         let top = near(Some(Difficulty::Hard), &["haiku", "sonnet", "opus"], None);

@@ -46,14 +46,8 @@ pub struct Decision {
 
 impl Decision {
     pub(super) fn try_with(model: &str, rationale: impl Into<String>) -> Self {
-        let choice = ModelChoice {
-            model: model.to_owned(),
-            rationale: rationale.into(),
-        };
-        Self {
-            choice,
-            ask_human: None,
-        }
+        let choice = ModelChoice { model: model.to_owned(), rationale: rationale.into() };
+        Self { choice, ask_human: None }
     }
 }
 
@@ -66,9 +60,7 @@ fn settled(question: &ModelQuestion<'_>) -> Option<Decision> {
         (question.hinted.filter(knows), ChosenBy::Hint),
         (question.of_task, ChosenBy::Task),
     ];
-    let over = overrides
-        .into_iter()
-        .find_map(|(model, by)| Some((model?, by.rationale()?)));
+    let over = overrides.into_iter().find_map(|(model, by)| Some((model?, by.rationale()?)));
     if let Some((model, rationale)) = over {
         return Some(Decision::try_with(model, rationale));
     }
@@ -121,9 +113,7 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
             (rung, rationale)
         }
         Strategy::CostOptimized => cost_optimized(question, start),
-        Strategy::PlanThenExecute if question.planning => {
-            (top, "plan-then-execute: planning task".into())
-        }
+        Strategy::PlanThenExecute if question.planning => (top, "plan-then-execute: planning task".into()),
         Strategy::PlanThenExecute => match question.attempts {
             0 => (top, "plan-then-execute: planning phase".into()),
             _ => (start, "plan-then-execute: execution phase".into()),
@@ -141,10 +131,7 @@ fn adaptive(question: &ModelQuestion<'_>, start: usize) -> Decision {
     if question.failures == 0 {
         return Decision::try_with(model, "adaptive: starts with the configured model");
     }
-    choose(&ModelQuestion {
-        ladder: question.ladder.get(start..).unwrap_or_default(),
-        ..question.clone()
-    })
+    choose(&ModelQuestion { ladder: question.ladder.get(start..).unwrap_or_default(), ..question.clone() })
 }
 
 /// Why a rung is kept that no failure led to.
@@ -186,12 +173,7 @@ fn hinted_to(question: &ModelQuestion<'_>) -> usize {
     let tries = question.tries.iter();
     let hinted = tries.filter(|failed| failed.chosen_by == ChosenBy::Hint);
     hinted
-        .filter_map(|failed| {
-            question
-                .ladder
-                .iter()
-                .position(|rung| *rung == failed.model)
-        })
+        .filter_map(|failed| question.ladder.iter().position(|rung| *rung == failed.model))
         .max()
         .unwrap_or(0)
 }
@@ -202,11 +184,8 @@ fn climbing(question: &ModelQuestion<'_>, rung: usize, base: usize) -> String {
     let last = question.tries.last().map(|last| last.model.as_str());
     let stays = last.is_some() && last == question.ladder.get(rung).map(String::as_str);
     let top = rung + 1 >= question.ladder.len();
-    let plural = if failures == 1 {
-        "1 failure".to_owned()
-    } else {
-        format!("{failures} consecutive failures")
-    };
+    let plural =
+        if failures == 1 { "1 failure".to_owned() } else { format!("{failures} consecutive failures") };
     if stays && !top {
         "retry with the same model".into()
     } else if stays && rung <= base {
@@ -247,14 +226,8 @@ const PLANNING_VERBS: [&str; 14] = [
 /// Judged by how its title begins: `Design the cache`, `[PLAN] Phase 2`.
 #[must_use]
 pub fn is_planning(title: &str) -> bool {
-    let first = title
-        .split(|c: char| !c.is_alphanumeric())
-        .find(|word| !word.is_empty());
-    first.is_some_and(|word| {
-        PLANNING_VERBS
-            .iter()
-            .any(|verb| word.eq_ignore_ascii_case(verb))
-    })
+    let first = title.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    first.is_some_and(|word| PLANNING_VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)))
 }
 
 #[cfg(test)]
@@ -266,10 +239,7 @@ pub(super) mod tests {
     fn blind(failures: u32) -> (&'static [FailedAttempt], &'static FailureTrend) {
         let tries: &[FailedAttempt] =
             Box::leak(vec![FailedAttempt::default(); failures as usize].into_boxed_slice());
-        (
-            tries,
-            Box::leak(Box::new(failure_trend(tries, &Policy::default()))),
-        )
+        (tries, Box::leak(Box::new(failure_trend(tries, &Policy::default()))))
     }
 
     pub(in super::super) fn question<'a>(
@@ -308,26 +278,15 @@ pub(super) mod tests {
 
     fn models(strategy: Strategy) -> Vec<String> {
         let ladder = ladder();
-        (0..5)
-            .map(|n| choice(&question(&ladder, strategy, n)).model)
-            .collect()
+        (0..5).map(|n| choice(&question(&ladder, strategy, n)).model).collect()
     }
 
     #[test]
     fn str_09_each_strategy_climbs_its_own_way() {
         assert_eq!(models(Strategy::Fixed), ["sonnet"; 5]);
-        assert_eq!(
-            models(Strategy::Escalate),
-            ["haiku", "sonnet", "opus", "opus", "opus"]
-        );
-        assert_eq!(
-            models(Strategy::CostOptimized),
-            ["sonnet", "sonnet", "opus", "opus", "opus"]
-        );
-        assert_eq!(
-            models(Strategy::PlanThenExecute),
-            ["opus", "sonnet", "sonnet", "sonnet", "sonnet"]
-        );
+        assert_eq!(models(Strategy::Escalate), ["haiku", "sonnet", "opus", "opus", "opus"]);
+        assert_eq!(models(Strategy::CostOptimized), ["sonnet", "sonnet", "opus", "opus", "opus"]);
+        assert_eq!(models(Strategy::PlanThenExecute), ["opus", "sonnet", "sonnet", "sonnet", "sonnet"]);
     }
 
     #[test]
@@ -359,33 +318,21 @@ pub(super) mod tests {
             q.configured = Some("haiku");
             q.of_task = Some("opus");
             let own = choice(&q);
-            assert_eq!(
-                (own.model.as_str(), own.rationale.as_str()),
-                ("opus", "the task's own model")
-            );
+            assert_eq!((own.model.as_str(), own.rationale.as_str()), ("opus", "the task's own model"));
             q.hinted = Some("haiku");
             let hinted = choice(&q);
             assert_eq!(hinted.model, "haiku");
             assert_eq!(hinted.rationale, "hinted by previous iteration");
             q.forced = Some("else");
             let forced = choose_model(&q);
-            assert_eq!(
-                forced,
-                Decision::try_with("else", "given on the command line")
-            );
+            assert_eq!(forced, Decision::try_with("else", "given on the command line"));
         }
     }
 
     #[test]
     fn str_02_climbing_goes_on_from_where_the_first_attempt_stood() {
         let ladder = ladder();
-        let tries = vec![
-            FailedAttempt {
-                model: "haiku".into(),
-                ..FailedAttempt::default()
-            };
-            3
-        ];
+        let tries = vec![FailedAttempt { model: "haiku".into(), ..FailedAttempt::default() }; 3];
         let story: Vec<ModelChoice> = (1..=3)
             .map(|failures| {
                 let trend = failure_trend(&tries[..failures], &Policy::default());
@@ -396,10 +343,7 @@ pub(super) mod tests {
             .collect();
         let models: Vec<&str> = story.iter().map(|choice| choice.model.as_str()).collect();
         assert_eq!(models, ["haiku", "sonnet", "opus"]);
-        assert_eq!(
-            story[0].rationale,
-            "retry with the same model after 1 failure"
-        );
+        assert_eq!(story[0].rationale, "retry with the same model after 1 failure");
     }
 
     #[test]
@@ -422,20 +366,10 @@ pub(super) mod tests {
     fn str_02_after_a_hint_upwards_the_default_does_not_step_down() {
         let ladder = ladder();
         let tries = [
-            FailedAttempt {
-                model: "sonnet".into(),
-                ..FailedAttempt::default()
-            },
-            FailedAttempt {
-                model: "opus".into(),
-                chosen_by: ChosenBy::Hint,
-                ..FailedAttempt::default()
-            },
+            FailedAttempt { model: "sonnet".into(), ..FailedAttempt::default() },
+            FailedAttempt { model: "opus".into(), chosen_by: ChosenBy::Hint, ..FailedAttempt::default() },
         ];
-        let trend = FailureTrend {
-            failures: 2,
-            ..FailureTrend::default()
-        };
+        let trend = FailureTrend { failures: 2, ..FailureTrend::default() };
         let mut q = question(&ladder, Strategy::CostOptimized, 2);
         (q.tries, q.trend) = (&tries, &trend);
         let chosen = choice(&q);
@@ -446,10 +380,8 @@ pub(super) mod tests {
     #[test]
     fn loop_04_at_the_top_of_the_ladder_it_stays_and_says_what_led_there() {
         let ladder = ladder();
-        let tries = ["sonnet", "sonnet", "opus", "opus"].map(|model| FailedAttempt {
-            model: model.into(),
-            ..FailedAttempt::default()
-        });
+        let tries = ["sonnet", "sonnet", "opus", "opus"]
+            .map(|model| FailedAttempt { model: model.into(), ..FailedAttempt::default() });
         let trend = failure_trend(&tries, &Policy::default());
         let mut q = question(&ladder, Strategy::CostOptimized, 4);
         (q.tries, q.trend) = (&tries, &trend);
@@ -457,10 +389,8 @@ pub(super) mod tests {
         assert_eq!(chosen.model, "opus");
         assert_eq!(chosen.rationale, "escalated after 4 consecutive failures");
         let one = &ladder[..1];
-        let tries = ["haiku"; 4].map(|model| FailedAttempt {
-            model: model.into(),
-            ..FailedAttempt::default()
-        });
+        let tries =
+            ["haiku"; 4].map(|model| FailedAttempt { model: model.into(), ..FailedAttempt::default() });
         q.ladder = one;
         q.tries = &tries;
         assert_eq!(
@@ -505,10 +435,7 @@ pub(super) mod tests {
             q.configured = Some(model);
             let first = choice(&q);
             assert_eq!(&first.model, model);
-            assert_eq!(
-                first.rationale,
-                "adaptive: starts with the configured model"
-            );
+            assert_eq!(first.rationale, "adaptive: starts with the configured model");
             for failures in 1..5 {
                 let mut q = question(&ladder, Strategy::default(), failures);
                 q.configured = Some(model);
@@ -532,21 +459,10 @@ pub(super) mod tests {
 
     #[test]
     fn the_first_word_of_the_title_decides() {
-        for title in [
-            "Design the cache",
-            "[PLAN] Phase 2",
-            "research: which parser",
-            "Plan",
-        ] {
+        for title in ["Design the cache", "[PLAN] Phase 2", "research: which parser", "Plan"] {
             assert!(is_planning(title), "{title}");
         }
-        for title in [
-            "",
-            "Add the plan command",
-            "Planet table",
-            "Redesign nothing",
-            "…",
-        ] {
+        for title in ["", "Add the plan command", "Planet table", "Redesign nothing", "…"] {
             assert!(!is_planning(title), "{title}");
         }
     }

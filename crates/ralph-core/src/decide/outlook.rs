@@ -135,33 +135,20 @@ pub fn held_up(plan: &[PlanNode]) -> HeldUp {
 pub fn unmet_outside(plan: &[PlanNode], scope: &Scope) -> Vec<TaskId> {
     let index = Index::of(plan);
     let covered = index.covered(scope);
-    let unfinished = plan
-        .iter()
-        .filter(|node| covered.contains(&node.id) && !node.status.satisfies());
+    let unfinished = plan.iter().filter(|node| covered.contains(&node.id) && !node.status.satisfies());
     let outside: HashSet<&TaskId> = unfinished
         .flat_map(|node| &node.depends_on)
         .filter(|id| !covered.contains(id))
-        .filter(|id| {
-            index
-                .by_id
-                .get(id)
-                .is_some_and(|node| !node.status.satisfies())
-        })
+        .filter(|id| index.by_id.get(id).is_some_and(|node| !node.status.satisfies()))
         .collect();
-    plan.iter()
-        .filter(|node| outside.contains(&node.id))
-        .map(|node| node.id.clone())
-        .collect()
+    plan.iter().filter(|node| outside.contains(&node.id)).map(|node| node.id.clone()).collect()
 }
 
 /// The tasks in a scope, with all below them and made for them, in plan order.
 pub fn covered<'a>(plan: &'a [PlanNode], scope: &Scope) -> Vec<&'a TaskId> {
     let index = Index::of(plan);
     let covered = index.covered(scope);
-    plan.iter()
-        .map(|node| &node.id)
-        .filter(|id| covered.contains(id))
-        .collect()
+    plan.iter().map(|node| &node.id).filter(|id| covered.contains(id)).collect()
 }
 
 /// The plan, ready to be asked.
@@ -187,12 +174,7 @@ impl<'a> Index<'a> {
             }
         }
         let failed_above = failed_above(plan, &children);
-        Self {
-            by_id,
-            children,
-            made_for,
-            failed_above,
-        }
+        Self { by_id, children, made_for, failed_above }
     }
 
     fn covered<'s>(&self, scope: &'s Scope) -> HashSet<&'s TaskId>
@@ -217,15 +199,10 @@ impl<'a> Index<'a> {
 
     /// What a task itself waits for: open dependencies, open children, failed ancestors.
     fn direct(&self, node: &'a PlanNode) -> Vec<&'a PlanNode> {
-        let dependencies = node
-            .depends_on
-            .iter()
-            .filter_map(|id| self.by_id.get(id).copied());
+        let dependencies = node.depends_on.iter().filter_map(|id| self.by_id.get(id).copied());
         let parts = self.children.get(&node.id).into_iter().flatten().copied();
-        let mut found: Vec<&PlanNode> = dependencies
-            .chain(parts)
-            .filter(|node| !node.status.satisfies())
-            .collect();
+        let mut found: Vec<&PlanNode> =
+            dependencies.chain(parts).filter(|node| !node.status.satisfies()).collect();
         // Those further up hold up the nearest one in turn.
         found.extend(self.failed_above.get(&node.id));
         found
@@ -256,11 +233,7 @@ fn failed_above<'a>(
 }
 
 fn blocker(node: &PlanNode) -> Blocker {
-    Blocker {
-        task_id: node.id.clone(),
-        name: node.name().to_owned(),
-        status: node.status,
-    }
+    Blocker { task_id: node.id.clone(), name: node.name().to_owned(), status: node.status }
 }
 
 #[cfg(test)]
@@ -280,10 +253,7 @@ mod tests {
     }
 
     fn names(blockers: &[Blocker]) -> Vec<&str> {
-        blockers
-            .iter()
-            .map(|blocker| blocker.name.as_str())
-            .collect()
+        blockers.iter().map(|blocker| blocker.name.as_str()).collect()
     }
 
     #[test]
@@ -320,10 +290,7 @@ mod tests {
         assert_eq!((of("a"), of("f"), of("g")), (Some(3), Some(1), Some(0)));
         assert_eq!(of("b"), None);
         let by = |id: &str| held_up.by.get(&TaskId::from_stored(id)).map(TaskId::as_str);
-        assert_eq!(
-            (by("p"), by("c"), by("d")),
-            (Some("a"), Some("a"), Some("a"))
-        );
+        assert_eq!((by("p"), by("c"), by("d")), (Some("a"), Some("a"), Some("a")));
         assert_eq!((by("a"), by("e")), (None, None));
     }
 

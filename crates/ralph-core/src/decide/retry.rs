@@ -77,17 +77,11 @@ mod tests {
     }
 
     fn limited(until: i64) -> Availability {
-        Availability {
-            limited_until: Some(at(until)),
-            outage: None,
-        }
+        Availability { limited_until: Some(at(until)), outage: None }
     }
 
     fn out(outage: Outage) -> Availability {
-        Availability {
-            limited_until: None,
-            outage: Some(outage),
-        }
+        Availability { limited_until: None, outage: Some(outage) }
     }
 
     #[test]
@@ -98,24 +92,9 @@ mod tests {
             (&[limited(200), well], Turn::Works(1)),
             (&[limited(50), well], Turn::Works(0)),
             (&[out(Outage::Permanent), well], Turn::Works(1)),
-            (
-                &[limited(300), limited(200)],
-                Turn::Waits {
-                    member: 1,
-                    until: at(200),
-                },
-            ),
-            (
-                &[out(Outage::Until(at(150))), limited(200)],
-                Turn::Waits {
-                    member: 0,
-                    until: at(150),
-                },
-            ),
-            (
-                &[out(Outage::Permanent), out(Outage::Permanent)],
-                Turn::Nobody,
-            ),
+            (&[limited(300), limited(200)], Turn::Waits { member: 1, until: at(200) }),
+            (&[out(Outage::Until(at(150))), limited(200)], Turn::Waits { member: 0, until: at(150) }),
+            (&[out(Outage::Permanent), out(Outage::Permanent)], Turn::Nobody),
             (&[], Turn::Nobody),
         ];
         for (team, turn) in cases {
@@ -125,15 +104,9 @@ mod tests {
 
     #[test]
     fn who_is_limited_and_out_of_order_waits_for_both() {
-        let both = Availability {
-            limited_until: Some(at(300)),
-            outage: Some(Outage::Until(at(200))),
-        };
+        let both = Availability { limited_until: Some(at(300)), outage: Some(Outage::Until(at(200))) };
         let until = at(300);
-        assert_eq!(
-            next_agent(&[both], at(100)),
-            Turn::Waits { member: 0, until }
-        );
+        assert_eq!(next_agent(&[both], at(100)), Turn::Waits { member: 0, until });
     }
 
     #[test]

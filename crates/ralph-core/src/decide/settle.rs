@@ -116,12 +116,7 @@ pub enum GivenUp {
 
 /// Whether an attempt counts, and what becomes of its task.
 #[must_use]
-pub fn settle(
-    verdict: &Verdict,
-    effects: &Effects<'_>,
-    before: &Standing,
-    policy: &Policy,
-) -> Settled {
+pub fn settle(verdict: &Verdict, effects: &Effects<'_>, before: &Standing, policy: &Policy) -> Settled {
     let mut metrics = before.metrics.clone();
     let lost = verdict.error_type == Some(ErrorType::Lost);
     let counted = match lost {
@@ -181,13 +176,7 @@ fn uncounted(verdict: &Verdict, effects: &Effects<'_>, mut metrics: TaskMetrics)
         }
         _ => TaskNext::Pending,
     };
-    Settled {
-        counted: false,
-        metrics,
-        next,
-        given_up: None,
-        breaker: BreakerChange::None,
-    }
+    Settled { counted: false, metrics, next, given_up: None, breaker: BreakerChange::None }
 }
 
 fn after_failure(
@@ -208,18 +197,12 @@ fn after_failure(
         (blocked(format!("{why}; {fix}")), retries)
     } else if effects.difficulty == Some(Difficulty::Blocked) {
         let why = effects.why.unwrap_or(why);
-        (
-            blocked(format!("the agent says it is blocked: {why}")),
-            retries,
-        )
+        (blocked(format!("the agent says it is blocked: {why}")), retries)
     } else if retries.is_some() {
         let times = text::in_a_row(in_a_row);
         let tried = effects.tried.map(|tried| format!("; tried {tried}"));
         let tried = tried.unwrap_or_default();
-        (
-            blocked(format!("failed {times}{tried}; last: {why}")),
-            retries,
-        )
+        (blocked(format!("failed {times}{tried}; last: {why}")), retries)
     } else if let Some(reason) = policy.used_up(used, effects.root, verdict.message.as_deref()) {
         (blocked(reason), Some(GivenUp::TotalAttempts))
     } else if let Some(reason) = effects.recovery_limit {
@@ -245,10 +228,7 @@ mod tests {
     }
 
     fn error(error_type: ErrorType) -> Verdict {
-        Verdict {
-            error_type: Some(error_type),
-            ..verdict(Outcome::Error)
-        }
+        Verdict { error_type: Some(error_type), ..verdict(Outcome::Error) }
     }
 
     fn after(metrics: &TaskMetrics, verdict: &Verdict, policy: &Policy) -> Settled {
@@ -261,10 +241,7 @@ mod tests {
         effects: &Effects<'_>,
         policy: &Policy,
     ) -> Settled {
-        let before = Standing {
-            metrics: metrics.clone(),
-            ..Standing::default()
-        };
+        let before = Standing { metrics: metrics.clone(), ..Standing::default() };
         settle(verdict, effects, &before, policy)
     }
 
@@ -286,17 +263,11 @@ mod tests {
         assert!(steps[..4].iter().all(|next| *next == TaskNext::Pending));
         let reason = "failed 5 times in a row; last: why".to_owned();
         assert_eq!(steps[4], TaskNext::Blocked { reason });
-        let once = Policy {
-            max_attempts: 1,
-            ..Policy::default()
-        };
+        let once = Policy { max_attempts: 1, ..Policy::default() };
         let reason = "failed once; last: why".to_owned();
         let (_, steps) = play(&failures[..1], &once);
         assert_eq!(steps, [TaskNext::Blocked { reason }]);
-        assert_eq!(
-            (metrics.total_attempts, metrics.consecutive_failures),
-            (5, 5)
-        );
+        assert_eq!((metrics.total_attempts, metrics.consecutive_failures), (5, 5));
     }
 
     #[test]
@@ -306,14 +277,7 @@ mod tests {
         assert!(metrics.stuck);
         story.push(verdict(Outcome::Done));
         let (metrics, steps) = play(&story, &Policy::default());
-        assert_eq!(
-            (
-                metrics.stuck,
-                metrics.consecutive_failures,
-                metrics.total_attempts
-            ),
-            (false, 0, 4)
-        );
+        assert_eq!((metrics.stuck, metrics.consecutive_failures, metrics.total_attempts), (false, 0, 4));
         assert_eq!(steps[3], TaskNext::Done);
     }
 
@@ -322,11 +286,7 @@ mod tests {
         let failed = verdict(Outcome::Failed);
         let blocked = Some(Difficulty::Blocked);
         let policy = Policy::default();
-        let said = Effects {
-            difficulty: blocked,
-            why: Some("needs a password"),
-            ..Effects::default()
-        };
+        let said = Effects { difficulty: blocked, why: Some("needs a password"), ..Effects::default() };
         let after = after_with(&TaskMetrics::default(), &failed, &said, &policy);
         let reason = "the agent says it is blocked: needs a password".to_owned();
         assert_eq!(after.next, TaskNext::Blocked { reason });
@@ -337,29 +297,16 @@ mod tests {
 
     #[test]
     fn a_hint_at_a_model_that_cannot_be_used_is_dropped() {
-        let hinted = TaskMetrics {
-            next_model: Some("opus".into()),
-            ..TaskMetrics::default()
-        };
-        let after = |kind| {
-            after(&hinted, &error(kind), &Policy::default())
-                .metrics
-                .next_model
-        };
+        let hinted = TaskMetrics { next_model: Some("opus".into()), ..TaskMetrics::default() };
+        let after = |kind| after(&hinted, &error(kind), &Policy::default()).metrics.next_model;
         assert_eq!(after(ErrorType::Config), None);
         assert_eq!(after(ErrorType::RateLimit), Some("opus".into()));
     }
 
     #[test]
     fn str_11_a_course_that_is_stuck_sets_the_flag_before_the_threshold() {
-        let policy = Policy {
-            stuck_after: 9,
-            ..Policy::default()
-        };
-        let said = Effects {
-            stuck: true,
-            ..Effects::default()
-        };
+        let policy = Policy { stuck_after: 9, ..Policy::default() };
+        let said = Effects { stuck: true, ..Effects::default() };
         let failed = verdict(Outcome::Failed);
         let after = after_with(&TaskMetrics::default(), &failed, &said, &policy);
         assert!(after.metrics.stuck);
@@ -367,10 +314,7 @@ mod tests {
 
     #[test]
     fn what_a_task_may_be_attempted_is_used_up_at_the_limit() {
-        let policy = Policy {
-            max_total_attempts: 2,
-            ..Policy::default()
-        };
+        let policy = Policy { max_total_attempts: 2, ..Policy::default() };
         assert_eq!(policy.used_up(1, "1.3", None), None);
         let why = policy.used_up(2, "1.3", Some("no disk")).unwrap();
         let expected = "used 2 attempts, [run] max_total_attempts allows 2; last: no disk; \
@@ -402,44 +346,24 @@ mod tests {
             counted.push(lost.counted);
         }
         assert_eq!(counted, [false, false, true, false, false, true, false]);
-        assert_eq!(
-            (metrics.total_attempts, metrics.consecutive_failures),
-            (2, 2)
-        );
+        assert_eq!((metrics.total_attempts, metrics.consecutive_failures), (2, 2));
         let failed = after(&metrics, &verdict(Outcome::Failed), &policy);
         assert_eq!(failed.metrics.lost_in_a_row, 0);
     }
 
     #[test]
     fn limits_give_a_task_to_a_person_in_order() {
-        let effects = Effects {
-            root: "1.3",
-            recovery_limit: Some("too many fixes"),
-            ..Effects::default()
-        };
-        let policy = Policy {
-            max_total_attempts: 4,
-            ..Policy::default()
-        };
+        let effects = Effects { root: "1.3", recovery_limit: Some("too many fixes"), ..Effects::default() };
+        let policy = Policy { max_total_attempts: 4, ..Policy::default() };
         let given_up = |failures, attempts_used| {
-            let metrics = TaskMetrics {
-                consecutive_failures: failures,
-                ..TaskMetrics::default()
-            };
-            let before = Standing {
-                metrics,
-                attempts_used,
-                ..Standing::default()
-            };
+            let metrics = TaskMetrics { consecutive_failures: failures, ..TaskMetrics::default() };
+            let before = Standing { metrics, attempts_used, ..Standing::default() };
             settle(&verdict(Outcome::Failed), &effects, &before, &policy).given_up
         };
         assert_eq!(given_up(4, 3), Some(GivenUp::Retries));
         assert_eq!(given_up(1, 3), Some(GivenUp::TotalAttempts));
         assert_eq!(given_up(1, 1), Some(GivenUp::Recovery));
-        let open = Effects {
-            keeps_open: true,
-            ..effects
-        };
+        let open = Effects { keeps_open: true, ..effects };
         let before = Standing::default();
         let settled = settle(&verdict(Outcome::Failed), &open, &before, &policy);
         assert_eq!(settled.next, TaskNext::Pending);

@@ -19,16 +19,13 @@ pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool 
 pub fn gave_no_signal(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
     let by_itself = match (stop, &report.ending) {
         (Stop::Exited, Ending::Completed) => true,
-        (
-            Stop::Exited | Stop::WallTimeout(_) | Stop::IdleTimeout(_),
-            Ending::Faulted { fault, .. },
-        ) => *fault == Fault::Crash,
+        (Stop::Exited | Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Faulted { fault, .. }) => {
+            *fault == Fault::Crash
+        }
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Completed) => true,
         (Stop::Interrupted | Stop::Budget | Stop::GuardLost, _) => false,
     };
-    by_itself
-        && signals.completion == Completion::Absent
-        && signals.promise != Some(Promise::Failure)
+    by_itself && signals.completion == Completion::Absent && signals.promise != Some(Promise::Failure)
 }
 
 pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
@@ -43,20 +40,14 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
             error(ErrorType::IdleTimeout, &message)
         }),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the budget is used up"),
-        Stop::GuardLost => error(
-            ErrorType::Crash,
-            "Ralph's guard process was killed during the attempt",
-        ),
+        Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };
     let denied = &evidence.report.denials;
     if verdict.is_failure() && !denied.is_empty() {
         // Without its tools the agent could not have done it: a matter of set-up, not of the task.
         let message = format!("the agent was denied permission: {}", denied.join(", "));
-        return Verdict {
-            abort: verdict.abort,
-            ..error(ErrorType::Permission, &message)
-        };
+        return Verdict { abort: verdict.abort, ..error(ErrorType::Permission, &message) };
     }
     verdict
 }
@@ -77,18 +68,15 @@ fn exited(evidence: &Evidence<'_>) -> Verdict {
     let signals = evidence.signals;
     match &evidence.report.ending {
         // An agent that says it failed has said more than its exit code.
-        Ending::Faulted {
-            fault: Fault::Crash | Fault::Budget,
-            ..
-        } if signals.completion == Completion::Failed => Verdict {
-            abort: signals.promise == Some(Promise::Failure),
-            ..signalled_failure(signals)
-        },
+        Ending::Faulted { fault: Fault::Crash | Fault::Budget, .. }
+            if signals.completion == Completion::Failed =>
+        {
+            Verdict { abort: signals.promise == Some(Promise::Failure), ..signalled_failure(signals) }
+        }
         Ending::Faulted { fault, message, .. } => error(error_type(*fault), message),
-        Ending::Completed if signals.promise == Some(Promise::Failure) => Verdict {
-            abort: true,
-            ..signalled_failure(signals)
-        },
+        Ending::Completed if signals.promise == Some(Promise::Failure) => {
+            Verdict { abort: true, ..signalled_failure(signals) }
+        }
         Ending::Completed => match signals.completion {
             Completion::Failed => signalled_failure(signals),
             Completion::Absent => without_signal(evidence),
@@ -106,9 +94,7 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
             GateOutcome::Passed => {
                 let message = format!("{NO_SIGNAL}, but the gate `{}` passed", gate.command);
                 match evidence.green {
-                    Green::Accepted if let Some(failure) = evidence.commit_failure => {
-                        not_committed(failure)
-                    }
+                    Green::Accepted if let Some(failure) = evidence.commit_failure => not_committed(failure),
                     Green::Accepted => Verdict {
                         message: Some(format!("{message} ([run] accept_green)")),
                         ..Verdict::done()
@@ -123,10 +109,7 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
             }
         },
         GateView::NotStarted(why) => not_started(why),
-        GateView::Interrupted => error(
-            ErrorType::Interrupted,
-            "interrupted while the gate was running",
-        ),
+        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
         GateView::Absent | GateView::NotRun => plain(Outcome::NoSigil, NO_SIGNAL),
     }
 }
@@ -134,10 +117,7 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
 /// Nobody's failure: no attempt could change it.
 pub fn gate_broken(gate: &GateRecord) -> Verdict {
     let (command, ended) = (&gate.command, &gate.ended);
-    error(
-        ErrorType::GateBroken,
-        &format!("the gate `{command}` {ended}"),
-    )
+    error(ErrorType::GateBroken, &format!("the gate `{command}` {ended}"))
 }
 
 fn not_started(why: &str) -> Verdict {
@@ -157,10 +137,7 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
             }
         },
         GateView::NotStarted(why) => not_started(why),
-        GateView::Interrupted => error(
-            ErrorType::Interrupted,
-            "interrupted while the gate was running",
-        ),
+        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
         GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
             Outcome::NoSigil,
             "the agent reported done, but its message says otherwise and there is no gate to decide",
@@ -171,10 +148,7 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
 
 fn not_committed(failure: &CommitFailure) -> Verdict {
     match failure {
-        CommitFailure::Interrupted => error(
-            ErrorType::Interrupted,
-            "interrupted while the gate was running",
-        ),
+        CommitFailure::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
         CommitFailure::GitFault { why, .. } => {
             error(ErrorType::Spawn, &format!("cannot commit the work: {why}"))
         }
@@ -185,36 +159,22 @@ fn not_committed(failure: &CommitFailure) -> Verdict {
 }
 
 fn plain(outcome: Outcome, message: &str) -> Verdict {
-    Verdict {
-        outcome,
-        error_type: None,
-        message: Some(message.into()),
-        abort: false,
-    }
+    Verdict { outcome, error_type: None, message: Some(message.into()), abort: false }
 }
 
 fn gate_failure(message: &str) -> Verdict {
-    Verdict {
-        error_type: Some(ErrorType::TestFailure),
-        ..plain(Outcome::Failed, message)
-    }
+    Verdict { error_type: Some(ErrorType::TestFailure), ..plain(Outcome::Failed, message) }
 }
 
 fn signalled_failure(signals: &Signals) -> Verdict {
     let report = signals.failure_report.as_ref();
     let message = report
         .map(|report| report.why_failed.as_str())
-        .or(signals
-            .failed_block
-            .as_ref()
-            .and_then(|block| block.error.as_deref()))
+        .or(signals.failed_block.as_ref().and_then(|block| block.error.as_deref()))
         .or(signals.failure_reason.as_deref())
         .unwrap_or("the agent reported failure");
     let error_type = report.map(|report| ErrorType::Reported(report.error_category.clone()));
-    Verdict {
-        error_type,
-        ..plain(Outcome::Failed, message)
-    }
+    Verdict { error_type, ..plain(Outcome::Failed, message) }
 }
 
 fn error(error_type: ErrorType, message: &str) -> Verdict {
@@ -264,23 +224,11 @@ mod tests {
     }
 
     fn fault(fault: Fault) -> Ending {
-        Ending::Faulted {
-            fault,
-            message: "broken".into(),
-            resets_at: None,
-        }
+        Ending::Faulted { fault, message: "broken".into(), resets_at: None }
     }
 
-    fn judge(
-        report: &AgentReport,
-        stop: Stop,
-        gate: GateView<'_>,
-    ) -> (Outcome, Option<String>, bool) {
-        let scope = Scope {
-            task_id: "t-000001",
-            task_key: Some("1.3"),
-            ladder: &[],
-        };
+    fn judge(report: &AgentReport, stop: Stop, gate: GateView<'_>) -> (Outcome, Option<String>, bool) {
+        let scope = Scope { task_id: "t-000001", task_key: Some("1.3"), ladder: &[] };
         let signals = signals::parse(&report.result_text, &scope);
         let verdict = verdict(&Evidence {
             stop,
@@ -290,11 +238,7 @@ mod tests {
             green: Green::Ignored,
             commit_failure: None,
         });
-        (
-            verdict.outcome,
-            verdict.error_type.as_ref().map(|e| e.to_string()),
-            verdict.counts(),
-        )
+        (verdict.outcome, verdict.error_type.as_ref().map(|e| e.to_string()), verdict.counts())
     }
 
     fn gate(outcome: GateOutcome) -> GateRecord {
@@ -318,59 +262,27 @@ mod tests {
         let (pass, fail) = (gate(GateOutcome::Passed), gate(GateOutcome::Failed));
         let signalled = report(Ending::Completed, DONE);
         let silent = report(Ending::Completed, "all good");
-        assert_eq!(
-            judge(&signalled, Stop::Exited, GateView::Ran(&pass)),
-            (Outcome::Done, None, true)
-        );
-        assert_eq!(
-            judge(&signalled, Stop::Exited, GateView::Absent),
-            (Outcome::Done, None, true)
-        );
+        assert_eq!(judge(&signalled, Stop::Exited, GateView::Ran(&pass)), (Outcome::Done, None, true));
+        assert_eq!(judge(&signalled, Stop::Exited, GateView::Absent), (Outcome::Done, None, true));
         // OUT-02
         assert_eq!(
             judge(&signalled, Stop::Exited, GateView::Ran(&fail)),
             (Outcome::Failed, Some("test_failure".into()), true)
         );
         // OUT-03
-        assert_eq!(
-            judge(&silent, Stop::Exited, GateView::NotRun),
-            (Outcome::NoSigil, None, true)
-        );
+        assert_eq!(judge(&silent, Stop::Exited, GateView::NotRun), (Outcome::NoSigil, None, true));
     }
 
     #[test]
     fn out_03_a_gate_without_a_signal_decides_only_where_that_is_wanted() {
         let silent = report(Ending::Completed, "all good");
-        let signals = signals::parse(
-            "",
-            &Scope {
-                task_id: "t-000001",
-                task_key: None,
-                ladder: &[],
-            },
-        );
+        let signals = signals::parse("", &Scope { task_id: "t-000001", task_key: None, ladder: &[] });
         for (outcome, green, expected) in [
-            (
-                GateOutcome::Passed,
-                Green::Ignored,
-                (Outcome::NoSigil, true),
-            ),
+            (GateOutcome::Passed, Green::Ignored, (Outcome::NoSigil, true)),
             (GateOutcome::Passed, Green::Accepted, (Outcome::Done, true)),
-            (
-                GateOutcome::Failed,
-                Green::Accepted,
-                (Outcome::NoSigil, true),
-            ),
-            (
-                GateOutcome::TimedOut,
-                Green::Accepted,
-                (Outcome::NoSigil, true),
-            ),
-            (
-                GateOutcome::Broken,
-                Green::Accepted,
-                (Outcome::Error, false),
-            ),
+            (GateOutcome::Failed, Green::Accepted, (Outcome::NoSigil, true)),
+            (GateOutcome::TimedOut, Green::Accepted, (Outcome::NoSigil, true)),
+            (GateOutcome::Broken, Green::Accepted, (Outcome::Error, false)),
         ] {
             let gate = gate(outcome);
             let evidence = Evidence {
@@ -382,16 +294,9 @@ mod tests {
                 commit_failure: None,
             };
             let verdict = verdict(&evidence);
-            assert_eq!(
-                (verdict.outcome, verdict.counts()),
-                expected,
-                "{outcome:?} {green:?}"
-            );
+            assert_eq!((verdict.outcome, verdict.counts()), expected, "{outcome:?} {green:?}");
             // An attempt that was stopped proves nothing.
-            let late = Evidence {
-                stop: Stop::WallTimeout(std::time::Duration::from_secs(1)),
-                ..evidence
-            };
+            let late = Evidence { stop: Stop::WallTimeout(std::time::Duration::from_secs(1)), ..evidence };
             assert_eq!(super::verdict(&late).outcome, Outcome::Error);
         }
     }
@@ -429,39 +334,22 @@ mod tests {
             assert_eq!(judge(&broken, Stop::Exited, GateView::NotRun), expected);
         }
         let crashed = report(fault(Fault::Crash), FAILED);
-        assert_eq!(
-            judge(&crashed, Stop::Exited, GateView::NotRun),
-            (Outcome::Failed, None, true)
-        );
+        assert_eq!(judge(&crashed, Stop::Exited, GateView::NotRun), (Outcome::Failed, None, true));
     }
 
     #[test]
     fn out_08_an_interruption_does_not_count() {
         let signalled = report(Ending::Completed, DONE);
         let expected = (Outcome::Error, Some("interrupted".to_owned()), false);
-        assert_eq!(
-            judge(&signalled, Stop::Interrupted, GateView::NotRun),
-            expected
-        );
-        assert_eq!(
-            judge(&signalled, Stop::Exited, GateView::Interrupted),
-            expected
-        );
+        assert_eq!(judge(&signalled, Stop::Interrupted, GateView::NotRun), expected);
+        assert_eq!(judge(&signalled, Stop::Exited, GateView::Interrupted), expected);
     }
 
     #[test]
     fn out_09_prose_never_changes_the_class() {
-        for prose in [
-            "rate limit reached",
-            "401 unauthorized",
-            "overloaded",
-            "network error",
-        ] {
+        for prose in ["rate limit reached", "401 unauthorized", "overloaded", "network error"] {
             let talks = report(Ending::Completed, prose);
-            assert_eq!(
-                judge(&talks, Stop::Exited, GateView::NotRun),
-                (Outcome::NoSigil, None, true)
-            );
+            assert_eq!(judge(&talks, Stop::Exited, GateView::NotRun), (Outcome::NoSigil, None, true));
         }
     }
 
@@ -469,10 +357,7 @@ mod tests {
     fn denied_tools_matter_only_when_the_attempt_is_not_done() {
         let mut denied = report(Ending::Completed, DONE);
         denied.denials = vec!["Bash".into()];
-        assert_eq!(
-            judge(&denied, Stop::Exited, GateView::Absent).0,
-            Outcome::Done
-        );
+        assert_eq!(judge(&denied, Stop::Exited, GateView::Absent).0, Outcome::Done);
         denied.result_text = "could not".into();
         assert_eq!(
             judge(&denied, Stop::Exited, GateView::NotRun),
@@ -482,16 +367,9 @@ mod tests {
 
     #[test]
     fn sig_10_a_promise_of_failure_is_a_failed_attempt_and_aborts() {
-        let scope = Scope {
-            task_id: "t-000001",
-            task_key: None,
-            ladder: &[],
-        };
+        let scope = Scope { task_id: "t-000001", task_key: None, ladder: &[] };
         for (promise, abort) in [("FAILURE", true), ("COMPLETE", false)] {
-            let report = report(
-                Ending::Completed,
-                &format!("{DONE}\n<promise>{promise}</promise>"),
-            );
+            let report = report(Ending::Completed, &format!("{DONE}\n<promise>{promise}</promise>"));
             let signals = signals::parse(&report.result_text, &scope);
             let evidence = Evidence {
                 stop: Stop::Exited,
@@ -510,18 +388,9 @@ mod tests {
 
     #[test]
     fn sig_11_a_contradicted_done_needs_a_gate() {
-        let doubtful = report(
-            Ending::Completed,
-            &format!("I could not complete this.\n\n{DONE}"),
-        );
+        let doubtful = report(Ending::Completed, &format!("I could not complete this.\n\n{DONE}"));
         let pass = gate(GateOutcome::Passed);
-        assert_eq!(
-            judge(&doubtful, Stop::Exited, GateView::Absent).0,
-            Outcome::NoSigil
-        );
-        assert_eq!(
-            judge(&doubtful, Stop::Exited, GateView::Ran(&pass)).0,
-            Outcome::Done
-        );
+        assert_eq!(judge(&doubtful, Stop::Exited, GateView::Absent).0, Outcome::NoSigil);
+        assert_eq!(judge(&doubtful, Stop::Exited, GateView::Ran(&pass)).0, Outcome::Done);
     }
 }

@@ -24,10 +24,7 @@ pub enum Cause {
 
 /// How programs tell of each cause; the group `name` is what it is about.
 static CAUSES: Table<Cause> = Table::new(&[
-    (
-        Cause::MissingProgram,
-        r"(?-u:\b)(?i-u:command not found): *(?<name>[^ ]+)",
-    ),
+    (Cause::MissingProgram, r"(?-u:\b)(?i-u:command not found): *(?<name>[^ ]+)"),
     (
         Cause::MissingProgram,
         concat!(
@@ -43,14 +40,8 @@ static CAUSES: Table<Cause> = Table::new(&[
             r"|(?-u:\b)env: (?:.*: )?(?<env>[^ :]+): (?i-u:no such file or directory)(?-u:\b)"
         ),
     ),
-    (
-        Cause::DiskFull,
-        r"(?i-u:\b(?:no space left on device|ENOSPC|disk full|disk quota exceeded)\b)",
-    ),
-    (
-        Cause::Unreachable,
-        r"(?i-u:\b(?:could not resolve host|ENOTFOUND)\b)[: ]*(?<name>[^ ]+)?",
-    ),
+    (Cause::DiskFull, r"(?i-u:\b(?:no space left on device|ENOSPC|disk full|disk quota exceeded)\b)"),
+    (Cause::Unreachable, r"(?i-u:\b(?:could not resolve host|ENOTFOUND)\b)[: ]*(?<name>[^ ]+)?"),
     (
         Cause::Unreachable,
         concat!(
@@ -86,9 +77,7 @@ impl Cause {
     pub(super) fn in_line(self, line: &str) -> Option<Option<String>> {
         let found = CAUSES.matches(line);
         let (_, found) = found.into_iter().find(|(cause, _)| *cause == self)?;
-        let named = ["name", "spawn", "sh", "env"]
-            .iter()
-            .find_map(|part| found.name(part));
+        let named = ["name", "spawn", "sh", "env"].iter().find_map(|part| found.name(part));
         let named = named.and_then(|word| name(word.as_str()));
         let words = || line.split_whitespace().map(bare);
         match self {
@@ -112,9 +101,7 @@ fn is_own(package: &str) -> bool {
 /// A word without the quotes and stops around it.
 fn bare(word: &str) -> &str {
     let around = |c: char| "\"'`‘’“”()[]{}<>,;:!".contains(c);
-    word.trim_matches(around)
-        .trim_end_matches('.')
-        .trim_end_matches(around)
+    word.trim_matches(around).trim_end_matches('.').trim_end_matches(around)
 }
 
 /// `127.0.0.1:5432`, `localhost:80`, `db:5432`. A short number after a plain word is a line or a count.
@@ -238,9 +225,7 @@ impl ErrorKind {
     /// The kind that a report's category names.
     pub(crate) fn of_category(category: &str) -> Option<Self> {
         let category = category.trim();
-        let found = CATEGORIES
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(category));
+        let found = CATEGORIES.iter().find(|(name, _)| name.eq_ignore_ascii_case(category));
         found.map(|(_, kind)| *kind)
     }
 }
@@ -296,21 +281,12 @@ mod tests {
                 ("bash: line 1: pytest: command not found", "pytest"),
                 ("zsh: command not found: pnpm", "pnpm"),
                 ("sh: 1: cargo-nextest: not found", "cargo-nextest"),
-                (
-                    "tests/list.sh: 29: ./tests/lib.sh: todo-check: not found (sh tests/list.sh)",
-                    "todo-check",
-                ),
-                (
-                    "exec: \"protoc\": executable file not found in $PATH",
-                    "protoc",
-                ),
+                ("tests/list.sh: 29: ./tests/lib.sh: todo-check: not found (sh tests/list.sh)", "todo-check"),
+                ("exec: \"protoc\": executable file not found in $PATH", "protoc"),
                 ("Error: spawn Docker ENOENT", "Docker"),
                 ("error: no such command: `nextest`", "nextest"),
                 ("/usr/bin/env: ‘node’: No such file or directory", "node"),
-                (
-                    "'make' is not recognized as an internal or external command",
-                    "make",
-                ),
+                ("'make' is not recognized as an internal or external command", "make"),
                 ("bash: rm -rf $HOME; x y: command not found", ""),
             ],
         );
@@ -321,20 +297,11 @@ mod tests {
         all_named(
             Cause::Unreachable,
             &[
-                (
-                    "Error: connect ECONNREFUSED 127.0.0.1:5432",
-                    "127.0.0.1:5432",
-                ),
-                (
-                    "dial tcp localhost:80: connect: connection refused",
-                    "localhost:80",
-                ),
+                ("Error: connect ECONNREFUSED 127.0.0.1:5432", "127.0.0.1:5432"),
+                ("dial tcp localhost:80: connect: connection refused", "localhost:80"),
                 ("lib.rs:12: Connection refused by db:5432", "db:5432"),
                 ("fatal: Could not resolve host: github.com", "github.com"),
-                (
-                    "getaddrinfo ENOTFOUND registry.npmjs.org",
-                    "registry.npmjs.org",
-                ),
+                ("getaddrinfo ENOTFOUND registry.npmjs.org", "registry.npmjs.org"),
                 ("thread:12 Network is unreachable", ""),
             ],
         );
@@ -346,16 +313,10 @@ mod tests {
             Cause::MissingDependency,
             &[
                 ("Error: Cannot find module 'left-pad'", "left-pad"),
-                (
-                    "ModuleNotFoundError: No module named 'requests'",
-                    "requests",
-                ),
+                ("ModuleNotFoundError: No module named 'requests'", "requests"),
                 ("/usr/bin/python: No module named pytest", "pytest"),
                 ("error[E0463]: can't find crate for `serde`", "serde"),
-                (
-                    "no required module provides package github.com/a/b; to add it:",
-                    "github.com/a/b",
-                ),
+                ("no required module provides package github.com/a/b; to add it:", "github.com/a/b"),
                 ("cannot load such file -- rake", "rake"),
                 ("TS2307: Cannot find module '@org/x' or its type", "@org/x"),
             ],
@@ -429,34 +390,11 @@ mod tests {
                     "2 tests failed, one with E0308",
                 ],
             ),
-            (
-                "permission",
-                &[
-                    "bash: ./x: Permission denied",
-                    "EACCES: x",
-                    "build failed: EPERM",
-                ],
-            ),
-            (
-                "timeout",
-                &["Request timed out after 30 s", "test failed: timeout"],
-            ),
-            (
-                "dependency",
-                &["bash: jq: command not found", "No module named 'yaml'"],
-            ),
-            (
-                "test failure",
-                &["3 tests failed", "assertion failed: a == b"],
-            ),
-            (
-                "build",
-                &[
-                    "error: could not compile `x`",
-                    "error[E0433]: failed to resolve",
-                    "Build failed",
-                ],
-            ),
+            ("permission", &["bash: ./x: Permission denied", "EACCES: x", "build failed: EPERM"]),
+            ("timeout", &["Request timed out after 30 s", "test failed: timeout"]),
+            ("dependency", &["bash: jq: command not found", "No module named 'yaml'"]),
+            ("test failure", &["3 tests failed", "assertion failed: a == b"]),
+            ("build", &["error: could not compile `x`", "error[E0433]: failed to resolve", "Build failed"]),
             (
                 "error",
                 &[

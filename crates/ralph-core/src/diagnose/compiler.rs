@@ -78,14 +78,12 @@ static JAVAC_SYMBOL: Pattern = Pattern::new(r"^(?:\[ERROR\])? *symbol: *(?<name>
 static LINKER: Pattern = Pattern::new(
     r"(?:^|[ /])(?<file>[^ /:(]+\.[^ /:(]+)(?::[0-9]+)?(?::?\([^)]*\))?: *undefined reference to (?<symbol>.*)$|undefined reference to (?<alone>.*)$",
 );
-static ESLINT: Pattern =
-    Pattern::new(r"^ +[0-9]+:[0-9]+ +error +(?<message>.*?)(?:  +(?<rule>[^ ]+))?$");
+static ESLINT: Pattern = Pattern::new(r"^ +[0-9]+:[0-9]+ +error +(?<message>.*?)(?:  +(?<rule>[^ ]+))?$");
 /// The file above eslint's findings.
 static LISTED: Pattern = Pattern::new(r"^(?:/.{1,498}\.[^ ]*|[^ \t:]{0,498}\.[^ \t:]*)$");
 /// What follows a place: `error TS2322: …`, `error: … [-Wflag]`, `… [Error/rule]`, and Go's `undefined: x`.
 static CODED: Pattern = Pattern::new(r"^error (?<code>[A-Z]+[0-9]+): (?<message>.*)$");
-static PLAIN: Pattern =
-    Pattern::new(r"^(?:fatal )?error: (?<message>.*?(?: \[(?<flag>[^ \]]+)\])?)$");
+static PLAIN: Pattern = Pattern::new(r"^(?:fatal )?error: (?<message>.*?(?: \[(?<flag>[^ \]]+)\])?)$");
 static RULE: Pattern = Pattern::new(r"^(?<message>.*) \[Error/(?<code>.*?)\]?$");
 static GO: Pattern = Pattern::new(r"^(?<code>.*?): (?<symbol>[^ \t]*)");
 /// Maven's way with javac: `/p/A.java:[3,5] cannot find symbol`.
@@ -141,8 +139,7 @@ impl Compiler {
         {
             let symbol = [group(&found, "symbol"), group(&found, "alone")].concat();
             let file = group(&found, "file");
-            let error =
-                CompilerError::new("ld", "undefined reference", file, "undefined reference");
+            let error = CompilerError::new("ld", "undefined reference", file, "undefined reference");
             let symbol = quoted(&symbol).unwrap_or(symbol.trim()).to_owned();
             self.add(CompilerError { symbol, ..error });
         } else if let Some(at) = place(text) {
@@ -163,11 +160,7 @@ impl Compiler {
         let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
         if let Some(found) = CODED.captures(rest) {
             let (code, message) = (group(&found, "code"), group(&found, "message"));
-            let tool = if code.starts_with("TS") {
-                "tsc"
-            } else {
-                "msbuild"
-            };
+            let tool = if code.starts_with("TS") { "tsc" } else { "msbuild" };
             self.add(CompilerError::new(tool, code, path, message));
         } else if let Some(found) = PLAIN.captures(rest) {
             let tool = match ending {
@@ -203,8 +196,7 @@ impl Compiler {
     /// Adds errors of which no more is to come. One of rustc's without a place counts by its code.
     fn flush(&mut self) {
         let unplaced = self.unplaced.take();
-        let unplaced =
-            unplaced.map(|(code, message)| CompilerError::new("rustc", &code, "", &message));
+        let unplaced = unplaced.map(|(code, message)| CompilerError::new("rustc", &code, "", &message));
         let coded = unplaced.filter(|error| error.plain_code().is_some());
         for error in coded.into_iter().chain(self.javac.take()) {
             self.add(error);

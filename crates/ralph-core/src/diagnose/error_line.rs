@@ -209,10 +209,7 @@ impl ErrorLine {
 
     /// Reads a line after which another one tells; the rank of one that tells by itself.
     fn announces(&mut self, line: &str) -> Option<Rank> {
-        if ["PASS ", "FAIL ", "Test Suites: "]
-            .iter()
-            .any(|begin| line.starts_with(begin))
-        {
+        if ["PASS ", "FAIL ", "Test Suites: "].iter().any(|begin| line.starts_with(begin)) {
             self.in_console = false;
         }
         let mut told = None;
@@ -232,8 +229,7 @@ impl ErrorLine {
             return Some(Rank::Message);
         } else if line.starts_with("--- FAIL: ") {
             Expected::Go
-        } else if line.ends_with(") Failure:") || line.ends_with(") Error:") || line == "error: |-"
-        {
+        } else if line.ends_with(") Failure:") || line.ends_with(") Error:") || line == "error: |-" {
             Expected::Message
         } else if line == "Message:" {
             Expected::Jest
@@ -305,9 +301,8 @@ struct Python {
 }
 
 /// What stands between an exception and the one it led to.
-static LINK: Pattern = Pattern::new(
-    "^(?:The above exception was the direct cause|During handling of the above exception)",
-);
+static LINK: Pattern =
+    Pattern::new("^(?:The above exception was the direct cause|During handling of the above exception)");
 /// `FAILED tests/test_a.py::test_b - message`, `ERROR tests/test_a.py`.
 static SUMMARY: Pattern = Pattern::new(r"^(?:FAILED|ERROR) [^ ]*\.py(?:::| |$)");
 

@@ -35,9 +35,7 @@ static DENIED: Pattern = Pattern::new(concat!(
 /// Whether a line says that something went wrong, and not that nothing did.
 #[must_use]
 pub fn reports_error(line: &str) -> bool {
-    let tells = TELLING.is_match(line)
-        || shapes::exception(line).is_some()
-        || shapes::names_exception(line);
+    let tells = TELLING.is_match(line) || shapes::exception(line).is_some() || shapes::names_exception(line);
     if !tells || FRAME.is_match(line) {
         return false;
     }
@@ -65,9 +63,8 @@ static QUIET: Pattern = Pattern::new(concat!(
     r"|: warning: |Warning: |  warning  | \.\.\. ok$| \.\.\. ignored| PASSED|   Passed  "
 ));
 /// `"failed": 0,`, `# fail 0`.
-static ZERO: Pattern = Pattern::new(
-    r"^[^ \t]*(?:[ \t]+[^ \t]+){0,2}(?:[ :=]|^)(?:0|null|false|\[\]|none|None|undefined),*$",
-);
+static ZERO: Pattern =
+    Pattern::new(r"^[^ \t]*(?:[ \t]+[^ \t]+){0,2}(?:[ :=]|^)(?:0|null|false|\[\]|none|None|undefined),*$");
 
 pub(super) fn is_quiet(line: &str) -> bool {
     let zero = line.len() < 40 && line.split_whitespace().count() <= 3 && ZERO.is_match(line);
@@ -104,25 +101,19 @@ pub(super) fn is_summary(line: &str) -> bool {
 /// Whether a runner says that nothing failed: `1 example, 0 failures`, `test result: ok. …`.
 pub(super) fn declares_success(line: &str) -> bool {
     let bare = line.trim_matches(['=', ' ']);
-    let none = || {
-        [" 0 failed", " 0 failures", " 0 errors"]
-            .iter()
-            .any(|word| bare.contains(word))
-    };
+    let none = || [" 0 failed", " 0 failures", " 0 errors"].iter().any(|word| bare.contains(word));
     bare.starts_with("test result: ok")
         || bare.starts_with(|c: char| c.is_ascii_digit()) && none() && !reports_error(bare)
 }
 
 /// An error that is past or overcome, in lower case.
-static PAST: Pattern = Pattern::new(
-    r"no longer|instead of|fixed |now passes|defaulting to|falling back|retrying|reconnecting",
-);
+static PAST: Pattern =
+    Pattern::new(r"no longer|instead of|fixed |now passes|defaulting to|falling back|retrying|reconnecting");
 
 /// Whether a line speaks of an error that is past, overcome or only a name in the code: `Error::Date`, `handles_error`.
 pub(super) fn is_mild(line: &str) -> bool {
-    let is_name = |word: &&str| {
-        word.contains("::") || word.contains('_') && !word.contains(|c: char| c.is_uppercase())
-    };
+    let is_name =
+        |word: &&str| word.contains("::") || word.contains('_') && !word.contains(|c: char| c.is_uppercase());
     let heading = line.bytes().all(|b| b.is_ascii_lowercase());
     let only_names = || {
         let (names, rest): (Vec<&str>, Vec<&str>) = line.split_whitespace().partition(is_name);
@@ -181,8 +172,7 @@ static HINT: Pattern = Pattern::new(concat!(
     r"|reached maximum|exceeded|at capacity|overloaded|high demand|disconnected|an issue with|loop detected|unknown ",
     r"|: not |would reformat|would be reformatted|\[warn\] |sending signal |does not exist|^diff in )|^✗|^(?i-u:no ).*(?i-u: found)"
 ));
-static NO_HINT: Pattern =
-    Pattern::new("^(?i-u:no ).*(?i-u:error|issue|problem|warning|fail|vulnerab)");
+static NO_HINT: Pattern = Pattern::new("^(?i-u:no ).*(?i-u:error|issue|problem|warning|fail|vulnerab)");
 
 /// Whether a line holds a phrase that failing programs use, among others.
 pub(super) fn hints(line: &str) -> bool {
@@ -219,9 +209,7 @@ static MILD_PLACE: Pattern = Pattern::new("^ (?:note|info|warning|debug|in )");
 
 /// Whether a line is about a place in a file: `a.lua:2: attempt to …`, after a program's name perhaps.
 pub(super) fn has_place(line: &str) -> bool {
-    let program = line
-        .split_once(": ")
-        .filter(|(name, _)| !name.contains([':', ' ', '(']));
+    let program = line.split_once(": ").filter(|(name, _)| !name.contains([':', ' ', '(']));
     let line = program.map_or(line, |(_, rest)| rest);
     AT_LINE.is_match(line)
         || place(line).is_some_and(|at| {

@@ -119,11 +119,7 @@ pub fn comparable(one: &str, other: &str) -> bool {
 #[must_use]
 pub fn relation(before: (&str, &str, &[String]), now: (&str, &str, &[String])) -> Relation {
     if before.0 == now.0 {
-        return if before.1 == now.1 {
-            Relation::Same
-        } else {
-            Relation::NewMessage
-        };
+        return if before.1 == now.1 { Relation::Same } else { Relation::NewMessage };
     }
     if shrank(before.2, now.2) {
         Relation::Fewer
@@ -139,9 +135,7 @@ pub fn relation(before: (&str, &str, &[String]), now: (&str, &str, &[String])) -
 /// Whether a sorted set is a real part of another, and not empty: an empty one names nothing.
 fn shrank(before: &[String], now: &[String]) -> bool {
     let mut rest = before.iter();
-    !now.is_empty()
-        && now.len() < before.len()
-        && now.iter().all(|name| rest.any(|other| other == name))
+    !now.is_empty() && now.len() < before.len() && now.iter().all(|name| rest.any(|other| other == name))
 }
 
 /// A 64-bit digest that is the same on every machine and in every release: FNV-1a over parts, mixed at the end so that
@@ -280,10 +274,7 @@ mod tests {
         assert_eq!(to(("2:4", "2:5", &a)), Relation::Fewer);
         assert_eq!(to(("2:4", "2:5", &c)), Relation::Different);
         assert_eq!(to(("2:4", "2:5", &none)), Relation::Different);
-        assert_eq!(
-            relation(("2:4", "2:5", &a), ("2:1", "2:2", &ab)),
-            Relation::More
-        );
+        assert_eq!(relation(("2:4", "2:5", &a), ("2:1", "2:2", &ab)), Relation::More);
         // What an older release stored.
         assert_eq!(to(("1", "2", &ab)), Relation::Unknown);
         assert_eq!(to(("1", "2", &a)), Relation::Fewer);
@@ -304,10 +295,7 @@ mod tests {
 
     #[test]
     fn fp_01_addresses_and_temporary_paths_are_no_part_of_a_name() {
-        assert_eq!(
-            tidy("a.py::t[<x at 0x7f0012ab>-0x1]"),
-            "a.py::t[<x at 0x#>-0x1]"
-        );
+        assert_eq!(tidy("a.py::t[<x at 0x7f0012ab>-0x1]"), "a.py::t[<x at 0x#>-0x1]");
         assert_eq!(tidy("../t/a.py::t[/tmp/x-1/y.db-3 ]"), "t/a.py::t[<tmp> ]");
         assert_eq!(tidy("/tmp/q/t/a.py::t"), "<tmp>/a.py::t");
         assert_eq!(tidy(" a \t b "), "a b");
@@ -318,13 +306,7 @@ mod tests {
 
     #[test]
     fn fp_01_durations_are_no_part_of_a_name() {
-        for name in [
-            "adds x (5 ms)",
-            "adds x 5ms",
-            "adds x (0.00s)",
-            "adds x [0.1 s]",
-            "adds x",
-        ] {
+        for name in ["adds x (5 ms)", "adds x 5ms", "adds x (0.00s)", "adds x [0.1 s]", "adds x"] {
             assert_eq!(untimed(name), "adds x");
         }
         for name in ["adds (two)", "adds 5", "5ms", "adds [1]"] {
@@ -337,9 +319,7 @@ mod tests {
         let mut one = Names::default();
         let mut two = Names::default();
         (0..NAMES + 9).for_each(|n| one.add(&format!("t{n:06}")));
-        (0..NAMES + 9)
-            .rev()
-            .for_each(|n| two.add(&format!("t{n:06}")));
+        (0..NAMES + 9).rev().for_each(|n| two.add(&format!("t{n:06}")));
         assert_eq!(one.len(), NAMES);
         assert!(one.into_sorted().eq(two.into_sorted()));
     }

@@ -39,8 +39,7 @@ static STAMP: Pattern = Pattern::new(concat!(
     r"(?:[0-9]+[-/][0-9]+[-/][0-9]+T)?[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.,Z+:-]*\]?(?: (?:UTC )?|$))"
 ));
 /// The words by which loggers say how serious a line is, where that is nothing bad.
-static LEVEL: Pattern =
-    Pattern::new(r"^\[ *(?:INFO|DEBUG|TRACE|NOTICE|WARN|WARNING|VERBOSE) *\] ?");
+static LEVEL: Pattern = Pattern::new(r"^\[ *(?:INFO|DEBUG|TRACE|NOTICE|WARN|WARNING|VERBOSE) *\] ?");
 static LEVEL_AFTER_STAMP: Pattern =
     Pattern::new(r"^[ -]*(?:INFO|DEBUG|TRACE|NOTICE|WARN|WARNING|VERBOSE)(?:[ :-]+|$)");
 
@@ -48,9 +47,7 @@ static LEVEL_AFTER_STAMP: Pattern =
 pub(super) fn without_clock(line: &str) -> &str {
     let timed = after(&STAMP, line);
     let rest = timed.unwrap_or(line);
-    after(&LEVEL, rest)
-        .or_else(|| after(&LEVEL_AFTER_STAMP, timed?))
-        .unwrap_or(rest)
+    after(&LEVEL, rest).or_else(|| after(&LEVEL_AFTER_STAMP, timed?)).unwrap_or(rest)
 }
 
 fn after<'t>(pattern: &Pattern, text: &'t str) -> Option<&'t str> {
@@ -103,9 +100,7 @@ pub(super) fn normal(line: &str, quotes: Quotes) -> String {
             return normal_word(word.as_str());
         }
         let letter = group(found, "letter");
-        let inside = ["a", "b", "c", "d", "e", "f"]
-            .iter()
-            .map(|name| group(found, name));
+        let inside = ["a", "b", "c", "d", "e", "f"].iter().map(|name| group(found, name));
         match quotes {
             Quotes::Drop => format!("{letter}<text>"),
             Quotes::Keep => {
@@ -205,13 +200,7 @@ mod tests {
         }
         seen("2026-01-02 03:04:05,678 - INFO - x y", &["x y"]);
         seen("12:03:04 ERROR x y", &["ERROR x y"]);
-        for line in [
-            "[ERROR] x",
-            "  1:33  error  x",
-            "[1/2] x",
-            "12 tests",
-            "May 12 fail",
-        ] {
+        for line in ["[ERROR] x", "  1:33  error  x", "[1/2] x", "12 tests", "May 12 fail"] {
             seen(line, &[line]);
         }
     }
@@ -225,48 +214,15 @@ mod tests {
 
     #[test]
     fn fp_03_what_varies_is_replaced() {
-        same(
-            &["took 3 ms", "took 1.5s", "took  350ms", "took 1m 20s"],
-            "took #",
-        );
-        same(
-            &[
-                "at 0x7f3a",
-                "at 12",
-                "at 9fceb02d0ae598e95dc970b74767f19372d61af8",
-            ],
-            "at #",
-        );
-        same(
-            &["id 550e8400-e29b-41d4-a716-446655440000.", "id 7."],
-            "id #.",
-        );
-        same(
-            &[
-                "open /tmp/a1/x.log: no",
-                "open ../b: no",
-                "open C:\\x\\y: no",
-            ],
-            "open <path>: no",
-        );
-        same(
-            &[
-                "on 2026-01-02T03:04:05Z",
-                "on Nov 16 01:24:59",
-                "on 12:03:04.123",
-            ],
-            "on #",
-        );
-        same(
-            &["bad 'a b' x", "bad \"c\" x", "bad ‘d’ x", "bad `e' x"],
-            "bad <text> x",
-        );
+        same(&["took 3 ms", "took 1.5s", "took  350ms", "took 1m 20s"], "took #");
+        same(&["at 0x7f3a", "at 12", "at 9fceb02d0ae598e95dc970b74767f19372d61af8"], "at #");
+        same(&["id 550e8400-e29b-41d4-a716-446655440000.", "id 7."], "id #.");
+        same(&["open /tmp/a1/x.log: no", "open ../b: no", "open C:\\x\\y: no"], "open <path>: no");
+        same(&["on 2026-01-02T03:04:05Z", "on Nov 16 01:24:59", "on 12:03:04.123"], "on #");
+        same(&["bad 'a b' x", "bad \"c\" x", "bad ‘d’ x", "bad `e' x"], "bad <text> x");
         same(&["got b'xx', f\"y\""], "got b<text>, f<text>");
         same(&["can't do Agent's job"], "can't do Agent's job");
-        same(
-            &["make[2]: *** [Makefile:12: all] Error 2"],
-            "make[#]: *** [Makefile:#: all] Error #",
-        );
+        same(&["make[2]: *** [Makefile:12: all] Error 2"], "make[#]: *** [Makefile:#: all] Error #");
         same(
             &[
                 "got sha256:9fceb02d0ae598e9",
@@ -283,10 +239,7 @@ mod tests {
 
     #[test]
     fn fp_04_quoted_text_can_be_kept() {
-        assert_eq!(
-            normal("KeyError: \"a 12\"", Quotes::Keep),
-            "KeyError: 'a #'"
-        );
+        assert_eq!(normal("KeyError: \"a 12\"", Quotes::Keep), "KeyError: 'a #'");
     }
 
     proptest! {

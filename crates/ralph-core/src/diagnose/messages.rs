@@ -29,9 +29,8 @@ static LEADS: Pattern = Pattern::new(concat!(
 static PANIC: Pattern =
     Pattern::new(r"^(?:thread '.* panicked at (?:(?<next>[^'])|'(?<old>.*))|panic: (?<go>.*))");
 /// Gradle's `com.foo.BarException at BarTest.java:10`.
-static PLACED: Pattern = Pattern::new(
-    r"^(?:[^ :]*[.$])?(?<name>[A-Z][^ :.$]*) at [^:]*\.(?:java|kt|groovy|scala):[0-9]+$",
-);
+static PLACED: Pattern =
+    Pattern::new(r"^(?:[^ :]*[.$])?(?<name>[A-Z][^ :.$]*) at [^:]*\.(?:java|kt|groovy|scala):[0-9]+$");
 /// `x_test.go:12: got 3, want 4`
 static GO_TEST: Pattern = Pattern::new(r"^[^:(]*_test\.go:[0-9]+: *(?<name>[^0-9].*|)$");
 
@@ -229,19 +228,11 @@ impl Messages {
         let [marked, reported] = [&self.marked_lines.0, &self.error_lines.0];
         let report_errors = !(marked.is_empty() && reported.is_empty());
         let chosen = [self.marked_lines.0, self.error_lines.0, self.any_lines.0];
-        let chosen = chosen
-            .into_iter()
-            .find(|last| !last.is_empty())
-            .unwrap_or_default();
+        let chosen = chosen.into_iter().find(|last| !last.is_empty()).unwrap_or_default();
         let normal = |line: &String, quotes| normal(without_level(line), quotes);
         LastLines {
-            lines: chosen
-                .iter()
-                .map(|line| normal(line, Quotes::Drop))
-                .collect(),
-            end: self
-                .last
-                .or_else(|| Some(normal(chosen.last()?, Quotes::Keep))),
+            lines: chosen.iter().map(|line| normal(line, Quotes::Drop)).collect(),
+            end: self.last.or_else(|| Some(normal(chosen.last()?, Quotes::Keep))),
             report_errors,
             shown: chosen,
         }
@@ -264,10 +255,7 @@ fn thrown(text: &str) -> Option<(&str, &str)> {
     {
         return Some(("go", message.trim()));
     }
-    PLACED
-        .name(text)
-        .map(|name| (name, ""))
-        .or_else(|| shapes::exception(text))
+    PLACED.name(text).map(|name| (name, "")).or_else(|| shapes::exception(text))
 }
 
 fn entry(name: &str, message: &str) -> String {
@@ -276,10 +264,7 @@ fn entry(name: &str, message: &str) -> String {
         true => Quotes::Drop,
         false => Quotes::Keep,
     };
-    let start: String = normal(message, quotes)
-        .chars()
-        .take(MESSAGE_CHARS)
-        .collect();
+    let start: String = normal(message, quotes).chars().take(MESSAGE_CHARS).collect();
     let entry = format!("{name}: {}", start.trim_end());
     entry.trim_end_matches([' ', ':']).to_owned()
 }
@@ -296,15 +281,11 @@ fn keep(set: &mut BTreeSet<String>, entry: String) {
 fn without_values(text: &str) -> &str {
     let bare = text.starts_with("assert ").then_some(0);
     let at = bare.or_else(|| text.find(": assert ").map(|at| at + 2));
-    at.and_then(|at| text.get(..at + "assert".len()))
-        .unwrap_or(text)
+    at.and_then(|at| text.get(..at + "assert".len())).unwrap_or(text)
 }
 
 fn without_level(line: &str) -> &str {
-    ["[ERROR] ", "[FATAL] ", "[error] "]
-        .iter()
-        .find_map(|level| line.strip_prefix(level))
-        .unwrap_or(line)
+    ["[ERROR] ", "[FATAL] ", "[error] "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -315,21 +296,14 @@ mod tests {
     #[track_caller]
     fn finds(text: &str, expected: &[&str]) {
         let evidence = fingerprint(text).unwrap().evidence;
-        let messages: Vec<&str> = evidence
-            .iter()
-            .filter_map(|e| e.strip_prefix("message: "))
-            .collect();
+        let messages: Vec<&str> = evidence.iter().filter_map(|e| e.strip_prefix("message: ")).collect();
         assert_eq!(messages, expected, "{text}");
     }
 
     #[track_caller]
     fn last(text: &str, expected: &[&str]) {
-        let evidence = fingerprint(text)
-            .map(|print| print.evidence)
-            .unwrap_or_default();
-        let lines = evidence
-            .iter()
-            .filter(|line| !line.starts_with("message: "));
+        let evidence = fingerprint(text).map(|print| print.evidence).unwrap_or_default();
+        let lines = evidence.iter().filter(|line| !line.starts_with("message: "));
         assert_eq!(lines.collect::<Vec<_>>(), expected, "{text}");
     }
 
@@ -339,30 +313,15 @@ mod tests {
         for (text, expected) in [
             ("E   KeyError: 'a'", "KeyError: 'a'"),
             ("E   assert 1 == 2", "AssertionError: assert # == #"),
-            (
-                "Caused by: java.lang.Foo$BarException: x 3",
-                "BarException: x #",
-            ),
-            (
-                "Exception in thread \"main\" java.lang.RuntimeException: w",
-                "RuntimeException: w",
-            ),
-            (
-                "thread 'a' (12) panicked at src/l.rs:9:18:\nboom 3",
-                "panic: boom #",
-            ),
-            (
-                "thread 'a' panicked at 'boom', src/l.rs:9",
-                "panic: boom', <path>",
-            ),
+            ("Caused by: java.lang.Foo$BarException: x 3", "BarException: x #"),
+            ("Exception in thread \"main\" java.lang.RuntimeException: w", "RuntimeException: w"),
+            ("thread 'a' (12) panicked at src/l.rs:9:18:\nboom 3", "panic: boom #"),
+            ("thread 'a' panicked at 'boom', src/l.rs:9", "panic: boom', <path>"),
             ("panic: runtime error: index", "panic: runtime error: index"),
             ("    a_test.go:12: got 3", "go: got #"),
             ("FAILED a.py::t - ValueError: x", "ValueError: x"),
             ("E  OSError: y\nFAILED a.py::t - OSE...", "OSError: y"),
-            (
-                "=> org.opentest4j.AssertionFailedError: expected: <1>",
-                "AssertionFailedError: expected: <#>",
-            ),
+            ("=> org.opentest4j.AssertionFailedError: expected: <1>", "AssertionFailedError: expected: <#>"),
             ("    a.b.Oops at BTest.kt:10", "Oops"),
         ] {
             finds(&failed(text), &[expected]);
@@ -395,9 +354,6 @@ mod tests {
             &["AssertionError: assert"],
         );
         last("E   part of a diff\na.py:3: KeyError\n", &["KeyError"]);
-        last(
-            "E   KeyError: 'a'\nx\nE   ValueError: b 3",
-            &["KeyError: <text>", "ValueError: b #"],
-        );
+        last("E   KeyError: 'a'\nx\nE   ValueError: b 3", &["KeyError: <text>", "ValueError: b #"]);
     }
 }

@@ -74,10 +74,8 @@ impl Diagnosis {
     pub fn of_gate(mut self, command: &str) -> Self {
         if !self.has_evidence {
             let chatter = self.fingerprint.take().map(|print| print.evidence);
-            let (fine, coarse): (Vec<String>, Vec<String>) = chatter
-                .unwrap_or_default()
-                .into_iter()
-                .partition(|line| line.starts_with("message: "));
+            let (fine, coarse): (Vec<String>, Vec<String>) =
+                chatter.unwrap_or_default().into_iter().partition(|line| line.starts_with("message: "));
             let command = format!("gate: {}", mask_secrets(command.trim()));
             let coarse: Vec<String> = std::iter::once(command).chain(coarse).collect();
             self.fingerprint = Some(Fingerprint::new(Kind::Lines, None, &coarse, &fine));
@@ -89,10 +87,7 @@ impl Diagnosis {
     #[must_use]
     pub fn headline(&self) -> Option<String> {
         let line = self.error_line.as_deref();
-        let mut told = self
-            .failing_tests
-            .iter()
-            .filter(|test| !test.lines.is_empty());
+        let mut told = self.failing_tests.iter().filter(|test| !test.lines.is_empty());
         let has_line = |test: &&FailingTest| {
             let is_in = |line: &str| test.lines.iter().any(|own| line.contains(own.as_str()));
             line.is_none_or(is_in)
@@ -118,10 +113,7 @@ impl Diagnosis {
         let whole = fitting(self.around.lines(), usize::MAX);
         match whole.chars().count() <= max_chars {
             true => Some(whole),
-            false => Some(fitting(
-                self.around.lines().skip(self.around.before.len()),
-                max_chars,
-            )),
+            false => Some(fitting(self.around.lines().skip(self.around.before.len()), max_chars)),
         }
     }
 
@@ -130,20 +122,13 @@ impl Diagnosis {
     pub fn files(&self) -> Vec<String> {
         let tests = self.failing_tests.iter().flat_map(|test| {
             let own = test.lines.iter().map(String::as_str);
-            std::iter::once(test.name.as_str())
-                .chain(own)
-                .map(|line| (line, true))
+            std::iter::once(test.name.as_str()).chain(own).map(|line| (line, true))
         });
-        let errors = self
-            .compiler_errors
-            .iter()
-            .filter_map(|error| Some((error.path()?, true)));
+        let errors = self.compiler_errors.iter().filter_map(|error| Some((error.path()?, true)));
         let nothing_tells = self.error_line.is_none();
         let frame = |line: &str| line.trim_start().starts_with("File \"");
-        let around = self
-            .around
-            .lines()
-            .map(|line| (line, nothing_tells || reports_error(line) || frame(line)));
+        let around =
+            self.around.lines().map(|line| (line, nothing_tells || reports_error(line) || frame(line)));
         let mut files: Vec<String> = Vec::new();
         for (line, tells) in tests.chain(errors).chain(around) {
             for (path, numbered) in files_in(line) {
@@ -241,12 +226,7 @@ impl Reader {
             Some(Fingerprint::new(Kind::Tests, runner, &names, &messages))
         } else if !compiler_errors.is_empty() {
             let (errors, messages) = compiler::evidence(&compiler_errors);
-            Some(Fingerprint::new(
-                Kind::Compiler,
-                builder,
-                &errors,
-                &messages,
-            ))
+            Some(Fingerprint::new(Kind::Compiler, builder, &errors, &messages))
         } else {
             let last = self.messages.last_lines();
             has_evidence = last.report_errors;
@@ -260,10 +240,7 @@ impl Reader {
             error_line: around.as_ref().map(|told| told.line.clone()),
             failing_tests,
             compiler_errors,
-            around: around.unwrap_or(Told {
-                before: last_lines,
-                ..Told::default()
-            }),
+            around: around.unwrap_or(Told { before: last_lines, ..Told::default() }),
             has_evidence,
         }
     }
@@ -282,9 +259,7 @@ impl Reader {
             self.skipped = None;
             self.read(&String::from_utf8_lossy(&block));
         } else {
-            let skipped = self
-                .skipped
-                .get_or_insert_with(|| BoundedText::new(0, END_BYTES));
+            let skipped = self.skipped.get_or_insert_with(|| BoundedText::new(0, END_BYTES));
             skipped.push(&block);
         }
         self.goes_on = tells;
@@ -302,10 +277,7 @@ impl Reader {
         let line = lines::without_clock(&shown);
         // A whole report may stand on one line.
         let is_report = raw.len() > lines::LINE_BYTES && raw.contains("<testcase");
-        let report = raw
-            .find('<')
-            .filter(|_| is_report)
-            .and_then(|at| raw.get(at..));
+        let report = raw.find('<').filter(|_| is_report).and_then(|at| raw.get(at..));
         for failure in self.report.line(report.unwrap_or(line)) {
             self.runners.failure(&failure);
             self.messages.failure(&failure);

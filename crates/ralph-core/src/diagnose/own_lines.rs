@@ -227,10 +227,7 @@ impl OwnLines {
 
     fn keep(&mut self, text: &str) {
         // Only where tests log as they run does the end of their lines tell more than the beginning.
-        let logs = matches!(
-            self.reading,
-            Reading::Indented | Reading::Nothing | Reading::Printed
-        );
+        let logs = matches!(self.reading, Reading::Indented | Reading::Nothing | Reading::Printed);
         if let Some(test) = self.tests.get_mut(self.open)
             && (logs || test.lines.len() < LINES)
         {
@@ -405,11 +402,7 @@ mod tests {
         for test in &found.failing_tests {
             assert_eq!(test.lines.len(), super::LINES);
             assert!(test.lines[super::LINES - 1].starts_with("a_test.go:9: x x"));
-            assert!(
-                test.lines
-                    .iter()
-                    .all(|line| line.chars().count() <= super::LINE_CHARS)
-            );
+            assert!(test.lines.iter().all(|line| line.chars().count() <= super::LINE_CHARS));
         }
         let shown = found.excerpt(500).unwrap();
         assert!(shown.chars().count() <= 500 && shown.starts_with("Test0\n  a_test.go:1: logged"));

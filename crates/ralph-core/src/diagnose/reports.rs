@@ -51,11 +51,7 @@ impl Report {
         let mut found = Vec::new();
         if let Some(cut) = self.elements(text, &mut found) {
             // Of a tag or a text that was cut, its beginning counts.
-            let end = if cut.starts_with("<![CDATA[") {
-                "]]>"
-            } else {
-                "\">"
-            };
+            let end = if cut.starts_with("<![CDATA[") { "]]>" } else { "\">" };
             self.elements(&format!("{cut}{end}"), &mut found);
         }
         for failure in &mut found {
@@ -139,11 +135,7 @@ fn unescaped(text: &str) -> String {
 
 /// A class and a test in it; either may be missing.
 fn qualified(class: &str, test: &str) -> String {
-    if class.is_empty() || test.is_empty() {
-        format!("{class}{test}")
-    } else {
-        format!("{class}.{test}")
-    }
+    if class.is_empty() || test.is_empty() { format!("{class}{test}") } else { format!("{class}.{test}") }
 }
 
 static HEADING: Pattern = Pattern::new(r"^Failures \([0-9]+\):$");
@@ -153,8 +145,7 @@ static SOURCE: Pattern = Pattern::new(concat!(
     r"(?:.*?methodName = '(?<method>[^']*)')?(?:.*?methodParameterTypes = '(?<types>[^']*)')?"
 ));
 /// Which invocation of its method a title is about: `[2] a, b`, `repetition 2 of 3`.
-static INVOCATION: Pattern =
-    Pattern::new(r"^(?:\[(?<name>[0-9]+)\]|repetition (?<again>[0-9]+) of )");
+static INVOCATION: Pattern = Pattern::new(r"^(?:\[(?<name>[0-9]+)\]|repetition (?<again>[0-9]+) of )");
 
 /// What the console launcher prints.
 #[derive(Default)]
@@ -206,10 +197,7 @@ fn method_of(method: &str, types: &str, header: &str) -> String {
         .split_once(&format!(":{method}("))
         .and_then(|(_, rest)| rest.split_once("):"))
         .map(|(_, title)| title);
-    let last = header
-        .rsplit(':')
-        .next()
-        .filter(|part| INVOCATION.is_match(part));
+    let last = header.rsplit(':').next().filter(|part| INVOCATION.is_match(part));
     let invocation = below.or(last).map(invocation).unwrap_or_default();
     format!("{method}{types}{invocation}")
 }
@@ -312,14 +300,8 @@ mod tests {
             assert!(read(text).is_empty(), "{text}");
         }
         assert_eq!(read("<testcase name=\"a\">\n<error/>"), [" a  "]);
-        assert_eq!(
-            read("<testcase name=\"a\">\n<error><![CDATA[E: <x>\n"),
-            [" a  E: <x>"]
-        );
-        assert_eq!(
-            read("<testcase name=\"a\">\n<error message=\"cut & of"),
-            [" a  cut & of"]
-        );
+        assert_eq!(read("<testcase name=\"a\">\n<error><![CDATA[E: <x>\n"), [" a  E: <x>"]);
+        assert_eq!(read("<testcase name=\"a\">\n<error message=\"cut & of"), [" a  cut & of"]);
     }
 
     #[test]

@@ -81,18 +81,12 @@ static FORMS: Table<Form> = Table::new(&[
             r"(?<name>(?<path>[^ :\[]+)[^\[]*?(?:\[.*?\]+)?)(?: +- (?<message>.*))?$"
         ),
     ),
-    (
-        Test(PYTEST, Reading::Nothing),
-        r"^(?<name>[^ :]+\.py::.*) (?:FAILED|ERROR)(?: +\[ *[0-9]+%\])?$",
-    ),
+    (Test(PYTEST, Reading::Nothing), r"^(?<name>[^ :]+\.py::.*) (?:FAILED|ERROR)(?: +\[ *[0-9]+%\])?$"),
     (
         Form::PytestHeader,
         r"^_+ (?:ERROR (?:at setup of|at teardown of|collecting) )?(?<name>.*[A-Za-z0-9].*) _+$",
     ),
-    (
-        Form::PytestListing,
-        r"^    (?:async )?def (?<name>test[^( ]*)\(",
-    ),
+    (Form::PytestListing, r"^    (?:async )?def (?<name>test[^( ]*)\("),
     (Form::PytestRaised, RAISED_AT_TEXT),
     (
         Test(UNITTEST, Reading::Traceback),
@@ -106,10 +100,7 @@ static FORMS: Table<Form> = Table::new(&[
         Test(LIBTEST, Reading::Nothing),
         r"^[ \t]*test (?<name>.*?)(?: \(line .*?\))?(?: - (?:should panic|compile))* \.\.\. FAILED$",
     ),
-    (
-        Heading(Reading::Free),
-        r"^[ \t]*---- (?<name>.*) stdout ----$",
-    ),
+    (Heading(Reading::Free), r"^[ \t]*---- (?<name>.*) stdout ----$"),
     (List(LIBTEST, &LISTED_LIBTEST), r"^[ \t]*failures:$"),
     (
         Test(NEXTEST, Reading::Panic),
@@ -134,67 +125,31 @@ static FORMS: Table<Form> = Table::new(&[
     (Form::JsPassed, r"^[ \t]*PASS "),
     (Form::JestTest, r"^[ \t]*● (?<name>.*)$"),
     (Form::Crossed, r"^[ \t]*[✕×](?<name>.*)$"),
-    (
-        Form::Numbering,
-        r"^[ \t]*(?:Failures:|(?<name>[0-9]+) failing)$",
-    ),
+    (Form::Numbering, r"^[ \t]*(?:Failures:|(?<name>[0-9]+) failing)$"),
     (Form::Numbered, r"^[ \t]*[0-9]+\) (?<name>.*)$"),
     (
         Test(TAP, Reading::Free),
         r"^[ \t]*not ok (?:[0-9]+ *)?(?:- )?(?<name>.*?)(?: # (?:(?<skip>(?i-u:todo|skip).*)|.*))?$",
     ),
-    (
-        Test(NODE, Reading::Free),
-        r"^[ \t]*✖ (?<name>.* \([0-9.]+m?s\))$",
-    ),
-    (
-        Form::GoFailed,
-        r"^[ \t]*(?<before>.*)--- FAIL: (?<name>.*)$",
-    ),
+    (Test(NODE, Reading::Free), r"^[ \t]*✖ (?<name>.* \([0-9.]+m?s\))$"),
+    (Form::GoFailed, r"^[ \t]*(?<before>.*)--- FAIL: (?<name>.*)$"),
     (
         Test(GOTESTSUM, Reading::Indented),
         r"^[ \t]*=== FAIL: (?<name>(?:(?<package>[^ ]+) )?(?<test>[^ (]+))(?: \(.*)?$",
     ),
-    (
-        Form::GoPackage,
-        r"^(?:FAIL[ \t]+(?<name>[^ \t]+)|ok[ \t]+[^ \t]+)[ \t]+(?:[0-9.]+m?s|\(cached\))",
-    ),
-    (
-        Test(GRADLE, Reading::Indented),
-        r"^(?<name>[^ :]+ > .*?)(?:\(\))? FAILED$",
-    ),
-    (
-        Test(SUREFIRE, Reading::Free),
-        r"^\[ERROR\] +(?<name>[^ :][^:]*?)[ -]*(?:Time elapsed.*)? <<< ",
-    ),
-    (
-        List(SUREFIRE_LIST, &LISTED_SUREFIRE),
-        r"^\[ERROR\] +(?:Failures|Errors): *$",
-    ),
+    (Form::GoPackage, r"^(?:FAIL[ \t]+(?<name>[^ \t]+)|ok[ \t]+[^ \t]+)[ \t]+(?:[0-9.]+m?s|\(cached\))"),
+    (Test(GRADLE, Reading::Indented), r"^(?<name>[^ :]+ > .*?)(?:\(\))? FAILED$"),
+    (Test(SUREFIRE, Reading::Free), r"^\[ERROR\] +(?<name>[^ :][^:]*?)[ -]*(?:Time elapsed.*)? <<< "),
+    (List(SUREFIRE_LIST, &LISTED_SUREFIRE), r"^\[ERROR\] +(?:Failures|Errors): *$"),
     (
         Test(GOOGLETEST, Reading::Printed),
         r"^[ \t]*\[  FAILED  \] (?<name>[^ ,]+)(?:, where .*)?(?: \([0-9.]+ ms\))?$",
     ),
-    (
-        Heading(Reading::Free),
-        r" Test .*?: (?<name>[^*]*?)[. ]*\*\*\*",
-    ),
-    (
-        List(CTEST, &LISTED_CTEST),
-        r"^[ \t]*The following tests FAILED:$",
-    ),
-    (
-        Test(RSPEC, Reading::Nothing),
-        r"^[ \t]*rspec [^ ]*_spec\.rb[^ ]* # (?<name>.*)$",
-    ),
-    (
-        Form::Started,
-        r"^[ \t]*(?:=== (?:RUN|CONT|NAME) +|\[ RUN      \] )(?<name>.*)$",
-    ),
-    (
-        Form::Passed,
-        r"^[ \t]*(?:--- (?:PASS|SKIP): |\[       OK \] )(?<name>.*)$",
-    ),
+    (Heading(Reading::Free), r" Test .*?: (?<name>[^*]*?)[. ]*\*\*\*"),
+    (List(CTEST, &LISTED_CTEST), r"^[ \t]*The following tests FAILED:$"),
+    (Test(RSPEC, Reading::Nothing), r"^[ \t]*rspec [^ ]*_spec\.rb[^ ]* # (?<name>.*)$"),
+    (Form::Started, r"^[ \t]*(?:=== (?:RUN|CONT|NAME) +|\[ RUN      \] )(?<name>.*)$"),
+    (Form::Passed, r"^[ \t]*(?:--- (?:PASS|SKIP): |\[       OK \] )(?<name>.*)$"),
 ]);
 
 static LISTED_LIBTEST: Pattern = Pattern::new(concat!(
@@ -282,8 +237,7 @@ impl Runners {
         self.add(JUNIT, &name);
         let kind = Some(failure.kind.as_str()).filter(|kind| !failure.message.contains(kind));
         let message = [kind.unwrap_or_default(), &failure.message].join(": ");
-        self.own_lines
-            .report(&name, message.trim_matches([':', ' ']));
+        self.own_lines.report(&name, message.trim_matches([':', ' ']));
     }
 
     /// An event of `go test -json`, in which the lines of several tests are mixed.
@@ -425,9 +379,7 @@ impl Runners {
             return;
         }
         let text = line.trim();
-        let numbered = forms
-            .iter()
-            .find(|(form, _)| matches!(form, Form::Numbered));
+        let numbered = forms.iter().find(|(form, _)| matches!(form, Form::Numbered));
         if let Some((_, found)) = numbered {
             self.mocha_title = vec![group(found, "name").to_owned()];
         } else if self.mocha_title.is_empty() || text.is_empty() || !line.starts_with("     ") {
@@ -488,16 +440,11 @@ fn id_of(source: Source, found: &Captures<'_>) -> Option<String> {
 fn unittest_name(found: &Captures<'_>) -> Option<String> {
     let (test, case) = (group(found, "test"), group(found, "case"));
     let valid = |part: &str, more: &str| {
-        part.chars()
-            .all(|c| c.is_alphanumeric() || "_.<>".contains(c) || more.contains(c))
+        part.chars().all(|c| c.is_alphanumeric() || "_.<>".contains(c) || more.contains(c))
     };
     let named = case.contains('.') || test.starts_with("test");
     let doubled = case.ends_with(&format!(".{test}"));
-    let whole = if doubled {
-        case.to_owned()
-    } else {
-        format!("{case}.{test}")
-    };
+    let whole = if doubled { case.to_owned() } else { format!("{case}.{test}") };
     (valid(test, "") && valid(case, "-") && named)
         .then(|| format!("{whole}{}", group(found, "more").trim_end()))
 }
@@ -530,10 +477,7 @@ mod tests {
             ("FAILED a.py::t - assert [1] - [2]", Some("a.py::t")),
             ("ERROR tests/a.py - ImportError", Some("tests/a.py")),
             ("ERROR tests/a.py", Some("tests/a.py")),
-            (
-                "a.py::C::t[1] FAILED          [ 50%]",
-                Some("a.py::C::t[1]"),
-            ),
+            ("a.py::C::t[1] FAILED          [ 50%]", Some("a.py::C::t[1]")),
             ("a.py::t ERROR", Some("a.py::t")),
             ("[gw0] [ 50%] FAILED a.py::t", Some("a.py::t")),
             ("a.py::t PASSED [ 50%]", None),

@@ -12,10 +12,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     pub(super) const fn new(text: &'static str) -> Self {
-        Self {
-            text,
-            regex: OnceLock::new(),
-        }
+        Self { text, regex: OnceLock::new() }
     }
 
     /// None for a pattern that does not compile; the tests use each of them.
@@ -47,18 +44,14 @@ pub(super) struct Table<T: 'static> {
 
 impl<T: Copy> Table<T> {
     pub(super) const fn new(rows: &'static [(T, &'static str)]) -> Self {
-        Self {
-            rows,
-            compiled: OnceLock::new(),
-        }
+        Self { rows, compiled: OnceLock::new() }
     }
 
     /// The rows that match a text, in their order, each with what its pattern matches.
     pub(super) fn matches<'t>(&self, text: &'t str) -> Vec<(T, Captures<'t>)> {
         let compiled = self.compiled.get_or_init(|| {
             let texts = self.rows.iter().map(|(_, text)| text);
-            let each: Option<Vec<Regex>> =
-                texts.clone().map(|text| Regex::new(text).ok()).collect();
+            let each: Option<Vec<Regex>> = texts.clone().map(|text| Regex::new(text).ok()).collect();
             RegexSet::new(texts).ok().zip(each)
         });
         debug_assert!(compiled.is_some(), "a pattern does not compile");
@@ -84,16 +77,10 @@ macro_rules! exception {
 }
 
 /// Node puts a code between name and message: `AssertionError [ERR_ASSERTION]: …`.
-static EXCEPTION: Pattern = Pattern::new(concat!(
-    "^",
-    exception!(),
-    r"(?: \[[^\]]*\])?(?::(?<message>.*)|[ \t]*)$"
-));
-static EXCEPTION_WORD: Pattern = Pattern::new(concat!(
-    r"(?:^|[ \t])",
-    exception!(),
-    r"(?::[^ \t]*)?(?:[ \t]|$)"
-));
+static EXCEPTION: Pattern =
+    Pattern::new(concat!("^", exception!(), r"(?: \[[^\]]*\])?(?::(?<message>.*)|[ \t]*)$"));
+static EXCEPTION_WORD: Pattern =
+    Pattern::new(concat!(r"(?:^|[ \t])", exception!(), r"(?::[^ \t]*)?(?:[ \t]|$)"));
 
 /// The exception that a text begins with, as in `pkg.ValueError: bad`: its last name, the message.
 pub(super) fn exception(text: &str) -> Option<(&str, &str)> {
@@ -108,11 +95,7 @@ pub(super) fn names_exception(line: &str) -> bool {
 
 /// The exception that pytest's explanation of a failure names; an assertion need not name its own.
 pub(super) fn explained(text: &str) -> Option<(&str, &str)> {
-    if text.starts_with("assert ") {
-        Some(("AssertionError", text))
-    } else {
-        exception(text)
-    }
+    if text.starts_with("assert ") { Some(("AssertionError", text)) } else { exception(text) }
 }
 
 /// The text of a line that pytest marked.
@@ -148,21 +131,13 @@ pub(super) fn place(line: &str) -> Option<Place<'_>> {
         };
         rest = next;
     }
-    let rest = rest
-        .strip_prefix(')')
-        .map_or(rest, |r| r.strip_prefix(':').unwrap_or(r));
-    let named =
-        path.contains(|c: char| c.is_alphanumeric()) && !path.contains(['"', '<', '>', '|']);
-    named.then_some(Place {
-        path,
-        numbers,
-        rest,
-    })
+    let rest = rest.strip_prefix(')').map_or(rest, |r| r.strip_prefix(':').unwrap_or(r));
+    let named = path.contains(|c: char| c.is_alphanumeric()) && !path.contains(['"', '<', '>', '|']);
+    named.then_some(Place { path, numbers, rest })
 }
 
 /// pytest's closing line of a failure: `path:12: ValueError`.
-pub(super) const RAISED_AT_TEXT: &str =
-    r#"^[^ \t"<>|:][^ "<>|]*?:[0-9]+: (?<name>[A-Za-z][A-Za-z0-9_.]*)$"#;
+pub(super) const RAISED_AT_TEXT: &str = r#"^[^ \t"<>|:][^ "<>|]*?:[0-9]+: (?<name>[A-Za-z][A-Za-z0-9_.]*)$"#;
 static RAISED_AT: Pattern = Pattern::new(RAISED_AT_TEXT);
 
 /// pytest's closing line of a failure, `path:12: ValueError`: the exception.
@@ -187,10 +162,10 @@ pub(super) fn quoted(message: &str) -> Option<&str> {
 
 /// Endings by which a name without a directory is known as a file.
 const ENDINGS: [&str; 46] = [
-    "bash", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "dart", "env", "ex", "exs", "go",
-    "gradle", "h", "hpp", "html", "ini", "java", "js", "json", "jsx", "kt", "lock", "lua", "md",
-    "mjs", "php", "proto", "py", "rb", "rs", "scala", "scss", "sh", "sql", "swift", "toml", "ts",
-    "tsx", "txt", "vue", "xml", "yaml", "yml",
+    "bash", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "dart", "env", "ex", "exs", "go", "gradle",
+    "h", "hpp", "html", "ini", "java", "js", "json", "jsx", "kt", "lock", "lua", "md", "mjs", "php", "proto",
+    "py", "rb", "rs", "scala", "scss", "sh", "sql", "swift", "toml", "ts", "tsx", "txt", "vue", "xml",
+    "yaml", "yml",
 ];
 const FILE_NAMES: [&str; 4] = ["Dockerfile", "Gemfile", "Justfile", "Makefile"];
 /// Programs and libraries that are called like files.
@@ -236,28 +211,15 @@ mod tests {
     fn exceptions_are_told_from_sentences() {
         for (text, expected) in [
             ("ValueError: bad", ("ValueError", "bad")),
-            (
-                "java.lang.NullPointerException",
-                ("NullPointerException", ""),
-            ),
-            (
-                "AssertionError [ERR_ASSERTION]: 2 == 3",
-                ("AssertionError", "2 == 3"),
-            ),
+            ("java.lang.NullPointerException", ("NullPointerException", "")),
+            ("AssertionError [ERR_ASSERTION]: 2 == 3", ("AssertionError", "2 == 3")),
             ("std::runtime_error: x", ("runtime_error", "x")),
             ("a.Foo$BarException: x", ("BarException", "x")),
             ("Failed: no", ("Failed", "no")),
         ] {
             assert_eq!(exception(text), Some(expected), "{text}");
         }
-        for text in [
-            "Error in x",
-            "error: x",
-            "ValueErrors: x",
-            "",
-            "::",
-            "a: Error",
-        ] {
+        for text in ["Error in x", "error: x", "ValueErrors: x", "", "::", "a: Error"] {
             assert_eq!(exception(text), None, "{text}");
         }
         assert!(names_exception("raised a.KeyError: here") && !names_exception("Errors: here"));
@@ -266,14 +228,8 @@ mod tests {
     #[test]
     fn places_are_found() {
         let found = |line| place(line).map(|at| (at.path, at.numbers, at.rest));
-        assert_eq!(
-            found("a/b.c:12:5: error: x"),
-            Some(("a/b.c", 2, " error: x"))
-        );
-        assert_eq!(
-            found("t.ts(1,5): error TS1: x"),
-            Some(("t.ts", 2, " error TS1: x"))
-        );
+        assert_eq!(found("a/b.c:12:5: error: x"), Some(("a/b.c", 2, " error: x")));
+        assert_eq!(found("t.ts(1,5): error TS1: x"), Some(("t.ts", 2, " error TS1: x")));
         assert_eq!(found("C:\\a\\b.c:3: x"), Some(("C:\\a\\b.c", 1, " x")));
         assert_eq!(found("no place"), None);
         assert_eq!(raised_at("../t/test_a.py:3: KeyError"), Some("KeyError"));
@@ -297,11 +253,9 @@ mod tests {
         assert_eq!(found("cannot parse conf/app.yaml: bad"), ["conf/app.yaml"]);
         assert_eq!(found("in main.c:7: and Makefile."), ["main.c", "Makefile"]);
         assert_eq!(found("FAILED t/test_a.py::test_b"), ["t/test_a.py"]);
-        for line in [
-            "Node.js v18.2 needs self.assertEqual",
-            "see https://x.org/a.rs, e.g. 1.5/2.0",
-            "and/or .rs",
-        ] {
+        for line in
+            ["Node.js v18.2 needs self.assertEqual", "see https://x.org/a.rs, e.g. 1.5/2.0", "and/or .rs"]
+        {
             assert_eq!(files_in(line).next(), None, "{line}");
         }
     }

@@ -99,11 +99,8 @@ fn blank_output_has_no_fingerprint() {
 
 #[test]
 fn all_names_count_though_not_all_are_listed() {
-    let output = |last: usize| -> String {
-        (0..=last)
-            .map(|n| format!("FAILED a.py::test_{n:04}\n"))
-            .collect()
-    };
+    let output =
+        |last: usize| -> String { (0..=last).map(|n| format!("FAILED a.py::test_{n:04}\n")).collect() };
     let (one, two) = (output(700), output(701));
     let (one, two) = (fingerprint(&one).unwrap(), fingerprint(&two).unwrap());
     assert_eq!(one.failing, two.failing);
@@ -127,36 +124,18 @@ fn a_failing_test_in_the_middle_of_a_very_long_output_is_found() {
     reader.push(filler.get(..4 * END_BYTES).unwrap().as_bytes());
     let found = reader.finish();
     assert_eq!(found.fingerprint.clone().unwrap().failing, ["TestA"]);
-    assert_eq!(
-        found.excerpt(500).as_deref(),
-        Some("TestA\n  a_test.go:3: got 1")
-    );
-    assert_eq!(
-        found.headline().as_deref(),
-        Some("TestA: a_test.go:3: got 1")
-    );
+    assert_eq!(found.excerpt(500).as_deref(), Some("TestA\n  a_test.go:3: got 1"));
+    assert_eq!(found.headline().as_deref(), Some("TestA: a_test.go:3: got 1"));
 }
 
 #[test]
 fn cap_09_files_that_errors_name() {
     for (output, files) in [
-        (
-            "error[E0433]: failed to resolve\n --> src/lib.rs:3:5\n",
-            &["src/lib.rs"][..],
-        ),
-        (
-            "src/app.py:14: error: Name \"x\" is not defined",
-            &["src/app.py"],
-        ),
-        (
-            "  File \"pkg/mod.py\", line 3, in f\nKeyError: 'a'",
-            &["pkg/mod.py"],
-        ),
+        ("error[E0433]: failed to resolve\n --> src/lib.rs:3:5\n", &["src/lib.rs"][..]),
+        ("src/app.py:14: error: Name \"x\" is not defined", &["src/app.py"]),
+        ("  File \"pkg/mod.py\", line 3, in f\nKeyError: 'a'", &["pkg/mod.py"]),
         ("main.c:4:10: error: expected ';'", &["main.c"]),
-        (
-            "FAILED tests/test_a.py::test_b - assert 1 == 2",
-            &["tests/test_a.py"],
-        ),
+        ("FAILED tests/test_a.py::test_b - assert 1 == 2", &["tests/test_a.py"]),
         ("src/a.ts(3,5): error TS2322: no", &["src/a.ts"]),
         ("version 1.2.3 of foo.bar at http://x.y/z.html is fine", &[]),
         ("error: e.g. nothing", &[]),
@@ -170,20 +149,10 @@ fn cap_09_files_that_errors_name() {
 fn the_excerpt_stands_around_the_first_error_and_not_at_the_end() {
     let steps: String = (0..500).map(|n| format!("step {n}\n")).collect();
     let error = "src/a.c:3:5: error: unknown type name 'x'\n    3 | x y;\n      | ^\n";
-    let excerpt = diagnose(&format!("{steps}{error}{steps}"))
-        .excerpt(100)
-        .unwrap();
-    assert!(
-        excerpt.starts_with("src/a.c:3:5: error: unknown type name 'x'\n    3 | x y;"),
-        "{excerpt}"
-    );
-    let whole = diagnose(&format!("{steps}{error}{steps}"))
-        .excerpt(500)
-        .unwrap();
-    assert!(
-        whole.starts_with("step 497\nstep 498\nstep 499\nsrc/a.c:3:5"),
-        "{whole}"
-    );
+    let excerpt = diagnose(&format!("{steps}{error}{steps}")).excerpt(100).unwrap();
+    assert!(excerpt.starts_with("src/a.c:3:5: error: unknown type name 'x'\n    3 | x y;"), "{excerpt}");
+    let whole = diagnose(&format!("{steps}{error}{steps}")).excerpt(500).unwrap();
+    assert!(whole.starts_with("step 497\nstep 498\nstep 499\nsrc/a.c:3:5"), "{whole}");
     assert_eq!(diagnose(&steps).excerpt(500), None);
 }
 

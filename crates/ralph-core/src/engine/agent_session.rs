@@ -6,8 +6,8 @@ use super::run_context::RunContext;
 use super::run_end::EngineError;
 use super::state_md::StateMd;
 use crate::agent::{
-    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault,
-    Launch, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
+    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Launch,
+    LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
 };
 use crate::diagnose::error_line;
 use crate::event::EventKind;
@@ -67,28 +67,14 @@ pub(super) fn run_agent(
     };
     let launch = request.launch;
     let ended = agent::run_below(guard.as_mut(), launch, &limits, &interrupt, &mut live);
-    let LiveSession {
-        run,
-        log,
-        mut lines,
-        mut parser,
-        errors,
-        ..
-    } = live;
+    let LiveSession { run, log, mut lines, mut parser, errors, .. } = live;
     run.return_guard(guard)?;
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
-            let ending = Ending::Faulted {
-                fault: Fault::Spawn,
-                message: error.to_string(),
-                resets_at: None,
-            };
+            let ending = Ending::Faulted { fault: Fault::Spawn, message: error.to_string(), resets_at: None };
             let report = parser.finish(Exit::Code(-1));
-            return Ok(Session {
-                stop: Stop::Exited,
-                report: AgentReport { ending, ..report },
-            });
+            return Ok(Session { stop: Stop::Exited, report: AgentReport { ending, ..report } });
         }
     };
     lines.finish(|line, complete| {
@@ -104,15 +90,9 @@ pub(super) fn run_agent(
     }
     if ended.left_overs > 0 {
         let plural = if ended.left_overs == 1 { "" } else { "es" };
-        run.warn(format!(
-            "killed {} process{plural} the agent left running",
-            ended.left_overs
-        ))?;
+        run.warn(format!("killed {} process{plural} the agent left running", ended.left_overs))?;
     }
-    Ok(Session {
-        stop: ended.stop,
-        report,
-    })
+    Ok(Session { stop: ended.stop, report })
 }
 
 pub(super) fn signal_scope<'t>(task: &'t Task, agent: &'t dyn Agent) -> signals::Scope<'t> {
@@ -158,16 +138,11 @@ impl Watch for LiveSession<'_, '_> {
             let scope = signal_scope(self.request.task, self.request.agent);
             signals::parse(text, &scope).completion != Completion::Absent
         });
-        let due = self
-            .shown
-            .is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);
+        let due = self.shown.is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);
         let said = matches!(latest, Some(Activity::Said { .. }));
         if let Some(activity) = latest.filter(|_| due || !said) {
             self.shown = Some(Instant::now());
-            self.run.show(EventKind::Activity {
-                task_id: self.request.task.id.clone(),
-                activity,
-            });
+            self.run.show(EventKind::Activity { task_id: self.request.task.id.clone(), activity });
         }
     }
 
@@ -185,10 +160,7 @@ impl Watch for LiveSession<'_, '_> {
     }
 
     fn is_over_budget(&self) -> bool {
-        match (
-            self.parser.cost_so_far(self.price.as_ref()),
-            self.request.budget_usd,
-        ) {
+        match (self.parser.cost_so_far(self.price.as_ref()), self.request.budget_usd) {
             (Some(cost), Some(budget)) => cost > budget && !self.concluded,
             _ => false,
         }
@@ -208,11 +180,7 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn open(
-        &mut self,
-        run: &mut RunContext<'_>,
-        name: &str,
-    ) -> Result<AttemptLog, EngineError> {
+    pub(super) fn open(&mut self, run: &mut RunContext<'_>, name: &str) -> Result<AttemptLog, EngineError> {
         if self.opened {
             restore_directory(run)?;
         }
@@ -220,14 +188,9 @@ impl Logs {
         let made = run.project.make_dir();
         let bound = run.settings.max_attempt_bytes;
         let logs = run.ralph_dir().map(|dir| dir.join(LOGS));
-        let log = made
-            .and(logs)
-            .and_then(|logs| AttemptLog::create(LogDir::make(&logs)?, name, bound));
+        let log = made.and(logs).and_then(|logs| AttemptLog::create(LogDir::make(&logs)?, name, bound));
         self.opened |= log.is_ok();
-        log.map_err(|source| EngineError::Log {
-            path: log_path(name),
-            source,
-        })
+        log.map_err(|source| EngineError::Log { path: log_path(name), source })
     }
 }
 

@@ -9,8 +9,8 @@ use super::run_context::RunContext;
 use super::run_end::EngineError;
 use crate::files::{self, Cleared, Limit, Links, Lock, RealPaths, Swap, digest, recover, stamp};
 use crate::memory::agents_md::{
-    Bullet, Found, Known, LastWrite, Section, Situation, SyncPlan, Wanted, category_and_tags,
-    collapsed, read, reconcile, write,
+    Bullet, Found, Known, LastWrite, Section, Situation, SyncPlan, Wanted, category_and_tags, collapsed,
+    read, reconcile, write,
 };
 use crate::model::{LearningId, NewLearning, Source, Timestamp};
 use crate::project::Project;
@@ -163,9 +163,7 @@ impl AgentsMd {
         if self.seen.is_none() {
             for saved in recover(path)? {
                 let saved = saved.display();
-                run.warn(format!(
-                    "AGENTS.md was edited before a crash; that version is saved in {saved}"
-                ))?;
+                run.warn(format!("AGENTS.md was edited before a crash; that version is saved in {saved}"))?;
             }
         }
         // What Ralph itself wrote is whole, however short a time ago it was.
@@ -198,9 +196,7 @@ impl AgentsMd {
             Err(Missed::Busy) => {
                 // The file holds what they wrote.
                 swap.done()?;
-                Err(SyncError::File(std::io::Error::other(
-                    "another process keeps changing it",
-                )))
+                Err(SyncError::File(std::io::Error::other("another process keeps changing it")))
             }
         }
     }
@@ -257,14 +253,9 @@ impl AgentsMd {
     ) -> Result<Drawn, SyncError> {
         let key = key_in(run);
         let found = text.map(read);
-        let (last, rolled_back) = run
-            .store
-            .last_write(&key, &digest(text.unwrap_or_default()))?;
+        let (last, rolled_back) = run.store.last_write(&key, &digest(text.unwrap_or_default()))?;
         let mut learnings = run.store.known_learnings()?;
-        if found
-            .as_ref()
-            .is_some_and(|found| has_strangers(found, &learnings))
-        {
+        if found.as_ref().is_some_and(|found| has_strangers(found, &learnings)) {
             learnings.extend(run.store.archived_learnings()?);
         }
         let plan = reconcile(&Situation {
@@ -286,10 +277,7 @@ impl AgentsMd {
         let ours = run.store.written_names(&key)?;
         let standing = found.as_ref().map(standing).unwrap_or_default();
         let request = Wanted {
-            bullets: wanted
-                .iter()
-                .map(|known| bullet(known, &standing))
-                .collect(),
+            bullets: wanted.iter().map(|known| bullet(known, &standing)).collect(),
             remove: plan.remove,
             failures,
         };
@@ -365,9 +353,7 @@ fn draw_news(
         write: ConfirmedWrite {
             branch: branch.map(str::to_owned),
             digest: digest(&drawn),
-            added: added
-                .map(|known| (known.id.clone(), known.place.section))
-                .collect(),
+            added: added.map(|known| (known.id.clone(), known.place.section)).collect(),
             gone: Vec::new(),
             names: names(&wanted),
         },
@@ -422,11 +408,8 @@ fn without_finished(store: &mut Store, project: &Project, file: &str) -> Result<
     if first.is_none() {
         return Ok(());
     }
-    let wanted = Wanted {
-        bullets: Vec::new(),
-        remove: Vec::new(),
-        failures: store.failure_entries(MOST_ENTRIES)?,
-    };
+    let wanted =
+        Wanted { bullets: Vec::new(), remove: Vec::new(), failures: store.failure_entries(MOST_ENTRIES)? };
     let ours = store.written_names(file)?;
     let mut swap = Swap::new(&path);
     let drawn = exchange(
@@ -434,8 +417,7 @@ fn without_finished(store: &mut Store, project: &Project, file: &str) -> Result<
         |text| {
             let text = text.map(std::str::from_utf8).transpose();
             let text = text.map_err(|_| SyncError::File(not_text()))?;
-            let is_ours =
-                |name: &str| ours.contains(name) || store.has_failed(name).unwrap_or(false);
+            let is_ours = |name: &str| ours.contains(name) || store.has_failed(name).unwrap_or(false);
             let drawn = write(text, &wanted, &is_ours);
             let before = digest(text.unwrap_or_default());
             let (last, _) = store.last_write(file, &before)?;
@@ -460,9 +442,7 @@ fn without_finished(store: &mut Store, project: &Project, file: &str) -> Result<
         Err(Missed::Failed(error)) => return Err(error),
         Err(Missed::Busy) => {
             swap.done()?;
-            return Err(SyncError::File(std::io::Error::other(
-                "another process keeps changing it",
-            )));
+            return Err(SyncError::File(std::io::Error::other("another process keeps changing it")));
         }
     };
     if drawn.news {
@@ -495,27 +475,19 @@ fn is_a_persons(text: &[u8]) -> bool {
 
 fn has_strangers(found: &Found, learnings: &[Known]) -> bool {
     let known: HashSet<&str> = learnings.iter().map(|known| known.key.as_str()).collect();
-    found
-        .bullets
-        .iter()
-        .any(|bullet| !known.contains(collapsed(&bullet.text).as_str()))
+    found.bullets.iter().any(|bullet| !known.contains(collapsed(&bullet.text).as_str()))
 }
 
 /// Bullets that are there already; a person may have put them elsewhere, or wrapped their lines.
 fn standing(found: &Found) -> HashMap<String, &Bullet> {
     let bullets = found.bullets.iter();
-    bullets
-        .map(|bullet| (collapsed(&bullet.text), bullet))
-        .collect()
+    bullets.map(|bullet| (collapsed(&bullet.text), bullet)).collect()
 }
 
 fn bullet(known: &Known, standing: &HashMap<String, &Bullet>) -> Bullet {
     match standing.get(&known.key) {
         Some(there) => (*there).clone(),
-        None => Bullet {
-            place: known.place.clone(),
-            text: known.text.clone(),
-        },
+        None => Bullet { place: known.place.clone(), text: known.text.clone() },
     }
 }
 
@@ -532,10 +504,8 @@ fn differences(
     old: &[(LearningId, Section)],
     standing: &HashMap<String, &Bullet>,
 ) -> (Vec<(LearningId, Section)>, Vec<LearningId>) {
-    let mut before: HashMap<&LearningId, Section> = last
-        .iter()
-        .flat_map(|last| last.bullets.iter().map(|(id, section)| (id, *section)))
-        .collect();
+    let mut before: HashMap<&LearningId, Section> =
+        last.iter().flat_map(|last| last.bullets.iter().map(|(id, section)| (id, *section))).collect();
     let mut added = Vec::new();
     for known in wanted {
         let there = standing.get(&known.key).map(|bullet| &bullet.place);
@@ -558,22 +528,14 @@ fn learning(bullet: &Bullet) -> Option<NewLearning> {
         return None;
     }
     let (category, tags) = category_and_tags(&bullet.place);
-    Some(NewLearning {
-        category,
-        title: None,
-        content: bullet.text.clone(),
-        tags,
-    })
+    Some(NewLearning { category, title: None, content: bullet.text.clone(), tags })
 }
 
 /// What the file holds once nobody is in the middle of writing it; none where there is no file.
 fn settled(path: &Path) -> Result<Option<Vec<u8>>, SyncError> {
     for _ in 0..LOOKS {
         let age = match std::fs::metadata(path) {
-            Ok(meta) => meta
-                .modified()
-                .ok()
-                .and_then(|at| SystemTime::now().duration_since(at).ok()),
+            Ok(meta) => meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
@@ -582,9 +544,7 @@ fn settled(path: &Path) -> Result<Option<Vec<u8>>, SyncError> {
         }
         std::thread::sleep(SETTLES / 4);
     }
-    Err(SyncError::File(std::io::Error::other(
-        "another process is writing it",
-    )))
+    Err(SyncError::File(std::io::Error::other("another process is writing it")))
 }
 
 /// What the file holds; none where there is no file.

@@ -23,8 +23,7 @@ use crate::git::{Git, Kept, Snapshot};
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
 use crate::model::{
-    self, ErrorType, FailureClass, GateOutcome, GateRecord, GitRecord, NewLearning, Outcome,
-    ReportRow, Token,
+    self, ErrorType, FailureClass, GateOutcome, GateRecord, GitRecord, NewLearning, Outcome, ReportRow, Token,
 };
 use crate::signals::{self, Completion, Signals};
 use crate::store::{AttemptStart, Author, Claimed, UnfinishedAttempt};
@@ -167,12 +166,7 @@ impl Run<'_> {
         if let Some(stop) = self.tree.fault() {
             return give_back(run, task, Some(stop));
         }
-        Ok(Prepared::Ready(Box::new(Ready {
-            prompt,
-            gate_green_before,
-            started,
-            log_name,
-        })))
+        Ok(Prepared::Ready(Box::new(Ready { prompt, gate_green_before, started, log_name })))
     }
 
     fn prompt(&self, claimed: &Claimed) -> Result<Prompt, EngineError> {
@@ -201,8 +195,7 @@ impl Run<'_> {
         // What changed since the last attempt was not this one's doing; a fault is told by the call that meets it.
         let _ = self.tree.git.as_ref().map(Git::program_changes);
         let tree = self.tree.current(run)?;
-        self.tree
-            .remember_before(run, &claimed.task.id, tree.as_ref())?;
+        self.tree.remember_before(run, &claimed.task.id, tree.as_ref())?;
         let number = claimed.tries.recorded + 1;
         let kept_name = format!("{}-{number:03}", claimed.task.id);
         let kept = self.tree.keep(run, &kept_name, tree.as_ref())?;
@@ -263,22 +256,10 @@ impl Run<'_> {
             budget_usd,
         });
         self.state_md.attempt_begins(run);
-        let request = SessionRequest {
-            agent,
-            task: &claimed.task,
-            model,
-            launch: &launch,
-            budget_usd,
-        };
+        let request = SessionRequest { agent, task: &claimed.task, model, launch: &launch, budget_usd };
         let mut session = run_agent(run, &mut self.state_md, request, log)?;
         // The agent obeyed the budget it was given.
-        let obeyed = matches!(
-            session.report.ending,
-            Ending::Faulted {
-                fault: Fault::Budget,
-                ..
-            }
-        );
+        let obeyed = matches!(session.report.ending, Ending::Faulted { fault: Fault::Budget, .. });
         // A cap of the settings' own, far below what is left, is a limit of one session.
         let spent = session.report.cost_usd;
         let ours = budget_usd.is_some_and(|budget| spent.is_none_or(|spent| spent >= 0.9 * budget));
@@ -326,14 +307,7 @@ impl Run<'_> {
             true => Green::Accepted,
             false => Green::Ignored,
         };
-        Ok(Work {
-            session,
-            signals,
-            gate,
-            git,
-            green,
-            commit_failure: misplaced.filter(|_| done),
-        })
+        Ok(Work { session, signals, gate, git, green, commit_failure: misplaced.filter(|_| done) })
     }
 
     /// The verdict on an attempt. Work that is done is committed, and is not done where that fails.
@@ -384,9 +358,7 @@ impl Run<'_> {
         self.tree.end_unfinished(run, &begun.kept_name)?;
         match failed && !green {
             true => {
-                let undone = self
-                    .tree
-                    .roll_back(run, claimed, begun.kept, &begun.kept_name)?;
+                let undone = self.tree.roll_back(run, claimed, begun.kept, &begun.kept_name)?;
                 work.git.undone_ref = undone;
             }
             false => self.tree.let_go(run, begun.kept)?,
@@ -536,9 +508,9 @@ fn needs_person(
 ) -> Option<String> {
     let name = task.name();
     match failure {
-        Some(CommitFailure::Refused { fix: Some(fix), .. }) => Some(format!(
-            "it is new in this run: {fix}, then `ralph run {name}`"
-        )),
+        Some(CommitFailure::Refused { fix: Some(fix), .. }) => {
+            Some(format!("it is new in this run: {fix}, then `ralph run {name}`"))
+        }
         _ => {
             let fix = check.and_then(|gate| gate.fix.as_deref());
             fix.map(|fix| told_gate_fix(task, fix))
@@ -552,9 +524,7 @@ fn setup_fix(work: &Work) -> Option<String> {
         (Some(CommitFailure::GitFault { remedy, .. }), _) => {
             Some(format!("{remedy}; then `ralph run` again"))
         }
-        (None, GateRun::NotStarted(_)) => {
-            Some("shorten or fix the task's verify command".to_owned())
-        }
+        (None, GateRun::NotStarted(_)) => Some("shorten or fix the task's verify command".to_owned()),
         _ => None,
     }
 }
@@ -566,9 +536,5 @@ fn log_news(task: &model::Task, learnings: &[NewLearning], report: Option<&Repor
         let why = &report.why_it_failed;
         format!("Task {} failed: {why}", task.name())
     });
-    LogNews {
-        task: Some(task.id.clone()),
-        learnings: learned.chain(failure).collect(),
-        ..LogNews::default()
-    }
+    LogNews { task: Some(task.id.clone()), learnings: learned.chain(failure).collect(), ..LogNews::default() }
 }

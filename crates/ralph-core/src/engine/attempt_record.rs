@@ -16,8 +16,8 @@ use crate::event::{AttemptFinished, EventKind, RunEvent, WORKER};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
 use crate::model::{
-    Attempt, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task,
-    TaskMetrics, Timestamp, Token,
+    Attempt, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task, TaskMetrics,
+    Timestamp, Token,
 };
 use crate::signals::Signals;
 use crate::similar_tasks::Profile;
@@ -81,20 +81,13 @@ impl AttemptResult {
     }
 
     /// A parent's own gate failed: an attempt without an agent.
-    pub(super) fn of_parent_gate(
-        mut attempt: Attempt,
-        gate: Option<&GateRecord>,
-        verdict: Verdict,
-    ) -> Self {
+    pub(super) fn of_parent_gate(mut attempt: Attempt, gate: Option<&GateRecord>, verdict: Verdict) -> Self {
         let failed = gate.filter(|_| verdict.counts());
         let report = failed.map(|gate| capture::parent_gate_report(gate, &verdict));
         if let Some(found) = failed.and_then(|gate| gate.diagnosis.fingerprint.clone()) {
             attempt.set_mark(capture::mark_of(found, MarkSource::Gate));
         }
-        Self {
-            own_work: true,
-            ..Self::new(attempt, verdict, gate, report)
-        }
+        Self { own_work: true, ..Self::new(attempt, verdict, gate, report) }
     }
 
     /// The task's failures in a row with this one, if it is one.
@@ -186,10 +179,7 @@ impl Run<'_> {
         let mut told = Vec::new();
         let captured = run.store.capture(&task.id, token, run.random, |before| {
             let unforgiven = before.metrics.forgiven == claimed.metrics.forgiven;
-            let effects = Effects {
-                stuck: effects.stuck && unforgiven,
-                ..effects
-            };
+            let effects = Effects { stuck: effects.stuck && unforgiven, ..effects };
             let settled = settle(&result.verdict, &effects, before, policy);
             let plan = plan.effects(task, &result, &settled, policy);
             told = plan.events;
@@ -206,10 +196,7 @@ impl Run<'_> {
                 attempt,
                 report: result.report.clone(),
                 learnings: result.learnings.clone(),
-                lesson: lesson.map(|lesson| Lesson {
-                    estimate: settled.metrics.difficulty,
-                    ..lesson
-                }),
+                lesson: lesson.map(|lesson| Lesson { estimate: settled.metrics.difficulty, ..lesson }),
                 metrics: settled.metrics,
                 next: settled.next,
                 gave_up: settled.given_up == Some(GivenUp::Retries),
@@ -258,10 +245,7 @@ pub(super) fn status_of(next: &TaskNext) -> (Status, Option<String>) {
 
 /// What the attempt teaches about its model and its task; nothing, where it does not count.
 fn lesson(claimed: &Claimed, result: &AttemptResult, agent: &dyn Agent) -> Option<Lesson> {
-    let chosen_for = result
-        .chosen_for
-        .as_ref()
-        .filter(|_| result.verdict.counts())?;
+    let chosen_for = result.chosen_for.as_ref().filter(|_| result.verdict.counts())?;
     let attempt = &result.attempt;
     let mut profile = Profile::of(&claimed.task);
     profile.add_files(attempt.files_changed.as_deref().unwrap_or_default());
@@ -290,10 +274,7 @@ fn tried(
     let id = &claimed.task.id;
     let fixes = store.fix_family(id)?.lineage.fixes;
     let changes = store.change_standing(id)?.made;
-    let inherited = result
-        .chosen_for
-        .iter()
-        .flat_map(|chosen| &chosen.inherited);
+    let inherited = result.chosen_for.iter().flat_map(|chosen| &chosen.inherited);
     let chain: Vec<&FailedAttempt> = inherited.chain(failures).collect();
     Ok(alternatives(&chain, claimed.metrics.stuck, &fixes, changes))
 }
@@ -312,11 +293,7 @@ fn alternatives(
         }
     }
     let models = models.join(", then ");
-    let fresh = if fresh_approach {
-        ", with a diagnosis first"
-    } else {
-        ""
-    };
+    let fresh = if fresh_approach { ", with a diagnosis first" } else { "" };
     let fixes = match fixes {
         [] => String::new(),
         fixes => format!(", fix tasks {}", fixes.join(", ")),

@@ -161,11 +161,8 @@ impl World {
     }
 
     fn random(&self) -> u64 {
-        let next = self
-            .random
-            .get()
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        let next =
+            self.random.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.random.set(next);
         next >> 16
     }
@@ -195,11 +192,7 @@ impl World {
             };
             let added = store.add_task(&new, self.now(), &mut || self.random());
             // A task that waits for its own parent is refused; then it is one without either.
-            let bare = NewTask {
-                parent: None,
-                after: Vec::new(),
-                ..new
-            };
+            let bare = NewTask { parent: None, after: Vec::new(), ..new };
             let added = added.or_else(|_| store.add_task(&bare, self.now(), &mut || self.random()));
             ids.push(added.unwrap());
         }
@@ -254,11 +247,8 @@ impl World {
             (1, format!("{result}\n"))
         };
         let failed = format!("<task-failed>{id}</task-failed>");
-        let because = |cause: u8| {
-            said(&format!(
-                "error: cause {cause} of module_{cause} is not there\n{failed}"
-            ))
-        };
+        let because =
+            |cause: u8| said(&format!("error: cause {cause} of module_{cause} is not there\n{failed}"));
         let (code, output) = match session {
             Session::Done => said(&format!("<task-done>{id}</task-done>")),
             Session::Failed(cause) => because(cause),
@@ -268,22 +258,17 @@ impl World {
             Session::Overloaded => refused(529),
             Session::BadLogin => refused(401),
             Session::Promise => said(&format!("{failed}\n<promise>FAILURE</promise>")),
-            Session::Blocked => said(&format!(
-                "{failed}\n<difficulty-estimate>blocked</difficulty-estimate>"
-            )),
+            Session::Blocked => {
+                said(&format!("{failed}\n<difficulty-estimate>blocked</difficulty-estimate>"))
+            }
             Session::Asks(kind) => {
                 let name = if key.is_empty() { id } else { key };
                 let request = serde_json::json!({"type": kind, "originalTaskId": name,
                     "reasoning": "It is too large.", "proposedTasks": [
                         {"title": "One part", "verify": "true"}, {"title": "Another part", "verify": "true"}]});
-                let failed = if kind == "ADD_FOLLOWUP" {
-                    format!("<task-done>{id}</task-done>")
-                } else {
-                    failed
-                };
-                said(&format!(
-                    "{failed}\n\nTASK_MODIFICATION_REQUEST\n```json\n{request:#}\n```\n"
-                ))
+                let failed =
+                    if kind == "ADD_FOLLOWUP" { format!("<task-done>{id}</task-done>") } else { failed };
+                said(&format!("{failed}\n\nTASK_MODIFICATION_REQUEST\n```json\n{request:#}\n```\n"))
             }
             Session::OtherRun(attempts) => {
                 // It may have to wait for this very attempt; then it is told to stop.
@@ -308,11 +293,7 @@ impl World {
         self.living.borrow_mut().push(pid);
         let settings = self.story.settings(limit);
         let interrupt = Interrupt::default();
-        let clock = Naps {
-            world: self,
-            interrupt: limit.map(|_| interrupt.clone()),
-            taken: Cell::new(0),
-        };
+        let clock = Naps { world: self, interrupt: limit.map(|_| interrupt.clone()), taken: Cell::new(0) };
         let agent = AgentKind::Command.build(Setup {
             name: "played".into(),
             command: vec!["played".into()],
@@ -393,11 +374,7 @@ struct Machine<'w> {
 
 impl Host for Machine<'_> {
     fn owner(&self) -> Owner {
-        Owner {
-            host: "here".into(),
-            pid: self.pid,
-            pid_started: "then".into(),
-        }
+        Owner { host: "here".into(), pid: self.pid, pid_started: "then".into() }
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {
@@ -457,22 +434,18 @@ fn plan_task() -> impl Strategy<Value = PlanTask> {
         3 => Just(Nature::Arbitrary),
     ];
     let near = || prop::option::weighted(0.3, 1..4_usize);
-    (nature, near(), near(), prop::bool::weighted(0.4)).prop_map(|(nature, parent, after, gate)| {
-        PlanTask {
-            nature,
-            parent,
-            after,
-            gate,
-        }
+    (nature, near(), near(), prop::bool::weighted(0.4)).prop_map(|(nature, parent, after, gate)| PlanTask {
+        nature,
+        parent,
+        after,
+        gate,
     })
 }
 
 fn stretch() -> impl Strategy<Value = Stretch> {
     let index = prop::option::weighted(0.4, any::<prop::sample::Index>());
-    (prop::option::weighted(0.7, 1..120_u32), index).prop_map(|(killed_after, go_ahead)| Stretch {
-        killed_after,
-        go_ahead,
-    })
+    (prop::option::weighted(0.7, 1..120_u32), index)
+        .prop_map(|(killed_after, go_ahead)| Stretch { killed_after, go_ahead })
 }
 
 fn story() -> impl Strategy<Value = Story> {
@@ -484,12 +457,8 @@ fn story() -> impl Strategy<Value = Story> {
         Answer::Abort,
     ]);
     let on_open = prop::sample::select(vec![OnOpen::Exit, OnOpen::Wait, OnOpen::Wait]);
-    let pause_on = prop::sample::select(vec![
-        PauseOn::Never,
-        PauseOn::Breaker,
-        PauseOn::Stuck,
-        PauseOn::Failure,
-    ]);
+    let pause_on =
+        prop::sample::select(vec![PauseOn::Never, PauseOn::Breaker, PauseOn::Stuck, PauseOn::Failure]);
     let played = (
         vec(plan_task(), 1..8),
         vec(any_session(), 1..30),
@@ -509,16 +478,8 @@ fn story() -> impl Strategy<Value = Story> {
     );
     (played, settings).prop_map(|(played, settings)| {
         let (plan, sessions, gates, answers, stretches) = played;
-        let (
-            max_attempts,
-            max_total_attempts,
-            threshold,
-            on_open,
-            pause_on,
-            recovery,
-            retries,
-            strategy,
-        ) = settings;
+        let (max_attempts, max_total_attempts, threshold, on_open, pause_on, recovery, retries, strategy) =
+            settings;
         Story {
             plan,
             sessions,
@@ -576,24 +537,18 @@ fn live(story: Story) {
     let given: u32 = go_aheads.values().sum();
     let most = u64::from(allowed) * (tasks as u64 + u64::from(given));
     let runs = u64::from(world.last_pid.get());
-    let lost = attempts
-        .iter()
-        .filter(|attempt| attempt.error_type == Some(ErrorType::Lost));
+    let lost = attempts.iter().filter(|attempt| attempt.error_type == Some(ErrorType::Lost));
     assert!(lost.count() as u64 <= runs, "one kill, one lost attempt");
     let all: u64 = counted.values().map(|counted| u64::from(*counted)).sum();
     assert!(all <= most, "{all} counted attempts of {most}");
     let uncounted = attempts.len() as u64 - all;
     let most = (most + runs) * world.story.most_uncounted() + runs;
-    assert!(
-        uncounted <= most,
-        "{uncounted} uncounted attempts of {most}"
-    );
+    assert!(uncounted <= most, "{uncounted} uncounted attempts of {most}");
 }
 
 fn root(store: &Store, task: &TaskId) -> TaskId {
     let link = store.fix_link(task).unwrap();
-    link.and_then(|link| link.root)
-        .unwrap_or_else(|| task.clone())
+    link.and_then(|link| link.root).unwrap_or_else(|| task.clone())
 }
 
 proptest! {
@@ -608,18 +563,8 @@ proptest! {
 
 #[test]
 fn a_parent_at_its_limit_is_blocked_when_its_gate_fails_once_more() {
-    let parent = PlanTask {
-        nature: Nature::Arbitrary,
-        parent: None,
-        after: None,
-        gate: true,
-    };
-    let child = PlanTask {
-        nature: Nature::Good,
-        parent: Some(1),
-        gate: false,
-        ..parent.clone()
-    };
+    let parent = PlanTask { nature: Nature::Arbitrary, parent: None, after: None, gate: true };
+    let child = PlanTask { nature: Nature::Good, parent: Some(1), gate: false, ..parent.clone() };
     // The gate fails, the task is split, its parts are done, and the gate fails again: that would be the third failure.
     live(Story {
         plan: vec![parent, child],
@@ -631,12 +576,7 @@ fn a_parent_at_its_limit_is_blocked_when_its_gate_fails_once_more() {
 }
 
 fn hopeless_before_good(hopeless: usize, good: usize) -> Story {
-    let task = |nature| PlanTask {
-        nature,
-        parent: None,
-        after: None,
-        gate: false,
-    };
+    let task = |nature| PlanTask { nature, parent: None, after: None, gate: false };
     let mut plan = vec![task(Nature::Hopeless(1)); hopeless];
     plan.extend(vec![task(Nature::Good); good]);
     Story {

@@ -43,9 +43,7 @@ impl WorkTree {
         if let Some(unfinished) = self.unfinished(run)? {
             let reason = format!("{unfinished} is in progress in this working tree");
             let stop = StopRun::error(reason);
-            return Ok(Some(
-                stop.with_hint("finish or abort it, then `ralph run` again"),
-            ));
+            return Ok(Some(stop.with_hint("finish or abort it, then `ralph run` again")));
         }
         let own = self.settings.branch.clone();
         let returned = self.return_to(run, own.as_deref())?;
@@ -65,10 +63,7 @@ impl WorkTree {
     }
 
     /// What is unfinished in a tree where nobody else works.
-    pub(super) fn unfinished(
-        &self,
-        run: &RunContext<'_>,
-    ) -> Result<Option<Unfinished>, EngineError> {
+    pub(super) fn unfinished(&self, run: &RunContext<'_>) -> Result<Option<Unfinished>, EngineError> {
         let git = self.git_alone(run)?;
         Ok(git.and_then(|git| git.unfinished().ok().flatten()))
     }
@@ -108,10 +103,7 @@ impl WorkTree {
     }
 
     /// Where a run was killed while an agent was off its branch, the next one goes on where that one began.
-    pub(super) fn return_after_a_kill(
-        &mut self,
-        run: &mut RunContext<'_>,
-    ) -> Result<(), EngineError> {
+    pub(super) fn return_after_a_kill(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
         if self.settings.branch.is_some() {
             return Ok(());
         }
@@ -138,9 +130,7 @@ impl WorkTree {
         returned: &Returned,
         branch: Option<&str>,
     ) -> Option<CommitFailure> {
-        if let (Returned::Astray(_), Some(error)) =
-            (returned, self.git.as_ref().and_then(Git::fault))
-        {
+        if let (Returned::Astray(_), Some(error)) = (returned, self.git.as_ref().and_then(Git::fault)) {
             return Some(CommitFailure::GitFault {
                 why: error.to_string(),
                 remedy: error.remedy().unwrap_or_default(),
@@ -149,9 +139,7 @@ impl WorkTree {
         let branch = branch.unwrap_or("its branch");
         let why = match (unfinished, returned) {
             (Some(unfinished), _) => {
-                format!(
-                    "{unfinished} is in progress in this working tree; finish or abort it first"
-                )
+                format!("{unfinished} is in progress in this working tree; finish or abort it first")
             }
             (None, Returned::WithoutCommits { on }) => format!(
                 "the agent committed on {on} instead of {branch}: move the commits to {branch} and stay on it"
@@ -163,11 +151,7 @@ impl WorkTree {
     }
 
     /// After an attempt: a merge or the like that it began and did not finish is ended. `name` is that of what is saved.
-    pub(super) fn end_unfinished(
-        &mut self,
-        run: &mut RunContext<'_>,
-        name: &str,
-    ) -> Result<(), EngineError> {
+    pub(super) fn end_unfinished(&mut self, run: &mut RunContext<'_>, name: &str) -> Result<(), EngineError> {
         let (Some(unfinished), Some(git)) = (self.unfinished(run)?, &self.git) else {
             return Ok(());
         };
@@ -175,9 +159,7 @@ impl WorkTree {
         let mut told = format!("the attempt left {unfinished} in progress; Ralph aborted it");
         if unfinished == Unfinished::Rebase {
             match git.save_work(name, &format!("Left by {name} during a rebase")) {
-                Ok(Some(reference)) => {
-                    told.push_str(&format!("; its files are saved at {reference}"))
-                }
+                Ok(Some(reference)) => told.push_str(&format!("; its files are saved at {reference}")),
                 Ok(None) => {}
                 // Nothing is taken away that is not saved.
                 Err(error) => {

@@ -75,10 +75,7 @@ pub fn analysis(store: &Store, around: Surroundings) -> Result<Analysis, StoreEr
     let failures = store.breaker()?.failures;
     let most = failures.clamp(LEAST_FACTS, MOST_FACTS);
     let facts = store.newest_failures(most)?;
-    let around = Surroundings {
-        recent_uncounted: store.recent_faults()?,
-        ..around
-    };
+    let around = Surroundings { recent_uncounted: store.recent_faults()?, ..around };
     Ok(analyse(&facts, &around))
 }
 
@@ -91,26 +88,19 @@ pub(super) struct BreakerPrompt {
 
 impl BreakerPrompt {
     /// Why a person is asked after a failure, where the settings say so.
-    fn reason_to_ask(
-        &self,
-        run: &RunContext<'_>,
-        task: &Task,
-        metrics: &TaskMetrics,
-    ) -> Option<PauseReason> {
+    fn reason_to_ask(&self, run: &RunContext<'_>, task: &Task, metrics: &TaskMetrics) -> Option<PauseReason> {
         if !run.attendant.is_there() {
             return None;
         }
         let name = task.name().to_owned();
         let failures = metrics.consecutive_failures;
-        let again = self.resumed.get(&task.id).map_or(0, |failures| {
-            failures.saturating_add(run.settings.policy.stuck_after)
-        });
+        let again = self
+            .resumed
+            .get(&task.id)
+            .map_or(0, |failures| failures.saturating_add(run.settings.policy.stuck_after));
         let stuck = metrics.stuck && failures >= again;
         match run.settings.pause_on {
-            PauseOn::Stuck | PauseOn::Failure if stuck => Some(PauseReason::Stuck {
-                task: name,
-                failures,
-            }),
+            PauseOn::Stuck | PauseOn::Failure if stuck => Some(PauseReason::Stuck { task: name, failures }),
             PauseOn::Failure => Some(PauseReason::Failure { task: name }),
             PauseOn::Never | PauseOn::Breaker | PauseOn::Stuck => None,
         }
@@ -131,11 +121,7 @@ impl RunContext<'_> {
             return Answer::Nobody;
         }
         self.show(EventKind::Paused);
-        let answer = self.attendant.ask(&Question {
-            reason,
-            analysis,
-            timeout: self.settings.pause_timeout,
-        });
+        let answer = self.attendant.ask(&Question { reason, analysis, timeout: self.settings.pause_timeout });
         self.show(EventKind::Resumed);
         // Somebody may have edited files meanwhile.
         self.files_may_have_changed();
@@ -177,10 +163,7 @@ impl Run<'_> {
     }
 
     /// Stops, asks or waits where the breaker is open. `current` is the task whose failure was the last.
-    pub(super) fn check_breaker(
-        &mut self,
-        current: Option<&Task>,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn check_breaker(&mut self, current: Option<&Task>) -> Result<Option<StopRun>, EngineError> {
         let breaker = self.context.store.breaker()?;
         if breaker.state != BreakerState::Open {
             return Ok(None);
@@ -288,9 +271,7 @@ impl Run<'_> {
             }
             Err(error) => return Err(error.into()),
         }
-        run.tell(EventKind::Skipped {
-            task: TaskRef::from(task),
-        })?;
+        run.tell(EventKind::Skipped { task: TaskRef::from(task) })?;
         self.state_md.write(run, "running")
     }
 }
@@ -303,7 +284,6 @@ fn triggered(failures: u64, tasks: u64) -> StopRun {
     let reason = format!(
         "Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks, with no success in between"
     );
-    StopRun::new(RunExit::BreakerOpen, reason).with_hint(
-        "fix the cause, then `ralph run` (starts with one trial attempt) or `ralph breaker reset`",
-    )
+    StopRun::new(RunExit::BreakerOpen, reason)
+        .with_hint("fix the cause, then `ralph run` (starts with one trial attempt) or `ralph breaker reset`")
 }

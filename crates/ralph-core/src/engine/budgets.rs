@@ -33,20 +33,14 @@ impl BudgetWatch {
     }
 
     /// Stops the run where a budget is used up; warns once where it nearly is.
-    pub(super) fn check(
-        &mut self,
-        run: &mut RunContext<'_>,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn check(&mut self, run: &mut RunContext<'_>) -> Result<Option<StopRun>, EngineError> {
         for meter in self.meters(run)? {
             if meter.is_reached() {
                 return Ok(Some(StopRun::budget(meter.budget, meter.told_reached())));
             }
             if meter.is_near() && !self.warned.contains(&meter.budget) {
                 self.warned.push(meter.budget);
-                run.tell(EventKind::BudgetNear {
-                    meter,
-                    message: meter.told_near(),
-                })?;
+                run.tell(EventKind::BudgetNear { meter, message: meter.told_near() })?;
             }
         }
         Ok(None)
@@ -57,10 +51,7 @@ impl BudgetWatch {
         let budgets = &run.settings.budgets;
         let now = run.clock.now();
         let steady = run.clock.steady();
-        let mut spent = Spent {
-            run_time: steady.saturating_sub(self.started),
-            ..Spent::default()
-        };
+        let mut spent = Spent { run_time: steady.saturating_sub(self.started), ..Spent::default() };
         if budgets.run_usd.is_some() {
             let cost = run.store.run_rates(&run.id)?.cost;
             (spent.run_usd, spent.run_estimated) = (cost.known_usd(), cost.cost_estimated);
@@ -97,11 +88,7 @@ impl BudgetWatch {
     }
 
     /// Warns once where a task's budget is nearly used up.
-    pub(super) fn warn_of_task(
-        &mut self,
-        run: &mut RunContext<'_>,
-        task: &Task,
-    ) -> Result<(), EngineError> {
+    pub(super) fn warn_of_task(&mut self, run: &mut RunContext<'_>, task: &Task) -> Result<(), EngineError> {
         for meter in self.task_meters(run, &task.id)? {
             let key = (task.id.clone(), meter.budget);
             if !meter.is_near() || meter.is_reached() || self.warned_of_task.contains(&key) {
@@ -128,11 +115,7 @@ impl BudgetWatch {
     }
 
     /// What an attempt on a task may cost.
-    pub(super) fn rest(
-        &self,
-        run: &RunContext<'_>,
-        task: &TaskId,
-    ) -> Result<Option<f64>, EngineError> {
+    pub(super) fn rest(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Option<f64>, EngineError> {
         let mut all = self.meters(run)?;
         all.extend(self.task_meters(run, task)?);
         Ok(rest_usd(&all))

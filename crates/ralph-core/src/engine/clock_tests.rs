@@ -26,11 +26,7 @@ struct TestClock {
 
 impl TestClock {
     fn new(jumps: &[(i64, i64)]) -> Self {
-        Self {
-            wall: Cell::new(START.as_millis()),
-            steady: Cell::new(0),
-            jumps: RefCell::new(jumps.to_vec()),
-        }
+        Self { wall: Cell::new(START.as_millis()), steady: Cell::new(0), jumps: RefCell::new(jumps.to_vec()) }
     }
 
     fn passed(&self) -> Duration {
@@ -106,13 +102,8 @@ impl Night {
             next += 1;
             next
         };
-        let task = NewTask {
-            title: "A".into(),
-            ..NewTask::default()
-        };
-        store
-            .add_task(&task, self.clock.now(), &mut random)
-            .unwrap();
+        let task = NewTask { title: "A".into(), ..NewTask::default() };
+        store.add_task(&task, self.clock.now(), &mut random).unwrap();
         let mut events = Vec::new();
         let summary = Engine {
             project: &project,

@@ -7,9 +7,7 @@ use super::work_tree::{WorkTree, some_of};
 use crate::diagnose::diagnose;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::CommitFailure;
-use crate::git::{
-    CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, Snapshot, commit_message,
-};
+use crate::git::{CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, Snapshot, commit_message};
 use crate::model::{CommitIntent, GateOutcome, GateRecord, TaskId, Token};
 use crate::store::{Claimed, StoreError};
 
@@ -59,12 +57,7 @@ impl WorkTree {
             grace: run.settings.grace,
         };
         let interrupt = run.interrupt.clone();
-        let mut watch = IntentRecorder {
-            run,
-            task: &task.id,
-            token,
-            error: None,
-        };
+        let mut watch = IntentRecorder { run, task: &task.id, token, error: None };
         let committed = git.commit(&order, &interrupt, &mut watch);
         if let Some(error) = watch.error {
             return Err(error.into());
@@ -120,15 +113,8 @@ impl WorkTree {
     }
 
     /// After an attempt that did not fail: gives up what was kept.
-    pub(super) fn let_go(
-        &self,
-        run: &mut RunContext<'_>,
-        kept: Option<Kept>,
-    ) -> Result<(), EngineError> {
-        match kept
-            .zip(self.git.as_ref())
-            .map(|(kept, git)| git.let_go(&kept))
-        {
+    pub(super) fn let_go(&self, run: &mut RunContext<'_>, kept: Option<Kept>) -> Result<(), EngineError> {
+        match kept.zip(self.git.as_ref()).map(|(kept, git)| git.let_go(&kept)) {
             Some(Err(error)) => run.warn(error.to_string()),
             Some(Ok(_)) | None => Ok(()),
         }
@@ -175,10 +161,8 @@ impl WorkTree {
             }
             Err(error) => {
                 // These two name where everything is.
-                let says_all = matches!(
-                    error,
-                    GitError::RollbackRefused { .. } | GitError::RollbackIncomplete { .. }
-                );
+                let says_all =
+                    matches!(error, GitError::RollbackRefused { .. } | GitError::RollbackIncomplete { .. });
                 let saved = match kept.reference().filter(|_| !says_all) {
                     Some(at) => format!("; the state before the attempt is saved at {at}"),
                     None => String::new(),

@@ -41,8 +41,8 @@ pub(super) fn exchange<P: Picture, E>(
                 return Err(Missed::Failed(error));
             }
         };
-        let nothing_new = expected.as_deref() == Some(picture.text())
-            || (expected.is_none() && picture.text().is_empty());
+        let nothing_new =
+            expected.as_deref() == Some(picture.text()) || (expected.is_none() && picture.text().is_empty());
         if nothing_new {
             return Ok(picture);
         }
@@ -92,11 +92,7 @@ mod tests {
 
     fn add_own(text: Option<&[u8]>) -> Result<Drawn, &'static str> {
         let text = String::from_utf8(text.unwrap_or_default().to_vec()).map_err(|_| "not UTF-8")?;
-        let own = if text.contains("ours\n") {
-            ""
-        } else {
-            "ours\n"
-        };
+        let own = if text.contains("ours\n") { "" } else { "ours\n" };
         Ok(Drawn(format!("{text}{own}").into_bytes()))
     }
 
@@ -143,11 +139,8 @@ mod tests {
     #[test]
     fn agm_16_a_file_that_is_never_still_keeps_what_others_wrote() {
         let lines: Vec<String> = (0..30).map(|n| format!("line {n}\n")).collect();
-        let all: Vec<(usize, &[u8])> = lines
-            .iter()
-            .enumerate()
-            .map(|(n, line)| (n, line.as_bytes()))
-            .collect();
+        let all: Vec<(usize, &[u8])> =
+            lines.iter().enumerate().map(|(n, line)| (n, line.as_bytes())).collect();
         let (disk, ended) = play(&all);
         assert_eq!(ended, Err(Missed::Busy));
         let disk = String::from_utf8(disk).unwrap();

@@ -70,11 +70,7 @@ pub struct FixPolicy<'a> {
 }
 
 impl<'a> FixPolicy<'a> {
-    pub(super) fn new(
-        project: &'a Project,
-        settings: &'a RunSettings,
-        real_paths: &'a RealPaths,
-    ) -> Self {
+    pub(super) fn new(project: &'a Project, settings: &'a RunSettings, real_paths: &'a RealPaths) -> Self {
         Self {
             project,
             policy: &settings.policy,
@@ -131,12 +127,7 @@ impl FixPolicy<'_> {
             true => self.response(store, task, result, &family, &failure, tried)?,
             false => Response::Retry,
         };
-        Ok(FailurePlan {
-            has_progress_log: self.has_progress_log(store, task)?,
-            family,
-            failure,
-            response,
-        })
+        Ok(FailurePlan { has_progress_log: self.has_progress_log(store, task)?, family, failure, response })
     }
 
     /// What a counted failure in recovery mode asks for.
@@ -159,8 +150,7 @@ impl FixPolicy<'_> {
         // A person may have given the key away in the file a moment ago.
         let file = self.spec_text(store, task)?;
         let spec = file.as_deref().map(Spec::of);
-        let taken =
-            |key: &str| store.task(key).is_ok() || spec.as_ref().is_some_and(|spec| spec.has(key));
+        let taken = |key: &str| store.task(key).is_ok() || spec.as_ref().is_some_and(|spec| spec.has(key));
         let key = match next_fix(&family.lineage, &settings.limits, &taken) {
             Ok(key) => key,
             Err(limit) => {
@@ -198,8 +188,7 @@ impl FixPolicy<'_> {
     fn has_progress_log(&self, store: &Store, task: &Task) -> Result<bool, StoreError> {
         let path = spec_path(store, task)?.map(|path| self.project.root().join(path));
         Ok(path.is_some_and(|path| {
-            path.file_name().is_some_and(|name| name == TASKS_MD)
-                || path.with_file_name(PROGRESS_MD).exists()
+            path.file_name().is_some_and(|name| name == TASKS_MD) || path.with_file_name(PROGRESS_MD).exists()
         }))
     }
 
@@ -270,24 +259,14 @@ impl FailurePlan {
                     )]),
                     (Some(_), _) => {
                         let failures = settled.metrics.consecutive_failures;
-                        Some(out_of_retries(
-                            task,
-                            failures,
-                            result,
-                            self.has_progress_log,
-                        ))
+                        Some(out_of_retries(task, failures, result, self.has_progress_log))
                     }
                 };
-                let given_up = lines.map(|lines| EventKind::GivenUp {
-                    task: TaskRef::from(task),
-                    lines,
-                });
+                let given_up = lines.map(|lines| EventKind::GivenUp { task: TaskRef::from(task), lines });
                 effects.events.extend(given_up);
                 let unknown = FinalState::Fail;
                 effects.end = match response {
-                    Response::End(end, _) if settled.given_up == Some(GivenUp::Recovery) => {
-                        Some(end.clone())
-                    }
+                    Response::End(end, _) if settled.given_up == Some(GivenUp::Recovery) => Some(end.clone()),
                     _ if is_alone => None,
                     _ => {
                         let failure = &self.failure;
@@ -326,34 +305,18 @@ fn spec_folder(store: &Store, task: &Task) -> Result<Option<String>, StoreError>
 }
 
 /// A task that was retried to its limit: what there is to say.
-fn out_of_retries(
-    task: &Task,
-    attempts: u32,
-    result: &AttemptResult,
-    has_progress_log: bool,
-) -> Vec<String> {
+fn out_of_retries(task: &Task, attempts: u32, result: &AttemptResult, has_progress_log: bool) -> Vec<String> {
     let plural = if attempts == 1 { "" } else { "s" };
-    let why = result
-        .report
-        .as_ref()
-        .map(|report| report.why_it_failed.as_str());
-    let why = why
-        .or(result.verdict.message.as_deref())
-        .unwrap_or(NOTHING_KNOWN);
+    let why = result.report.as_ref().map(|report| report.why_it_failed.as_str());
+    let why = why.or(result.verdict.message.as_deref()).unwrap_or(NOTHING_KNOWN);
     vec![
-        format!(
-            "ERROR: Max retries reached for task {} after {attempts} attempt{plural}",
-            task.name()
-        ),
+        format!("ERROR: Max retries reached for task {} after {attempts} attempt{plural}", task.name()),
         format!("Last failure: {}", text::one_line(why, 500)),
         match has_progress_log {
             true => "Review .progress.md Learnings section for failure details".to_owned(),
             false => format!("Failure details: `ralph failures show {}`", task.name()),
         },
-        format!(
-            "Fix the issue manually, then `ralph run {}` to resume",
-            task.name()
-        ),
+        format!("Fix the issue manually, then `ralph run {}` to resume", task.name()),
     ]
 }
 
@@ -382,14 +345,10 @@ fn failure(key: &str, result: &AttemptResult) -> Failure {
     let error = report.map(|report| {
         // What Ralph adds about the gate is no part of the error.
         let why = report.why_it_failed.as_str();
-        why.split_once(" (the gate `")
-            .map_or(why, |(error, _)| error)
+        why.split_once(" (the gate `").map_or(why, |(error, _)| error)
     });
     // How an agent was ended says nothing of why.
-    let late = matches!(
-        result.verdict.error_type,
-        Some(ErrorType::Timeout | ErrorType::IdleTimeout)
-    );
+    let late = matches!(result.verdict.error_type, Some(ErrorType::Timeout | ErrorType::IdleTimeout));
     let error = match result.verdict.message.as_deref() {
         Some(message) if late => Some(message),
         _ => error,

@@ -71,10 +71,7 @@ impl Gates {
             GateResult::Ran(record) => {
                 let record = passed_if_fixed(run, claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
-                Ok(GateRun::Ran(GateRecord {
-                    touched: gate::touched(&command, changed),
-                    ..record
-                }))
+                Ok(GateRun::Ran(GateRecord { touched: gate::touched(&command, changed), ..record }))
             }
         }
     }
@@ -112,8 +109,7 @@ impl Gates {
     pub(super) fn note_broken(&mut self, run: &RunContext<'_>, claimed: &Claimed) {
         let command = gate_of(run, claimed).unwrap_or_default();
         let problem = gate::sure_to_break(&command, run.work_tree, &[]);
-        self.missing_programs
-            .extend(problem.and_then(|problem| problem.program));
+        self.missing_programs.extend(problem.and_then(|problem| problem.program));
     }
 
     /// Why no attempt is made on a task: it was added during the run without the gate that the settings require, or its gate
@@ -144,10 +140,7 @@ impl Gates {
     }
 
     /// Tells people once how a gate that passes can stand for a forgotten signal.
-    pub(super) fn tell_of_accept_green(
-        &mut self,
-        run: &mut RunContext<'_>,
-    ) -> Result<(), EngineError> {
+    pub(super) fn tell_of_accept_green(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
         if self.accept_green_told || run.settings.gate.accept_green {
             return Ok(());
         }
@@ -190,14 +183,12 @@ fn passed_if_fixed(
     let said = |error: &String| {
         let error = error.trim();
         let is_said = |text: &str| text.contains(error);
-        !error.is_empty()
-            && (is_said(&record.output_tail) || headline.as_deref().is_some_and(is_said))
+        !error.is_empty() && (is_said(&record.output_tail) || headline.as_deref().is_some_and(is_said))
     };
     if same || link.error.as_ref().is_some_and(said) {
         return Ok(record);
     }
-    let note =
-        "\n(Ralph: the gate fails with a different error now, so the original failure is fixed.)";
+    let note = "\n(Ralph: the gate fails with a different error now, so the original failure is fixed.)";
     Ok(GateRecord {
         outcome: GateOutcome::Passed,
         output_tail: format!("{}{note}", record.output_tail),

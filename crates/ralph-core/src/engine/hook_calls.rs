@@ -38,11 +38,7 @@ impl RunContext<'_> {
 
     /// Runs the hook after something, also when Ralph was told to stop: then it has the grace period, and none when
     /// Ralph was told twice.
-    pub(super) fn hook_after(
-        &mut self,
-        point: HookPoint,
-        event: &RunEvent,
-    ) -> Result<(), EngineError> {
+    pub(super) fn hook_after(&mut self, point: HookPoint, event: &RunEvent) -> Result<(), EngineError> {
         let told = self.interrupt.clone();
         let mut delayed = DelayedInterrupt::new(told, self.settings.grace);
         let told = delayed.interrupt().clone();

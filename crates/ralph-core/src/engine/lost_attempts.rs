@@ -16,9 +16,7 @@ use crate::evidence::Verdict;
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{
-    Attempt, ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp,
-};
+use crate::model::{Attempt, ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp};
 use crate::signals;
 use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError};
 
@@ -77,18 +75,14 @@ impl LostAttempts<'_> {
             .filter(|claim| Some(&claim.run_id) != self.own_run)
             .filter(|claim| is_stale(claim, self.host.liveness(&claim.owner), self.now))
             .collect();
-        let mut recovered = LostReport {
-            processes_ended: self.close_dead_runs()?,
-            ..LostReport::default()
-        };
+        let mut recovered = LostReport { processes_ended: self.close_dead_runs()?, ..LostReport::default() };
         self.forget_dead_hooks()?;
         for claim in stale {
             let recorded = match claim.purpose {
                 // Nothing was tried; the gate is simply due again.
-                Purpose::ParentGate => self
-                    .store
-                    .release(&claim.task_id, &claim.token)
-                    .map(|()| Lost::default()),
+                Purpose::ParentGate => {
+                    self.store.release(&claim.task_id, &claim.token).map(|()| Lost::default())
+                }
                 Purpose::Attempt => self.capture_lost(&claim, event),
             };
             match recorded {
@@ -143,10 +137,7 @@ impl LostAttempts<'_> {
             Ok(committed) => committed,
             // Recorded as lost, its work might be committed a second time.
             Err(error) => {
-                return Ok(Lost {
-                    undecided: Some((task.name().to_owned(), error)),
-                    ..Lost::default()
-                });
+                return Ok(Lost { undecided: Some((task.name().to_owned(), error)), ..Lost::default() });
             }
         };
         // It is done where its work was committed, for that comes last, after its signal and its gate.
@@ -189,9 +180,7 @@ impl LostAttempts<'_> {
             learnings: capture::learnings(&signals.learnings),
             ..AttemptResult::new(attempt, verdict, gate.as_ref(), report)
         };
-        let plan = self
-            .fix_policy
-            .plan(self.store, &task, &result, None, !done)?;
+        let plan = self.fix_policy.plan(self.store, &task, &result, None, !done)?;
         let effects = Effects {
             difficulty: signals.difficulty.filter(|_| done),
             root: plan.root(),
@@ -213,10 +202,7 @@ impl LostAttempts<'_> {
             };
             let events = [found].into_iter().chain(plan.events);
             Capture {
-                attempt: Attempt {
-                    counted: settled.counted,
-                    ..result.attempt.clone()
-                },
+                attempt: Attempt { counted: settled.counted, ..result.attempt.clone() },
                 report: result.report.clone().filter(|_| settled.counted),
                 learnings: result.learnings.clone(),
                 lesson: None,
@@ -231,28 +217,19 @@ impl LostAttempts<'_> {
                 events: events.filter_map(event).collect(),
             }
         })?;
-        Ok(Lost {
-            last_sign: Some(captured.attempt.ended_at()),
-            events: captured.events,
-            undecided: None,
-        })
+        Ok(Lost { last_sign: Some(captured.attempt.ended_at()), events: captured.events, undecided: None })
     }
 
     /// The gate of a lost attempt, where the run had told that it passed.
     fn passed_gate(&self, claim: &Claim, task: &Task) -> Result<Option<GateRecord>, StoreError> {
-        let told = self
-            .store
-            .last_event(&claim.run_id, Some("gate_finished"))?;
+        let told = self.store.last_event(&claim.run_id, Some("gate_finished"))?;
         let since = claim.attempt.started_at.unwrap_or(claim.claimed_at);
         let told = told.filter(|told| told.at >= since);
-        Ok(
-            match told.and_then(|told| told.read()).map(|told| told.kind) {
-                Some(EventKind::GateFinished {
-                    task: of,
-                    outcome: GateOutcome::Passed,
-                    flaky,
-                    ..
-                }) if of.task_id == task.id => Some(GateRecord {
+        Ok(match told.and_then(|told| told.read()).map(|told| told.kind) {
+            Some(EventKind::GateFinished { task: of, outcome: GateOutcome::Passed, flaky, .. })
+                if of.task_id == task.id =>
+            {
+                Some(GateRecord {
                     command: crate::text::one_line(task.verify.as_deref().unwrap_or_default(), 200),
                     outcome: GateOutcome::Passed,
                     ended: "exited with code 0".into(),
@@ -261,10 +238,10 @@ impl LostAttempts<'_> {
                     output_tail: String::new(),
                     touched: Vec::new(),
                     fix: None,
-                }),
-                _ => None,
-            },
-        )
+                })
+            }
+            _ => None,
+        })
     }
 
     /// The commit that an attempt was about to make when its process died, if it was made.
@@ -290,20 +267,15 @@ impl LostAttempts<'_> {
         let is_taken = |commit: &str| self.store.is_recorded_commit(commit).unwrap_or(false);
         Ok(match git.find_commit(&intent, &is_taken) {
             // The repository is gone, or cannot be read.
-            Err(
-                GitError::Fault(GitFault::Gone(_))
-                | GitError::Refused { .. }
-                | GitError::File { .. },
-            ) => Ok(None),
+            Err(GitError::Fault(GitFault::Gone(_)) | GitError::Refused { .. } | GitError::File { .. }) => {
+                Ok(None)
+            }
             found => found,
         })
     }
 
     fn limits(&self) -> GitLimits {
-        GitLimits {
-            interrupt: self.interrupt.clone(),
-            ..GitLimits::default()
-        }
+        GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() }
     }
 
     fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {
@@ -324,9 +296,7 @@ impl LostAttempts<'_> {
         let written = file.ok().map(Timestamp::from);
         let log = LogStream::open(Rc::new(dir), &name).ok();
         let agent = self.agent_of(claim);
-        let said = agent
-            .zip(log)
-            .and_then(|(agent, log)| read_log(log, agent.parser()).ok());
+        let said = agent.zip(log).and_then(|(agent, log)| read_log(log, agent.parser()).ok());
         (said, written)
     }
 }
@@ -367,9 +337,7 @@ impl RunContext<'_> {
         if recorded.processes_ended > 0 {
             let n = recorded.processes_ended;
             let plural = if n == 1 { "" } else { "es" };
-            self.warn(format!(
-                "killed {n} leftover process{plural} of a crashed run"
-            ))?;
+            self.warn(format!("killed {n} leftover process{plural} of a crashed run"))?;
         }
         let undecided = recorded.undecided.into_iter();
         // The loop sees the signal itself.

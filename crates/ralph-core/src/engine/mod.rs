@@ -43,8 +43,8 @@ pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates}
 pub use run::Engine;
 pub use run_end::{EngineError, Summary};
 pub use settings::{
-    BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn,
-    RecoverySettings, RunSettings,
+    BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn, RecoverySettings,
+    RunSettings,
 };
 pub use state_md::refresh_state;
 pub use upkeep::{Upkeep, merge_all, protected_logs, stale};

@@ -4,12 +4,10 @@ use super::prompt::{PromptError, Prompter};
 use crate::adaptive::{Beliefs, TaskView};
 use crate::agent::{Agent, output_prices};
 use crate::decide::{
-    AdaptiveInputs, Decision, FailedAttempt, ModelQuestion, RECENT_WINDOW, choose_model,
-    failure_trend, is_planning, needs_experience, task_view,
+    AdaptiveInputs, Decision, FailedAttempt, ModelQuestion, RECENT_WINDOW, choose_model, failure_trend,
+    is_planning, needs_experience, task_view,
 };
-use crate::model::{
-    Attempt, ChosenBy, MarkSource, NO_MODEL, Neighbour, Recent, Strategy, Task, TaskMetrics,
-};
+use crate::model::{Attempt, ChosenBy, MarkSource, NO_MODEL, Neighbour, Recent, Strategy, Task, TaskMetrics};
 use crate::similar_tasks::{MOST_CANDIDATES, Profile, lookup, neighbours};
 use crate::store::{PastFailure, Store, StoreError};
 
@@ -80,16 +78,10 @@ impl Prompter<'_> {
         let question = ModelQuestion {
             neighbours: &experience.neighbours,
             recent: experience.recent,
-            adaptive: AdaptiveInputs {
-                beliefs: experience.beliefs.as_ref(),
-                ..bare.adaptive
-            },
+            adaptive: AdaptiveInputs { beliefs: experience.beliefs.as_ref(), ..bare.adaptive },
             ..bare
         };
-        let alone = ModelQuestion {
-            tries: own,
-            ..question.clone()
-        };
+        let alone = ModelQuestion { tries: own, ..question.clone() };
         Ok((choose_model(&question), task_view(&alone)))
     }
 }
@@ -103,19 +95,12 @@ struct Experience {
 }
 
 impl Experience {
-    fn gather(
-        store: &Store,
-        agent: &dyn Agent,
-        strategy: Strategy,
-        task: &Task,
-    ) -> Result<Self, StoreError> {
+    fn gather(store: &Store, agent: &dyn Agent, strategy: Strategy, task: &Task) -> Result<Self, StoreError> {
         let profile = Profile::of(task);
         let frequencies = store.frequencies(profile.terms())?;
         let found = store.tried(&lookup(&profile, &frequencies), &task.id, MOST_CANDIDATES)?;
-        let mut experience = Self {
-            neighbours: neighbours(&profile, &found, &frequencies),
-            ..Self::default()
-        };
+        let mut experience =
+            Self { neighbours: neighbours(&profile, &found, &frequencies), ..Self::default() };
         if strategy == Strategy::Adaptive {
             let mut beliefs = store.beliefs(agent.name())?;
             beliefs.set_prices(agent.ladder(), output_prices(&agent.prices()));
@@ -128,10 +113,7 @@ impl Experience {
 }
 
 /// The failures since the last success.
-pub(super) fn in_a_row<'f>(
-    failures: &'f [PastFailure],
-    metrics: &TaskMetrics,
-) -> &'f [PastFailure] {
+pub(super) fn in_a_row<'f>(failures: &'f [PastFailure], metrics: &TaskMetrics) -> &'f [PastFailure] {
     let in_a_row = usize::try_from(metrics.consecutive_failures).unwrap_or(usize::MAX);
     let skip = failures.len().saturating_sub(in_a_row);
     failures.get(skip..).unwrap_or_default()
@@ -139,9 +121,7 @@ pub(super) fn in_a_row<'f>(
 
 /// Attempts that an agent made: a parent's own gate is none.
 pub(super) fn agents_attempts(failures: &[PastFailure], metrics: &TaskMetrics) -> u32 {
-    let gates = failures
-        .iter()
-        .filter(|failure| failure.attempt.model == NO_MODEL);
+    let gates = failures.iter().filter(|failure| failure.attempt.model == NO_MODEL);
     let gates = u32::try_from(gates.count()).unwrap_or(u32::MAX);
     metrics.total_attempts.saturating_sub(gates)
 }

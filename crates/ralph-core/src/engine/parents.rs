@@ -31,21 +31,14 @@ impl Run<'_> {
     fn settle_parent(&mut self, claimed: &Claimed, token: &Token) -> Result<(), EngineError> {
         let started_at = self.context.clock.now();
         let task = TaskRef::from(&claimed.task);
-        let command = claimed
-            .task
-            .verify
-            .clone()
-            .filter(|_| self.context.settings.gate.enabled);
+        let command = claimed.task.verify.clone().filter(|_| self.context.settings.gate.enabled);
         let retries = self.context.settings.gate.retries;
         let gate = match &command {
             None => None,
             Some(command) => match self.context.run_gate(claimed, command, retries)? {
                 GateResult::NotStarted(why) => {
                     self.context.store.release(&claimed.task.id, token)?;
-                    return Err(EngineError::Gate {
-                        task: task.name().to_owned(),
-                        why,
-                    });
+                    return Err(EngineError::Gate { task: task.name().to_owned(), why });
                 }
                 GateResult::Interrupted => {
                     self.context.store.release(&claimed.task.id, token)?;
@@ -54,29 +47,18 @@ impl Run<'_> {
                 GateResult::Ran(record) => Some(record),
             },
         };
-        let passed = gate
-            .as_ref()
-            .is_none_or(|gate| gate.outcome == GateOutcome::Passed);
+        let passed = gate.as_ref().is_none_or(|gate| gate.outcome == GateOutcome::Passed);
         if passed {
-            let event = self
-                .context
-                .event(EventKind::ParentGate { task, passed: true });
+            let event = self.context.event(EventKind::ParentGate { task, passed: true });
             let now = self.context.clock.now();
             // Gates may be switched off for this run.
             let by = gate.map_or(DoneBy::Children, |_| DoneBy::Gate);
-            self.context
-                .store
-                .complete_parent(&claimed.task.id, token, by, &event, now)?;
+            self.context.store.complete_parent(&claimed.task.id, token, by, &event, now)?;
             self.context.observer.event(&event);
             return self.context.show_progress();
         }
-        self.context.tell(EventKind::ParentGate {
-            task,
-            passed: false,
-        })?;
-        let broken = gate
-            .as_ref()
-            .filter(|gate| gate.outcome == GateOutcome::Broken);
+        self.context.tell(EventKind::ParentGate { task, passed: false })?;
+        let broken = gate.as_ref().filter(|gate| gate.outcome == GateOutcome::Broken);
         let verdict = match broken {
             Some(gate) => gate_broken(gate),
             None => Verdict {

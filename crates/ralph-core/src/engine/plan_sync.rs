@@ -15,8 +15,7 @@ use super::run_context::RunContext;
 use super::run_end::EngineError;
 use crate::event::{EventKind, GateAuthor};
 use crate::files::{
-    Cleared, InPlace, Limit, Links, Lock, Stamp, Swap, quick_digest, read, recover, stamp,
-    tick_in_place,
+    Cleared, InPlace, Limit, Links, Lock, Stamp, Swap, quick_digest, read, recover, stamp, tick_in_place,
 };
 use crate::model::{Status, TaskId, Timestamp};
 use crate::plan::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
@@ -84,11 +83,7 @@ impl KnownFile {
     }
 
     fn take(&mut self, tasks: Vec<FiledTask>, counts: PlanCounts) {
-        self.places = tasks
-            .iter()
-            .enumerate()
-            .map(|(at, task)| (task.id.clone(), at))
-            .collect();
+        self.places = tasks.iter().enumerate().map(|(at, task)| (task.id.clone(), at)).collect();
         self.tasks = tasks;
         self.counts = counts;
     }
@@ -102,12 +97,7 @@ impl PlanFiles {
             .into_iter()
             .filter(|source| source.format == Format::TasksMd.as_str())
             // Whatever was remembered: at the start every file is read.
-            .map(|source| {
-                KnownFile::new(SourceFile {
-                    digest: None,
-                    ..source
-                })
-            });
+            .map(|source| KnownFile::new(SourceFile { digest: None, ..source }));
         self.sources = sources.collect();
         let written = self.sources.iter().filter_map(|known| {
             let (at, _) = stamp(&source_path(run, &known.source))?;
@@ -123,16 +113,9 @@ impl PlanFiles {
     }
 
     /// Fixes what a killed run left in the middle of writing a file or those beside it.
-    fn recover_files(
-        &self,
-        run: &mut RunContext<'_>,
-        path: &Path,
-        own_path: &Path,
-    ) -> Result<(), FileFault> {
+    fn recover_files(&self, run: &mut RunContext<'_>, path: &Path, own_path: &Path) -> Result<(), FileFault> {
         let beside = [STATE_JSON, PROGRESS_MD].map(|name| own_path.with_file_name(name));
-        let beside = beside
-            .iter()
-            .filter_map(|path| run.real_paths.real(path).ok());
+        let beside = beside.iter().filter_map(|path| run.real_paths.real(path).ok());
         let files: Vec<PathBuf> = [path.to_owned()].into_iter().chain(beside).collect();
         for file in files {
             for saved in recover(&file)? {
@@ -178,12 +161,7 @@ impl PlanFiles {
         Ok(())
     }
 
-    fn tell_fault(
-        &mut self,
-        run: &mut RunContext<'_>,
-        path: &str,
-        why: &str,
-    ) -> Result<(), EngineError> {
+    fn tell_fault(&mut self, run: &mut RunContext<'_>, path: &str, why: &str) -> Result<(), EngineError> {
         let message = format!("cannot update {path}: {why}");
         if !self.told.contains(&message) {
             self.told.push(message.clone());
@@ -277,9 +255,7 @@ impl PlanFiles {
         known.stamp = stamp(path).filter(|stamp| cleared == Cleared::Quiet && is_as_drawn(stamp));
         let digest = quick_digest(&text);
         let store = &mut *run.store;
-        store
-            .note_filed(known.source.id, &digest, &shown.ticked, &shown.filed)
-            .map_err(EngineError::from)?;
+        store.note_filed(known.source.id, &digest, &shown.ticked, &shown.filed).map_err(EngineError::from)?;
         known.source.digest = Some(digest);
         for (id, ticked) in &shown.ticked {
             if let Some(task) = known.places.get(id).and_then(|at| known.tasks.get_mut(*at)) {
@@ -300,9 +276,7 @@ impl PlanFiles {
         task: Option<&TaskId>,
     ) -> Result<bool, FileFault> {
         let store = &*run.store;
-        let unfiled = store
-            .unfiled_tasks(known.source.id)
-            .map_err(EngineError::from)?;
+        let unfiled = store.unfiled_tasks(known.source.id).map_err(EngineError::from)?;
         Ok(!unfiled.is_empty() || known.only(task).iter().any(|task| mark_of(task).is_some()))
     }
 
@@ -335,9 +309,7 @@ impl PlanFiles {
 
     fn look_again(&self, run: &RunContext<'_>, known: &mut KnownFile) -> Result<(), FileFault> {
         let store = &*run.store;
-        let tasks = store
-            .filed_tasks(known.source.id)
-            .map_err(EngineError::from)?;
+        let tasks = store.filed_tasks(known.source.id).map_err(EngineError::from)?;
         known.take(tasks, store.counts().map_err(EngineError::from)?);
         Ok(())
     }
@@ -357,11 +329,7 @@ impl PlanFiles {
             Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);
-                self.tell_fault(
-                    run,
-                    &source.path,
-                    &format!("it is not a valid plan right now: {why}"),
-                )?;
+                self.tell_fault(run, &source.path, &format!("it is not a valid plan right now: {why}"))?;
                 return Ok(false);
             }
         };
@@ -428,10 +396,7 @@ impl PlanFiles {
                 shown.ticked.push((task.id.clone(), done));
             }
         }
-        let marks: Vec<(&str, bool)> = marks
-            .iter()
-            .map(|(name, done)| (name.as_str(), *done))
-            .collect();
+        let marks: Vec<(&str, bool)> = marks.iter().map(|(name, done)| (name.as_str(), *done)).collect();
         let mut text = match marks.is_empty() {
             true => text.to_owned(),
             false => {
@@ -503,22 +468,18 @@ impl PlanFiles {
         let progress = path.with_file_name(PROGRESS_MD);
         let mut cleared = Vec::new();
         if made || progress.exists() {
-            let changed = change_file(&run.real_paths.real(&progress)?, |text| {
-                Ok(progress_md::update(text, &log))
-            });
+            let changed =
+                change_file(&run.real_paths.real(&progress)?, |text| Ok(progress_md::update(text, &log)));
             cleared.push(changed.map_err(|fault| fault.of(PROGRESS_MD)));
         }
         let json = path.with_file_name(STATE_JSON);
         if made || json.exists() {
             let changed = change_file(&run.real_paths.real(&json)?, |text| {
-                state_json::update(text, &state)
-                    .map_err(|problem| FileFault::File(problem.to_string()))
+                state_json::update(text, &state).map_err(|problem| FileFault::File(problem.to_string()))
             });
             cleared.push(changed.map_err(|fault| fault.of(STATE_JSON)));
         }
-        known.unsettled |= !cleared
-            .iter()
-            .all(|one| matches!(one, Ok(Cleared::Quiet | Cleared::Late)));
+        known.unsettled |= !cleared.iter().all(|one| matches!(one, Ok(Cleared::Quiet | Cleared::Late)));
         cleared.into_iter().try_for_each(|one| one.map(drop))
     }
 }

@@ -9,17 +9,13 @@ use crate::agent::Agent;
 use crate::decide::{FailedAttempt, failure_trend, stuck_advice};
 use crate::files::{Limit, Links, read_text};
 use crate::memory::prompt::{
-    AttemptReport, Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart,
-    PastAttempt, Prerequisite, ShownLearning, TaskPart, Template, TemplateError, failure_to_fix,
-    refused_changes, render_memory, render_task,
+    AttemptReport, Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart, PastAttempt,
+    Prerequisite, ShownLearning, TaskPart, Template, TemplateError, failure_to_fix, refused_changes,
+    render_memory, render_task,
 };
 use crate::memory::recall::weights::CANDIDATES;
-use crate::memory::recall::{
-    Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms,
-};
-use crate::model::{
-    GateOutcome, LearningId, ModelChoice, Outcome, Status, Task, TaskMetrics, Timestamp,
-};
+use crate::memory::recall::{Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms};
+use crate::model::{GateOutcome, LearningId, ModelChoice, Outcome, Status, Task, TaskMetrics, Timestamp};
 use crate::project::Project;
 use crate::signals::plan_request_instructions;
 use crate::store::{PastFailure, RunRates, Store, StoreError};
@@ -34,10 +30,7 @@ pub enum PromptError {
     Template(#[from] TemplateError),
     /// A template's file cannot be read.
     #[error("cannot read template {path}: {source}")]
-    Unreadable {
-        path: String,
-        source: std::io::Error,
-    },
+    Unreadable { path: String, source: std::io::Error },
 }
 
 #[derive(Clone, Debug)]
@@ -85,18 +78,11 @@ fn template(
     built_in: fn() -> Result<Template, TemplateError>,
 ) -> Result<Template, PromptError> {
     let path = project.templates().join(name);
-    let shown = path
-        .strip_prefix(project.root())
-        .unwrap_or(&path)
-        .display()
-        .to_string();
+    let shown = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
     match read_text(&path, Links::Follow, Limit::SETTINGS) {
         Ok(text) => Ok(Template::parse(shown, text)?),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(built_in()?),
-        Err(source) => Err(PromptError::Unreadable {
-            path: shown,
-            source,
-        }),
+        Err(source) => Err(PromptError::Unreadable { path: shown, source }),
     }
 }
 
@@ -144,12 +130,8 @@ impl Prompter<'_> {
         let inherited = self.inherited(task)?;
         let (decision, view) = self.decide(task, metrics, asked, &inherited, &tries)?;
         let choice = decision.choice;
-        let further_lines = stuck_advice(
-            &trend,
-            approaches(in_a_row(&failures, metrics))
-                .iter()
-                .map(String::as_str),
-        );
+        let further_lines =
+            stuck_advice(&trend, approaches(in_a_row(&failures, metrics)).iter().map(String::as_str));
         let stuck = metrics.stuck || trend.stuck;
         let only_the_signal_is_missing = failures.last().is_some_and(|last| {
             let unreported = matches!(last.attempt.outcome, Outcome::NoSigil | Outcome::Error);
@@ -159,10 +141,7 @@ impl Prompter<'_> {
         let recalled = self.recall(task, &task_data, failures.last())?;
         let memory = Memory {
             attempts: failures.into_iter().map(past_attempt).collect(),
-            learnings: recalled
-                .chosen()
-                .map(|(_, candidate)| shown(candidate))
-                .collect(),
+            learnings: recalled.chosen().map(|(_, candidate)| shown(candidate)).collect(),
             status: LoopStatus {
                 iteration,
                 limit: self.settings.limit,
@@ -196,11 +175,7 @@ impl Prompter<'_> {
             inherited,
             rules,
             task: task_part,
-            learnings: rendered
-                .shown_learnings
-                .into_iter()
-                .map(LearningId::from_stored)
-                .collect(),
+            learnings: rendered.shown_learnings.into_iter().map(LearningId::from_stored).collect(),
             explanation: rendered.explanation,
             recalled,
         })
@@ -214,26 +189,13 @@ impl Prompter<'_> {
     ) -> Result<Recalled, StoreError> {
         let parent = part.parent.as_ref();
         let parent = parent.map(|parent| (parent.title.as_str(), parent.description.as_str()));
-        let policy = RecallPolicy {
-            max: self.settings.memory.max_learnings,
-            ..RecallPolicy::default()
-        };
-        recall(
-            self.store,
-            &question(task, parent, last),
-            self.now,
-            None,
-            &policy,
-        )
+        let policy = RecallPolicy { max: self.settings.memory.max_learnings, ..RecallPolicy::default() };
+        recall(self.store, &question(task, parent, last), self.now, None, &policy)
     }
 
     fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {
         let gate = &self.settings.gate;
-        let verify = task
-            .verify
-            .as_deref()
-            .or(gate.verify.as_deref())
-            .filter(|_| gate.enabled);
+        let verify = task.verify.as_deref().or(gate.verify.as_deref()).filter(|_| gate.enabled);
         // What may be secret in it stays in the environment of the gate, where the agent can run it.
         let verify = verify.map(|command| mask_secrets(&invisible_escaped(command)).into_owned());
         let verify = verify.as_deref();
@@ -244,11 +206,7 @@ impl Prompter<'_> {
             verify,
             files: &task.files,
             recovery: self.settings.recovery.enabled
-                || self
-                    .settings
-                    .recovery_by_spec
-                    .values()
-                    .any(|spec| spec.enabled),
+                || self.settings.recovery_by_spec.values().any(|spec| spec.enabled),
             changes: may_change.then(plan_request_instructions),
         })?)
     }
@@ -257,10 +215,7 @@ impl Prompter<'_> {
         let parent = match &task.parent_id {
             // A parent that an old file names but does not hold.
             Some(id) => match self.store.task(id.as_str()) {
-                Ok(parent) => Some(ParentPart {
-                    title: parent.title,
-                    description: parent.description,
-                }),
+                Ok(parent) => Some(ParentPart { title: parent.title, description: parent.description }),
                 Err(StoreError::UnknownTask(_)) => None,
                 Err(error) => return Err(error.into()),
             },
@@ -275,11 +230,7 @@ impl Prompter<'_> {
             };
             if done.status == Status::Done {
                 let summary = self.store.summary(id)?;
-                prerequisites.push(Prerequisite {
-                    id: id.to_string(),
-                    title: done.title,
-                    summary,
-                });
+                prerequisites.push(Prerequisite { id: id.to_string(), title: done.title, summary });
             }
         }
         Ok(TaskPart {
@@ -345,9 +296,7 @@ fn shown(candidate: &Candidate) -> ShownLearning {
 
 /// What was tried, by the reports; else what was changed.
 fn approaches(failures: &[PastFailure]) -> Vec<String> {
-    let reports = failures
-        .iter()
-        .filter_map(|failure| failure.report.as_ref());
+    let reports = failures.iter().filter_map(|failure| failure.report.as_ref());
     reports
         .map(|report| {
             let files = report.relevant_files.iter().take(3).cloned();
@@ -419,10 +368,7 @@ pub fn recall(
     let most = CANDIDATES.max(policy.max);
     let candidates = store.candidates(&lookup, before, most, &mut corpus)?;
     let ranking = ranking(query, &candidates, &corpus, now.as_millis(), policy);
-    Ok(Recalled {
-        ranking,
-        candidates,
-    })
+    Ok(Recalled { ranking, candidates })
 }
 
 /// What a task's next attempt asks for: its words and files, those of its parent, and how it failed last.

@@ -99,7 +99,5 @@ pub fn own_files(agents_md: Option<&str>, store: &Store) -> Result<Vec<String>, 
 /// What to type about a gate that cannot run.
 pub(super) fn told_gate_fix(task: &Task, fix: &str) -> String {
     let name = task.name();
-    format!(
-        "{fix}, or change the gate (`ralph task edit {name} --verify CMD`), then `ralph run {name}`"
-    )
+    format!("{fix}, or change the gate (`ralph task edit {name} --verify CMD`), then `ralph run {name}`")
 }

@@ -91,10 +91,7 @@ impl Engine<'_> {
 }
 
 impl<'a> Run<'a> {
-    fn start<'b: 'a>(
-        engine: &'a mut Engine<'b>,
-        tasks: PlanCounts,
-    ) -> Result<(Self, RunEvent), EngineError> {
+    fn start<'b: 'a>(engine: &'a mut Engine<'b>, tasks: PlanCounts) -> Result<(Self, RunEvent), EngineError> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let team = Team::new(engine.agent, engine.fallback);
         let (settings_json, output) = (engine.settings_json.clone(), engine.output.clone());
@@ -169,10 +166,7 @@ impl<'a> Run<'a> {
             }
             let stop = match self.context.claim(Purpose::Attempt)? {
                 Some((claimed, token)) => {
-                    let attempted = self.attempt(&ClaimedTask {
-                        claimed: &claimed,
-                        token: &token,
-                    });
+                    let attempted = self.attempt(&ClaimedTask { claimed: &claimed, token: &token });
                     self.context.unless_moved(attempted)?.flatten()
                 }
                 None => self.wait_for_others()?,
@@ -227,13 +221,11 @@ impl<'a> Run<'a> {
         };
         let (begun, log) = self.begin(task, &ready)?;
         self.context.attempt_under_way = true;
-        let worked = self
-            .call_agent(task, &ready.prompt, log)
-            .and_then(|session| {
-                let mut work = self.judge(task, &ready, &begun, session)?;
-                let verdict = self.verdict(task, &begun, &mut work)?;
-                Ok((work, verdict))
-            });
+        let worked = self.call_agent(task, &ready.prompt, log).and_then(|session| {
+            let mut work = self.judge(task, &ready, &begun, session)?;
+            let verdict = self.verdict(task, &begun, &mut work)?;
+            Ok((work, verdict))
+        });
         self.context.attempt_under_way = false;
         let (work, verdict) = worked?;
         self.conclude(task, ready, begun, work, verdict)

@@ -19,8 +19,7 @@ use crate::host::{Host, is_over};
 use crate::model::{RunId, Timestamp, Token};
 use crate::project::Project;
 use crate::store::{
-    ClaimRequest, Claimed, GateEdit, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store,
-    StoreError,
+    ClaimRequest, Claimed, GateEdit, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store, StoreError,
 };
 use crate::text::code_line;
 
@@ -70,10 +69,7 @@ pub(super) struct RunContext<'a> {
 
 impl<'a> RunContext<'a> {
     /// `own_files` are those of the project that Ralph writes too.
-    pub(super) fn new<'b: 'a>(
-        engine: &'a mut Engine<'b>,
-        own_files: &[String],
-    ) -> Result<Self, EngineError> {
+    pub(super) fn new<'b: 'a>(engine: &'a mut Engine<'b>, own_files: &[String]) -> Result<Self, EngineError> {
         let now = engine.clock.now();
         let mut real_paths = RealPaths::default();
         let ralph_dir = engine.project.ralph_dir();
@@ -163,11 +159,7 @@ impl RunContext<'_> {
     }
 
     /// Tells of a gate that waits for a person to import the plan's file.
-    pub(super) fn tell_waiting_gate(
-        &mut self,
-        path: &str,
-        gate: &GateEdit,
-    ) -> Result<(), EngineError> {
+    pub(super) fn tell_waiting_gate(&mut self, path: &str, gate: &GateEdit) -> Result<(), EngineError> {
         let task = self.store.task(gate.id.as_str())?;
         self.tell(EventKind::GateWaiting {
             task: TaskRef::from(&task),
@@ -207,9 +199,7 @@ impl RunContext<'_> {
     }
 
     fn vanished(&self) -> StoreError {
-        StoreError::Vanished {
-            path: self.project.database(),
-        }
+        StoreError::Vanished { path: self.project.database() }
     }
 
     /// Saves a database that was deleted or replaced, through its open handle: the end of the run says where it is and how to
@@ -221,10 +211,7 @@ impl RunContext<'_> {
         }
         let (saved, hint) = match self.store.rescue(self.clock.now()) {
             Ok(rescued) => {
-                let saved = format!(
-                    "Ralph saved a copy of the database in {}",
-                    rescued.path.display()
-                );
+                let saved = format!("Ralph saved a copy of the database in {}", rescued.path.display());
                 (saved, format!("restore it: {}", rescued.restore))
             }
             Err(error) => (
@@ -247,10 +234,7 @@ impl RunContext<'_> {
         if let Some(signal) = self.interrupt.first().filter(|_| !self.interrupt_told) {
             self.interrupt_told = true;
             let by_command = self.store.stop_was_sent(&self.id).unwrap_or(false);
-            self.show(EventKind::Interrupted {
-                signal: signal.name().to_owned(),
-                by_command,
-            });
+            self.show(EventKind::Interrupted { signal: signal.name().to_owned(), by_command });
         }
         let now = self.clock.now();
         let lease = self.settings.lease;
@@ -264,10 +248,7 @@ impl RunContext<'_> {
         }
     }
 
-    pub(super) fn claim(
-        &mut self,
-        purpose: Purpose,
-    ) -> Result<Option<(Claimed, Token)>, EngineError> {
+    pub(super) fn claim(&mut self, purpose: Purpose) -> Result<Option<(Claimed, Token)>, EngineError> {
         self.check_database()?;
         let now = self.clock.now();
         let token = Token::from_random((self.random)());
@@ -293,9 +274,7 @@ impl RunContext<'_> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(EngineError::Store(StoreError::ClaimMoved(task))) => {
-                self.warn(format!(
-                    "another process took over {task}; this run does not record the attempt"
-                ))?;
+                self.warn(format!("another process took over {task}; this run does not record the attempt"))?;
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -310,14 +289,11 @@ impl RunContext<'_> {
         reason: &str,
         end: Option<&RecoveryEnd>,
     ) -> Result<(), EngineError> {
-        let event = self.event(EventKind::HandedOver {
-            task: TaskRef::from(&claimed.task),
-            reason: reason.to_owned(),
-        });
+        let event = self
+            .event(EventKind::HandedOver { task: TaskRef::from(&claimed.task), reason: reason.to_owned() });
         let now = self.clock.now();
         let id = &claimed.task.id;
-        self.store
-            .block_claimed(id, token, reason, end, &event, now)?;
+        self.store.block_claimed(id, token, reason, end, &event, now)?;
         self.observer.event(&event);
         self.show_progress()
     }
@@ -334,9 +310,7 @@ impl RunContext<'_> {
     /// Whether agents of other runs are at work.
     pub(super) fn others_at_work(&self) -> Result<bool, EngineError> {
         let claims = self.store.claims()?;
-        let mut attempts = claims
-            .iter()
-            .filter(|claim| claim.purpose == Purpose::Attempt);
+        let mut attempts = claims.iter().filter(|claim| claim.purpose == Purpose::Attempt);
         Ok(attempts.any(|claim| claim.run_id != self.id))
     }
 

@@ -30,10 +30,7 @@ pub enum EngineError {
     Gate { task: String, why: String },
     /// The log of an attempt could not be written.
     #[error("cannot write the log {path}: {source}")]
-    Log {
-        path: String,
-        source: std::io::Error,
-    },
+    Log { path: String, source: std::io::Error },
 }
 
 #[derive(Clone, Debug)]
@@ -57,12 +54,7 @@ pub(super) struct StopRun {
 
 impl StopRun {
     pub(super) fn new(exit: RunExit, reason: impl Into<String>) -> Self {
-        Self {
-            exit,
-            reason: reason.into(),
-            hint: None,
-            budget: None,
-        }
+        Self { exit, reason: reason.into(), hint: None, budget: None }
     }
 
     pub(super) fn error(reason: impl Into<String>) -> Self {
@@ -70,26 +62,17 @@ impl StopRun {
     }
 
     pub(super) fn budget(budget: Budget, reason: String) -> Self {
-        Self {
-            budget: Some(budget),
-            ..Self::new(RunExit::Limit, reason)
-        }
+        Self { budget: Some(budget), ..Self::new(RunExit::Limit, reason) }
     }
 
     pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+        Self { hint: Some(hint.into()), ..self }
     }
 }
 
 impl Run<'_> {
     /// Ends the run, whatever ended it: tidies up, closes its record, saves a database that is gone, and tells of the end.
-    pub(super) fn end(
-        mut self,
-        ended: Result<StopRun, EngineError>,
-    ) -> Result<Summary, EngineError> {
+    pub(super) fn end(mut self, ended: Result<StopRun, EngineError>) -> Result<Summary, EngineError> {
         let (mut stop, error) = match ended {
             Ok(stop) => (stop, None),
             Err(error) => {
@@ -117,12 +100,7 @@ impl Run<'_> {
             (Some(error), _) | (None, Err(error)) => return Err(error),
             (None, Ok(_)) => {}
         }
-        Ok(Summary {
-            run_id: Some(self.context.id),
-            exit: stop.exit,
-            reason: stop.reason,
-            hint: stop.hint,
-        })
+        Ok(Summary { run_id: Some(self.context.id), exit: stop.exit, reason: stop.reason, hint: stop.hint })
     }
 
     /// Closes the run's record, also where tidying up fails. A run whose scope is finished has succeeded, whatever limit it
@@ -158,8 +136,7 @@ impl Run<'_> {
         let interrupted = matches!(stop.exit, RunExit::Interrupted(_));
         if !interrupted {
             run.tidy_learnings()?;
-            self.plan_files
-                .sync(run, None, Author::Person, &LogNews::default())?;
+            self.plan_files.sync(run, None, Author::Person, &LogNews::default())?;
             let branch = self.tree.git.as_ref().and_then(Git::branch);
             self.agents_md.sync(run, branch, WrittenBy::Agent)?;
         }

@@ -94,11 +94,7 @@ pub struct BreakerSettings {
 
 impl Default for BreakerSettings {
     fn default() -> Self {
-        Self {
-            threshold: 5,
-            on_open: OnOpen::Exit,
-            cooldown: Duration::from_secs(15 * 60),
-        }
+        Self { threshold: 5, on_open: OnOpen::Exit, cooldown: Duration::from_secs(15 * 60) }
     }
 }
 

@@ -61,11 +61,7 @@ impl StateMd {
     }
 
     /// Writes the page with how the run stands. A page that cannot be written is told of once and stops nothing.
-    pub(super) fn write(
-        &mut self,
-        run: &mut RunContext<'_>,
-        status: &str,
-    ) -> Result<(), EngineError> {
+    pub(super) fn write(&mut self, run: &mut RunContext<'_>, status: &str) -> Result<(), EngineError> {
         let first = self.written.is_none();
         self.written = Some(run.clock.now());
         let breaker = run.store.breaker()?;
@@ -178,10 +174,7 @@ fn view(
     let next = match store.ready(&Scope::All, 1)?.first() {
         Some(id) => {
             let task = store.task(id.as_str())?;
-            Some(TaskView {
-                name: task.name().to_owned(),
-                title: task.title,
-            })
+            Some(TaskView { name: task.name().to_owned(), title: task.title })
         }
         None => None,
     };
@@ -199,10 +192,7 @@ fn view(
             } else if attempt.counted {
                 attempt.outcome.to_string()
             } else {
-                attempt
-                    .error_type
-                    .map_or("uncounted".to_owned(), |error| error.to_string())
-                    .to_uppercase()
+                attempt.error_type.map_or("uncounted".to_owned(), |error| error.to_string()).to_uppercase()
             },
             task: name.unwrap_or_else(|| attempt.task_id.to_string()),
             details: details.unwrap_or_default(),
@@ -212,10 +202,7 @@ fn view(
     let root = project.root();
     Ok(StateView {
         updated_at: now.local(),
-        project: root
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default(),
+        project: root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         run,
         counts,
         next,
@@ -225,9 +212,7 @@ fn view(
             BreakerState::HalfOpen => "half_open",
         }
         .to_owned(),
-        waiting: waiting
-            .map(|held| (held.name, held.reason.unwrap_or_default()))
-            .collect(),
+        waiting: waiting.map(|held| (held.name, held.reason.unwrap_or_default())).collect(),
         history: history.collect(),
         analysis,
         under_way: under_way(store)?,
@@ -246,10 +231,7 @@ fn under_way(store: &Store) -> Result<Vec<AttemptView>, StoreError> {
             continue;
         };
         views.push(AttemptView {
-            task: TaskView {
-                name: task.name().to_owned(),
-                title: task.title,
-            },
+            task: TaskView { name: task.name().to_owned(), title: task.title },
             attempt: store.metrics(&claim.task_id)?.total_attempts + 1,
             model: claim.attempt.model.unwrap_or_default(),
             since: since.local(),

@@ -49,10 +49,7 @@ impl<'a> Team<'a> {
             unavailable_since: None,
             unavailable: None,
         });
-        Self {
-            members: members.collect(),
-            at: 0,
-        }
+        Self { members: members.collect(), at: 0 }
     }
 
     pub(super) fn current(&mut self) -> &mut Member<'a> {
@@ -94,11 +91,7 @@ impl<'a> Team<'a> {
     }
 
     /// The agent works from here on.
-    pub(super) fn switch_to(
-        &mut self,
-        run: &mut RunContext<'_>,
-        member: usize,
-    ) -> Result<(), EngineError> {
+    pub(super) fn switch_to(&mut self, run: &mut RunContext<'_>, member: usize) -> Result<(), EngineError> {
         // Its time has passed.
         self.members[member].unavailable = None;
         if member == self.at {
@@ -148,10 +141,7 @@ impl<'a> Team<'a> {
             // No time given, one that has passed and did not help, or one that cannot be meant.
             _ => now.plus(wait),
         };
-        let limit = AgentLimit {
-            until,
-            met_at: Some(now),
-        };
+        let limit = AgentLimit { until, met_at: Some(now) };
         let cause = ErrorType::RateLimit;
         let agent = self.agent().name();
         run.store.set_agent_limit(agent, &limit, cause.as_str())?;
@@ -196,10 +186,7 @@ impl<'a> Team<'a> {
         };
         let why: Vec<String> = self.members.iter().filter_map(unavailable).collect();
         let hint = |member: &Member<'_>| member.unavailable.as_ref()?.hint.clone();
-        StopRun {
-            hint: self.members.iter().find_map(hint),
-            ..StopRun::error(why.join("; "))
-        }
+        StopRun { hint: self.members.iter().find_map(hint), ..StopRun::error(why.join("; ")) }
     }
 
     /// The agent whose turn it is does not work: another goes on, or the run ends.
@@ -209,10 +196,7 @@ impl<'a> Team<'a> {
         fault: Unavailable,
     ) -> Result<Option<StopRun>, EngineError> {
         if !self.has_others() {
-            let alone = StopRun {
-                hint: fault.hint.clone(),
-                ..StopRun::error(fault.why.clone())
-            };
+            let alone = StopRun { hint: fault.hint.clone(), ..StopRun::error(fault.why.clone()) };
             self.current().unavailable = Some(fault);
             return Ok(Some(match self.members.len() {
                 1 => alone,
@@ -221,10 +205,7 @@ impl<'a> Team<'a> {
         }
         let hint = fault.hint.as_ref().map(|hint| format!("; {hint}"));
         let (name, why) = (self.agent().name(), &fault.why);
-        run.warn(format!(
-            "{name} is unavailable: {why}{}",
-            hint.unwrap_or_default()
-        ))?;
+        run.warn(format!("{name} is unavailable: {why}{}", hint.unwrap_or_default()))?;
         self.current().unavailable = Some(fault);
         Ok(None)
     }
@@ -239,9 +220,7 @@ impl<'a> Team<'a> {
         let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
         match error {
             ErrorType::Auth if speaks_of(&["credit", "billing", "balance", "payment"]) => {
-                format!(
-                    "check {agent}'s billing or use another agent (--agent), then `ralph run` again"
-                )
+                format!("check {agent}'s billing or use another agent (--agent), then `ralph run` again")
             }
             ErrorType::Auth => match facts {
                 Some(facts) => {

@@ -75,15 +75,8 @@ pub fn merge_all(store: &mut Store, random: Random<'_>) -> Result<Vec<Merged>, S
 }
 
 /// What could be pruned now.
-pub fn stale(
-    store: &Store,
-    policy: &UpkeepPolicy,
-    now: Timestamp,
-) -> Result<Vec<LearningId>, StoreError> {
-    let old = LearningFilter {
-        before: Some(policy.old_before(now)),
-        ..LearningFilter::active()
-    };
+pub fn stale(store: &Store, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>, StoreError> {
+    let old = LearningFilter { before: Some(policy.old_before(now)), ..LearningFilter::active() };
     let mut stale = store.learnings(&old)?;
     stale.retain(|learning| is_stale(learning, now, policy));
     Ok(stale.into_iter().map(|learning| learning.id).collect())
@@ -96,10 +89,7 @@ enum LogUpkeepError {
     Store(#[from] StoreError),
     /// The directory or one of its files cannot be read or deleted.
     #[error("{path}: {source}")]
-    Io {
-        path: String,
-        source: std::io::Error,
-    },
+    Io { path: String, source: std::io::Error },
 }
 
 /// The logs that must stay, as the database knows them. `own` is the run that asks: what it wrote is all told of.
@@ -117,10 +107,7 @@ fn prune_now(
     (now, patience): (Timestamp, Duration),
 ) -> (Pruned, Option<LogUpkeepError>) {
     let dir = logs.to_owned();
-    let broken = |source| LogUpkeepError::Io {
-        path: dir.display().to_string(),
-        source,
-    };
+    let broken = |source| LogUpkeepError::Io { path: dir.display().to_string(), source };
     let started = Instant::now();
     let files = match protected_logs(store, Some(own)) {
         Ok(protected) => plan(&dir, &protected, limits, now).map_err(broken),
@@ -147,11 +134,7 @@ impl RunContext<'_> {
             let made = merged.iter().map(|merge| &merge.into);
             let touched: Vec<LearningId> = made.chain(&pruned).cloned().collect();
             let undo = self.store.note_batch(&touched, self.random)?;
-            self.tell(EventKind::LearningsTidied {
-                merged,
-                pruned,
-                undo: Some(undo),
-            })?;
+            self.tell(EventKind::LearningsTidied { merged, pruned, undo: Some(undo) })?;
         }
         match error {
             Some(error) => self.warn(format!("cannot merge and prune learnings: {error}")),

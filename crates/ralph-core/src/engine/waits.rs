@@ -57,8 +57,7 @@ impl Run<'_> {
             reason: "`ralph resume`".to_owned(),
             until: None,
         })?;
-        self.state_md
-            .write(&mut self.context, "paused; `ralph resume` continues")?;
+        self.state_md.write(&mut self.context, "paused; `ralph resume` continues")?;
         // Somebody may edit files meanwhile.
         self.context.files_may_have_changed();
         while self.context.is_paused()? {
@@ -95,11 +94,7 @@ impl Run<'_> {
     }
 
     /// Waits until an agent can work again, where the settings allow to wait so long.
-    fn wait_for_agent(
-        &mut self,
-        member: usize,
-        until: Timestamp,
-    ) -> Result<Option<StopRun>, EngineError> {
+    fn wait_for_agent(&mut self, member: usize, until: Timestamp) -> Result<Option<StopRun>, EngineError> {
         let waiting = &self.team.members[member];
         let name = waiting.agent.name().to_owned();
         let limit = self.context.store.agent_limit(&name)?;
@@ -187,10 +182,7 @@ impl Run<'_> {
     }
 
     /// After a fault of the service: back off, but not for ever.
-    pub(super) fn wait_for_service(
-        &mut self,
-        message: &str,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn wait_for_service(&mut self, message: &str) -> Result<Option<StopRun>, EngineError> {
         let now = self.context.clock.now();
         let member = self.team.current();
         member.service_faults += 1;
@@ -200,10 +192,7 @@ impl Run<'_> {
             let rest = self.context.settings.backoff_cap;
             let fault = Unavailable {
                 outage: Outage::Until(now.plus(rest)),
-                why: format!(
-                    "the agent's API failed {}; last error: {message}",
-                    in_a_row(faults)
-                ),
+                why: format!("the agent's API failed {}; last error: {message}", in_a_row(faults)),
                 hint: Some("`ralph run` again when the API is available".into()),
             };
             return self.team.note_unavailable(&mut self.context, fault);
@@ -226,11 +215,7 @@ impl Run<'_> {
         waiting_for: WaitingFor,
         reason: String,
     ) -> Result<Option<StopRun>, EngineError> {
-        self.context.tell(EventKind::Waiting {
-            waiting_for,
-            reason,
-            until: Some(until),
-        })?;
+        self.context.tell(EventKind::Waiting { waiting_for, reason, until: Some(until) })?;
         // Somebody may edit files meanwhile.
         self.context.files_may_have_changed();
         let clock = self.context.clock;

@@ -78,10 +78,7 @@ impl WorkTree {
     }
 
     /// Brings the tree into the state that the settings want; why the run cannot start, if it cannot.
-    pub(super) fn open(
-        &mut self,
-        run: &mut RunContext<'_>,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result<Option<StopRun>, EngineError> {
         if !self.settings.uses_branches() {
             return Ok(None);
         }
@@ -95,9 +92,8 @@ impl WorkTree {
         if let Some(branch) = self.settings.branch.clone() {
             let there = git.branch().as_deref() == Some(branch.as_str());
             if let Some(other) = run.other_run()?.filter(|_| !there) {
-                let reason = format!(
-                    "run {other} is using this working tree, which is not on branch {branch}"
-                );
+                let reason =
+                    format!("run {other} is using this working tree, which is not on branch {branch}");
                 let stop = StopRun::error(reason);
                 return Ok(Some(stop.with_hint("wait for it to end, or `ralph stop`")));
             }
@@ -133,10 +129,7 @@ impl WorkTree {
                 Ok(None)
             }
             OnDirty::Refuse => {
-                let reason = format!(
-                    "the working tree has uncommitted changes: {}",
-                    some_of(&dirty)
-                );
+                let reason = format!("the working tree has uncommitted changes: {}", some_of(&dirty));
                 Ok(Some(StopRun::error(reason).with_hint(
                     "commit or stash the changes, or allow them: ralph config set git.on_dirty continue",
                 )))
@@ -158,9 +151,7 @@ impl WorkTree {
             match obstacle.weight() {
                 Weight::Stops => {
                     let stop = StopRun::error(obstacle.to_string());
-                    return Ok(Some(
-                        stop.with_hint(format!("{fix}; then `ralph run` again")),
-                    ));
+                    return Ok(Some(stop.with_hint(format!("{fix}; then `ralph run` again"))));
                 }
                 Weight::Hinders => run.warn(format!("{obstacle}; {fix}"))?,
             }
@@ -171,11 +162,7 @@ impl WorkTree {
     /// After an agent worked, where Ralph is to commit or roll back: a repository that git can no longer use ends the run
     /// and is not held against the attempt.
     pub(super) fn check_repository(&self) {
-        if let Some(git) = self
-            .git
-            .as_ref()
-            .filter(|_| self.settings.changes_anything())
-        {
+        if let Some(git) = self.git.as_ref().filter(|_| self.settings.changes_anything()) {
             // The fault stays with git, which is asked for it before the next attempt.
             let _ = git.check_repository();
         }
@@ -192,10 +179,7 @@ impl WorkTree {
     }
 
     /// The tree before an attempt: as the last one left it, or a fresh snapshot.
-    pub(super) fn current(
-        &mut self,
-        run: &mut RunContext<'_>,
-    ) -> Result<Option<Snapshot>, EngineError> {
+    pub(super) fn current(&mut self, run: &mut RunContext<'_>) -> Result<Option<Snapshot>, EngineError> {
         match &self.latest {
             Some((version, tree)) if *version == run.files_version() => Ok(Some(tree.clone())),
             _ => {
@@ -279,11 +263,7 @@ impl WorkTree {
 /// Uncommitted changes that attempts leave over: whose they are, in this run and in later ones.
 impl WorkTree {
     /// What earlier runs left of tasks' work is still theirs where nobody changed it since. The tree without it.
-    fn take_over(
-        &mut self,
-        run: &mut RunContext<'_>,
-        tree: &Snapshot,
-    ) -> Result<Snapshot, EngineError> {
+    fn take_over(&mut self, run: &mut RunContext<'_>, tree: &Snapshot) -> Result<Snapshot, EngineError> {
         if self.settings.commit == CommitWhen::Never {
             return Ok(tree.clone());
         }
@@ -324,8 +304,7 @@ impl WorkTree {
         // Should this run be killed, the next one tells the attempt's work by it.
         if let Some(words) = self.before_task.get(task).and_then(Snapshot::to_words) {
             let branch = self.present_branch();
-            run.store
-                .set_tree_snapshot(task, &words, branch.as_deref())?;
+            run.store.set_tree_snapshot(task, &words, branch.as_deref())?;
         }
         Ok(())
     }
@@ -363,10 +342,7 @@ impl WorkTree {
 }
 
 /// What attempts left in a tree whose run was killed while they worked.
-fn cut_off_changes(
-    store: &Store,
-    tree: &Snapshot,
-) -> Result<Vec<(TaskId, Vec<LeftoverFile>)>, StoreError> {
+fn cut_off_changes(store: &Store, tree: &Snapshot) -> Result<Vec<(TaskId, Vec<LeftoverFile>)>, StoreError> {
     let looks = store.tree_snapshots()?.into_iter();
     let work = looks.map(|cut_off| {
         let look = Snapshot::from_words(&cut_off.snapshot).zip(cut_off.ended_at);

@@ -13,13 +13,7 @@ fn task() -> TaskRef {
 }
 
 fn counts() -> PlanCounts {
-    PlanCounts {
-        total: 3,
-        pending: 1,
-        done: 2,
-        verified: 1,
-        ..PlanCounts::default()
-    }
+    PlanCounts { total: 3, pending: 1, done: 2, verified: 1, ..PlanCounts::default() }
 }
 
 fn finished() -> AttemptFinished {
@@ -57,10 +51,7 @@ fn every_kind() -> Vec<EventKind> {
 
 fn of_attempts() -> Vec<EventKind> {
     let id = task().task_id;
-    let choice = ModelChoice {
-        model: "sonnet".into(),
-        rationale: "default".into(),
-    };
+    let choice = ModelChoice { model: "sonnet".into(), rationale: "default".into() };
     vec![
         EventKind::LostFound {
             task: task(),
@@ -70,10 +61,7 @@ fn of_attempts() -> Vec<EventKind> {
             verified: false,
         },
         EventKind::AttemptStarted {
-            task: TaskRef {
-                key: None,
-                ..task()
-            },
+            task: TaskRef { key: None, ..task() },
             attempt: 1,
             iteration: 1,
             agent: "claude".into(),
@@ -83,32 +71,17 @@ fn of_attempts() -> Vec<EventKind> {
         },
         EventKind::Activity {
             task_id: id.clone(),
-            activity: Activity::Tool {
-                name: "Write".into(),
-                target: "src/a.rs".into(),
-            },
+            activity: Activity::Tool { name: "Write".into(), target: "src/a.rs".into() },
         },
-        EventKind::Activity {
-            task_id: id,
-            activity: Activity::LimitWarning {
-                utilization: Some(0.8),
-            },
-        },
-        EventKind::GateStarted {
-            task: task(),
-            command: "true".into(),
-            run: 1,
-        },
+        EventKind::Activity { task_id: id, activity: Activity::LimitWarning { utilization: Some(0.8) } },
+        EventKind::GateStarted { task: task(), command: "true".into(), run: 1 },
         EventKind::GateFinished {
             task: task(),
             outcome: GateOutcome::TimedOut,
             flaky: false,
             duration_ms: 3,
         },
-        EventKind::GateGreenBefore {
-            task: task(),
-            command: "true".into(),
-        },
+        EventKind::GateGreenBefore { task: task(), command: "true".into() },
         EventKind::GateChanged {
             task: task(),
             before: Some("make test".into()),
@@ -128,15 +101,9 @@ fn of_attempts() -> Vec<EventKind> {
             cost_usd: None,
             ..finished()
         })),
-        EventKind::ParentGate {
-            task: task(),
-            passed: true,
-        },
+        EventKind::ParentGate { task: task(), passed: true },
         EventKind::Skipped { task: task() },
-        EventKind::HandedOver {
-            task: task(),
-            reason: "not worth it".into(),
-        },
+        EventKind::HandedOver { task: task(), reason: "not worth it".into() },
     ]
 }
 
@@ -155,17 +122,8 @@ fn of_plans() -> Vec<EventKind> {
             added: vec!["1.4".into()],
             refusal: Some("too many".into()),
         },
-        EventKind::GivenUp {
-            task: task(),
-            lines: vec!["a".into(), "b".into()],
-        },
-        EventKind::PlanFileRead {
-            path: "tasks.md".into(),
-            added: 1,
-            updated: 2,
-            finished: 3,
-            removed: 4,
-        },
+        EventKind::GivenUp { task: task(), lines: vec!["a".into(), "b".into()] },
+        EventKind::PlanFileRead { path: "tasks.md".into(), added: 1, updated: 2, finished: 3, removed: 4 },
         EventKind::LearningsTidied {
             merged: vec![Merged {
                 into: LearningId::from_stored("l-3"),
@@ -174,10 +132,7 @@ fn of_plans() -> Vec<EventKind> {
             pruned: vec![LearningId::from_stored("l-2")],
             undo: Some("m-00000001".into()),
         },
-        EventKind::LogsPruned {
-            files: 2,
-            bytes: 4096,
-        },
+        EventKind::LogsPruned { files: 2, bytes: 4096 },
     ]
 }
 
@@ -192,10 +147,7 @@ fn of_runs() -> Vec<EventKind> {
             ungated: vec!["1.3".into()],
             gates_off: false,
         },
-        EventKind::Progress {
-            tasks: counts(),
-            cost: Cost::new(1.5, 1),
-        },
+        EventKind::Progress { tasks: counts(), cost: Cost::new(1.5, 1) },
         EventKind::BreakerOpened {
             failures: 5,
             tasks: 3,
@@ -224,39 +176,20 @@ fn of_runs() -> Vec<EventKind> {
             limited_until: Some(Timestamp::from_millis(1_700_000_000_123)),
         },
         EventKind::BudgetNear {
-            meter: Meter {
-                estimated: true,
-                budget: Budget::DayCost,
-                used: 4.0,
-                most: 5.0,
-            },
+            meter: Meter { estimated: true, budget: Budget::DayCost, used: 4.0, most: 5.0 },
             message: "nearly".into(),
         },
-        EventKind::BranchChanged {
-            branch: "ralph/night".into(),
-        },
-        EventKind::Committed {
-            task: task(),
-            commit: "0123456789".into(),
-            files: 2,
-        },
+        EventKind::BranchChanged { branch: "ralph/night".into() },
+        EventKind::Committed { task: task(), commit: "0123456789".into(), files: 2 },
         EventKind::RolledBack {
             task: task(),
             reference: "refs/ralph/rollback/t-000001-001".into(),
             files: 3,
             commits: 1,
         },
-        EventKind::HookFailed {
-            hook: HookPoint::AfterRun,
-            message: "exited with code 1".into(),
-        },
-        EventKind::Warning {
-            message: "mind the gap".into(),
-        },
-        EventKind::Interrupted {
-            signal: "INT".into(),
-            by_command: false,
-        },
+        EventKind::HookFailed { hook: HookPoint::AfterRun, message: "exited with code 1".into() },
+        EventKind::Warning { message: "mind the gap".into() },
+        EventKind::Interrupted { signal: "INT".into(), by_command: false },
         EventKind::RunFinished {
             exit_code: 4,
             outcome: "limit".into(),
@@ -274,23 +207,17 @@ fn of_runs() -> Vec<EventKind> {
 
 /// The names that `EventKind::name` can give, from its own text: a new kind is missed here until it has a sample.
 fn names() -> Vec<&'static str> {
-    let (_, body) = include_str!("../event.rs")
-        .split_once("pub fn name(&self) -> &'static str {")
-        .unwrap();
+    let (_, body) = include_str!("../event.rs").split_once("pub fn name(&self) -> &'static str {").unwrap();
     let (body, _) = body.split_once("    }\n}").unwrap();
     let arms = body.lines().filter_map(|line| line.split_once("=> \""));
-    arms.map(|(_, rest)| rest.split('"').next().unwrap())
-        .collect()
+    arms.map(|(_, rest)| rest.split('"').next().unwrap()).collect()
 }
 
 #[test]
 fn every_kind_of_event_reads_back_as_it_was_written() {
     let samples = every_kind();
     for name in names() {
-        assert!(
-            samples.iter().any(|kind| kind.name() == name),
-            "no sample of {name}"
-        );
+        assert!(samples.iter().any(|kind| kind.name() == name), "no sample of {name}");
     }
     let run = RunId::from_stored("r-1");
     for (seq, kind) in (1..).zip(samples) {

@@ -79,9 +79,7 @@ fn is_box(text: &[u8], at: usize) -> bool {
 /// Whether the file holds what the text has around a place.
 fn holds(file: &File, at: usize, text: &[u8]) -> io::Result<bool> {
     let from = at.saturating_sub(AROUND);
-    let wanted = text
-        .get(from..text.len().min(at + AROUND))
-        .unwrap_or_default();
+    let wanted = text.get(from..text.len().min(at + AROUND)).unwrap_or_default();
     let mut found = vec![0; wanted.len()];
     match file.read_exact_at(&mut found, from as u64) {
         Ok(()) => Ok(found.get(at - from) == text.get(at)

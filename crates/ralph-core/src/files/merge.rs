@@ -42,12 +42,8 @@ pub fn merge(base: &[u8], one: &[u8], other: &[u8]) -> Vec<u8> {
     } else {
         put(between(0, first.at.start.min(second.at.start)));
         put(first.lines);
-        let new: Vec<&[u8]> = second
-            .lines
-            .iter()
-            .filter(|line| !first.lines.contains(line))
-            .copied()
-            .collect();
+        let new: Vec<&[u8]> =
+            second.lines.iter().filter(|line| !first.lines.contains(line)).copied().collect();
         put(&new);
         put(between(first.at.end.max(second.at.end), base.len()));
     }
@@ -100,13 +96,7 @@ impl<'t> Change<'t> {
         let same = |(a, b): &(&&[u8], &&[u8])| a == b;
         let before = base.iter().zip(new).take_while(same).count();
         let most = base.len().min(new.len()) - before;
-        let after = base
-            .iter()
-            .rev()
-            .zip(new.iter().rev())
-            .take(most)
-            .take_while(same)
-            .count();
+        let after = base.iter().rev().zip(new.iter().rev()).take(most).take_while(same).count();
         let at = before..base.len() - after;
         let lines = new.get(before..new.len() - after)?;
         (!at.is_empty() || !lines.is_empty()).then_some(Self { at, lines })

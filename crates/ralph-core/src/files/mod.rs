@@ -52,9 +52,7 @@ fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
             file
         }
         // A new file gets what the umask leaves, as from any other program.
-        Err(_) => temporary()
-            .permissions(std::fs::Permissions::from_mode(0o666))
-            .tempfile_in(dir)?,
+        Err(_) => temporary().permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(dir)?,
     };
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -103,10 +101,7 @@ pub fn stamp(path: &Path) -> Stamp {
     // The time of the last change, which no program can set: an agent can give a file any time of modification.
     let seconds = u64::try_from(meta.ctime()).ok()?;
     let nanos = u32::try_from(meta.ctime_nsec()).ok()?;
-    Some((
-        SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos),
-        meta.len(),
-    ))
+    Some((SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos), meta.len()))
 }
 
 /// A lock between processes, held until it is dropped; also when its holder dies.
@@ -154,10 +149,7 @@ fn open_own(path: &Path) -> io::Result<File> {
     let meta = file.metadata()?;
     let is_own = meta.uid() == 0 || meta.uid() == rustix::process::geteuid().as_raw();
     if !is_own {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "it belongs to another user",
-        ));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     private::tighten(path);
     Ok(file)

@@ -85,9 +85,7 @@ pub(crate) fn open_as(path: &Path, links: Links, flags: OFlags) -> io::Result<Fi
         Links::Refuse => std::fs::symlink_metadata(path),
     };
     match meta {
-        Ok(meta) => regular(FileType::from_raw_mode(
-            std::os::unix::fs::MetadataExt::mode(&meta),
-        ))?,
+        Ok(meta) => regular(FileType::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&meta)))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -127,10 +125,7 @@ fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::
     open_looking_at_each_part(path, flags)
 }
 
-fn open_looking_at_each_part(
-    path: &Path,
-    flags: OFlags,
-) -> rustix::io::Result<rustix::fd::OwnedFd> {
+fn open_looking_at_each_part(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     if path.ancestors().any(Path::is_symlink) {
         return Err(Errno::LOOP);
     }
@@ -140,9 +135,7 @@ fn open_looking_at_each_part(
 /// Refuses what is at a path unless it is a regular file or nothing.
 pub(crate) fn refuse_irregular(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
-        Ok(meta) => Ok(regular(FileType::from_raw_mode(
-            std::os::unix::fs::MetadataExt::mode(&meta),
-        ))?),
+        Ok(meta) => Ok(regular(FileType::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&meta)))?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }

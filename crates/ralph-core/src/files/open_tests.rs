@@ -20,19 +20,12 @@ fn what_is_not_a_regular_file_is_refused_at_once() {
     fifo(&top.join("pipe"));
     std::fs::create_dir(top.join("dir")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(top.join("socket")).unwrap();
-    for (name, what) in [
-        ("pipe", "a named pipe"),
-        ("dir", "a directory"),
-        ("socket", "a socket"),
-        ("/dev/null", "a device"),
-    ] {
+    for (name, what) in
+        [("pipe", "a named pipe"), ("dir", "a directory"), ("socket", "a socket"), ("/dev/null", "a device")]
+    {
         let path = top.join(name);
         for links in [Links::Follow, Links::Refuse] {
-            for flags in [
-                OFlags::RDONLY,
-                OFlags::WRONLY,
-                OFlags::RDWR | OFlags::CREATE,
-            ] {
+            for flags in [OFlags::RDONLY, OFlags::WRONLY, OFlags::RDWR | OFlags::CREATE] {
                 let error = open_as(&path, links, flags).unwrap_err();
                 assert_eq!(refused(&error), &Refused::NotRegular(what), "{name}");
             }

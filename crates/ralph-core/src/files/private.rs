@@ -20,11 +20,7 @@ pub fn make_dir(path: &Path) -> io::Result<()> {
 
 /// Makes an empty file that only its owner may read. One that exists stays as it is.
 pub fn make_file(path: &Path) -> io::Result<()> {
-    let made = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match made {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),

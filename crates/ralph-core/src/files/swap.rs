@@ -62,16 +62,12 @@ struct Text {
 
 impl Text {
     fn of(bytes: &[u8]) -> Self {
-        Self {
-            length: bytes.len(),
-            mark: mark(bytes),
-        }
+        Self { length: bytes.len(), mark: mark(bytes) }
     }
 
     /// The text itself, where another begins with it.
     fn head_of<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
-        text.get(..self.length)
-            .filter(|head| mark(head) == self.mark)
+        text.get(..self.length).filter(|head| mark(head) == self.mark)
     }
 }
 
@@ -79,10 +75,7 @@ impl<'a> Swap<'a> {
     /// For the file at this path, which has no links in it.
     #[must_use]
     pub fn new(path: &'a Path) -> Self {
-        Self {
-            path,
-            kept: Vec::new(),
-        }
+        Self { path, kept: Vec::new() }
     }
 
     /// Replaces the file and gives what was in it at that very moment, nothing if there was none. Whoever wrote it since it
@@ -100,17 +93,11 @@ impl<'a> Swap<'a> {
                 Err(error) => Err(error.error),
             };
         };
-        let waiting = self
-            .path
-            .with_file_name(waiting_name(self.path, expected, bytes));
-        file.persist_noclobber(&waiting)
-            .map_err(|error| error.error)?;
+        let waiting = self.path.with_file_name(waiting_name(self.path, expected, bytes));
+        file.persist_noclobber(&waiting).map_err(|error| error.error)?;
         match exchange(&waiting, self.path) {
             Ok(Exchanged::Was(was)) => {
-                self.kept.push(Kept {
-                    path: waiting,
-                    known: Text::of(&was),
-                });
+                self.kept.push(Kept { path: waiting, known: Text::of(&was) });
                 Ok(Some(was))
             }
             Ok(Exchanged::Gone) => {
@@ -154,9 +141,7 @@ impl<'a> Swap<'a> {
     fn bring_in(&mut self, before: &[u8], theirs: &[u8]) -> io::Result<()> {
         let now = read(self.path, Links::Refuse, Limit::TEXT)?;
         let merged = match theirs.strip_prefix(before) {
-            Some(added) if before.is_empty() || before.ends_with(b"\n") => {
-                append(before, &now, added)
-            }
+            Some(added) if before.is_empty() || before.ends_with(b"\n") => append(before, &now, added),
             _ => merge(before, &now, theirs),
         };
         if merged == now {
@@ -277,9 +262,7 @@ pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
 /// Whether it is a file that nobody goes on writing: its writer, whose number is in its name, is dead.
 fn is_abandoned(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    let writer = name
-        .strip_prefix(UNFINISHED)
-        .and_then(|rest| rest.split('.').next());
+    let writer = name.strip_prefix(UNFINISHED).and_then(|rest| rest.split('.').next());
     let writer = writer.and_then(|pid| Pid::from_raw(pid.parse().ok()?));
     writer.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
 }
@@ -289,13 +272,7 @@ fn waiting_name(path: &Path, before: &[u8], after: &[u8]) -> OsString {
     let mut name = OsString::from(WAITING);
     name.push(path.file_name().unwrap_or_default());
     let before = Text::of(before);
-    name.push(format!(
-        ".{:016x}.{:x}.{:016x}.{}",
-        before.mark,
-        before.length,
-        mark(after),
-        unguessable()
-    ));
+    name.push(format!(".{:016x}.{:x}.{:016x}.{}", before.mark, before.length, mark(after), unguessable()));
     name
 }
 
@@ -395,9 +372,8 @@ mod tests {
 
         fn names(&self) -> Vec<String> {
             let entries = std::fs::read_dir(self.0.path()).unwrap();
-            let mut names: Vec<String> = entries
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .collect();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
             names.sort();
             names
         }
@@ -420,25 +396,14 @@ mod tests {
         let path = dir.path();
         let mut swap = Swap::new(&path);
         assert_eq!(swap.put(None, b"one").unwrap(), None);
-        assert_eq!(
-            swap.put(Some(b"one"), b"two").unwrap(),
-            Some(b"one".to_vec())
-        );
+        assert_eq!(swap.put(Some(b"one"), b"two").unwrap(), Some(b"one".to_vec()));
         // Somebody made it, wrote it or deleted it in between.
         assert_eq!(swap.put(None, b"three").unwrap(), Some(b"two".to_vec()));
-        assert_eq!(
-            swap.put(Some(b"x"), b"four").unwrap(),
-            Some(b"three".to_vec())
-        );
+        assert_eq!(swap.put(Some(b"x"), b"four").unwrap(), Some(b"three".to_vec()));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(swap.put(Some(b"four"), b"five").unwrap(), None);
         assert_eq!(dir.text(), b"five");
-        assert_eq!(
-            dir.names().len(),
-            4,
-            "kept until the end: {:?}",
-            dir.names()
-        );
+        assert_eq!(dir.names().len(), 4, "kept until the end: {:?}", dir.names());
         swap.done().unwrap();
         assert_eq!(dir.names(), ["AGENTS.md"]);
     }
@@ -508,12 +473,7 @@ mod tests {
     fn a_kill_after_two_exchanges_leaves_every_line_once() {
         // Somebody appended before the first exchange; the second brought that in.
         let dir = Dir::new();
-        dir.left(
-            b"block\nold\nnote\n",
-            b"old\n",
-            b"block\nold\n",
-            b"old\nnote\n",
-        );
+        dir.left(b"block\nold\nnote\n", b"old\n", b"block\nold\n", b"old\nnote\n");
         let second = waiting_name(&dir.path(), b"block\nold\n", b"block\nold\nnote\n");
         std::fs::write(dir.path().with_file_name(second), "block\nold\n").unwrap();
         assert_eq!(recover(&dir.path()).unwrap(), Vec::<PathBuf>::new());
@@ -522,10 +482,7 @@ mod tests {
     }
 
     /// Opens the file, and writes into it only when it was swapped out long ago.
-    fn slow_person(
-        path: &Path,
-        wait: std::sync::mpsc::Receiver<()>,
-    ) -> std::thread::JoinHandle<()> {
+    fn slow_person(path: &Path, wait: std::sync::mpsc::Receiver<()>) -> std::thread::JoinHandle<()> {
         use std::io::Write;
         let mut open = File::options().append(true).open(path).unwrap();
         std::thread::spawn(move || {
@@ -608,10 +565,7 @@ mod tests {
     fn other_files_are_left_alone() {
         let dir = Dir::new();
         dir.left(b"old", b"old", b"new", b"new");
-        assert_eq!(
-            recover(&dir.path().with_file_name("AGENTS")).unwrap().len(),
-            0
-        );
+        assert_eq!(recover(&dir.path().with_file_name("AGENTS")).unwrap().len(), 0);
         assert_eq!(dir.names().len(), 2);
     }
 

@@ -65,10 +65,7 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
     }
     let is_own_program = |name: &str| !name.contains('/') && own.contains(&name);
     if !name.as_deref().is_some_and(is_own_program) {
-        let nested = name
-            .iter()
-            .map(String::as_str)
-            .filter(|name| !name.contains('/'));
+        let nested = name.iter().map(String::as_str).filter(|name| !name.contains('/'));
         let mut to_write = paths(exited.command, exited.dir).chain(name.iter().cloned());
         let is_named = |path: String| names(exited.task_texts, &path, exited.dir);
         if to_write.any(is_named) || nested.clone().any(|name| mentions(exited.task_texts, name)) {
@@ -79,9 +76,7 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
     let Some(name) = name else {
         return Some(Broken {
             program: None,
-            why: format!(
-                "it exited with code {code}: a program in it is missing or not executable"
-            ),
+            why: format!("it exited with code {code}: a program in it is missing or not executable"),
             fix: "install what it needs".into(),
         });
     };
@@ -97,11 +92,7 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
     };
     let found = found.filter(|_| !elsewhere);
     let found = found.unwrap_or_else(|| Problem::other(&name));
-    Some(Broken {
-        why: format!("{} (exit code {code})", found.why),
-        fix: found.fix,
-        program: Some(name),
-    })
+    Some(Broken { why: format!("{} (exit code {code})", found.why), fix: found.fix, program: Some(name) })
 }
 
 /// Why a gate cannot run, before it does; none where an attempt on its task may change that.
@@ -123,11 +114,7 @@ pub(super) fn known_problem(program: &str, dir: &Path) -> Option<Broken> {
         && inside(program, dir).is_some()
         && which::not_executable(program, dir, None).is_none();
     let found = problem(program, dir).filter(|_| !missing_path)?;
-    Some(Broken {
-        program: Some(program.to_owned()),
-        why: found.why,
-        fix: found.fix,
-    })
+    Some(Broken { program: Some(program.to_owned()), why: found.why, fix: found.fix })
 }
 
 struct Problem {
@@ -137,17 +124,11 @@ struct Problem {
 
 impl Problem {
     fn other(name: &str) -> Self {
-        Self {
-            why: format!("cannot start `{name}`"),
-            fix: format!("make sure that {name} runs here"),
-        }
+        Self { why: format!("cannot start `{name}`"), fix: format!("make sure that {name} runs here") }
     }
 
     fn missing(name: &str) -> Self {
-        Self {
-            why: format!("`{name}` does not exist"),
-            fix: format!("add {name}"),
-        }
+        Self { why: format!("`{name}` does not exist"), fix: format!("add {name}") }
     }
 
     fn not_installed(name: &str) -> Self {
@@ -175,10 +156,7 @@ fn problem(name: &str, dir: &Path) -> Option<Problem> {
         return Some(Problem::not_installed(name));
     }
     Some(match which::not_executable(name, dir, None) {
-        Some(_) => Problem {
-            why: format!("`{name}` is not executable"),
-            fix: format!("`chmod +x {name}`"),
-        },
+        Some(_) => Problem { why: format!("`{name}` is not executable"), fix: format!("`chmod +x {name}`") },
         None => Problem::missing(name),
     })
 }
@@ -270,9 +248,7 @@ fn names(texts: &[String], path: &str, dir: &Path) -> bool {
     let mut words = texts.iter().flat_map(|text| split_words(text));
     telling
         && words.any(|word| {
-            let word = word
-                .trim_start_matches("./")
-                .trim_end_matches(['.', '!', '?']);
+            let word = word.trim_start_matches("./").trim_end_matches(['.', '!', '?']);
             let folder = word.strip_suffix('/').filter(|folder| !folder.is_empty());
             let above = folder.is_some_and(|folder| path.starts_with(&format!("{folder}/")));
             word == path || word == file || above || word.ends_with(&format!("/{path}"))
@@ -282,10 +258,7 @@ fn names(texts: &[String], path: &str, dir: &Path) -> bool {
 /// Whether the task's texts contain a word.
 fn mentions(texts: &[String], name: &str) -> bool {
     let mut words = texts.iter().flat_map(|text| split_words(text));
-    words.any(|word| {
-        word.trim_end_matches(['.', '!', '?'])
-            .eq_ignore_ascii_case(name)
-    })
+    words.any(|word| word.trim_end_matches(['.', '!', '?']).eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
@@ -329,20 +302,8 @@ mod tests {
                 "Write src/a.ts with npm9",
                 Some("`npm9` is not installed"),
             ),
-            (
-                "npm9 test >x 2>&1",
-                127,
-                "",
-                "Add tests",
-                Some("`npm9` is not installed"),
-            ),
-            (
-                "bash: x",
-                127,
-                "bash: line 1: tool9: command not found",
-                "",
-                Some("`tool9` is not installed"),
-            ),
+            ("npm9 test >x 2>&1", 127, "", "Add tests", Some("`npm9` is not installed")),
+            ("bash: x", 127, "bash: line 1: tool9: command not found", "", Some("`tool9` is not installed")),
             (
                 "./snake.py",
                 127,
@@ -350,20 +311,8 @@ mod tests {
                 "",
                 Some("`python9` is not installed"),
             ),
-            (
-                "./snake.py",
-                127,
-                "",
-                "",
-                Some("`./snake.py` needs `python9`, which is not installed"),
-            ),
-            (
-                "./old.sh",
-                127,
-                "sh: 1: ./old.sh: not found",
-                "",
-                Some("`./old.sh` needs `/no/such/sh`"),
-            ),
+            ("./snake.py", 127, "", "", Some("`./snake.py` needs `python9`, which is not installed")),
+            ("./old.sh", 127, "sh: 1: ./old.sh: not found", "", Some("`./old.sh` needs `/no/such/sh`")),
             (
                 "./old.sh",
                 126,
@@ -419,64 +368,17 @@ mod tests {
                 Some("`npm9` is not installed"),
             ),
             // What the task is to write.
-            (
-                "./check.sh",
-                127,
-                "sh: 1: ./check.sh: not found",
-                "Write check.sh, please",
-                None,
-            ),
-            (
-                "cd sub && ./check.sh",
-                127,
-                "sh: 1: ./check.sh: not found",
-                "Write `sub/check.sh`.",
-                None,
-            ),
-            (
-                "./bin/check",
-                127,
-                "sh: 1: ./bin/check: not found",
-                "bin/",
-                None,
-            ),
-            (
-                "./plain.sh",
-                126,
-                "sh: 1: ./plain.sh: Permission denied",
-                "Write ./plain.sh",
-                None,
-            ),
-            (
-                "./snake.py",
-                127,
-                "env: 'python9': No such file or directory",
-                "Write snake.py",
-                None,
-            ),
-            (
-                "./good.sh",
-                127,
-                "./good.sh: 3: foo9: not found",
-                "Write good.sh",
-                None,
-            ),
-            (
-                "npm test",
-                127,
-                "sh: 1: jest9: not found",
-                "Set up jest9",
-                None,
-            ),
+            ("./check.sh", 127, "sh: 1: ./check.sh: not found", "Write check.sh, please", None),
+            ("cd sub && ./check.sh", 127, "sh: 1: ./check.sh: not found", "Write `sub/check.sh`.", None),
+            ("./bin/check", 127, "sh: 1: ./bin/check: not found", "bin/", None),
+            ("./plain.sh", 126, "sh: 1: ./plain.sh: Permission denied", "Write ./plain.sh", None),
+            ("./snake.py", 127, "env: 'python9': No such file or directory", "Write snake.py", None),
+            ("./good.sh", 127, "./good.sh: 3: foo9: not found", "Write good.sh", None),
+            ("npm test", 127, "sh: 1: jest9: not found", "Set up jest9", None),
             ("npm9 test", 1, "sh: 1: npm9: not found", "", None),
         ] {
-            let found = broken(&Exited {
-                command,
-                code,
-                output,
-                dir: dir.path(),
-                task_texts: &[text.to_owned()],
-            });
+            let found =
+                broken(&Exited { command, code, output, dir: dir.path(), task_texts: &[text.to_owned()] });
             let found = found.map(|broken| broken.why);
             match (why, &found) {
                 (None, None) => {}

@@ -59,19 +59,13 @@ pub(super) struct PipeMark<'o> {
 /// The line that [`READ_PIPESTATUS`] prints with a single write, which therefore arrives in one piece.
 pub(super) fn find_pipe_mark(chunk: &[u8]) -> Option<PipeMark<'_>> {
     let windows = chunk.windows(PIPE_MARK.len());
-    let start = windows
-        .into_iter()
-        .rposition(|part| part == PIPE_MARK.as_bytes())?;
+    let start = windows.into_iter().rposition(|part| part == PIPE_MARK.as_bytes())?;
     let (before, rest) = chunk.split_at(start);
     let length = rest.iter().position(|byte| *byte == b'\n')? + 1;
     let (line, after) = rest.split_at(length);
     let numbers = std::str::from_utf8(line.get(PIPE_MARK.len()..)?).ok()?;
     let (member, all) = numbers.trim_end().split_once(" of ")?;
-    Some(PipeMark {
-        member: (member.parse().ok()?, all.parse().ok()?),
-        before,
-        after,
-    })
+    Some(PipeMark { member: (member.parse().ok()?, all.parse().ok()?), before, after })
 }
 
 /// The programs without which a script cannot succeed, as it names them. Left out are names that only a shell can work out,
@@ -153,15 +147,13 @@ const WRAPPERS: [(&str, &str, usize); 10] = [
 ];
 const SHELLS: [&str; 3] = ["sh", "bash", "dash"];
 /// After these nobody knows which command runs, or what its name means.
-const CHANGES_WHAT_FOLLOWS: [&str; 12] = [
-    "if", "case", "while", "until", "for", "select", "function", ".", "source", "eval", "alias",
-    "trap",
-];
+const CHANGES_WHAT_FOLLOWS: [&str; 12] =
+    ["if", "case", "while", "until", "for", "select", "function", ".", "source", "eval", "alias", "trap"];
 const BUILTINS: [&str; 42] = [
-    "!", ":", "[", "[[", "{", "}", "break", "builtin", "cd", "command", "continue", "declare",
-    "echo", "exec", "exit", "export", "false", "fg", "getopts", "hash", "jobs", "kill", "let",
-    "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift",
-    "test", "time", "times", "true", "type", "typeset", "ulimit", "umask", "unset",
+    "!", ":", "[", "[[", "{", "}", "break", "builtin", "cd", "command", "continue", "declare", "echo",
+    "exec", "exit", "export", "false", "fg", "getopts", "hash", "jobs", "kill", "let", "local", "popd",
+    "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift", "test", "time", "times", "true",
+    "type", "typeset", "ulimit", "umask", "unset",
 ];
 
 impl<'s> Needs<'s> {
@@ -195,10 +187,8 @@ impl<'s> Needs<'s> {
                 self.joined.push(word);
             }
             let is_flag = |flag: &&str| flag.starts_with('-');
-            let looks = word == "command"
-                && arguments
-                    .first()
-                    .is_some_and(|flag| flag.eq_ignore_ascii_case("-v"));
+            let looks =
+                word == "command" && arguments.first().is_some_and(|flag| flag.eq_ignore_ascii_case("-v"));
             match word {
                 "cd" | "pushd" | "popd" => self.elsewhere = true,
                 "export" if arguments.iter().any(|word| word.starts_with("PATH=")) => return false,
@@ -247,11 +237,7 @@ impl<'s> Needs<'s> {
 }
 
 /// The arguments after a wrapper's options and its own first arguments.
-fn after_options<'a, 's>(
-    mut words: &'a [&'s str],
-    with_value: &str,
-    before: usize,
-) -> &'a [&'s str] {
+fn after_options<'a, 's>(mut words: &'a [&'s str], with_value: &str, before: usize) -> &'a [&'s str] {
     while let [option, rest @ ..] = words
         && option.starts_with('-')
     {
@@ -273,9 +259,7 @@ fn is_assignment(word: &str) -> bool {
         return false;
     };
     let name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !name.is_empty()
-        && name.chars().all(name_char)
-        && !name.starts_with(|c: char| c.is_ascii_digit())
+    !name.is_empty() && name.chars().all(name_char) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Where the closing parentheses stand of subshells that the script ends with, innermost last.
@@ -299,9 +283,7 @@ fn ends_of_last_subshells(list: &[Token<'_>]) -> Vec<usize> {
     }
     // The outermost closes last in the text; only an unbroken row of subshells from there is known to be the end.
     let ends = closes.into_iter().rev();
-    ends.take_while(|(_, is_subshell)| *is_subshell)
-        .map(|(at, _)| at)
-        .collect()
+    ends.take_while(|(_, is_subshell)| *is_subshell).map(|(at, _)| at).collect()
 }
 
 /// A piece of a script.
@@ -334,15 +316,10 @@ struct Tokens<'s> {
 }
 
 const SEPARATORS: [&str; 11] = ["||", "|&", "|", "&&", ";;", ";", "&", "(", ")", "\n", "\r"];
-const REDIRECTIONS: [&str; 12] = [
-    "&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">",
-];
+const REDIRECTIONS: [&str; 12] = ["&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">"];
 
 fn tokens(script: &str) -> Tokens<'_> {
-    let mut read = Tokens {
-        list: Vec::new(),
-        complete: true,
-    };
+    let mut read = Tokens { list: Vec::new(), complete: true };
     let mut here_documents: Vec<(String, bool)> = Vec::new();
     let mut redirection: Option<&str> = None;
     let mut depth = 0_usize;
@@ -359,14 +336,9 @@ fn tokens(script: &str) -> Tokens<'_> {
             redirection = Some(found);
             at += found.len();
         } else if let Some(found) = starts(rest, &SEPARATORS) {
-            let doubled = matches!(found, "(" | ")")
-                && (script[..at].ends_with(found) || rest[1..].starts_with(found));
-            read.list.push(Token {
-                kind: Kind::Separator(found),
-                text: found,
-                start: at,
-                doubled,
-            });
+            let doubled =
+                matches!(found, "(" | ")") && (script[..at].ends_with(found) || rest[1..].starts_with(found));
+            read.list.push(Token { kind: Kind::Separator(found), text: found, start: at, doubled });
             at += found.len();
             match found {
                 "(" => depth += 1,
@@ -408,12 +380,7 @@ fn tokens(script: &str) -> Tokens<'_> {
 }
 
 fn token(kind: Kind, text: &str, start: usize) -> Token<'_> {
-    Token {
-        kind,
-        text,
-        start,
-        doubled: false,
-    }
+    Token { kind, text, start, doubled: false }
 }
 
 fn starts(text: &str, known: &[&'static str]) -> Option<&'static str> {
@@ -500,10 +467,7 @@ fn word(text: &str) -> Word {
     while !text.is_char_boundary(end) {
         end += 1;
     }
-    Word {
-        length: end,
-        closed: open.is_empty(),
-    }
+    Word { length: end, closed: open.is_empty() }
 }
 
 #[cfg(test)]
@@ -563,11 +527,7 @@ mod tests {
     #[test]
     fn the_member_that_failed_is_taken_out_of_the_output() {
         let found = find_pipe_mark(b"one\nralph-pipe: 1 of 2\ntwo");
-        let expected = PipeMark {
-            member: (1, 2),
-            before: b"one\n",
-            after: b"two",
-        };
+        let expected = PipeMark { member: (1, 2), before: b"one\n", after: b"two" };
         assert_eq!(found, Some(expected));
         for other in ["one", "ralph-pipe: x of 2\n", "ralph-pipe: 1 of 2"] {
             assert_eq!(find_pipe_mark(other.as_bytes()), None, "{other}");
@@ -579,10 +539,7 @@ mod tests {
         for (script, expected) in [
             ("npm test", &["npm"][..]),
             ("A=1 B='x y' cargo test 2>&1 | tail -5", &["cargo", "tail"]),
-            (
-                "! grep -q x <in >out && ./check.sh",
-                &["grep", "./check.sh"],
-            ),
+            ("! grep -q x <in >out && ./check.sh", &["grep", "./check.sh"]),
             ("(make; make check) 2>/dev/null", &["make"]),
             ("test -f x && [ -d y ] && true", &[]),
             ("\"$BIN\" --version; $x; ~/bin/y; a*", &[]),

@@ -122,12 +122,8 @@ impl Git {
             Some(_) => (BranchOutcome::Switched, &["--no-guess", name, "--"]),
             None => (BranchOutcome::Made, &["--no-track", "-b", name]),
         };
-        let call = repository.change(&[
-            "checkout",
-            "--quiet",
-            "--no-overwrite-ignore",
-            "--no-recurse-submodules",
-        ]);
+        let call =
+            repository.change(&["checkout", "--quiet", "--no-overwrite-ignore", "--no-recurse-submodules"]);
         let call = match hooks {
             true => call,
             false => call.without_hooks(),
@@ -145,10 +141,7 @@ impl Git {
                 message: one_line(&message, 200),
             });
         }
-        Err(GitError::BranchInTheWay {
-            branch: name.to_owned(),
-            files,
-        })
+        Err(GitError::BranchInTheWay { branch: name.to_owned(), files })
     }
 
     /// Whether a branch can have that name and is then meant by it: `@` and `HEAD` mean the commit that is checked out.
@@ -156,9 +149,7 @@ impl Git {
         if ["", "@", "HEAD"].contains(&name) || name.starts_with('-') || name.contains('\0') {
             return Ok(false);
         }
-        let call = self
-            .repository
-            .query(&["check-ref-format", "--branch", name]);
+        let call = self.repository.query(&["check-ref-format", "--branch", name]);
         let output = call.output()?;
         // Git spells names such as `@{-1}` out.
         let is_itself = output.stdout.strip_suffix(b"\n") == Some(name.as_bytes());
@@ -218,9 +209,7 @@ mod tests {
     use crate::git::testing::Repo;
 
     fn branch_of(repo: &Repo) -> String {
-        repo.git(&["symbolic-ref", "--short", "HEAD"])
-            .trim()
-            .to_owned()
+        repo.git(&["symbolic-ref", "--short", "HEAD"]).trim().to_owned()
     }
 
     #[test]
@@ -247,18 +236,8 @@ mod tests {
         repo.write("b.txt", "theirs\n");
         repo.commit_all("theirs");
         assert!(git.return_to("main").unwrap());
-        assert_eq!(
-            (branch_of(&repo), repo.read("b.txt")),
-            ("main".into(), "theirs\n".into())
-        );
-        repo.git(&[
-            "-c",
-            "core.hooksPath=/dev/null",
-            "checkout",
-            "-q",
-            "--orphan",
-            "apart",
-        ]);
+        assert_eq!((branch_of(&repo), repo.read("b.txt")), ("main".into(), "theirs\n".into()));
+        repo.git(&["-c", "core.hooksPath=/dev/null", "checkout", "-q", "--orphan", "apart"]);
         repo.commit_all("apart");
         assert!(!git.return_to("main").unwrap());
         assert!(!repo.path("hooked").exists());
@@ -284,10 +263,7 @@ mod tests {
             let GitError::BranchInTheWay { branch, files } = &error else {
                 panic!("{error}");
             };
-            assert_eq!(
-                (branch.as_str(), files.as_slice()),
-                ("other", &[path.to_owned()][..])
-            );
+            assert_eq!((branch.as_str(), files.as_slice()), ("other", &[path.to_owned()][..]));
             assert!(error.to_string().ends_with(path), "{error}");
             assert_eq!(repo.read(path), "the user's\n");
             assert_eq!(branch_of(&repo), "main");
@@ -303,14 +279,8 @@ mod tests {
     fn a_file_of_that_name_is_no_branch() {
         let repo = Repo::with_first_commit();
         assert_eq!(repo.open().work_on("a.txt").unwrap(), BranchOutcome::Made);
-        assert_eq!(
-            repo.open().work_on("main").unwrap(),
-            BranchOutcome::Switched
-        );
-        assert_eq!(
-            repo.open().work_on("a.txt").unwrap(),
-            BranchOutcome::Switched
-        );
+        assert_eq!(repo.open().work_on("main").unwrap(), BranchOutcome::Switched);
+        assert_eq!(repo.open().work_on("a.txt").unwrap(), BranchOutcome::Switched);
     }
 
     #[test]
@@ -319,10 +289,9 @@ mod tests {
         let git = repo.open();
         git.work_on("one").unwrap();
         git.work_on("main").unwrap();
-        for name in [
-            "", "-x", "a b", "a..b", "@{-1}", "@", "x.lock", "HEAD", "a\nb", "--help", "a/", ".a",
-            "a\0b",
-        ] {
+        for name in
+            ["", "-x", "a b", "a..b", "@{-1}", "@", "x.lock", "HEAD", "a\nb", "--help", "a/", ".a", "a\0b"]
+        {
             let error = git.work_on(name).unwrap_err();
             assert!(matches!(error, GitError::BranchName(_)), "{name:?} {error}");
         }
@@ -366,21 +335,9 @@ mod tests {
         assert_eq!(git.unfinished().unwrap(), None);
         for (begin, end, what) in [
             (["merge", "other"], ["merge", "--abort"], Unfinished::Merge),
-            (
-                ["rebase", "other"],
-                ["rebase", "--abort"],
-                Unfinished::Rebase,
-            ),
-            (
-                ["cherry-pick", "other"],
-                ["cherry-pick", "--abort"],
-                Unfinished::CherryPick,
-            ),
-            (
-                ["revert", "HEAD~1"],
-                ["revert", "--abort"],
-                Unfinished::Revert,
-            ),
+            (["rebase", "other"], ["rebase", "--abort"], Unfinished::Rebase),
+            (["cherry-pick", "other"], ["cherry-pick", "--abort"], Unfinished::CherryPick),
+            (["revert", "HEAD~1"], ["revert", "--abort"], Unfinished::Revert),
             (["bisect", "start"], ["bisect", "reset"], Unfinished::Bisect),
         ] {
             let _ = repo.try_git(&begin);

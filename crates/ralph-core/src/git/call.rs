@@ -112,10 +112,7 @@ impl Drop for Finishing<'_> {
 
 impl CallState {
     pub(super) fn new(limits: GitLimits) -> Self {
-        Self {
-            limits,
-            ..Self::default()
-        }
+        Self { limits, ..Self::default() }
     }
 
     /// Whether git may be called at all.
@@ -201,10 +198,9 @@ impl Output {
     fn succeeded(self, command: String) -> Result<Vec<u8>, GitError> {
         match self.success() {
             true => Ok(self.stdout),
-            false => Err(GitError::Refused {
-                command,
-                message: crate::text::one_line(&self.error_text(), 200),
-            }),
+            false => {
+                Err(GitError::Refused { command, message: crate::text::one_line(&self.error_text(), 200) })
+            }
         }
     }
 }
@@ -359,11 +355,7 @@ impl<'r> Call<'r> {
             stdout: Vec::new(),
             stderr: Vec::new(),
         };
-        let limits = ProcessLimits {
-            wall: deadline,
-            idle: None,
-            grace: GRACE,
-        };
+        let limits = ProcessLimits { wall: deadline, idle: None, grace: GRACE };
         let stop = watch.stop.clone();
         let left_overs = LeftOvers::AreLeft;
         let ended = agent::run_to_end(&mut child, "", &limits, &stop, &mut watch, left_overs);
@@ -395,15 +387,12 @@ impl<'r> Call<'r> {
         }
         let waiting_for = watch.waiting_for.flatten();
         Err(match self.kind {
-            CallKind::Commit(limit) => GitError::CommitTimedOut {
-                limit,
-                output: waiting_for.unwrap_or_default(),
-            },
-            CallKind::Query | CallKind::Change => calls.fail(GitFault::TimedOut {
-                command: self.name,
-                after: deadline,
-                waiting_for,
-            }),
+            CallKind::Commit(limit) => {
+                GitError::CommitTimedOut { limit, output: waiting_for.unwrap_or_default() }
+            }
+            CallKind::Query | CallKind::Change => {
+                calls.fail(GitFault::TimedOut { command: self.name, after: deadline, waiting_for })
+            }
         })
     }
 }
@@ -412,8 +401,7 @@ impl<'r> Call<'r> {
 /// space nor a directory for temporary files.
 fn held_in_memory(bytes: &[u8]) -> std::io::Result<File> {
     #[cfg(target_os = "linux")]
-    let mut file: File =
-        rustix::fs::memfd_create("git-input", rustix::fs::MemfdFlags::CLOEXEC)?.into();
+    let mut file: File = rustix::fs::memfd_create("git-input", rustix::fs::MemfdFlags::CLOEXEC)?.into();
     #[cfg(not(target_os = "linux"))]
     let mut file: File = tempfile::tempfile()?;
     file.write_all(bytes)?;
@@ -502,8 +490,7 @@ mod tests {
     #[test]
     fn an_ordinary_repository_has_ten_seconds_and_a_slow_one_more() {
         let least = GitLimits::default().query;
-        let seconds =
-            |index, slowest| query_deadline(least, index, Duration::from_secs(slowest)).as_secs();
+        let seconds = |index, slowest| query_deadline(least, index, Duration::from_secs(slowest)).as_secs();
         assert_eq!(seconds(100_000, 0), 10);
         assert_eq!(seconds(100_000, 1), 10);
         assert_eq!(seconds(0, 7), 35);

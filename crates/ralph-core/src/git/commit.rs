@@ -13,9 +13,7 @@ use super::repository::Repository;
 use super::snapshot::{Content, FileState};
 use super::trust::{ProgramKind, fix_for_commit};
 use super::{Git, GitError, Left, LeftBecause, Snapshot};
-use crate::agent::{
-    self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
-};
+use crate::agent::{self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use crate::files::Lock;
 use crate::model::CommitIntent;
 use crate::text;
@@ -91,8 +89,7 @@ pub(super) struct Choice {
 /// Takes what changed since `before`, but for what was a person's already: dirty when the run began and still so before.
 /// Neither is what took the place of such a file taken, or what is below its name now: with it the file would go.
 pub(super) fn choose(run_start: &Snapshot, before: &Snapshot, now: &Snapshot) -> Choice {
-    let is_persons =
-        |path: &[u8]| before.dirty.contains_key(path) && run_start.dirty.contains_key(path);
+    let is_persons = |path: &[u8]| before.dirty.contains_key(path) && run_start.dirty.contains_key(path);
     let mut choice = Choice::default();
     for (path, state) in &now.dirty {
         let known = before.dirty.get(path);
@@ -119,10 +116,7 @@ pub(super) fn choose(run_start: &Snapshot, before: &Snapshot, now: &Snapshot) ->
             let inside = state.submodule.as_ref().is_some_and(is_dirty);
             inside.then_some(LeftBecause::Submodule)
         };
-        choice.left_out.extend(why.map(|why| Left {
-            what: display_path(bare(path)),
-            why,
-        }));
+        choice.left_out.extend(why.map(|why| Left { what: display_path(bare(path)), why }));
     }
     choice
 }
@@ -148,9 +142,7 @@ fn was_moved(
     state.content != Content::Gone
         && !before.dirty.contains_key(path)
         && before.dirty.iter().any(|(other, old)| {
-            old.content.is_same_as(&state.content)
-                && run_start.dirty.contains_key(other)
-                && is_gone(other)
+            old.content.is_same_as(&state.content) && run_start.dirty.contains_key(other) && is_gone(other)
         })
 }
 
@@ -201,10 +193,7 @@ impl Git {
         };
         let (taken, dropped) = (rooted(&choice.paths), rooted(&choice.dropped));
         let paths: BTreeSet<RepoPath> = taken.union(&dropped).cloned().collect();
-        let nothing = CommitOutcome {
-            left_out: choice.left_out,
-            ..CommitOutcome::default()
-        };
+        let nothing = CommitOutcome { left_out: choice.left_out, ..CommitOutcome::default() };
         if paths.is_empty() {
             return Ok(nothing);
         }
@@ -226,9 +215,7 @@ impl Git {
         let mut index = build(head, is_staged)?;
         let tree = index.write_tree()?;
         let is_empty = match head {
-            Some(head) => {
-                repository.resolve([&format!("{head}^{{tree}}")])? == [Some(tree.clone())]
-            }
+            Some(head) => repository.resolve([&format!("{head}^{{tree}}")])? == [Some(tree.clone())],
             None => index.entries(|_| true)?.is_empty(),
         };
         if is_empty {
@@ -278,9 +265,11 @@ impl Git {
             Ok(false) => self.update_index(head, &committed, &paths, order.run_start),
             installed => installed.map(drop),
         };
-        warnings.extend(updated.err().map(|error| {
-            format!("cannot update git's index after the commit: {error}; run `git reset`")
-        }));
+        warnings.extend(
+            updated
+                .err()
+                .map(|error| format!("cannot update git's index after the commit: {error}; run `git reset`")),
+        );
         let by_hooks = committed.iter().filter(|path| !paths.contains(*path));
         Ok(CommitOutcome {
             by_hooks: by_hooks.map(|path| self.display(path)).collect(),
@@ -325,27 +314,17 @@ impl Git {
     ) -> Result<(), GitError> {
         // The filters have done their work; a person's own slow hooks have all their time beside a new filter.
         let limit = self.commit_limit(order, |kind| kind != ProgramKind::Filter)?;
-        let limits = ProcessLimits {
-            wall: limit,
-            idle: None,
-            grace: order.grace,
-        };
-        let mut output = CommitOutput {
-            text: BoundedText::new(OUTPUT, OUTPUT),
-            watch,
-        };
+        let limits = ProcessLimits { wall: limit, idle: None, grace: order.grace };
+        let mut output = CommitOutput { text: BoundedText::new(OUTPUT, OUTPUT), watch };
         let launch = self.launch(index, order, limit)?;
         let ended = agent::run(&launch, &limits, interrupt, &mut output)
             .map_err(|error| GitError::Spawn(error.source))?;
-        let output = text::mask_secrets(&output.text.into_text())
-            .trim()
-            .to_owned();
+        let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
         match (ended.stop, ended.exit) {
             (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => Ok(()),
-            (Stop::Exited | Stop::Budget | Stop::GuardLost, exit) => Err(GitError::CommitFailed {
-                message: summary(&output, exit),
-                output,
-            }),
+            (Stop::Exited | Stop::Budget | Stop::GuardLost, exit) => {
+                Err(GitError::CommitFailed { message: summary(&output, exit), output })
+            }
             (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
                 Err(GitError::CommitTimedOut { limit, output })
             }
@@ -369,11 +348,7 @@ impl Git {
             .collect();
         args.push("git".to_owned());
         // No maintenance in the background: it would be taken for something an agent left behind.
-        for setting in [
-            "gc.auto=0",
-            "maintenance.auto=false",
-            "core.fsmonitor=false",
-        ] {
+        for setting in ["gc.auto=0", "maintenance.auto=false", "core.fsmonitor=false"] {
             args.extend(["-c", setting].map(str::to_owned));
         }
         args.extend(["commit", "--quiet", "--cleanup=whitespace", "--file=-"].map(str::to_owned));
@@ -449,13 +424,7 @@ impl Repository {
 
     /// Paths whose entry in the repository's index is another than HEAD's was.
     fn staged_paths(&self, head: Option<&str>) -> Result<BTreeSet<RepoPath>, GitError> {
-        let words = [
-            "diff-index",
-            "--cached",
-            "--name-only",
-            "--no-renames",
-            "-z",
-        ];
+        let words = ["diff-index", "--cached", "--name-only", "--no-renames", "-z"];
         let call = match head {
             Some(head) => self.query(&words).arg(head),
             None => self.query(&["ls-files", "--cached", "-z"]),

@@ -107,12 +107,9 @@ mod tests {
 
     #[test]
     fn nothing_reads_as_a_comment() {
-        for (title, message) in [
-            ("# Heading", "Heading"),
-            ("## # x", "x"),
-            ("#12 fix", "Task #12 fix"),
-            ("#", "Task #"),
-        ] {
+        for (title, message) in
+            [("# Heading", "Heading"), ("## # x", "x"), ("#12 fix", "Task #12 fix"), ("#", "Task #")]
+        {
             assert_eq!(commit_message(None, None, title), message);
         }
         let body = commit_message(Some("a\n\n# b\nc"), None, "t");
@@ -132,10 +129,7 @@ mod tests {
     #[test]
     fn secrets_and_control_characters_stay_out() {
         let message = commit_message(Some("use password=hunter2secret\u{1b}[31m\u{0}"), None, "");
-        assert!(
-            !message.contains("hunter2secret") && !message.contains('\u{1b}'),
-            "{message}"
-        );
+        assert!(!message.contains("hunter2secret") && !message.contains('\u{1b}'), "{message}");
     }
 
     proptest! {

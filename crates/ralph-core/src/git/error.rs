@@ -18,10 +18,7 @@ pub enum GitError {
     Refused { command: String, message: String },
     /// A file that git or Ralph needs could not be read or written.
     #[error("{path}: {source}")]
-    File {
-        path: String,
-        source: std::io::Error,
-    },
+    File { path: String, source: std::io::Error },
     #[error("{0} is in progress in this working tree; finish or abort it first")]
     Unfinished(Unfinished),
     /// Another process holds one of git's locks, or died holding it.
@@ -61,11 +58,7 @@ pub enum GitError {
         kept: Option<String>,
     },
     #[error("the rollback is incomplete: {why}; the attempt's work is saved at {reference}{}", before(.kept))]
-    RollbackIncomplete {
-        why: String,
-        reference: String,
-        kept: Option<String>,
-    },
+    RollbackIncomplete { why: String, reference: String, kept: Option<String> },
 }
 
 /// Why git cannot be used in this repository: every further call would fail or hang, so the first fault ends the run.
@@ -115,10 +108,7 @@ pub(super) fn path_word(path: &Path) -> String {
 }
 
 pub(super) fn remove_lock(lock: &Path) -> String {
-    format!(
-        "if no git process is running, remove it: rm {}",
-        path_word(lock)
-    )
+    format!("if no git process is running, remove it: rm {}", path_word(lock))
 }
 
 impl GitError {
@@ -135,9 +125,7 @@ impl GitError {
         Some(match self {
             Self::Spawn(error) => match crate::agent::limit_hint(error) {
                 Some(hint) => hint.to_owned(),
-                None => {
-                    "check that git is installed and that the machine has free memory".to_owned()
-                }
+                None => "check that git is installed and that the machine has free memory".to_owned(),
             },
             Self::File { path, .. } if is_own_link(path) => {
                 format!("remove it: rm {}", shell_word(path))
@@ -154,10 +142,7 @@ impl GitError {
     }
 
     pub(super) fn file(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Self::File {
-            path: code_line(&path.as_ref().display().to_string(), 300),
-            source,
-        }
+        Self::File { path: code_line(&path.as_ref().display().to_string(), 300), source }
     }
 }
 

@@ -53,10 +53,7 @@ impl<'r> Index<'r> {
     }
 
     /// One that holds a tree, or nothing.
-    pub(super) fn of_tree(
-        repository: &'r Repository,
-        tree: Option<&str>,
-    ) -> Result<Self, GitError> {
+    pub(super) fn of_tree(repository: &'r Repository, tree: Option<&str>) -> Result<Self, GitError> {
         let index = Self::new(repository)?;
         let tree = tree.unwrap_or("--empty");
         index.call(&["read-tree", tree]).run()?;
@@ -126,10 +123,7 @@ impl<'r> Index<'r> {
     }
 
     /// Takes over what is at these paths in the working tree, through git's filters.
-    pub(super) fn add<'a>(
-        &self,
-        paths: impl IntoIterator<Item = &'a RepoPath>,
-    ) -> Result<(), GitError> {
+    pub(super) fn add<'a>(&self, paths: impl IntoIterator<Item = &'a RepoPath>) -> Result<(), GitError> {
         let is_there = |path: &&RepoPath| match FileKind::at(&self.repository.top, path) {
             FileKind::File(_) | FileKind::Link | FileKind::Repository => true,
             FileKind::Gone | FileKind::Directory | FileKind::Special => false,
@@ -141,10 +135,7 @@ impl<'r> Index<'r> {
         self.update(&["--add", "--replace", "-z", "--stdin"], list)
     }
 
-    pub(super) fn remove<'a>(
-        &self,
-        paths: impl IntoIterator<Item = &'a RepoPath>,
-    ) -> Result<(), GitError> {
+    pub(super) fn remove<'a>(&self, paths: impl IntoIterator<Item = &'a RepoPath>) -> Result<(), GitError> {
         let list = with_zeros(paths.into_iter().map(Vec::as_slice));
         self.update(&["--force-remove", "-z", "--stdin"], list)
     }
@@ -194,12 +185,7 @@ impl<'r> Index<'r> {
 
 impl Entry {
     pub(super) fn new(mode: &str, object: &str) -> Self {
-        Self {
-            mode: mode.to_owned(),
-            object: object.to_owned(),
-            stage: "0".to_owned(),
-            unwatched: false,
-        }
+        Self { mode: mode.to_owned(), object: object.to_owned(), stage: "0".to_owned(), unwatched: false }
     }
 
     /// Removes the path; `like` is any object's name, for its length.
@@ -235,9 +221,7 @@ impl Repository {
         }
         let empty = match (from, to) {
             (Some(_), Some(_)) => String::new(),
-            _ => self
-                .query(&["hash-object", "-t", "tree", "--stdin"])
-                .line()?,
+            _ => self.query(&["hash-object", "-t", "tree", "--stdin"]).line()?,
         };
         let words = ["diff-tree", "-r", "--name-only", "--no-renames", "-z"];
         let commits = [from.unwrap_or(&empty), to.unwrap_or(&empty)];

@@ -31,15 +31,8 @@ impl Repository {
     }
 
     /// Writes down what is about to be committed.
-    pub(super) fn note_commit(
-        &self,
-        old: Option<&str>,
-        paths: &BTreeSet<RepoPath>,
-    ) -> Result<(), GitError> {
-        let pending = PendingCommit {
-            old: old.map(str::to_owned),
-            paths: paths.clone(),
-        };
+    pub(super) fn note_commit(&self, old: Option<&str>, paths: &BTreeSet<RepoPath>) -> Result<(), GitError> {
+        let pending = PendingCommit { old: old.map(str::to_owned), paths: paths.clone() };
         let path = self.pending_commit_path();
         // No fsync: this must survive our own death, not the machine's.
         let write = || -> std::io::Result<()> {
@@ -139,8 +132,8 @@ fn matching<'c>(
     is_taken: &dyn Fn(&str) -> bool,
 ) -> Option<Candidate<'c>> {
     let is_ours = |one: &&Candidate<'c>| {
-        let same = one.tree == intent.tree
-            || !intent.subject.is_empty() && has_words(one.subject, &intent.subject);
+        let same =
+            one.tree == intent.tree || !intent.subject.is_empty() && has_words(one.subject, &intent.subject);
         same && !is_taken(one.hash)
     };
     candidates.iter().rev().find(is_ours).copied()
@@ -186,11 +179,7 @@ mod tests {
         repo.commit_all("[ticket] 1.1: Do it");
         let made = repo.head();
         let tree = repo.git(&["rev-parse", "HEAD^{tree}"]).trim().to_owned();
-        let by_tree = CommitIntent {
-            tree,
-            subject: "something else".into(),
-            ..by_subject.clone()
-        };
+        let by_tree = CommitIntent { tree, subject: "something else".into(), ..by_subject.clone() };
         repo.write("c.txt", "x");
         repo.commit_all("a person's");
         for intent in [&by_subject, &by_tree] {
@@ -202,11 +191,7 @@ mod tests {
         // Also from another branch, and where the first commit is the one.
         repo.git(&["checkout", "-qb", "other", "HEAD~2"]);
         assert!(git.find_commit(&by_tree, &|_| false).unwrap().is_some());
-        let first = CommitIntent {
-            head: None,
-            subject: "first".into(),
-            ..intent(&repo, "none", "")
-        };
+        let first = CommitIntent { head: None, subject: "first".into(), ..intent(&repo, "none", "") };
         assert!(git.find_commit(&first, &|_| false).unwrap().is_some());
     }
 
@@ -219,10 +204,7 @@ mod tests {
         repo.write("b.txt", "x");
         repo.commit_all("1.2: Do more");
         assert!(git.find_commit(&intent, &|_| false).unwrap().is_none());
-        let gone = CommitIntent {
-            head: Some("0".repeat(40)),
-            ..intent
-        };
+        let gone = CommitIntent { head: Some("0".repeat(40)), ..intent };
         assert!(git.find_commit(&gone, &|_| false).unwrap().is_none());
     }
 
@@ -240,10 +222,7 @@ mod tests {
         fs::write(repo.path(".git/index"), stale).unwrap();
         repo.write("staged.txt", "a person's");
         repo.git(&["add", "staged.txt"]);
-        assert_eq!(
-            repo.status(),
-            ["D  made.txt", "A  staged.txt", "?? made.txt"]
-        );
+        assert_eq!(repo.status(), ["D  made.txt", "A  staged.txt", "?? made.txt"]);
         git.finish_commit().unwrap();
         assert_eq!(repo.status(), ["A  staged.txt"]);
         // Nothing was committed: nothing is touched.
@@ -251,9 +230,6 @@ mod tests {
         repository.note_commit(Some(&head), &paths).unwrap();
         repo.git(&["rm", "-q", "--cached", "made.txt"]);
         git.finish_commit().unwrap();
-        assert_eq!(
-            repo.status(),
-            ["D  made.txt", "A  staged.txt", "?? made.txt"]
-        );
+        assert_eq!(repo.status(), ["D  made.txt", "A  staged.txt", "?? made.txt"]);
     }
 }

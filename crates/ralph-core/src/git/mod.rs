@@ -67,8 +67,8 @@ impl Git {
         let real = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
         let around = Repository::around(&real, &limits);
         let is_around = around.is_some();
-        let around = around
-            .unwrap_or_else(|| Repository::new(real.clone(), real.join(".git"), limits.clone()));
+        let around =
+            around.unwrap_or_else(|| Repository::new(real.clone(), real.join(".git"), limits.clone()));
         // Git opens these files to find out whether there is a repository at all.
         around.check()?;
         let words = ["rev-parse", "--show-prefix", "--absolute-git-dir"];

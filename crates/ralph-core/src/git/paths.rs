@@ -14,10 +14,7 @@ pub(super) fn on_disk(top: &Path, path: &[u8]) -> PathBuf {
 
 /// A path for people: one line, whatever its name is made of.
 pub(super) fn display_path(path: &[u8]) -> String {
-    String::from_utf8_lossy(path)
-        .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    String::from_utf8_lossy(path).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// A directory without its slash.
@@ -28,10 +25,7 @@ pub(super) fn bare(dir: &[u8]) -> &[u8] {
 /// The directories above a path, the nearest first, without their slash.
 pub(super) fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let end = bare(path).len();
-    (0..end)
-        .rev()
-        .filter(|at| path.get(*at) == Some(&b'/'))
-        .filter_map(|at| path.get(..at))
+    (0..end).rev().filter(|at| path.get(*at) == Some(&b'/')).filter_map(|at| path.get(..at))
 }
 
 /// What is at a path.

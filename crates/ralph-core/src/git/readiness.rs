@@ -138,11 +138,7 @@ mod tests {
     use super::*;
     use crate::git::testing::Repo;
 
-    const ALL: Wants<'_> = Wants {
-        commits: true,
-        rolls_back: true,
-        branch: Some("ralph/work"),
-    };
+    const ALL: Wants<'_> = Wants { commits: true, rolls_back: true, branch: Some("ralph/work") };
 
     #[test]
     fn a_repository_in_order_has_none() {
@@ -160,10 +156,7 @@ mod tests {
         repo.write(".git/index.lock", "");
         repo.git(&["config", "user.name", ""]);
         let git = repo.open();
-        let wants = Wants {
-            branch: Some("bad..name"),
-            ..ALL
-        };
+        let wants = Wants { branch: Some("bad..name"), ..ALL };
         let found = git.obstacles(wants).unwrap();
         assert_eq!(found.len(), 4, "{found:?}");
         assert_eq!(found[0], Obstacle::Unfinished(Unfinished::Merge));
@@ -171,16 +164,10 @@ mod tests {
         assert!(matches!(found[2], Obstacle::NoIdentity { .. }), "{found:?}");
         assert!(matches!(found[3], Obstacle::Locked(_)), "{found:?}");
         let weights: Vec<Weight> = found.iter().map(Obstacle::weight).collect();
-        assert_eq!(
-            weights,
-            [Weight::Stops, Weight::Stops, Weight::Stops, Weight::Hinders]
-        );
+        assert_eq!(weights, [Weight::Stops, Weight::Stops, Weight::Stops, Weight::Hinders]);
         assert_eq!(git.obstacles(Wants::default()).unwrap(), []);
         // Who commits matters to nobody who does not.
-        let wants = Wants {
-            rolls_back: true,
-            ..Wants::default()
-        };
+        let wants = Wants { rolls_back: true, ..Wants::default() };
         assert_eq!(git.obstacles(wants).unwrap().len(), 2);
     }
 
@@ -196,21 +183,9 @@ mod tests {
     fn every_obstacle_says_what_mends_it() {
         let said = "no email was given".to_owned();
         for (obstacle, words, fix) in [
-            (
-                Obstacle::Unfinished(Unfinished::Rebase),
-                "a rebase is in progress",
-                "git rebase --abort",
-            ),
-            (
-                Obstacle::BranchName("a\nb".into()),
-                "not a valid branch name",
-                ".ralph.toml",
-            ),
-            (
-                Obstacle::NoIdentity { said },
-                "no email was given",
-                "git config user.email",
-            ),
+            (Obstacle::Unfinished(Unfinished::Rebase), "a rebase is in progress", "git rebase --abort"),
+            (Obstacle::BranchName("a\nb".into()), "not a valid branch name", ".ralph.toml"),
+            (Obstacle::NoIdentity { said }, "no email was given", "git config user.email"),
             (
                 Obstacle::Locked("/a b/.git/index.lock".into()),
                 "/a b/.git/index.lock exists",

@@ -15,21 +15,9 @@ use super::{GitError, GitFault, GitLimits};
 use crate::files::{Limit, Links, open, read_all};
 
 /// Files in git's directory that must be regular where they exist.
-const OWN: [&str; 5] = [
-    "HEAD",
-    "index",
-    "config.worktree",
-    "ralph-commit.json",
-    "ralph-committing",
-];
+const OWN: [&str; 5] = ["HEAD", "index", "config.worktree", "ralph-commit.json", "ralph-committing"];
 /// The same in the directory that all working trees of the repository share.
-const SHARED: [&str; 5] = [
-    "config",
-    "packed-refs",
-    "shallow",
-    "info/attributes",
-    "info/exclude",
-];
+const SHARED: [&str; 5] = ["config", "packed-refs", "shallow", "info/attributes", "info/exclude"];
 /// Files of the working tree that git reads as rules.
 const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// No name of a reference is longer.
@@ -115,9 +103,7 @@ impl Repository {
             let branch = self.head_reference();
             let branch = branch.map(|name| on_disk(&self.shared_dir, &name));
             let mut rules = RULES.iter().map(|name| self.top.join(name));
-            branch
-                .filter(|path| is_special(path))
-                .or_else(|| rules.find(|path| is_special(path)))
+            branch.filter(|path| is_special(path)).or_else(|| rules.find(|path| is_special(path)))
         })
     }
 
@@ -138,9 +124,7 @@ impl Repository {
             // Where references are in a table, the file is only a placeholder.
             Some(name) if name.ends_with(b"/.invalid") => {
                 let output = self.query(&["symbolic-ref", "-q", "HEAD"]).output()?;
-                let name = String::from_utf8_lossy(&output.stdout)
-                    .trim_end()
-                    .to_owned();
+                let name = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
                 Ok(Some(name).filter(|name| output.success() && !name.is_empty()))
             }
             name => Ok(name.map(|name| String::from_utf8_lossy(&name).into_owned())),
@@ -168,9 +152,7 @@ impl Repository {
 
     /// A directory for temporary files; beside git's own, where a rename is enough.
     pub(super) fn scratch(&self) -> Result<tempfile::TempDir, GitError> {
-        let made = tempfile::Builder::new()
-            .prefix("ralph-")
-            .tempdir_in(&self.git_dir);
+        let made = tempfile::Builder::new().prefix("ralph-").tempdir_in(&self.git_dir);
         made.map_err(|error| GitError::file(&self.git_dir, error))
     }
 
@@ -236,9 +218,7 @@ impl Repository {
             self.remove_stale_lock();
             let linked = match fs::hard_link(&own, &lock) {
                 // This file system has no hard links.
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    File::create_new(&lock).map(drop)
-                }
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => File::create_new(&lock).map(drop),
                 linked => linked,
             };
             match linked {
@@ -480,10 +460,7 @@ mod tests {
     fn revisions_are_resolved_in_order() {
         let repo = Repo::with_first_commit();
         let git = repo.open();
-        let found = git
-            .repository()
-            .unwrap()
-            .resolve(["HEAD", "nope", "HEAD^", "HEAD"]);
+        let found = git.repository().unwrap().resolve(["HEAD", "nope", "HEAD^", "HEAD"]);
         let head = Some(repo.head());
         assert_eq!(found.unwrap(), [head.clone(), None, None, head]);
     }

@@ -39,10 +39,7 @@ impl PathState {
     pub(super) fn outline(top: &Path, path: &[u8], letters: Option<&Vec<u8>>) -> Self {
         match (letters, FileKind::at(top, path)) {
             (Some(letters), _) => Self::Repository(letters.clone()),
-            (None, FileKind::File(mode)) => Self::File {
-                blob: String::new(),
-                mode,
-            },
+            (None, FileKind::File(mode)) => Self::File { blob: String::new(), mode },
             (None, FileKind::Link) => Self::Link(Vec::new()),
             (None, FileKind::Repository) => Self::Repository(Vec::new()),
             (None, FileKind::Special) => Self::Special,
@@ -68,8 +65,7 @@ impl Repository {
                 }
                 PathState::Link(target) => {
                     let full = on_disk(&self.top, path);
-                    let read =
-                        fs::read_link(&full).map_err(|error| GitError::file(&full, error))?;
+                    let read = fs::read_link(&full).map_err(|error| GitError::file(&full, error))?;
                     *target = read.as_os_str().as_bytes().to_vec();
                 }
                 PathState::Gone | PathState::Special | PathState::Repository(_) => {}
@@ -140,10 +136,7 @@ fn quoted(path: &[u8]) -> Vec<u8> {
 
 impl Index<'_> {
     /// Makes the index hold what was at these paths. Repositories have no part in it.
-    pub(super) fn set_states(
-        &self,
-        states: &BTreeMap<RepoPath, PathState>,
-    ) -> Result<(), GitError> {
+    pub(super) fn set_states(&self, states: &BTreeMap<RepoPath, PathState>) -> Result<(), GitError> {
         let (mut files, mut links, mut gone) = (BTreeMap::new(), Vec::new(), Vec::new());
         for (path, state) in states {
             match state {
@@ -201,10 +194,9 @@ impl Decision {
             (Some(PathState::Special), _) => Self::Nothing,
             (Some(PathState::Gone), _) => Self::Undo(Undo::Remove),
             (Some(PathState::Link(target)), _) => Self::Undo(Undo::Link(target.clone())),
-            (Some(PathState::File { blob, mode }), _) => Self::Undo(Undo::Write {
-                blob: blob.clone(),
-                mode: *mode,
-            }),
+            (Some(PathState::File { blob, mode }), _) => {
+                Self::Undo(Undo::Write { blob: blob.clone(), mode: *mode })
+            }
             (None, now) => match index {
                 Some(entry) if entry.mode == GITLINK => Self::Leave(LeftBecause::Submodule),
                 Some(entry) if entry.unwatched => Self::Leave(LeftBecause::Unwatched),
@@ -232,8 +224,7 @@ impl Restore<'_> {
     /// Does everything; what the rules of before ignore is not removed.
     pub(super) fn all(&mut self, undo: &BTreeMap<RepoPath, Undo>) -> Result<(), GitError> {
         let name = |path: &RepoPath| path.rsplit(|b| *b == b'/').next().map(<[u8]>::to_vec);
-        let is_rule =
-            |path: &RepoPath| RULES.iter().any(|rule| name(path).as_deref() == Some(rule));
+        let is_rule = |path: &RepoPath| RULES.iter().any(|rule| name(path).as_deref() == Some(rule));
         let (rules, others): (Vec<_>, Vec<_>) = undo.iter().partition(|(path, _)| is_rule(path));
         self.some(&rules)?;
         let removed = others.iter().filter(|(_, undo)| **undo == Undo::Remove);
@@ -290,8 +281,7 @@ impl Restore<'_> {
     fn write(&mut self, path: &[u8], blob: &str, mode: u32) -> Result<(), GitError> {
         let full = on_disk(&self.repository.top, path);
         let dir = full.parent().unwrap_or(&self.repository.top);
-        let opened = crate::files::temporary_in(dir)
-            .and_then(|file| Ok((file.as_file().try_clone()?, file)));
+        let opened = crate::files::temporary_in(dir).and_then(|file| Ok((file.as_file().try_clone()?, file)));
         let (out, file) = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -337,9 +327,7 @@ impl Restore<'_> {
 
 fn remove(top: &Path, path: &[u8]) -> io::Result<()> {
     match FileKind::at(top, path) {
-        FileKind::File(_) | FileKind::Link | FileKind::Special => {
-            fs::remove_file(on_disk(top, path))
-        }
+        FileKind::File(_) | FileKind::Link | FileKind::Special => fs::remove_file(on_disk(top, path)),
         FileKind::Gone | FileKind::Directory | FileKind::Repository => Ok(()),
     }
 }
@@ -357,9 +345,7 @@ fn make_room(top: &Path, path: &[u8]) -> io::Result<()> {
     }
     let full = on_disk(top, path);
     match FileKind::at(top, path) {
-        FileKind::Directory | FileKind::Repository if remove_empty(&full).is_err() => {
-            in_the_way(path)
-        }
+        FileKind::Directory | FileKind::Repository if remove_empty(&full).is_err() => in_the_way(path),
         _ => match full.parent() {
             Some(parent) => fs::create_dir_all(parent),
             None => Ok(()),
@@ -393,10 +379,7 @@ mod tests {
     use super::*;
 
     fn file(blob: &str, mode: u32) -> PathState {
-        PathState::File {
-            blob: blob.into(),
-            mode,
-        }
+        PathState::File { blob: blob.into(), mode }
     }
 
     fn repository(letters: &[u8]) -> PathState {
@@ -407,18 +390,12 @@ mod tests {
     fn every_path_gets_back_to_what_it_was_or_is_left() {
         use Decision::{Leave, Nothing};
         use PathState::{Gone, Link, Special};
-        let write = Decision::Undo(Undo::Write {
-            blob: "a".into(),
-            mode: 0o600,
-        });
+        let write = Decision::Undo(Undo::Write { blob: "a".into(), mode: 0o600 });
         let was = Some(file("a", 0o600));
         let to_link = Decision::Undo(Undo::Link(b"x".to_vec()));
         let link = |target: &[u8]| Link(target.to_vec());
         let (remove, check_out) = (Decision::Undo(Undo::Remove), Decision::Undo(Undo::CheckOut));
-        let (submodule, nested) = (
-            Leave(LeftBecause::Submodule),
-            Leave(LeftBecause::Repository),
-        );
+        let (submodule, nested) = (Leave(LeftBecause::Submodule), Leave(LeftBecause::Repository));
         for (before, now, index_mode, decision) in [
             // What was uncommitted.
             (was.clone(), file("a", 0o600), None, &Nothing),
@@ -437,12 +414,7 @@ mod tests {
             // Submodules and repositories.
             (None, repository(b"SC.."), Some(GITLINK), &submodule),
             (None, Gone, Some(GITLINK), &submodule),
-            (
-                Some(repository(b"S..U")),
-                repository(b"SC.."),
-                Some(GITLINK),
-                &submodule,
-            ),
+            (Some(repository(b"S..U")), repository(b"SC.."), Some(GITLINK), &submodule),
             (None, repository(b""), None, &nested),
             (was, repository(b""), None, &nested),
             (Some(repository(b"")), Gone, None, &nested),
@@ -453,10 +425,7 @@ mod tests {
         }
         let now = file("b", 0o644);
         assert_eq!(Decision::new(None, &now, true, None), Nothing);
-        let unwatched = Entry {
-            unwatched: true,
-            ..Entry::new("100644", "1")
-        };
+        let unwatched = Entry { unwatched: true, ..Entry::new("100644", "1") };
         let left = Leave(LeftBecause::Unwatched);
         assert_eq!(Decision::new(None, &now, false, Some(&unwatched)), left);
     }

@@ -82,19 +82,11 @@ enum HeadMove {
 impl HeadMove {
     /// `tip` is the commit that the branch of before is at, and `taken` whether another working tree has it; both matter
     /// where HEAD is on another branch now. The error is a reason not to move.
-    fn find(
-        before: &Snapshot,
-        now: &Snapshot,
-        tip: Option<&str>,
-        taken: bool,
-    ) -> Result<Self, String> {
+    fn find(before: &Snapshot, now: &Snapshot, tip: Option<&str>, taken: bool) -> Result<Self, String> {
         if before.branch == now.branch {
             return Ok(match before.head == now.head {
                 true => Self::Stay,
-                false => Self::Move {
-                    from: now.head.clone(),
-                    to: before.head.clone(),
-                },
+                false => Self::Move { from: now.head.clone(), to: before.head.clone() },
             });
         }
         let Some(branch) = &before.branch else {
@@ -109,13 +101,9 @@ impl HeadMove {
             ));
         }
         match tip {
-            tip if tip == before.head() => Ok(Self::Switch {
-                branch: branch.clone(),
-            }),
+            tip if tip == before.head() => Ok(Self::Switch { branch: branch.clone() }),
             None => Err(format!("the attempt deleted branch {name}")),
-            Some(_) => Err(format!(
-                "the attempt left branch {name}, which has moved since"
-            )),
+            Some(_) => Err(format!("the attempt left branch {name}, which has moved since")),
         }
     }
 
@@ -129,22 +117,14 @@ impl HeadMove {
             Self::Move { from, to: None } => repository
                 .change(&["update-ref", "-m", REFLOG, "-d", "HEAD"])
                 .args(&from.as_deref().into_iter().collect::<Vec<_>>()),
-            Self::Switch { branch } => {
-                repository.change(&["symbolic-ref", "-m", REFLOG, "HEAD", branch])
-            }
-            Self::Detach { to } => {
-                repository.change(&["update-ref", "-m", REFLOG, "--no-deref", "HEAD", to])
-            }
+            Self::Switch { branch } => repository.change(&["symbolic-ref", "-m", REFLOG, "HEAD", branch]),
+            Self::Detach { to } => repository.change(&["update-ref", "-m", REFLOG, "--no-deref", "HEAD", to]),
         };
         call.run().map(drop)
     }
 
     fn commits_undone(&self, repository: &Repository) -> Result<u32, GitError> {
-        let Self::Move {
-            from: Some(from),
-            to,
-        } = self
-        else {
+        let Self::Move { from: Some(from), to } = self else {
             return Ok(0);
         };
         let mut call = repository.query(&["rev-list", "--count", from]);
@@ -169,25 +149,16 @@ impl Git {
         let mut known = tree.cloned();
         let mut tries = 1;
         loop {
-            let tree = known
-                .take()
-                .map_or_else(|| self.snapshot_with_ignored(), Ok)?;
+            let tree = known.take().map_or_else(|| self.snapshot_with_ignored(), Ok)?;
             match self.keep_tree(repository, name, tree) {
                 // A file went away between being seen and being read.
-                Err(GitError::Refused { .. } | GitError::File { .. }) if tries < TRIES => {
-                    tries += 1
-                }
+                Err(GitError::Refused { .. } | GitError::File { .. }) if tries < TRIES => tries += 1,
                 done => return done,
             }
         }
     }
 
-    fn keep_tree(
-        &self,
-        repository: &Repository,
-        name: &str,
-        tree: Snapshot,
-    ) -> Result<Kept, GitError> {
+    fn keep_tree(&self, repository: &Repository, name: &str, tree: Snapshot) -> Result<Kept, GitError> {
         let since = SystemTime::now() - CLOCK_TICK;
         let index = repository.read_index()?;
         let dirty = self.dirty_paths(&tree);
@@ -197,13 +168,7 @@ impl Git {
             Some(commit) => Some((repository.save_reference("kept", name, &commit)?, commit)),
             None => None,
         };
-        Ok(Kept {
-            tree,
-            index,
-            files,
-            since,
-            saved,
-        })
+        Ok(Kept { tree, index, files, since, saved })
     }
 
     /// Gives up what was kept, after an attempt that is not rolled back. Not after a rollback that failed: it names the
@@ -264,16 +229,8 @@ impl Git {
             let saved = |why: String, is_touched: bool| {
                 let (reference, kept) = (reference.clone(), kept.reference().map(str::to_owned));
                 match is_touched {
-                    false => GitError::RollbackRefused {
-                        why,
-                        reference,
-                        kept,
-                    },
-                    true => GitError::RollbackIncomplete {
-                        why,
-                        reference,
-                        kept,
-                    },
+                    false => GitError::RollbackRefused { why, reference, kept },
+                    true => GitError::RollbackIncomplete { why, reference, kept },
                 }
             };
             let moved = rollback.move_head(mode, &message, &mut rolled_back);
@@ -331,8 +288,7 @@ fn save_staged(
 
 /// Whether a path is, or is below, something ignored.
 fn is_ignored(tree: &Snapshot, path: &[u8]) -> bool {
-    let is =
-        |path: &[u8]| tree.ignored.contains(path) || tree.ignored.contains(&[path, b"/"].concat());
+    let is = |path: &[u8]| tree.ignored.contains(path) || tree.ignored.contains(&[path, b"/"].concat());
     is(path) || parents(path).any(is)
 }
 
@@ -387,8 +343,7 @@ impl Rollback<'_> {
     fn is_needed(&self) -> bool {
         let (before, now) = (&self.kept.tree, self.now);
         !self.undo.is_empty()
-            || (&now.head, &now.branch, &now.staged)
-                != (&before.head, &before.branch, &before.staged)
+            || (&now.head, &now.branch, &now.staged) != (&before.head, &before.branch, &before.staged)
     }
 
     /// Everything that is undone as one commit on top of the attempt's own. Its further parents are the index, where it
@@ -420,13 +375,7 @@ impl Rollback<'_> {
     /// the attempt did not touch. None before the first commit, and where no file was changed.
     fn stash(&self, message: &str) -> Result<Option<String>, GitError> {
         let repository = self.repository;
-        let Some(base) = self
-            .kept
-            .tree
-            .head
-            .clone()
-            .filter(|_| !self.undo.is_empty())
-        else {
+        let Some(base) = self.kept.tree.head.clone().filter(|_| !self.undo.is_empty()) else {
             return Ok(None);
         };
         // A stash has the index as its second parent; what was staged is saved with the reference.
@@ -442,12 +391,7 @@ impl Rollback<'_> {
     }
 
     /// Moves HEAD back, now that everything is saved; or a reason not to.
-    fn move_head(
-        &self,
-        mode: RollbackMode,
-        message: &str,
-        done: &mut RolledBack,
-    ) -> Result<(), String> {
+    fn move_head(&self, mode: RollbackMode, message: &str, done: &mut RolledBack) -> Result<(), String> {
         let text = |error: GitError| error.to_string();
         let head = self.head_move().map_err(text).flatten()?;
         done.commits_undone = head.commits_undone(self.repository).map_err(text)?;
@@ -458,10 +402,8 @@ impl Rollback<'_> {
         head.run(self.repository).map_err(text)?;
         let leaves_branch = matches!(head, HeadMove::Switch { .. } | HeadMove::Detach { .. });
         let branch = self.now.branch.as_ref().filter(|_| leaves_branch);
-        done.left.extend(branch.map(|branch| Left {
-            what: short(branch).to_owned(),
-            why: LeftBecause::Branch,
-        }));
+        done.left
+            .extend(branch.map(|branch| Left { what: short(branch).to_owned(), why: LeftBecause::Branch }));
         Ok(())
     }
 
@@ -472,9 +414,7 @@ impl Rollback<'_> {
         if let Some(branch) = &before.branch
             && now.branch.as_ref() != Some(branch)
         {
-            let list = repository
-                .query(&["worktree", "list", "--porcelain"])
-                .run()?;
+            let list = repository.query(&["worktree", "list", "--porcelain"]).run()?;
             let line = format!("branch {branch}");
             taken = list.split(|b| *b == b'\n').any(|l| l == line.as_bytes());
             tip = repository.commit_at(branch)?;
@@ -539,10 +479,8 @@ impl Rollback<'_> {
         let is_outside = |path: &[u8]| !path.starts_with(prefix);
         let present = self.repository.read_index()?;
         let present = Index::copy_of(self.repository, present.as_ref())?;
-        let (before, now): (Entries, Entries) = (
-            self.index.entries(is_outside)?,
-            present.entries(is_outside)?,
-        );
+        let (before, now): (Entries, Entries) =
+            (self.index.entries(is_outside)?, present.entries(is_outside)?);
         let paths: BTreeSet<&RepoPath> = before.keys().chain(now.keys()).collect();
         for path in paths {
             if now.get(path) == before.get(path) || self.committed.contains(path) {
@@ -561,9 +499,7 @@ impl Rollback<'_> {
     fn hidden(&self) -> Result<Vec<RepoPath>, GitError> {
         let new = self.now.ignored.difference(&self.kept.tree.ignored);
         let new: Vec<&RepoPath> = new.collect();
-        let ignored = self
-            .repository
-            .ignored(new.iter().map(|path| path.as_slice()))?;
+        let ignored = self.repository.ignored(new.iter().map(|path| path.as_slice()))?;
         let hidden = new.into_iter().filter(|path| !ignored.contains(*path));
         Ok(hidden.cloned().collect())
     }

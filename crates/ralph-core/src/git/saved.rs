@@ -36,12 +36,7 @@ impl Repository {
     }
 
     /// Creates a reference to a commit. One that exists is never moved: it may be all that holds somebody's work.
-    pub(super) fn save_reference(
-        &self,
-        folder: &str,
-        name: &str,
-        commit: &str,
-    ) -> Result<String, GitError> {
+    pub(super) fn save_reference(&self, folder: &str, name: &str, commit: &str) -> Result<String, GitError> {
         let name = format!("refs/ralph/{folder}/{name}");
         let mut reference = name.clone();
         let mut number = 1;
@@ -77,9 +72,7 @@ impl Repository {
     /// References to states that were saved before attempts which never ended, and when.
     fn kept_states(&self) -> Result<Vec<(String, Timestamp)>, GitError> {
         let format = "--format=%(refname) %(creatordate:unix)";
-        let out = self
-            .query(&["for-each-ref", format, "refs/ralph/kept/"])
-            .run()?;
+        let out = self.query(&["for-each-ref", format, "refs/ralph/kept/"]).run()?;
         let lines = String::from_utf8_lossy(&out).into_owned();
         let states = lines.lines().filter_map(|line| {
             let (reference, seconds) = line.rsplit_once(' ')?;
@@ -107,18 +100,12 @@ impl Git {
         let parents: Vec<String> = now.head.into_iter().collect();
         let message = clean_message(message);
         let commit = repository.commit_tree(&index.write_tree()?, &parents, &message)?;
-        repository
-            .save_reference("rollback", name, &commit)
-            .map(Some)
+        repository.save_reference("rollback", name, &commit).map(Some)
     }
 
     /// Removes what killed runs left, when it is old. Nobody else may work in the tree. Returns the states that are still
     /// saved, of those that `is_ours`.
-    pub fn tidy(
-        &self,
-        now: Timestamp,
-        is_ours: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<String>, GitError> {
+    pub fn tidy(&self, now: Timestamp, is_ours: &dyn Fn(&str) -> bool) -> Result<Vec<String>, GitError> {
         let repository = self.repository()?;
         repository.remove_old_scratch(now);
         let mut kept = Vec::new();
@@ -153,17 +140,10 @@ mod tests {
     fn a_reference_is_never_moved() {
         let repo = Repo::with_first_commit();
         let git = repo.open();
-        let save = |name: &str, commit: &str| {
-            git.repository()
-                .unwrap()
-                .save_reference("kept", name, commit)
-        };
+        let save = |name: &str, commit: &str| git.repository().unwrap().save_reference("kept", name, commit);
         let head = repo.head();
         assert_eq!(save("1.3-2", &head).unwrap(), "refs/ralph/kept/1.3-2");
-        assert_eq!(
-            save("1.3-2", &head).unwrap(),
-            "refs/ralph/kept/1.3-2-again2"
-        );
+        assert_eq!(save("1.3-2", &head).unwrap(), "refs/ralph/kept/1.3-2-again2");
         let nowhere = save("x", "0123").unwrap_err();
         assert!(matches!(nowhere, GitError::Refused { .. }));
     }
@@ -179,10 +159,7 @@ mod tests {
         repo.write("new.txt", "made\n");
         let reference = git.save_work("t-1", "x").unwrap().unwrap();
         let file = |path: &str| repo.git(&["show", &format!("{reference}:{path}")]);
-        assert_eq!(
-            (file("a.txt"), file("new.txt")),
-            ("both\n".into(), "made\n".into())
-        );
+        assert_eq!((file("a.txt"), file("new.txt")), ("both\n".into(), "made\n".into()));
         assert_eq!(repo.read("a.txt"), "both\n");
     }
 

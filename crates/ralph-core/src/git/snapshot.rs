@@ -94,10 +94,7 @@ impl Git {
 
     fn read_status(&self, options: &[&str]) -> Result<Snapshot, GitError> {
         let index = self.repository.index_path();
-        let mut snapshot = Snapshot {
-            index: IndexIdentity::of(&index),
-            ..Snapshot::default()
-        };
+        let mut snapshot = Snapshot { index: IndexIdentity::of(&index), ..Snapshot::default() };
         let call = self.repository.query(&STATUS).in_dir(&self.dir);
         let out = call.args(options).args(&["--", "."]).run()?;
         for record in zero_separated(&out) {
@@ -163,17 +160,11 @@ impl Git {
             let known = before.dirty.get(path);
             known.is_some_and(|known| known.is_same_as(state))
         };
-        let changed = after
-            .dirty
-            .iter()
-            .filter(|(path, state)| !is_same(path, state));
+        let changed = after.dirty.iter().filter(|(path, state)| !is_same(path, state));
         let clean = before.dirty.keys();
         let clean = clean.filter(|path| !after.dirty.contains_key(*path));
-        let mut files: Vec<String> = changed
-            .map(|(path, _)| path)
-            .chain(clean)
-            .map(|path| text(path))
-            .collect();
+        let mut files: Vec<String> =
+            changed.map(|(path, _)| path).chain(clean).map(|path| text(path)).collect();
         if before.head != after.head {
             files.extend(self.committed(before.head.as_deref(), after.head.as_deref())?);
         }
@@ -199,10 +190,7 @@ impl Git {
         }
         let differences = self.repository.differences(before, after)?;
         let paths = differences.iter();
-        Ok(paths
-            .filter_map(|path| self.own_path(path))
-            .map(text)
-            .collect())
+        Ok(paths.filter_map(|path| self.own_path(path)).map(text).collect())
     }
 }
 
@@ -265,29 +253,20 @@ impl Snapshot {
     /// A snapshot that knows the uncommitted files alone.
     pub fn from_words(words: &str) -> Option<Self> {
         let dirty: Vec<(Vec<u8>, FileState)> = serde_json::from_str(words).ok()?;
-        Some(Self {
-            dirty: dirty.into_iter().collect(),
-            ..Self::default()
-        })
+        Some(Self { dirty: dirty.into_iter().collect(), ..Self::default() })
     }
 
     /// Whether a file is as it was left.
     pub fn is_as_left(&self, file: &LeftoverFile) -> bool {
         let left = serde_json::from_str::<FileState>(&file.state).ok();
         let now = self.dirty.get(&file.path);
-        now.zip(left)
-            .is_some_and(|(now, left)| now.is_same_as(&left))
+        now.zip(left).is_some_and(|(now, left)| now.is_same_as(&left))
     }
 }
 
 impl FileState {
     /// Reads a path that git calls dirty; `dirty_before` is how many were read already.
-    fn read(
-        path: &Path,
-        letters: Vec<u8>,
-        submodule: Option<Vec<u8>>,
-        dirty_before: usize,
-    ) -> Self {
+    fn read(path: &Path, letters: Vec<u8>, submodule: Option<Vec<u8>>, dirty_before: usize) -> Self {
         let meta = std::fs::symlink_metadata(path).ok();
         Self {
             letters,
@@ -364,13 +343,7 @@ mod tests {
     use crate::git::testing::Repo;
 
     fn files(record: &GitRecord) -> Vec<&str> {
-        record
-            .files_changed
-            .as_ref()
-            .unwrap()
-            .iter()
-            .map(String::as_str)
-            .collect()
+        record.files_changed.as_ref().unwrap().iter().map(String::as_str).collect()
     }
 
     #[test]
@@ -390,10 +363,7 @@ mod tests {
             repo.write(".ralph.toml", "x");
             fs::remove_file(repo.path("gone.txt")).unwrap();
         });
-        assert_eq!(
-            files(&record),
-            ["dirty.txt", "gone.txt", "new dir/日本 file.txt"]
-        );
+        assert_eq!(files(&record), ["dirty.txt", "gone.txt", "new dir/日本 file.txt"]);
         assert_eq!(record.commit_before, record.commit_after);
     }
 
@@ -474,10 +444,7 @@ mod tests {
         repo.write("new\nline", "x");
         repo.write("tasks.md", "x");
         repo.write(".ralph/x", "x");
-        assert_eq!(
-            git.snapshot().unwrap().dirty(),
-            ["a.txt", "new\u{fffd}line"]
-        );
+        assert_eq!(git.snapshot().unwrap().dirty(), ["a.txt", "new\u{fffd}line"]);
     }
 
     #[test]

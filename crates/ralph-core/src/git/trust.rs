@@ -22,18 +22,10 @@ const MODULE_DEPTH: u32 = 4;
 /// How many keys a message names.
 const MOST_NAMED: usize = 5;
 /// What turns a filter off.
-const FILTER_OFF: [(&str, &str); 4] = [
-    ("clean", ""),
-    ("smudge", ""),
-    ("process", ""),
-    ("required", "false"),
-];
+const FILTER_OFF: [(&str, &str); 4] = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
 /// Settings about signatures that git has a value for where nobody sets one.
-const SIGNING_DEFAULTS: [(&str, &str); 3] = [
-    ("commit.gpgsign", "false"),
-    ("gpg.format", "openpgp"),
-    ("gpg.program", "gpg"),
-];
+const SIGNING_DEFAULTS: [(&str, &str); 3] =
+    [("commit.gpgsign", "false"), ("gpg.format", "openpgp"), ("gpg.program", "gpg")];
 
 /// What a hook's key begins with; no setting's does.
 const HOOK: &[u8] = b"hook\0";
@@ -495,12 +487,10 @@ fn changes(before: &Programs, now: &Programs, repository: &Repository) -> Vec<St
             names.push(one_line(&mask_secrets(&display_path(name)), 100));
         }
     }
-    let lines = by_file
-        .into_iter()
-        .map(|(file, names)| match names.as_slice() {
-            [] => file,
-            names => format!("{file}: {}", few(names, MOST_NAMED)),
-        });
+    let lines = by_file.into_iter().map(|(file, names)| match names.as_slice() {
+        [] => file,
+        names => format!("{file}: {}", few(names, MOST_NAMED)),
+    });
     lines.collect()
 }
 

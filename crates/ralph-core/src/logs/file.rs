@@ -25,14 +25,7 @@ pub struct BoundedLog {
 impl BoundedLog {
     /// Makes the file; without a bound it grows as it will.
     pub fn create(dir: Rc<LogDir>, name: &str, bound: Option<u64>) -> io::Result<Self> {
-        Ok(Self {
-            file: dir.create(name)?,
-            dir,
-            name: name.to_owned(),
-            bound,
-            size: 0,
-            cut: Cut::default(),
-        })
+        Ok(Self { file: dir.create(name)?, dir, name: name.to_owned(), bound, size: 0, cut: Cut::default() })
     }
 
     pub fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
@@ -64,10 +57,7 @@ impl BoundedLog {
         let copied = io::copy(&mut (&self.file).take(self.size - from), &mut new)?;
         self.dir.rename(&part, &self.name)?;
         self.file = new;
-        self.cut = Cut {
-            dropped,
-            line: line.len() as u64,
-        };
+        self.cut = Cut { dropped, line: line.len() as u64 };
         self.size = self.cut.line + copied;
         Ok(())
     }
@@ -95,13 +85,7 @@ impl LogStream {
     /// Opens a log; nothing is read yet.
     pub fn open(dir: Rc<LogDir>, name: &str) -> io::Result<Self> {
         let file = dir.read(name)?;
-        Ok(Self {
-            cut: Cut::of(&file)?,
-            file,
-            dir,
-            name: name.to_owned(),
-            at: 0,
-        })
+        Ok(Self { cut: Cut::of(&file)?, file, dir, name: name.to_owned(), at: 0 })
     }
 
     /// Reads what comes next; 0 if nothing is there at present.
@@ -134,8 +118,7 @@ impl LogStream {
 
 /// The line at the top of a log whose beginning was dropped begins so.
 const START: &[u8] = b"[ralph: ";
-const REST: &[u8] =
-    b" bytes were dropped before this line: the log exceeded [logs] max_attempt_mb]\n";
+const REST: &[u8] = b" bytes were dropped before this line: the log exceeded [logs] max_attempt_mb]\n";
 /// No such line is longer.
 const LONGEST: usize = 128;
 
@@ -166,10 +149,7 @@ impl Cut {
         let digits = number.iter().take_while(|b| b.is_ascii_digit()).count();
         let (number, rest) = number.split_at_checked(digits)?;
         let dropped = std::str::from_utf8(number).ok()?.parse().ok()?;
-        rest.starts_with(REST).then(|| Self {
-            dropped,
-            line: (START.len() + digits + REST.len()) as u64,
-        })
+        rest.starts_with(REST).then(|| Self { dropped, line: (START.len() + digits + REST.len()) as u64 })
     }
 
     /// Where a byte of the file stands in the whole stream. Within the line: before everything that is left.
@@ -209,20 +189,14 @@ mod tests {
         assert_eq!(text.len() as u64, log.size);
         assert!(text.len() > 4_000, "{}", text.len());
         let (head, rest) = text.split_once('\n').unwrap();
-        assert!(
-            head.starts_with("[ralph: ") && head.contains("max_attempt_mb"),
-            "{head}"
-        );
+        assert!(head.starts_with("[ralph: ") && head.contains("max_attempt_mb"), "{head}");
         // Whole lines up to the last, and as many bytes as are said to be missing.
         let kept = rest.lines().count() as u32;
         let expected: String = (20_000 - kept..20_000).map(line).collect();
         assert_eq!(rest, expected);
         let missing = (20_000 - u64::from(kept)) * line(0).len() as u64;
         assert!(head.contains(&format!(" {missing} bytes ")), "{head}");
-        assert_eq!(
-            std::fs::read_dir(dir.path().join("logs")).unwrap().count(),
-            1
-        );
+        assert_eq!(std::fs::read_dir(dir.path().join("logs")).unwrap().count(), 1);
     }
 
     #[test]
@@ -280,10 +254,7 @@ mod tests {
         }
         let late = String::from_utf8(late).unwrap();
         assert!(late.starts_with("0\n1\n"), "{late}");
-        assert!(
-            late.contains("\n[ralph: ") && late.ends_with("\n4999\n"),
-            "{late}"
-        );
+        assert!(late.contains("\n[ralph: ") && late.ends_with("\n4999\n"), "{late}");
     }
 
     #[test]

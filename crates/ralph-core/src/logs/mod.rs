@@ -19,9 +19,7 @@ use crate::model::Timestamp;
 use crate::project::{LOGS, RALPH_DIR};
 
 pub use file::{BoundedLog, LogStream};
-pub use retention::{
-    Limits, LogFile, LogName, Protected, Pruned, attempt_name, plan, prune, to_delete,
-};
+pub use retention::{Limits, LogFile, LogName, Protected, Pruned, attempt_name, plan, prune, to_delete};
 
 /// How the name of a log ends that is to take another's place.
 const PART: &str = ".part";
@@ -46,10 +44,7 @@ impl LogDir {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::open(path, flags, Mode::empty()) {
-            Ok(dir) => Ok(Self {
-                dir,
-                path: path.to_owned(),
-            }),
+            Ok(dir) => Ok(Self { dir, path: path.to_owned() }),
             Err(Errno::LOOP | Errno::NOTDIR) => Err(match path.is_symlink() {
                 true => Refused::Link.into(),
                 false => Refused::NotRegular("what should be a directory").into(),
@@ -73,9 +68,7 @@ impl LogDir {
     /// The directory and the name of a log as the database has it: `.ralph/logs/NAME`.
     pub fn of_record(root: &Path, log: &str) -> io::Result<(Self, String)> {
         const RECORDED: &str = ".ralph/logs";
-        let name = log
-            .strip_prefix(RECORDED)
-            .and_then(|rest| rest.strip_prefix('/'));
+        let name = log.strip_prefix(RECORDED).and_then(|rest| rest.strip_prefix('/'));
         match name.filter(|name| is_plain(name)) {
             Some(name) => {
                 let dir = Self::open(&root.join(RALPH_DIR).join(LOGS))?;
@@ -148,9 +141,7 @@ impl LogDir {
             entries.push(Entry {
                 name: name.to_owned(),
                 bytes: u64::try_from(meta.st_size).unwrap_or(0),
-                modified: Timestamp::from_millis(
-                    meta.st_mtime.saturating_mul(1000).saturating_add(millis),
-                ),
+                modified: Timestamp::from_millis(meta.st_mtime.saturating_mul(1000).saturating_add(millis)),
             });
         }
         Ok(entries)
@@ -183,10 +174,7 @@ mod tests {
         assert!(logs.create("link").is_err());
         assert!(logs.read("link").is_err());
         for name in ["../theirs", "", ".", ".."] {
-            assert!(
-                logs.create(name).is_err() && logs.read(name).is_err(),
-                "{name}"
-            );
+            assert!(logs.create(name).is_err() && logs.read(name).is_err(), "{name}");
         }
         // The directory that was opened stays the one, whatever takes its name.
         fs::rename(dir.path().join("logs"), dir.path().join("moved")).unwrap();
@@ -202,13 +190,9 @@ mod tests {
     fn a_record_that_leads_elsewhere_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         LogDir::make(&dir.path().join(".ralph/logs")).unwrap();
-        for log in [
-            "/etc/passwd",
-            ".ralph/logs/../progress.db",
-            ".ralph/progress.db",
-            ".ralph/logs/",
-            "logs/a",
-        ] {
+        for log in
+            ["/etc/passwd", ".ralph/logs/../progress.db", ".ralph/progress.db", ".ralph/logs/", "logs/a"]
+        {
             assert!(LogDir::of_record(dir.path(), log).is_err(), "{log}");
         }
         let (_, name) = LogDir::of_record(dir.path(), ".ralph/logs/a.jsonl").unwrap();

@@ -119,9 +119,7 @@ pub fn to_delete<'a>(files: &'a [LogFile], limits: &Limits, now: Timestamp) -> V
     let mut total = sizes.fold(0, u64::saturating_add);
     let mut gone = Vec::new();
     for group in groups {
-        let age = group
-            .modified
-            .map_or(Duration::ZERO, |modified| now.since(modified));
+        let age = group.modified.map_or(Duration::ZERO, |modified| now.since(modified));
         let too_old = limits.max_age.is_some_and(|most| age > most);
         // From the oldest on: what is left over the limit is always made of younger ones.
         let too_much = limits.max_bytes.is_some_and(|most| total > most);
@@ -177,10 +175,7 @@ impl Protected {
             let name = Path::new(path).file_name()?;
             Some(name.to_string_lossy().into_owned())
         };
-        Self {
-            names: paths.iter().filter_map(name).collect(),
-            runs: runs.into_iter().collect(),
-        }
+        Self { names: paths.iter().filter_map(name).collect(), runs: runs.into_iter().collect() }
     }
 
     fn covers(&self, name: &str, modified: Timestamp, now: Timestamp) -> bool {
@@ -188,8 +183,7 @@ impl Protected {
             return true;
         }
         let run = LogName::parse(name).and_then(|name| name.run);
-        now.since(modified) < FRESH
-            && run.is_some_and(|run| self.runs.contains(&RunId::from_stored(run)))
+        now.since(modified) < FRESH && run.is_some_and(|run| self.runs.contains(&RunId::from_stored(run)))
     }
 }
 
@@ -202,20 +196,12 @@ pub struct Pruned {
 }
 
 /// The files that would be deleted now, oldest first. A directory that is not there has none.
-pub fn plan(
-    dir: &Path,
-    protected: &Protected,
-    limits: &Limits,
-    now: Timestamp,
-) -> io::Result<Vec<LogFile>> {
+pub fn plan(dir: &Path, protected: &Protected, limits: &Limits, now: Timestamp) -> io::Result<Vec<LogFile>> {
     if limits.is_endless() {
         return Ok(Vec::new());
     }
     let files = list(dir, protected, now)?;
-    Ok(to_delete(&files, limits, now)
-        .into_iter()
-        .cloned()
-        .collect())
+    Ok(to_delete(&files, limits, now).into_iter().cloned().collect())
 }
 
 /// Deletes files of the directory, for so long; the next time goes on where this one ended. One that cannot be deleted
@@ -349,19 +335,11 @@ mod tests {
 
     #[test]
     fn the_old_go_and_then_the_oldest_until_the_rest_fits() {
-        let files = [
-            attempt(1, 10, 5),
-            attempt(2, 10, 40),
-            attempt(3, 10, 1),
-            attempt(4, 10, 3),
-            attempt(5, 10, 30),
-        ];
+        let files =
+            [attempt(1, 10, 5), attempt(2, 10, 40), attempt(3, 10, 1), attempt(4, 10, 3), attempt(5, 10, 30)];
         let by_age = Limits::new(30, 0);
         assert_eq!(gone(&files, &by_age), [files[1].name.as_str()]);
-        let both = Limits {
-            max_bytes: Some(25),
-            ..by_age
-        };
+        let both = Limits { max_bytes: Some(25), ..by_age };
         let order = [1, 4, 0].map(|n: usize| files[n].name.as_str());
         assert_eq!(gone(&files, &both), order);
     }
@@ -399,17 +377,12 @@ mod tests {
                     2 => format!("run-{n}.log"),
                     _ => format!("{n}.txt"),
                 };
-                LogFile {
-                    protected,
-                    ..file(&name, bytes, days)
-                }
+                LogFile { protected, ..file(&name, bytes, days) }
             },
         );
         proptest::collection::vec(one, 0..30).prop_map(|files| {
-            let by_name: BTreeMap<String, LogFile> = files
-                .into_iter()
-                .map(|file| (file.name.clone(), file))
-                .collect();
+            let by_name: BTreeMap<String, LogFile> =
+                files.into_iter().map(|file| (file.name.clone(), file)).collect();
             by_name.into_values().collect()
         })
     }
@@ -497,20 +470,11 @@ mod tests {
             &[".ralph/logs/t-000002-001-r-00000001.jsonl".to_owned()],
             [RunId::from_stored("r-00000002")],
         );
-        let limits = Limits {
-            max_bytes: Some(1),
-            ..Limits::default()
-        };
+        let limits = Limits { max_bytes: Some(1), ..Limits::default() };
         let gone = plan(dir.path(), &protected, &limits, now()).unwrap();
         let (done, failed) = prune(dir.path(), &gone, FOREVER);
         assert!(failed.is_none());
-        assert_eq!(
-            done,
-            Pruned {
-                files: 3,
-                bytes: 15
-            }
-        );
+        assert_eq!(done, Pruned { files: 3, bytes: 15 });
         let mut left: Vec<String> = fs::read_dir(dir.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

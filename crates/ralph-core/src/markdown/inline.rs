@@ -162,10 +162,7 @@ pub(crate) fn spans(text: &str) -> Vec<Span<'_>> {
         at += 1;
         if let Some((close, end)) = close.and_then(|close| Some((close, runs.get(close)?))) {
             let inside = text.get(open.end..end.start).unwrap_or_default();
-            spans.push(Span {
-                whole: open.start..end.end,
-                content: without_guard(inside),
-            });
+            spans.push(Span { whole: open.start..end.end, content: without_guard(inside) });
             at = close + 1;
         }
     }
@@ -174,12 +171,8 @@ pub(crate) fn spans(text: &str) -> Vec<Span<'_>> {
 
 /// One space on each side only keeps backticks of the code from those around it.
 fn without_guard(inside: &str) -> &str {
-    let shorter = inside
-        .strip_prefix(' ')
-        .and_then(|text| text.strip_suffix(' '));
-    shorter
-        .filter(|text| !text.trim().is_empty())
-        .unwrap_or(inside)
+    let shorter = inside.strip_prefix(' ').and_then(|text| text.strip_suffix(' '));
+    shorter.filter(|text| !text.trim().is_empty()).unwrap_or(inside)
 }
 
 /// Where runs of backticks stand.
@@ -221,10 +214,6 @@ pub(crate) fn code_only(text: &str) -> Option<&str> {
 pub(crate) fn as_code(text: &str) -> String {
     let fence = "`".repeat(longest_backticks(text) + 1);
     let has_edge = text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']);
-    let space = if has_edge && !text.trim().is_empty() {
-        " "
-    } else {
-        ""
-    };
+    let space = if has_edge && !text.trim().is_empty() { " " } else { "" };
     format!("{fence}{space}{text}{space}{fence}")
 }

@@ -21,21 +21,14 @@ fn a_line_end_is_no_part_of_the_text() {
     let raw: String = lines.lines.iter().map(|line| line.raw).collect();
     assert_eq!(raw, "## A\r\n\r\r\nb\r");
     assert_eq!((lines.mark, lines.tail), ("\u{feff}", ""));
-    let ends: Vec<_> = lines
-        .lines
-        .iter()
-        .map(|line| (line.start, line.end()))
-        .collect();
+    let ends: Vec<_> = lines.lines.iter().map(|line| (line.start, line.end())).collect();
     assert_eq!(ends, [(3, 9), (9, 12), (12, 14)]);
     assert_eq!(lines.lines[0].kind, Heading(1 + 1));
 }
 
 #[test]
 fn agm_13_fences_hide_headings() {
-    assert_eq!(
-        kinds("```\n# A\n``\n```\n# B"),
-        [Closed, Closed, Closed, Closed, Heading(1)]
-    );
+    assert_eq!(kinds("```\n# A\n``\n```\n# B"), [Closed, Closed, Closed, Closed, Heading(1)]);
     assert_eq!(kinds("   ~~~~ x\n~~~\n# A\n~~~~~\n"), [Closed; 4]);
     assert_eq!(kinds("``` a`b\n# A"), [Paragraph, Heading(1)]);
     assert_eq!(kinds("    ```\n# A"), [Other, Heading(1)]);
@@ -43,15 +36,9 @@ fn agm_13_fences_hide_headings() {
 
 #[test]
 fn agm_13_comments_and_indented_code_hide_headings() {
-    assert_eq!(
-        kinds("<!-- a\n# A\n\n# B --> x\n# C"),
-        [Closed, Closed, Closed, Closed, Heading(1)]
-    );
+    assert_eq!(kinds("<!-- a\n# A\n\n# B --> x\n# C"), [Closed, Closed, Closed, Closed, Heading(1)]);
     assert_eq!(kinds("<!-- a -->\n# A"), [Closed, Heading(1)]);
-    assert_eq!(
-        kinds("<pre>\n# A\n\n</pre>\n# B"),
-        [Closed, Closed, Closed, Closed, Heading(1)]
-    );
+    assert_eq!(kinds("<pre>\n# A\n\n</pre>\n# B"), [Closed, Closed, Closed, Closed, Heading(1)]);
     assert_eq!(kinds("    # A\n\t# B\n   # C"), [Other, Other, Heading(1)]);
 }
 
@@ -73,15 +60,7 @@ fn agm_13_what_is_never_closed_is_the_tail() {
         assert_eq!(lines.tail, tail);
         assert!(lines.never_closed().unwrap().contains(missing), "{tail}");
     }
-    for closed in [
-        "```\n```",
-        "- ```\n  a",
-        "> ```\n> a",
-        "<!-- -->",
-        "<div>\n",
-        "<prefix>\n",
-        "<? ?>",
-    ] {
+    for closed in ["```\n```", "- ```\n  a", "> ```\n> a", "<!-- -->", "<div>\n", "<prefix>\n", "<? ?>"] {
         assert_eq!(Lines::of(closed).tail, "", "{closed}");
     }
 }
@@ -89,10 +68,7 @@ fn agm_13_what_is_never_closed_is_the_tail() {
 #[test]
 fn underlined_headings_begin_with_their_paragraph() {
     assert_eq!(kinds("a\nb\n---\n"), [Heading(2), Paragraph, Paragraph]);
-    assert_eq!(
-        kinds("a\n    b\n  ==  \n"),
-        [Heading(1), Paragraph, Paragraph]
-    );
+    assert_eq!(kinds("a\n    b\n  ==  \n"), [Heading(1), Paragraph, Paragraph]);
     assert_eq!(kinds("a\n\n---\n"), [Paragraph, Blank, Other]);
     assert_eq!(kinds("- a\n---\n> b\n---"), [Bullet, Other, Other, Other]);
     assert_eq!(kinds("a\n- \n"), [Heading(2), Paragraph]);
@@ -116,34 +92,22 @@ fn markers_alone() {
     assert_eq!(kinds("-\n  a"), [Bullet, Inside]);
     assert_eq!(kinds("-\n\n  # a"), [Bullet, Blank, Heading(1)]);
     assert_eq!(kinds("-\n  a\n\n  b"), [Bullet, Inside, Blank, Inside]);
-    assert_eq!(
-        kinds("a\n*\n2. b\n1. c"),
-        [Paragraph, Paragraph, Paragraph, Other]
-    );
+    assert_eq!(kinds("a\n*\n2. b\n1. c"), [Paragraph, Paragraph, Paragraph, Other]);
     assert_eq!(kinds("* * *\n*a*\n- b"), [Other, Paragraph, Bullet]);
 }
 
 #[test]
 fn code_and_comments_are_known_wherever_they_stand() {
     let (begin, inside, end) = (Some(FenceBegin), Some(FenceInside), Some(FenceEnd));
-    assert_eq!(
-        hidden("- a\n  ```sh\n  b\n\n  ```\n  c"),
-        [None, begin, inside, inside, end, None]
-    );
+    assert_eq!(hidden("- a\n  ```sh\n  b\n\n  ```\n  c"), [None, begin, inside, inside, end, None]);
     assert_eq!(hidden("- ~~~\n  a\n  ~~~\nb"), [begin, inside, end, None]);
     // What stands in an item ends with it.
     assert_eq!(
         hidden("- a\n  ```\n  b\n- c\n  <!-- d\n# e"),
         [None, begin, inside, None, Some(Comment), None]
     );
-    assert_eq!(
-        hidden("> ```\n> a\n> ```\nb <!--\nc"),
-        [begin, inside, end, None, None]
-    );
-    assert_eq!(
-        hidden("<!-- a\nb --> c\nd"),
-        [Some(Comment), Some(Comment), None]
-    );
+    assert_eq!(hidden("> ```\n> a\n> ```\nb <!--\nc"), [begin, inside, end, None, None]);
+    assert_eq!(hidden("<!-- a\nb --> c\nd"), [Some(Comment), Some(Comment), None]);
 }
 
 #[test]
@@ -187,28 +151,15 @@ fn words_of_lines() {
 
 #[test]
 fn boxes_of_items() {
-    for (line, at) in [
-        ("- [ ] a", 3),
-        ("  * [ ] a", 5),
-        ("+ [\t] a", 3),
-        ("1. [ ] a", 4),
-        ("12) [ ]  a ", 5),
-    ] {
+    for (line, at) in [("- [ ] a", 3), ("  * [ ] a", 5), ("+ [\t] a", 3), ("1. [ ] a", 4), ("12) [ ]  a ", 5)]
+    {
         let found = checkbox(line).unwrap();
         assert_eq!((found.at, found.words), (at, "a"), "{line}");
         assert_eq!(found.is_ticked(), Some(false), "{line}");
     }
     assert_eq!(checkbox("- [X]").unwrap().is_ticked(), Some(true));
     assert_eq!(checkbox("- [é] a").unwrap().is_ticked(), None);
-    for line in [
-        "- []",
-        "- [ ]a",
-        "- [x](link)",
-        "- [",
-        "- [x",
-        "- a [ ] b",
-        "[ ] a",
-    ] {
+    for line in ["- []", "- [ ]a", "- [x](link)", "- [", "- [x", "- a [ ] b", "[ ] a"] {
         assert_eq!(checkbox(line), None, "{line}");
     }
 }

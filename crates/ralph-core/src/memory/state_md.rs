@@ -94,10 +94,7 @@ fn standing(view: &StateView) -> Vec<String> {
         format!("- **Project:** {}", inline(&view.project, NAME_CHARS)),
         format!("- **Updated:** {}", inline(&view.updated_at, NAME_CHARS)),
         format!("- **Run:** {run}"),
-        format!(
-            "- **Circuit breaker:** {}",
-            inline(&view.breaker, NAME_CHARS)
-        ),
+        format!("- **Circuit breaker:** {}", inline(&view.breaker, NAME_CHARS)),
     ];
     lines.extend(view.under_way.iter().take(WAITING).map(under_way));
     lines.push(format!("- **Next task:** {}", next(view)));
@@ -124,9 +121,7 @@ fn task(task: &TaskView) -> String {
 
 fn run(run: &RunView) -> String {
     let RunView { iteration, .. } = run;
-    let limit = run
-        .limit
-        .map_or_else(String::new, |limit| format!(" of {limit}"));
+    let limit = run.limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     let cost = match run.cost_usd {
         Some(cost) if cost.is_finite() => {
             let about = if run.cost_estimated { "~" } else { "" };
@@ -209,10 +204,7 @@ const END: &str = "<!-- HISTORY_END -->";
 fn table(history: &[HistoryRow]) -> Vec<String> {
     let head = [START, HEADER, SEPARATOR].map(String::from);
     let rows = history.iter().take(ROWS).map(row);
-    head.into_iter()
-        .chain(rows)
-        .chain([END.to_owned()])
-        .collect()
+    head.into_iter().chain(rows).chain([END.to_owned()]).collect()
 }
 
 fn row(row: &HistoryRow) -> String {
@@ -264,11 +256,7 @@ fn inline(text: &str, max_chars: usize) -> String {
 /// begins with punctuation, and a backslash makes that plain.
 fn at_start(text: &str, max_chars: usize) -> String {
     let line = inline(text, max_chars);
-    if line.starts_with(|c: char| c.is_ascii_punctuation()) {
-        format!("\\{line}")
-    } else {
-        line
-    }
+    if line.starts_with(|c: char| c.is_ascii_punctuation()) { format!("\\{line}") } else { line }
 }
 
 /// The same for a cell of a table. Backslashes before a `|` are doubled, so that it is escaped for

@@ -146,8 +146,7 @@ impl Attempt {
     }
 
     pub fn ended_at(&self) -> Timestamp {
-        self.started_at
-            .plus(Duration::from_millis(self.duration_ms))
+        self.started_at.plus(Duration::from_millis(self.duration_ms))
     }
 
     /// Takes the rest from what is known: whether it is verified, and whether anything changed.
@@ -223,9 +222,7 @@ impl GateOutcome {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Passed, Self::Failed, Self::TimedOut, Self::Broken]
-            .into_iter()
-            .find(|g| g.as_str() == text)
+        [Self::Passed, Self::Failed, Self::TimedOut, Self::Broken].into_iter().find(|g| g.as_str() == text)
     }
 }
 
@@ -309,10 +306,7 @@ impl MarkSource {
 
     /// Reads the stored name; what older versions stored came from the gate.
     pub fn from_stored(text: Option<&str>) -> Self {
-        [Self::Trace, Self::Text]
-            .into_iter()
-            .find(|source| Some(source.as_str()) == text)
-            .unwrap_or_default()
+        [Self::Trace, Self::Text].into_iter().find(|source| Some(source.as_str()) == text).unwrap_or_default()
     }
 }
 

@@ -37,10 +37,7 @@ impl AttemptCost {
     /// An amount, without what adding fractions up leaves behind it.
     #[must_use]
     pub fn new(usd: f64, estimated: bool) -> Self {
-        Self {
-            usd: dollars(usd),
-            estimated,
-        }
+        Self { usd: dollars(usd), estimated }
     }
 }
 
@@ -62,20 +59,13 @@ impl Cost {
     #[must_use]
     pub fn new(sum_usd: f64, unknown: u64) -> Self {
         let told = unknown == 0 || sum_usd > NOTHING;
-        Self {
-            cost_usd: told.then_some(dollars(sum_usd)),
-            cost_unknown: unknown,
-            cost_estimated: false,
-        }
+        Self { cost_usd: told.then_some(dollars(sum_usd)), cost_unknown: unknown, cost_estimated: false }
     }
 
     /// The same, of which a part is estimated or is not.
     #[must_use]
     pub fn estimated(self, cost_estimated: bool) -> Self {
-        Self {
-            cost_estimated,
-            ..self
-        }
+        Self { cost_estimated, ..self }
     }
 
     /// What is known to have been spent.
@@ -120,9 +110,7 @@ impl Sums {
     /// What a done task cost, failures included; unknown where nothing is done or some cost is not known.
     #[must_use]
     pub fn cost_per_done(&self) -> Option<f64> {
-        self.cost_usd
-            .filter(|_| self.done > 0 && self.without_cost == 0)
-            .map(|cost| cost / self.done as f64)
+        self.cost_usd.filter(|_| self.done > 0 && self.without_cost == 0).map(|cost| cost / self.done as f64)
     }
 
     /// How long an attempt took on average.

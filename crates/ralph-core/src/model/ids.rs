@@ -77,9 +77,8 @@ impl TaskId {
 
     /// Whether a text has the form of a task id.
     pub fn has_form(text: &str) -> bool {
-        text.strip_prefix("t-").is_some_and(|hex| {
-            hex.len() == 6 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        })
+        text.strip_prefix("t-")
+            .is_some_and(|hex| hex.len() == 6 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
     }
 }
 
@@ -198,10 +197,7 @@ mod tests {
         assert_eq!(Key::parse("  "), Err(IdError::EmptyKey));
         assert!(matches!(Key::parse("a b"), Err(IdError::BadKey(_))));
         assert!(matches!(Key::parse("-x"), Err(IdError::BadKey(_))));
-        assert!(matches!(
-            Key::parse("t-00ff00"),
-            Err(IdError::KeyLooksLikeId(_))
-        ));
+        assert!(matches!(Key::parse("t-00ff00"), Err(IdError::KeyLooksLikeId(_))));
     }
 
     #[test]
@@ -209,25 +205,9 @@ mod tests {
         assert_eq!(Phase::parse("05").unwrap(), Phase::parse("5").unwrap());
         assert_ne!(Phase::parse("2").unwrap(), Phase::parse("2.1").unwrap());
         assert_eq!(Phase::parse("2.1").unwrap().to_string(), "2.1");
-        assert_eq!(
-            serde_json::to_string(&Phase::parse("05").unwrap()).unwrap(),
-            "5"
-        );
-        assert_eq!(
-            serde_json::to_string(&Phase::parse("2.1").unwrap()).unwrap(),
-            "2.1"
-        );
-        for bad in [
-            "",
-            "x",
-            "-1",
-            "1.",
-            ".5",
-            "1e3",
-            "inf",
-            "1.2.3",
-            "9999999999999",
-        ] {
+        assert_eq!(serde_json::to_string(&Phase::parse("05").unwrap()).unwrap(), "5");
+        assert_eq!(serde_json::to_string(&Phase::parse("2.1").unwrap()).unwrap(), "2.1");
+        for bad in ["", "x", "-1", "1.", ".5", "1e3", "inf", "1.2.3", "9999999999999"] {
             assert!(Phase::parse(bad).is_err(), "{bad}");
         }
     }

@@ -40,18 +40,16 @@ mod task;
 mod time;
 
 pub use attempt::{
-    Attempt, CommitIntent, FailureMark, GateOutcome, GateRecord, GitRecord, LeftoverFile,
-    MarkSource, ReportRow, TaskMetrics,
+    Attempt, CommitIntent, FailureMark, GateOutcome, GateRecord, GitRecord, LeftoverFile, MarkSource,
+    ReportRow, TaskMetrics,
 };
 pub use cost::{
-    AttemptCost, CategorySums, Cost, ModelSums, Recent, RetrySums, SpentOnTask, Stats, Sums,
-    TaskSums, dollars,
+    AttemptCost, CategorySums, Cost, ModelSums, Recent, RetrySums, SpentOnTask, Stats, Sums, TaskSums,
+    dollars,
 };
 pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
 pub use learning::{Learning, LearningState, NewLearning, Record, Source, UnknownSource, counted};
 pub use outcome::{ErrorType, FailureClass, Outcome};
-pub use strategy::{
-    ChosenBy, Difficulty, ModelChoice, NO_MODEL, Neighbour, Strategy, UnknownStrategy,
-};
+pub use strategy::{ChosenBy, Difficulty, ModelChoice, NO_MODEL, Neighbour, Strategy, UnknownStrategy};
 pub use task::{DoneBy, NewTask, Status, TITLE_CHARS, Task, TaskEdit, UnknownStatus};
 pub use time::Timestamp;

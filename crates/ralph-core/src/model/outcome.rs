@@ -141,11 +141,9 @@ impl ErrorType {
 
     pub fn class(&self) -> FailureClass {
         match self {
-            Self::TestFailure
-            | Self::Timeout
-            | Self::IdleTimeout
-            | Self::Crash
-            | Self::Reported(_) => FailureClass::AgentFault,
+            Self::TestFailure | Self::Timeout | Self::IdleTimeout | Self::Crash | Self::Reported(_) => {
+                FailureClass::AgentFault
+            }
             Self::RateLimit => FailureClass::RateLimit,
             Self::Overloaded | Self::Network => FailureClass::Service,
             Self::Auth | Self::Spawn | Self::Permission | Self::Config => FailureClass::Setup,
@@ -190,12 +188,7 @@ mod tests {
 
     #[test]
     fn outcomes_read_back() {
-        for outcome in [
-            Outcome::Done,
-            Outcome::Failed,
-            Outcome::NoSigil,
-            Outcome::Error,
-        ] {
+        for outcome in [Outcome::Done, Outcome::Failed, Outcome::NoSigil, Outcome::Error] {
             assert_eq!(Outcome::parse(outcome.as_str()), Some(outcome));
         }
         assert_eq!(Outcome::parse("perhaps"), None);

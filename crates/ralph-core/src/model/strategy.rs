@@ -19,9 +19,7 @@ pub enum Strategy {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a strategy: use fixed, escalate, cost-optimized, plan-then-execute or adaptive"
-)]
+#[error("`{0}` is not a strategy: use fixed, escalate, cost-optimized, plan-then-execute or adaptive")]
 pub struct UnknownStrategy(pub String);
 
 names!(Strategy {
@@ -127,13 +125,7 @@ mod tests {
         for value in Difficulty::ALL {
             assert_eq!(Difficulty::parse(value.as_str()), Some(value));
         }
-        for wrong in [
-            "",
-            "super-hard",
-            "Hard",
-            "trivial|easy|moderate|hard|blocked",
-            "hard easy",
-        ] {
+        for wrong in ["", "super-hard", "Hard", "trivial|easy|moderate|hard|blocked", "hard easy"] {
             assert_eq!(Difficulty::parse(wrong), None, "{wrong:?}");
         }
     }

@@ -28,9 +28,7 @@ impl Timestamp {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        text.parse::<jiff::Timestamp>()
-            .ok()
-            .map(|time| Self(time.as_millisecond()))
+        text.parse::<jiff::Timestamp>().ok().map(|time| Self(time.as_millisecond()))
     }
 
     /// Reads a time that another program wrote: with a space, without a zone (then it is UTC), or a date alone.
@@ -60,12 +58,7 @@ impl Timestamp {
         };
         let time = time.to_zoned(zone).datetime();
         let (date, clock) = (time.date(), time.time());
-        format!(
-            "{date} {:02}:{:02}:{:02}",
-            clock.hour(),
-            clock.minute(),
-            clock.second()
-        )
+        format!("{date} {:02}:{:02}:{:02}", clock.hour(), clock.minute(), clock.second())
     }
 
     /// The time a duration later.
@@ -82,9 +75,7 @@ impl Timestamp {
 
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {
-        let since = time
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 }
@@ -122,15 +113,9 @@ mod tests {
         let time = Timestamp::from_millis(1_700_000_000_123);
         assert_eq!(time.to_string(), "2023-11-14T22:13:20.123Z");
         assert_eq!(Timestamp::parse(&time.to_string()), Some(time));
-        assert_eq!(
-            Timestamp::parse("2023-11-15T00:13:20.123+02:00"),
-            Some(time)
-        );
+        assert_eq!(Timestamp::parse("2023-11-15T00:13:20.123+02:00"), Some(time));
         assert_eq!(Timestamp::parse("yesterday"), None);
-        assert_eq!(
-            Timestamp::from_millis(0).to_string(),
-            "1970-01-01T00:00:00.000Z"
-        );
+        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
     }
 
     #[test]

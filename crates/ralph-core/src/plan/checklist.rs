@@ -29,17 +29,9 @@ const DEEPEST: usize = 100;
 /// # Errors
 /// All that is wrong with the file, by line.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
-    let Items {
-        items,
-        mut notes,
-        mut problems,
-        ..
-    } = Items::of(&Lines::of(text));
+    let Items { items, mut notes, mut problems, .. } = Items::of(&Lines::of(text));
     let named = names(&items, &mut notes);
-    let fields: Vec<Fields> = items
-        .iter()
-        .map(|item| Fields::of(&item.below, &mut notes))
-        .collect();
+    let fields: Vec<Fields> = items.iter().map(|item| Fields::of(&item.below, &mut notes)).collect();
     let after = after(&named, &fields, &mut problems);
     refuse_cycles(&items, &named, &after, &mut problems);
     let done = done(&items, &mut notes);
@@ -50,8 +42,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     notes.sort_by_key(|note| note.line);
     let name_of = |at: usize| named.get(at).map(|named| named.name.clone());
     let mut tasks = Vec::with_capacity(items.len());
-    for ((((item, named), fields), after), done) in
-        items.iter().zip(&named).zip(fields).zip(after).zip(done)
+    for ((((item, named), fields), after), done) in items.iter().zip(&named).zip(fields).zip(after).zip(done)
     {
         tasks.push(DraftTask {
             name: named.name.clone(),
@@ -149,8 +140,7 @@ impl<'a> Items<'a> {
                         return self.begin_item(number, column, mark, is_ticked, found.words);
                     }
                     if let mark @ ('~' | '-' | '/') = found.mark {
-                        let text =
-                            format!("`[{mark}]` is not a checkbox; Ralph reads the line as text.");
+                        let text = format!("`[{mark}]` is not a checkbox; Ralph reads the line as text.");
                         self.notes.push(Note::new(number, text));
                     }
                 }
@@ -229,12 +219,7 @@ fn after(named: &[Named], fields: &[Fields], problems: &mut Vec<Problem>) -> Vec
 }
 
 /// A whole waits for its parts, so these links count as well.
-fn refuse_cycles(
-    items: &[Item<'_>],
-    named: &[Named],
-    after: &[Vec<usize>],
-    problems: &mut Vec<Problem>,
-) {
+fn refuse_cycles(items: &[Item<'_>], named: &[Named], after: &[Vec<usize>], problems: &mut Vec<Problem>) {
     let mut edges = after.to_vec();
     for (at, item) in items.iter().enumerate() {
         if let Some(edges) = item.parent.and_then(|parent| edges.get_mut(parent)) {
@@ -244,9 +229,7 @@ fn refuse_cycles(
     for cycle in cycles(&edges) {
         let lines = cycle.iter().filter_map(|at| items.get(*at));
         let line = lines.map(|item| item.line).min().unwrap_or(1);
-        let names = cycle
-            .iter()
-            .map(|at| named.get(*at).map_or("", |named| &named.name));
+        let names = cycle.iter().map(|at| named.get(*at).map_or("", |named| &named.name));
         let expected = format!(
             "these items depend on each other in a cycle: {}; expected an order in which they can be done",
             chain(names)
@@ -294,16 +277,14 @@ impl<'a> Fields<'a> {
         let mut lines = Vec::new();
         for (number, line) in below {
             let words = list_item(line.words()).unwrap_or(line.words());
-            let field = label(words.trim())
-                .filter(|label| line.hidden.is_none() && !label.value.is_empty());
+            let field = label(words.trim()).filter(|label| line.hidden.is_none() && !label.value.is_empty());
             let name = field.map(|label| label.name.to_ascii_lowercase());
             let value = field.map_or("", |label| label.value);
             match name.as_deref() {
                 Some("verify") => match code_only(value.trim_end_matches('.')) {
                     Some(command) => commands.push(command),
                     None => {
-                        let text =
-                            "This check is not a command in backticks, so Ralph reads it as text.";
+                        let text = "This check is not a command in backticks, so Ralph reads it as text.";
                         notes.push(Note::new(*number, text));
                         lines.push((*number, *line));
                     }
@@ -328,9 +309,7 @@ impl<'a> Fields<'a> {
 /// The lines without the indent they share; where lines were left out or blank, one is blank.
 fn description(lines: &[Numbered<'_>]) -> String {
     // What stands in a fence may be indented less than the fence.
-    let outside = lines
-        .iter()
-        .filter(|(_, line)| matches!(line.hidden, None | Some(Hidden::FenceBegin)));
+    let outside = lines.iter().filter(|(_, line)| matches!(line.hidden, None | Some(Hidden::FenceBegin)));
     let shared = outside.map(|(_, line)| line.columns()).min().unwrap_or(0);
     let mut out = String::new();
     let mut last = None;
@@ -385,11 +364,7 @@ fn names(items: &[Item<'_>], notes: &mut Vec<Note>) -> Vec<Named> {
         if *times > 1 {
             name = format!("{name}#{times}");
         }
-        all.push(Named {
-            name,
-            is_by_author: false,
-            title,
-        });
+        all.push(Named { name, is_by_author: false, title });
     }
     all
 }
@@ -408,14 +383,9 @@ fn title_of(words: &str) -> String {
 fn made_up_name(parent: &str, title: &str) -> String {
     // What may change and leave the title the same: emphasis, capitals, a full stop.
     let chars = title.trim_end_matches('.').chars();
-    let plain: String = chars
-        .filter(|c| !matches!(c, '*' | '_' | '`'))
-        .flat_map(char::to_lowercase)
-        .collect();
-    let path = fnv(
-        fnv(fnv(FNV_START, parent.as_bytes()), &[0]),
-        plain.as_bytes(),
-    );
+    let plain: String =
+        chars.filter(|c| !matches!(c, '*' | '_' | '`')).flat_map(char::to_lowercase).collect();
+    let path = fnv(fnv(fnv(FNV_START, parent.as_bytes()), &[0]), plain.as_bytes());
     let mut slug = String::new();
     for c in plain.chars().take(24) {
         match c {

@@ -10,8 +10,8 @@ pub(crate) type CanRun<'f> = &'f dyn Fn(&str) -> bool;
 
 /// Words that the shell itself knows.
 const SHELL_WORDS: [&str; 24] = [
-    ".", ":", "[", "[[", "case", "cd", "command", "echo", "eval", "exec", "export", "false", "for",
-    "if", "printf", "pwd", "set", "source", "test", "true", "type", "until", "while", "{",
+    ".", ":", "[", "[[", "case", "cd", "command", "echo", "eval", "exec", "export", "false", "for", "if",
+    "printf", "pwd", "set", "source", "test", "true", "type", "until", "while", "{",
 ];
 
 /// What may stand around a command in backticks without saying more than that it must succeed.
@@ -58,8 +58,7 @@ pub(crate) fn first_word(line: &str) -> Option<&str> {
         rest = after;
     }
     let end = rest.find(|c: char| c.is_whitespace() || matches!(c, ';' | ')' | '|' | '&'));
-    rest.get(..end.unwrap_or(rest.len()))
-        .filter(|word| !word.is_empty())
+    rest.get(..end.unwrap_or(rest.len())).filter(|word| !word.is_empty())
 }
 
 /// What stands after `NAME=value`.
@@ -168,16 +167,11 @@ fn code_among_words(line: &str) -> Option<&str> {
 }
 
 fn has_word(words: &str, word: &str) -> bool {
-    words
-        .split_whitespace()
-        .any(|one| one.eq_ignore_ascii_case(word))
+    words.split_whitespace().any(|one| one.eq_ignore_ascii_case(word))
 }
 
 fn bare_command(line: &str) -> Option<&str> {
-    let line = ["Run: ", "Run ", "run: "]
-        .iter()
-        .find_map(|run| line.strip_prefix(run))
-        .unwrap_or(line);
+    let line = ["Run: ", "Run ", "run: "].iter().find_map(|run| line.strip_prefix(run)).unwrap_or(line);
     let mut command = line.trim();
     while let Some(shorter) = without_verdict(command) {
         command = shorter;
@@ -269,11 +263,7 @@ mod tests {
             (&["a || b; c"][..], "a || b; c", "a || b; c"),
             (&["a && b", "c | d"], "a && b && c | d", "a && b && c | d"),
             (&["a", "b || c"], "a && { b || c\n}", "a && (\nb || c\n)"),
-            (
-                &["a &", "b # c"],
-                "{ a &\n} && { b # c\n}",
-                "(\na &\n) && (\nb # c\n)",
-            ),
+            (&["a &", "b # c"], "{ a &\n} && { b # c\n}", "(\na &\n) && (\nb # c\n)"),
             (&["cd x", "b"], "cd x && b", "(\ncd x\n) && b"),
         ] {
             assert_eq!(all_of(commands, Directory::Shared).unwrap(), shared);
@@ -297,10 +287,7 @@ mod tests {
             ("npm run build succeeds", "npm run build"),
             ("tsc --noEmit passes.", "tsc --noEmit"),
             ("cargo build compiles without errors", "cargo build"),
-            (
-                "Run `go test ./... -v` -- all tests pass.",
-                "go test ./... -v",
-            ),
+            ("Run `go test ./... -v` -- all tests pass.", "go test ./... -v"),
             ("Run npm test", "npm test"),
             ("go test ./...", "go test ./..."),
             ("cd web && npm test", "cd web && npm test"),

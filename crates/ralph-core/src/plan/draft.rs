@@ -85,18 +85,12 @@ impl Problem {
     pub(crate) fn of_json(error: &serde_json::Error, text: impl Fn(&str, usize) -> String) -> Self {
         let words = error.to_string();
         // The place is told in its own words.
-        let words = words
-            .rsplit_once(" at line ")
-            .map_or(words.as_str(), |(words, _)| words);
+        let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
         Self::new(error.line().max(1), text(words, error.column()))
     }
 
     pub(crate) fn in_file(self, path: &str) -> FileProblem {
-        FileProblem {
-            path: path.to_owned(),
-            line: self.line,
-            expected: self.expected,
-        }
+        FileProblem { path: path.to_owned(), line: self.line, expected: self.expected }
     }
 }
 
@@ -197,11 +191,7 @@ mod tests {
             ("export.json", line, Format::Lines),
             ("-", line, Format::Lines),
             ("prd.json", "{\n \"userStories\": []}", Format::Prd),
-            (
-                "prd.json",
-                "{\"type\":\"prd\",\"userStories\":[]}",
-                Format::Prd,
-            ),
+            ("prd.json", "{\"type\":\"prd\",\"userStories\":[]}", Format::Prd),
             ("prd.json", "not json", Format::Prd),
             ("-", "\u{feff} [\n {\"id\": \"a\"}]", Format::Prd),
             ("-", "[ ] a", Format::Checklist),
@@ -221,10 +211,7 @@ mod tests {
     #[test]
     fn tasks_md_is_told_by_its_reader() {
         assert_eq!(Format::of("a.md", "- [ ] 1.1 a", || true), Format::TasksMd);
-        assert_eq!(
-            Format::of("01-01-PLAN.md", "---\n---\n- [ ] 1.1 a", || true),
-            Format::Gsd
-        );
+        assert_eq!(Format::of("01-01-PLAN.md", "---\n---\n- [ ] 1.1 a", || true), Format::Gsd);
         assert_eq!(Format::of("a.json", "{}", || true), Format::Prd);
     }
 

@@ -40,10 +40,7 @@ pub(crate) fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
                     let is_new = |node: &usize| is_told.get(*node) == Some(&false);
                     if cycle.iter().all(is_new) {
                         for node in &cycle {
-                            is_told
-                                .get_mut(*node)
-                                .into_iter()
-                                .for_each(|told| *told = true);
+                            is_told.get_mut(*node).into_iter().for_each(|told| *told = true);
                         }
                         found.push(cycle);
                     }
@@ -51,10 +48,7 @@ pub(crate) fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
                 Some(_) => {}
                 None => {
                     path.pop();
-                    nodes
-                        .get_mut(node)
-                        .into_iter()
-                        .for_each(|state| *state = Node::Done);
+                    nodes.get_mut(node).into_iter().for_each(|state| *state = Node::Done);
                 }
             }
         }

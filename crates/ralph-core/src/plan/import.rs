@@ -73,8 +73,7 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
     let mut fixes = Vec::new();
     if format == Format::TasksMd {
         let beside = path.with_file_name(STATE_JSON);
-        let state =
-            state(&path).map_err(|problem| at(&self::shown(root, &beside), vec![problem]))?;
+        let state = state(&path).map_err(|problem| at(&self::shown(root, &beside), vec![problem]))?;
         let state = state.unwrap_or_default();
         let entries = state.fix_task_map.into_iter();
         fixes = entries.map(|(name, entry)| kept(name, entry)).collect();
@@ -82,13 +81,7 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
         let notes = notes.map(|note| Note::new(0, format!("{STATE_JSON}: {note}")));
         draft.notes.extend(notes);
     }
-    Ok(FoundPlan {
-        path: shown,
-        format,
-        draft,
-        digest: quick_digest(&text),
-        fixes,
-    })
+    Ok(FoundPlan { path: shown, format, draft, digest: quick_digest(&text), fixes })
 }
 
 /// What a text says that is, or was a moment ago, in the tasks.md that the project calls so.
@@ -118,11 +111,7 @@ fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
         }
         number += 1;
     }
-    KeptFixes {
-        name,
-        keys,
-        last_error: entry.last_error,
-    }
+    KeptFixes { name, keys, last_error: entry.last_error }
 }
 
 /// What the state file beside a tasks.md says; none where there is none.
@@ -135,18 +124,13 @@ pub fn state(tasks_md: &Path) -> Result<Option<SpecState>, Problem> {
     }
 }
 
-fn open_folder(
-    root: &Path,
-    folder: &Path,
-    format: Option<Format>,
-) -> Result<FoundPlan, ImportError> {
+fn open_folder(root: &Path, folder: &Path, format: Option<Format>) -> Result<FoundPlan, ImportError> {
     let tasks = folder.join(TASKS_MD);
     if format != Some(Format::Gsd) && tasks.is_file() {
         return open(root, &tasks, format);
     }
-    let planning = [folder.join(".planning"), folder.to_owned()]
-        .into_iter()
-        .find(|dir| dir.join("phases").is_dir());
+    let planning =
+        [folder.join(".planning"), folder.to_owned()].into_iter().find(|dir| dir.join("phases").is_dir());
     let Some(planning) = planning else {
         return Err(ImportError::File {
             path: shown(root, folder),
@@ -193,23 +177,14 @@ fn open_gsd(
         Ok((shown(root, path), text))
     };
     let files = gsd::GsdFiles {
-        plans: plans
-            .iter()
-            .map(&mut read)
-            .collect::<Result<_, ImportError>>()?,
+        plans: plans.iter().map(&mut read).collect::<Result<_, ImportError>>()?,
         roadmap: roadmap.map(|path| read(&path.to_owned())).transpose()?,
         finished: finished.to_vec(),
     };
     let draft = gsd::read(&files, &programs(root)).map_err(ImportError::Content)?;
     let shown = shown(root, path);
     let draft = checked(draft).map_err(|problems| at(&shown, problems))?;
-    Ok(FoundPlan {
-        path: shown,
-        format: Format::Gsd,
-        draft,
-        digest: quick_digest(&texts),
-        fixes: Vec::new(),
-    })
+    Ok(FoundPlan { path: shown, format: Format::Gsd, draft, digest: quick_digest(&texts), fixes: Vec::new() })
 }
 
 fn sorted(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -227,10 +202,7 @@ fn checked(mut draft: Draft) -> Result<Draft, Vec<Problem>> {
         if task.title.chars().count() > TITLE_CHARS {
             let whole = std::mem::take(&mut task.title);
             task.title = plain_line(&whole, TITLE_CHARS);
-            task.description = [whole.trim(), task.description.trim()]
-                .join("\n\n")
-                .trim_end()
-                .to_owned();
+            task.description = [whole.trim(), task.description.trim()].join("\n\n").trim_end().to_owned();
             let text = format!(
                 "the title is longer than {TITLE_CHARS} characters and was shortened; the description \
                  has the full title"
@@ -255,17 +227,11 @@ fn at(path: &str, problems: Vec<Problem>) -> ImportError {
 }
 
 fn read_text(root: &Path, path: &Path) -> Result<String, ImportError> {
-    let fault = |why: String| ImportError::File {
-        path: shown(root, path),
-        why,
-    };
-    let bytes =
-        files::read(path, Links::Follow, Limit::TEXT).map_err(|error| fault(error.to_string()))?;
+    let fault = |why: String| ImportError::File { path: shown(root, path), why };
+    let bytes = files::read(path, Links::Follow, Limit::TEXT).map_err(|error| fault(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
-        let line = before.map_or(1, |text| {
-            text.iter().filter(|byte| **byte == b'\n').count() + 1
-        });
+        let line = before.map_or(1, |text| text.iter().filter(|byte| **byte == b'\n').count() + 1);
         fault(format!("line {line}: expected UTF-8 text"))
     })
 }

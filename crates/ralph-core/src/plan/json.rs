@@ -21,10 +21,7 @@ pub(crate) struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// Parses strict JSON; `invalid` words what is wrong with a text that is none, from the parser's words and the column.
-    pub(crate) fn of(
-        file: &'a str,
-        invalid: impl Fn(&str, usize) -> String,
-    ) -> Result<Self, Problem> {
+    pub(crate) fn of(file: &'a str, invalid: impl Fn(&str, usize) -> String) -> Result<Self, Problem> {
         let text = file.strip_prefix('\u{feff}').unwrap_or(file);
         // The other parser also takes comments, trailing commas and the like.
         if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
@@ -41,12 +38,7 @@ impl<'a> Document<'a> {
             }
         };
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Ok(Self {
-            text,
-            offset: file.len() - text.len(),
-            lines: newlines.map(|(at, _)| at).collect(),
-            value,
-        })
+        Ok(Self { text, offset: file.len() - text.len(), lines: newlines.map(|(at, _)| at).collect(), value })
     }
 
     /// The line that a value or member begins at, counted from 1.

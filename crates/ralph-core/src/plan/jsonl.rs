@@ -48,20 +48,10 @@ struct TaskLine {
 }
 
 /// The plan as lines, each ended. `fix_of` says which task a task is to fix.
-pub fn write(
-    tasks: &[Task],
-    fix_of: &HashMap<String, String>,
-    now: Timestamp,
-) -> serde_json::Result<String> {
-    let names: HashMap<&str, &str> = tasks
-        .iter()
-        .map(|task| (task.id.as_str(), task.name()))
-        .collect();
+pub fn write(tasks: &[Task], fix_of: &HashMap<String, String>, now: Timestamp) -> serde_json::Result<String> {
+    let names: HashMap<&str, &str> = tasks.iter().map(|task| (task.id.as_str(), task.name())).collect();
     let name = |id: &str| names.get(id).copied().unwrap_or(id).to_owned();
-    let head = Line::Ralph {
-        version: VERSION,
-        exported_at: now.to_string(),
-    };
+    let head = Line::Ralph { version: VERSION, exported_at: now.to_string() };
     let mut text = serde_json::to_string(&head)? + "\n";
     for task in tasks {
         let line = Line::Task(Box::new(TaskLine {
@@ -99,9 +89,9 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
         }
         let mut problem = |expected: String| problems.push(Problem::new(number, expected));
         match serde_json::from_str(line) {
-            Err(error) => problem(format!(
-                "expected an object such as {{\"type\":\"task\",\"title\":\"…\"}}: {error}"
-            )),
+            Err(error) => {
+                problem(format!("expected an object such as {{\"type\":\"task\",\"title\":\"…\"}}: {error}"))
+            }
             Ok(Line::Ralph { version, .. }) if version > VERSION => problem(format!(
                 "format version {version} is newer than this Ralph, which supports {VERSION}"
             )),
@@ -129,11 +119,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
         let expected = "expected at least one task: {\"type\":\"task\",\"title\":\"…\"}";
         problems.push(Problem::new(1, expected));
     }
-    if problems.is_empty() {
-        Ok(draft)
-    } else {
-        Err(problems)
-    }
+    if problems.is_empty() { Ok(draft) } else { Err(problems) }
 }
 
 fn draft_of(task: TaskLine, line: usize) -> Result<DraftTask, String> {
@@ -185,10 +171,7 @@ mod tests {
         let problems = read(&task("\"gate\":\"make\"")).unwrap_err();
         assert_eq!(problems[0].line, 2);
         let why = &problems[0].expected;
-        assert!(
-            why.contains("unknown field `gate`") && why.contains("`verify`"),
-            "{why}"
-        );
+        assert!(why.contains("unknown field `gate`") && why.contains("`verify`"), "{why}");
     }
 
     #[test]
@@ -210,10 +193,7 @@ mod tests {
                     {\"type\":\"task\",\"key\":\"b\",\"title\":\"B\",\"after\":[\"t-000001\"],\"status\":\"skipped\"}\n";
         let draft = read(text).unwrap();
         let [a, b] = &draft.tasks[..] else { panic!() };
-        assert_eq!(
-            (a.name.as_str(), a.named_by_author, a.done),
-            ("t-000001", false, true)
-        );
+        assert_eq!((a.name.as_str(), a.named_by_author, a.done), ("t-000001", false, true));
         assert_eq!(a.phase.as_deref(), Some("2.1"));
         assert!(b.named_by_author && b.skipped && !b.done);
         assert_eq!(b.after, ["t-000001"]);

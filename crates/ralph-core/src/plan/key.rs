@@ -52,8 +52,7 @@ fn digits(text: &str) -> usize {
 
 /// Whether `key` is below `ancestor`, as `1.3.1` is below `1.3` and `1.30` is not.
 pub(crate) fn is_below(key: &str, ancestor: &str) -> bool {
-    key.strip_prefix(ancestor)
-        .is_some_and(|rest| rest.starts_with('.'))
+    key.strip_prefix(ancestor).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The key that a checklist's item begins with (`T001 Title`, `**US-12**: Title`, `1.3 Title`), and the words after it (none where
@@ -61,10 +60,7 @@ pub(crate) fn is_below(key: &str, ancestor: &str) -> bool {
 pub(crate) fn item_key(words: &str) -> Option<(&str, &str)> {
     let words = without_emphasis(words);
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let marks = ["**", "__", "`"]
-        .into_iter()
-        .find(|marks| words.starts_with(marks))
-        .unwrap_or("");
+    let marks = ["**", "__", "`"].into_iter().find(|marks| words.starts_with(marks)).unwrap_or("");
     let bare = words.get(marks.len()..)?;
     let end = bare.find(|c| !is_of_word(c)).unwrap_or(bare.len());
     // A stop after the word is no part of it: `1. Title`.
@@ -72,9 +68,7 @@ pub(crate) fn item_key(words: &str) -> Option<(&str, &str)> {
     let (after, title) = after_word(bare.get(word.len()..)?, marks)?;
     let is_set_apart = match after {
         After::Colon => true,
-        After::Stop => word
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.'),
+        After::Stop => word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'),
         After::Blank => false,
     };
     let is_key = word.len() <= LONGEST
@@ -133,18 +127,14 @@ fn looks_like_a_key(word: &str) -> bool {
             letters > 0
                 && (number.is_empty() || is_numbered(number))
                 && is_numbered(last)
-                && between
-                    .iter()
-                    .all(|part| is_numbered(part) || is_upper(part))
+                && between.iter().all(|part| is_numbered(part) || is_upper(part))
         }
     }
 }
 
 /// Some digits, perhaps with a letter after them.
 fn is_numbered(part: &str) -> bool {
-    let number = part
-        .strip_suffix(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(part);
+    let number = part.strip_suffix(|c: char| c.is_ascii_alphabetic()).unwrap_or(part);
     (1..=5).contains(&number.len()) && digits(number) == number.len()
 }
 
@@ -159,9 +149,7 @@ mod tests {
 
     #[test]
     fn keys_are_short_words() {
-        for good in [
-            "1.3", "US-12", "a/b", "x:y#2+z_", "t-00ff0", "t-00ff0g", "T-00ff00", "é1",
-        ] {
+        for good in ["1.3", "US-12", "a/b", "x:y#2+z_", "t-00ff0", "t-00ff0g", "T-00ff00", "é1"] {
             assert!(is_usable(good), "{good}");
         }
         for bad in ["", "-1", "a b", "t-00ff00", "a,b", "a\n", &"x".repeat(65)] {
@@ -172,27 +160,11 @@ mod tests {
 
     #[test]
     fn imp_02_keys() {
-        for key in [
-            "1.3",
-            "1.3.1",
-            "01.02.003",
-            "12-01",
-            "12-01.1",
-            "V4",
-            "V4.1",
-            "VE2.1.1",
-            "VF",
-            "VF.1",
-            "VF2.10",
-        ] {
+        for key in
+            ["1.3", "1.3.1", "01.02.003", "12-01", "12-01.1", "V4", "V4.1", "VE2.1.1", "VF", "VF.1", "VF2.10"]
+        {
             assert_eq!(spec_key(key), Some((key, "")), "{key}");
-            for (end, after) in [
-                (" a", " a"),
-                ("\ta", "\ta"),
-                (": a", " a"),
-                (". a", " a"),
-                (".", ""),
-            ] {
+            for (end, after) in [(" a", " a"), ("\ta", "\ta"), (": a", " a"), (". a", " a"), (".", "")] {
                 let text = format!("{key}{end}");
                 assert_eq!(spec_key(&text), Some((key, after)), "{text}");
             }

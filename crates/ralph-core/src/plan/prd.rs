@@ -26,8 +26,7 @@ const STORIES: &str = "userStories";
 /// # Errors
 /// All that is wrong with the file, by line.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
-    let invalid =
-        |words: &str, column: usize| format!("this is not valid JSON (column {column}): {words}");
+    let invalid = |words: &str, column: usize| format!("this is not valid JSON (column {column}): {words}");
     let document = Document::of(text, invalid).map_err(|problem| vec![problem])?;
     let stories = match &document.value {
         Value::Array(stories) => Some(stories),
@@ -43,11 +42,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     for (at, value) in stories.elements.iter().enumerate() {
         match value {
             Value::Object(object) => {
-                let mut values = Values {
-                    document: &document,
-                    object,
-                    problems: &mut problems,
-                };
+                let mut values = Values { document: &document, object, problems: &mut problems };
                 read.push(values.story(at + 1));
             }
             _ => {
@@ -67,14 +62,8 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
         notes.push(Note::new(line, "There are no stories in the file."));
     }
     let tasks = read.into_iter().zip(after);
-    let tasks = tasks.map(|(story, after)| DraftTask {
-        after,
-        ..story.task
-    });
-    Ok(Draft {
-        tasks: tasks.collect(),
-        notes,
-    })
+    let tasks = tasks.map(|(story, after)| DraftTask { after, ..story.task });
+    Ok(Draft { tasks: tasks.collect(), notes })
 }
 
 /// For each story the ids it waits for; twice the same id, unknown ones and cycles are problems.
@@ -87,10 +76,8 @@ fn after(stories: &[Story], problems: &mut Vec<Problem>) -> Vec<Vec<String>> {
         }
         let first = *places.entry(id).or_insert(at);
         if let Some(first) = stories.get(first).filter(|_| first != at) {
-            let expected = format!(
-                "the id `{id}` is already used on line {}; expected a unique id",
-                first.id_line
-            );
+            let expected =
+                format!("the id `{id}` is already used on line {}; expected a unique id", first.id_line);
             problems.push(Problem::new(story.id_line, expected));
         }
     }
@@ -103,9 +90,8 @@ fn after(stories: &[Story], problems: &mut Vec<Problem>) -> Vec<Vec<String>> {
                 Some(at) if is_known.insert(*at) => known.push(*at),
                 Some(_) => {}
                 None => {
-                    let expected = format!(
-                        "no story has the id `{id}`; expected the id of a story in this file"
-                    );
+                    let expected =
+                        format!("no story has the id `{id}`; expected the id of a story in this file");
                     problems.push(Problem::new(story.depends_on_line, expected));
                 }
             }
@@ -123,9 +109,7 @@ fn after(stories: &[Story], problems: &mut Vec<Problem>) -> Vec<Vec<String>> {
         problems.push(Problem::new(line, expected));
     }
     let names = edges.iter();
-    names
-        .map(|known| known.iter().map(|at| id(at).to_owned()).collect())
-        .collect()
+    names.map(|known| known.iter().map(|at| id(at).to_owned()).collect()).collect()
 }
 
 /// A story, read. Where it has problems its fields may be empty.
@@ -160,9 +144,7 @@ impl<'v, 'a> Values<'v, 'a> {
         };
         let files = self.lines("files", ',');
         let files = files.iter().map(|path| one_line(path));
-        let passes = self
-            .get("passes")
-            .map(|found| self.document.range(&found.value));
+        let passes = self.get("passes").map(|found| self.document.range(&found.value));
         let task = DraftTask {
             name: self.id().unwrap_or_default(),
             named_by_author: true,
@@ -172,20 +154,13 @@ impl<'v, 'a> Values<'v, 'a> {
             verify: self.text("verify"),
             files: files.filter(|path| !path.is_empty()).collect(),
             done_when: (!criteria.is_empty()).then(|| criteria.join("; ")),
-            priority: self
-                .number("priority")
-                .unwrap_or(i64::try_from(position).unwrap_or(i64::MAX)),
+            priority: self.number("priority").unwrap_or(i64::try_from(position).unwrap_or(i64::MAX)),
             done: self.flag("passes").unwrap_or(false),
             line: self.document.line(self.object),
             mark: passes,
             ..DraftTask::default()
         };
-        Story {
-            task,
-            id_line: self.line("id"),
-            depends_on,
-            depends_on_line: self.line(depends_on_key),
-        }
+        Story { task, id_line: self.line("id"), depends_on, depends_on_line: self.line(depends_on_key) }
     }
 
     fn id(&mut self) -> Option<String> {
@@ -228,9 +203,7 @@ impl<'v, 'a> Values<'v, 'a> {
 
     fn text(&mut self, key: &str) -> Option<String> {
         match &self.get(key)?.value {
-            Value::StringLit(text) => {
-                Some(text.value.trim().to_owned()).filter(|text| !text.is_empty())
-            }
+            Value::StringLit(text) => Some(text.value.trim().to_owned()).filter(|text| !text.is_empty()),
             _ => self.wrong(key, "a string"),
         }
     }
@@ -312,20 +285,14 @@ impl<'v, 'a> Values<'v, 'a> {
     /// The line of a key, or that of the story.
     fn line(&self, key: &str) -> usize {
         let found = member(self.object, key);
-        found.map_or_else(
-            || self.document.line(self.object),
-            |found| self.document.line(found),
-        )
+        found.map_or_else(|| self.document.line(self.object), |found| self.document.line(found))
     }
 }
 
 fn whole(number: f64) -> Option<i64> {
     // Beyond this, numbers with a point are not exact any more.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "it is whole and within the bounds"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and within the bounds")]
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 

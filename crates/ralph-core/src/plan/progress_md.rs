@@ -41,9 +41,7 @@ pub fn update(text: &str, news: &News) -> String {
     let Edits { replaced, inserted } = Edits::of(&layout, news);
     match replaced.is_empty() && inserted.is_empty() {
         true => text.to_owned(),
-        false => layout
-            .file
-            .spliced(&replaced, &inserted, commonest_line_end(text)),
+        false => layout.file.spliced(&replaced, &inserted, commonest_line_end(text)),
     }
 }
 
@@ -70,8 +68,7 @@ impl Section {
         let (level, words) = line.heading()?;
         let words = words.trim_end_matches(':').trim_end();
         let mut all = Self::ALL.into_iter();
-        all.find(|(_, title)| level == 2 && title.eq_ignore_ascii_case(words))
-            .map(|(section, _)| section)
+        all.find(|(_, title)| level == 2 && title.eq_ignore_ascii_case(words)).map(|(section, _)| section)
     }
 }
 
@@ -110,11 +107,7 @@ impl<'a> Layout<'a> {
             if let Kind::Heading(..=2) = line.kind {
                 let name = Section::begun_by(line);
                 is_open = name.is_some();
-                spans.extend(name.map(|name| Span {
-                    name,
-                    heading: at,
-                    end: at,
-                }));
+                spans.extend(name.map(|name| Span { name, heading: at, end: at }));
             }
             if let Some(span) = spans.last_mut().filter(|_| is_open) {
                 span.end = at + 1;
@@ -140,12 +133,7 @@ impl<'a> Layout<'a> {
     fn item(&self, start: usize) -> Option<Item<'a>> {
         let line = self.file.lines.get(start)?;
         let first = bullet(line.text).filter(|_| line.kind == Kind::Bullet)?;
-        let item = Item {
-            start,
-            end: self.end_of_item(start),
-            line: line.text,
-            first,
-        };
+        let item = Item { start, end: self.end_of_item(start), line: line.text, first };
         (!first.trim().is_empty()).then_some(item)
     }
 
@@ -220,11 +208,7 @@ impl Entry {
         }
         // A line with a commit that Ralph knows nothing of is better than one without.
         let replaces = task.commit.is_some();
-        (!key.is_empty()).then_some(Self {
-            key,
-            text,
-            replaces,
-        })
+        (!key.is_empty()).then_some(Self { key, text, replaces })
     }
 
     fn history(history: &FixHistory) -> Option<Self> {
@@ -294,8 +278,7 @@ impl Edits {
         edits.learnings(layout, &news.learnings);
         edits.title(layout);
         // What belongs to the section above comes before a new section.
-        let is_section =
-            |one: &Insertion| one.lines.first().is_some_and(|line| line.starts_with('#'));
+        let is_section = |one: &Insertion| one.lines.first().is_some_and(|line| line.starts_with('#'));
         edits.inserted.sort_by_key(|one| (one.at, is_section(one)));
         edits
     }
@@ -328,8 +311,7 @@ impl Edits {
         }
         if !new.is_empty() {
             let is_entry = |item: &Item<'_>| key_of(item).is_some();
-            self.inserted
-                .push(at_end_of_list(layout, name, &is_entry, new));
+            self.inserted.push(at_end_of_list(layout, name, &is_entry, new));
         }
     }
 
@@ -359,11 +341,9 @@ impl Edits {
             Some((_, _, Some(item))) => self.replace_item(item, &line),
             _ => self.inserted.push(match span {
                 None => as_section(layout, Section::Current, vec![line]),
-                Some(span) => Insertion {
-                    at: span.heading + 1,
-                    spacing: Spacing::UnderHeading,
-                    lines: vec![line],
-                },
+                Some(span) => {
+                    Insertion { at: span.heading + 1, spacing: Spacing::UnderHeading, lines: vec![line] }
+                }
             }),
         }
     }
@@ -424,9 +404,7 @@ fn at_end_of_list(
 
 /// A section that is not there yet: before the next of the known ones that is.
 fn as_section(layout: &Layout<'_>, name: Section, mut lines: Vec<String>) -> Insertion {
-    let mut later = Section::ALL
-        .into_iter()
-        .skip_while(|(other, _)| *other != name);
+    let mut later = Section::ALL.into_iter().skip_while(|(other, _)| *other != name);
     let title = later.clone().next().map_or("", |(_, title)| title);
     lines.insert(0, format!("## {title}"));
     let next = later.find_map(|(other, _)| layout.sections(other).next());

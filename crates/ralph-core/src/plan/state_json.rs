@@ -52,11 +52,7 @@ impl FixEntry {
     /// The entry of a task with these fixes.
     #[must_use]
     pub fn new(fix_task_ids: Vec<String>, last_error: String) -> Self {
-        Self {
-            attempts: fix_task_ids.len(),
-            fix_task_ids,
-            last_error,
-        }
+        Self { attempts: fix_task_ids.len(), fix_task_ids, last_error }
     }
 }
 
@@ -75,10 +71,7 @@ fn parse(text: &str) -> Result<Option<Document<'_>>, Problem> {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         return Ok(None);
     }
-    Document::of(text, |words, column| {
-        format!("expected valid JSON: {words} (column {column})")
-    })
-    .map(Some)
+    Document::of(text, |words, column| format!("expected valid JSON: {words} (column {column})")).map(Some)
 }
 
 fn root<'d, 'a>(document: &'d Document<'a>) -> Result<&'d Object<'a>, Problem> {
@@ -93,10 +86,7 @@ pub fn read(text: &str) -> Result<SpecState, Problem> {
     let Some(document) = parse(text)? else {
         return Ok(state);
     };
-    let mut reader = Reader {
-        document: &document,
-        notes: Vec::new(),
-    };
+    let mut reader = Reader { document: &document, notes: Vec::new() };
     for (name, found) in members(root(&document)?) {
         match name {
             "recoveryMode" => {
@@ -112,9 +102,7 @@ pub fn read(text: &str) -> Result<SpecState, Problem> {
                 let map = reader.value(found, "an object", |value| value.as_object().cloned());
                 for (task, found) in map.iter().flat_map(members) {
                     let entry = reader.fix_entry(found);
-                    state
-                        .fix_task_map
-                        .extend(entry.map(|entry| (task.to_owned(), entry)));
+                    state.fix_task_map.extend(entry.map(|entry| (task.to_owned(), entry)));
                 }
             }
             _ => {}
@@ -156,8 +144,7 @@ impl Reader<'_, '_> {
             let name = found.name.as_str();
             let json = one_line(self.document.text(&found.value), FOUND_CHARS);
             let text = format!("`{name}` is ignored: expected {expected}, found {json}");
-            self.notes
-                .push(Problem::new(self.document.line(found), text));
+            self.notes.push(Problem::new(self.document.line(found), text));
         }
         value
     }
@@ -211,10 +198,7 @@ pub fn update(text: &str, news: &StateNews) -> Result<String, Problem> {
             false => update(NEW_FILE, news),
         };
     };
-    let counts = [
-        (TASK_INDEX, news.task_index),
-        (TOTAL_TASKS, news.total_tasks),
-    ];
+    let counts = [(TASK_INDEX, news.task_index), (TOTAL_TASKS, news.total_tasks)];
     let counts = counts.map(|(name, number)| Some((name, number?)));
     let is_there = |object: &Object<'_>, name: &str, is: &dyn Fn(&Value<'_>) -> bool| {
         member(object, name).is_some_and(|found| is(&found.value))
@@ -232,17 +216,13 @@ pub fn update(text: &str, news: &StateNews) -> Result<String, Problem> {
     let mut seen = HashSet::new();
     let mut entries: Vec<(&str, &FixEntry)> = Vec::new();
     for (task, entry) in news.fix_task_map.iter().rev() {
-        let there = map
-            .get(task.as_str())
-            .and_then(|found| found.value.as_object());
+        let there = map.get(task.as_str()).and_then(|found| found.value.as_object());
         let is_same = there.is_some_and(|there| {
-            is_there(there, ATTEMPTS, &|value| {
-                count(value) == Some(entry.attempts)
-            }) && is_there(there, FIX_TASK_IDS, &|value| {
-                texts_of(value).as_ref() == Some(&entry.fix_task_ids)
-            }) && is_there(there, LAST_ERROR, &|value| {
-                text_of(value).as_ref() == Some(&entry.last_error)
-            })
+            is_there(there, ATTEMPTS, &|value| count(value) == Some(entry.attempts))
+                && is_there(there, FIX_TASK_IDS, &|value| {
+                    texts_of(value).as_ref() == Some(&entry.fix_task_ids)
+                })
+                && is_there(there, LAST_ERROR, &|value| text_of(value).as_ref() == Some(&entry.last_error))
         });
         if seen.insert(task) && !is_same {
             entries.push((task, entry));
@@ -290,9 +270,8 @@ fn set_entries(object: &CstObject, entries: &[(&str, &FixEntry)]) {
         }
     };
     let there = map.properties().into_iter();
-    let there: HashMap<String, CstObjectProp> = there
-        .filter_map(|found| Some((found.decoded_name()?, found)))
-        .collect();
+    let there: HashMap<String, CstObjectProp> =
+        there.filter_map(|found| Some((found.decoded_name()?, found))).collect();
     for (task, entry) in entries {
         if let Some(there) = there.get(*task) {
             let there = there.object_value_or_set();
@@ -317,9 +296,7 @@ fn set_ids(entry: &CstObject, ids: &[String]) {
     let list = last(entry, FIX_TASK_IDS).and_then(|found| found.array_value());
     if let Some(list) = list {
         let there = list.elements().into_iter();
-        let there: Option<Vec<String>> = there
-            .map(|id| id.as_string_lit()?.decoded_value().ok())
-            .collect();
+        let there: Option<Vec<String>> = there.map(|id| id.as_string_lit()?.decoded_value().ok()).collect();
         if let Some(new) = there.and_then(|there| ids.strip_prefix(there.as_slice())) {
             for id in new {
                 list.append(id.as_str().into());

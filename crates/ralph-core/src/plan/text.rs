@@ -120,10 +120,7 @@ fn before_parentheses(text: &str) -> Option<&str> {
 /// The paths in a text such as `` src/a.ts (create), `src/b.ts` ``.
 pub(crate) fn paths(text: &str) -> Vec<String> {
     let pieces = between_commas(text).into_iter();
-    pieces
-        .flat_map(paths_in_piece)
-        .filter(|path| !is_placeholder(path))
-        .collect()
+    pieces.flat_map(paths_in_piece).filter(|path| !is_placeholder(path)).collect()
 }
 
 /// What one piece between commas names: its codes, or itself without notes.
@@ -167,10 +164,7 @@ fn between_commas(text: &str) -> Vec<&str> {
     let commas = if depth == 0 { pieces } else { loose };
     let starts = std::iter::once(0).chain(commas.iter().map(|comma| comma + 1));
     let ends = commas.iter().copied().chain([text.len()]);
-    starts
-        .zip(ends)
-        .filter_map(|(start, end)| text.get(start..end))
-        .collect()
+    starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).collect()
 }
 
 /// A name before a value.
@@ -196,29 +190,17 @@ pub(crate) fn label(text: &str) -> Option<Label<'_>> {
             Some(name) => (name, after),
             None => (name, after.strip_prefix(':')?),
         };
-        return Some(Label {
-            name: name.trim(),
-            value: value.trim(),
-            emphasis: Emphasis::Bold,
-        });
+        return Some(Label { name: name.trim(), value: value.trim(), emphasis: Emphasis::Bold });
     }
     let Some(mark) = text.chars().next().filter(|c| matches!(c, '_' | '*')) else {
         let (name, value) = text.split_once(':')?;
-        return Some(Label {
-            name: name.trim(),
-            value: value.trim(),
-            emphasis: Emphasis::Plain,
-        });
+        return Some(Label { name: name.trim(), value: value.trim(), emphasis: Emphasis::Plain });
     };
     let (name, value) = text.trim_start_matches(mark).split_once(':')?;
     // Also `_Name_: value` and `_Name:_ value`.
     let value = value.trim_start_matches(mark).trim();
     let value = value.strip_suffix(mark).unwrap_or(value);
-    Some(Label {
-        name: name.trim_end_matches(mark),
-        value: value.trim(),
-        emphasis: Emphasis::Italic,
-    })
+    Some(Label { name: name.trim_end_matches(mark), value: value.trim(), emphasis: Emphasis::Italic })
 }
 
 /// The phase that the headings above a task give it.
@@ -236,8 +218,7 @@ impl<'a> Phases<'a> {
         while self.open.pop_if(|(open, _)| *open >= level).is_some() {}
         let has_ended = self.open.len() < before;
         // Below `## Phase 2` a `### 1. Setup` is a part of phase 2.
-        let phase =
-            phase_words(words).filter(|phase| phase.is_called_phase || self.open.is_empty());
+        let phase = phase_words(words).filter(|phase| phase.is_called_phase || self.open.is_empty());
         self.count += usize::from(has_ended || phase.is_some());
         self.open.extend(phase.map(|phase| (level, phase.number)));
     }
@@ -264,17 +245,11 @@ pub(crate) fn phase_words(words: &str) -> Option<PhaseWords<'_>> {
         && after.starts_with([' ', '\t'])
     {
         let number = phase_number(after.trim_start(), |c| c.is_ascii_alphanumeric())?;
-        return Some(PhaseWords {
-            number,
-            is_called_phase: true,
-        });
+        return Some(PhaseWords { number, is_called_phase: true });
     }
     let number = phase_number(words, |c| c.is_ascii_digit())?;
     let after = words.get(number.len()..).unwrap_or_default();
-    ends_number(number, after).then_some(PhaseWords {
-        number,
-        is_called_phase: false,
-    })
+    ends_number(number, after).then_some(PhaseWords { number, is_called_phase: false })
 }
 
 /// A digit, more of the same, and parts of that after points.

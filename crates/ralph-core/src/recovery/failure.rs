@@ -140,17 +140,7 @@ mod tests {
         let text = text.replace('"', "");
         let keys = text.trim_matches(['{', '}']).split(',');
         let keys: Vec<_> = keys.filter_map(|member| member.split(':').next()).collect();
-        assert_eq!(
-            keys,
-            [
-                "taskId",
-                "failed",
-                "error",
-                "attemptedFix",
-                "status",
-                "rawOutput"
-            ]
-        );
+        assert_eq!(keys, ["taskId", "failed", "error", "attemptedFix", "status", "rawOutput"]);
     }
 
     #[test]
@@ -158,28 +148,16 @@ mod tests {
         let of = |failed_block| {
             let best_error = Some("not asked".to_owned());
             let best_attempt = best_error.clone();
-            Failure::of(Evidence {
-                failed_block,
-                best_error,
-                best_attempt,
-                ..Evidence::default()
-            })
+            Failure::of(Evidence { failed_block, best_error, best_attempt, ..Evidence::default() })
         };
         let nothing = of(Some(FailureBlock::default()));
         assert_eq!(nothing.error, "Task execution failed");
         assert_eq!(nothing.attempted_fix, "No fix attempted");
         assert_eq!(nothing.status, "Unknown status");
         let blank = Some(" \n".to_owned());
-        let block = FailureBlock {
-            error: blank.clone(),
-            attempted_fix: blank.clone(),
-            status: blank,
-        };
+        let block = FailureBlock { error: blank.clone(), attempted_fix: blank.clone(), status: blank };
         assert_eq!(of(Some(block)), nothing);
-        let only_error = FailureBlock {
-            error: Some(" x \n".into()),
-            ..FailureBlock::default()
-        };
+        let only_error = FailureBlock { error: Some(" x \n".into()), ..FailureBlock::default() };
         assert_eq!(of(Some(only_error)).error, "x");
     }
 
@@ -193,19 +171,13 @@ mod tests {
             })
         };
         let gate = of(Some("2 tests failed"), Some("Rewrote it"));
-        assert_eq!(
-            (gate.error.as_str(), gate.attempted_fix.as_str()),
-            ("2 tests failed", "Rewrote it")
-        );
+        assert_eq!((gate.error.as_str(), gate.attempted_fix.as_str()), ("2 tests failed", "Rewrote it"));
         assert_eq!(gate.status, "Unknown status");
         for nothing in [None, Some(""), Some("\t")] {
             let failure = of(nothing, nothing);
             assert_eq!(failure.error, "Task did not complete");
             assert_eq!(failure.attempted_fix, "No fix attempted");
-            assert_eq!(
-                (failure.known_error(), failure.known_attempt()),
-                (None, None)
-            );
+            assert_eq!((failure.known_error(), failure.known_attempt()), (None, None));
         }
         assert_eq!(gate.known_error(), Some("2 tests failed"));
     }

@@ -59,10 +59,7 @@ impl FixTask {
         let of_category = || ErrorKind::of_category(original.error_category?);
         let kind = diagnose(&error).kind().or_else(of_category);
         let kind = kind.unwrap_or(ErrorKind::Other);
-        let scope = original
-            .spec_folder
-            .and_then(scope_of)
-            .unwrap_or_else(|| NO_SCOPE.to_owned());
+        let scope = original.spec_folder.and_then(scope_of).unwrap_or_else(|| NO_SCOPE.to_owned());
         Self {
             key,
             title: format!("Fix: {summary}"),
@@ -87,14 +84,8 @@ impl FixTask {
     /// Its block for tasks.md: lines that end in `\n`, no blank line around them.
     #[must_use]
     pub fn block(&self) -> String {
-        let mut lines = vec![format!(
-            "- [ ] {} [FIX {}] {}",
-            self.key, self.fix_of, self.title
-        )];
-        let (first, steps) = self
-            .description
-            .split_once('\n')
-            .unwrap_or((&self.description, ""));
+        let mut lines = vec![format!("- [ ] {} [FIX {}] {}", self.key, self.fix_of, self.title)];
+        let (first, steps) = self.description.split_once('\n').unwrap_or((&self.description, ""));
         lines.push(format!("  - **Do**: {first}"));
         lines.extend(steps.lines().map(|step| format!("    {step}")));
         lines.push(format!("  - **Files**: {}", self.files.join(", ")));
@@ -133,11 +124,7 @@ fn folder_of(spec_folder: Option<&str>) -> String {
 
 fn verify_of(original: &Original<'_>) -> String {
     let verify = original.verify.unwrap_or_default();
-    let verify = if verify.trim().is_empty() {
-        NO_VERIFY
-    } else {
-        verify
-    };
+    let verify = if verify.trim().is_empty() { NO_VERIFY } else { verify };
     verify.trim_end().to_owned()
 }
 
@@ -146,9 +133,7 @@ fn scope_of(spec_folder: &str) -> Option<String> {
     let parts = spec_folder.split(['/', '\\']).map(str::trim);
     let name = parts.rev().find(|part| !part.is_empty() && *part != ".")?;
     let is_of_scope = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let words = name
-        .split(|c| !is_of_scope(c))
-        .filter(|word| !word.is_empty());
+    let words = name.split(|c| !is_of_scope(c)).filter(|word| !word.is_empty());
     let scope = words.collect::<Vec<_>>().join("-");
     scope.contains(char::is_alphanumeric).then_some(scope)
 }
@@ -157,10 +142,7 @@ fn scope_of(spec_folder: &str) -> Option<String> {
 /// around it aside.
 fn verify_lines(verify: &str) -> Vec<String> {
     let verify = verify.trim_end();
-    let script: Vec<&str> = verify
-        .lines()
-        .skip_while(|line| line.trim().is_empty())
-        .collect();
+    let script: Vec<&str> = verify.lines().skip_while(|line| line.trim().is_empty()).collect();
     if let [] | [_] = script.as_slice() {
         return vec![format!("{FIELD} {}", verify.trim())];
     }

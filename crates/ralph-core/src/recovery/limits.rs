@@ -13,11 +13,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            per_task: 3,
-            depth: 3,
-            per_root: 9,
-        }
+        Self { per_task: 3, depth: 3, per_root: 9 }
     }
 }
 
@@ -143,19 +139,12 @@ impl FixHistory {
         let (count, end) = (self.fixes.len(), self.end);
         let noun = if count == 1 { "fix" } else { "fixes" };
         let fixes = self.fixes.join(", ");
-        format!(
-            "Task {}: {count} {noun} attempted ({fixes}) - Final: {end}",
-            self.key
-        )
+        format!("Task {}: {count} {noun} attempted ({fixes}) - Final: {end}", self.key)
     }
 
     /// The key of the task whose line this is.
     pub(crate) fn key_of(text: &str) -> Option<&str> {
-        let word = text
-            .trim()
-            .strip_prefix("Task ")?
-            .split_whitespace()
-            .next()?;
+        let word = text.trim().strip_prefix("Task ")?.split_whitespace().next()?;
         word.strip_suffix(':').filter(|key| !key.is_empty())
     }
 
@@ -165,10 +154,7 @@ impl FixHistory {
         let (_, rest) = text.split_once('(')?;
         let (fixes, rest) = rest.split_once(')')?;
         let (_, end) = rest.split_once("Final:")?;
-        let fixes = fixes
-            .split(',')
-            .map(str::trim)
-            .filter(|fix| !fix.is_empty());
+        let fixes = fixes.split(',').map(str::trim).filter(|fix| !fix.is_empty());
         let fixes = fixes.map(str::to_owned).collect();
         let end = FinalState::read(end.trim())?;
         Some(Self { key, fixes, end })

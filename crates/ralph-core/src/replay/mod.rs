@@ -40,10 +40,8 @@ pub struct Report {
 #[must_use]
 pub fn replay(rows: &[Row], options: &Options) -> Report {
     let world = World::new(rows, options);
-    let mut strategies: Vec<Score> = Strategy::ALL
-        .into_iter()
-        .map(|strategy| play(&world, options, strategy, Tuning::DEFAULT))
-        .collect();
+    let mut strategies: Vec<Score> =
+        Strategy::ALL.into_iter().map(|strategy| play(&world, options, strategy, Tuning::DEFAULT)).collect();
     let top = options.ladder.len().saturating_sub(1);
     strategies.push(play_sequence(&world, options, "always-strongest", &[top]));
     Report {
@@ -105,8 +103,8 @@ pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
                 next.push(longer);
             }
         }
-        let most = (MOST_UNSOLVED / world.tasks.len().max(1) / options.ladder.len().max(1))
-            .clamp(1, MOST_SEQUENCES);
+        let most =
+            (MOST_UNSOLVED / world.tasks.len().max(1) / options.ladder.len().max(1)).clamp(1, MOST_SEQUENCES);
         if next.len() > most {
             exact = false;
             next.sort_by(|a, b| a.loss.total_cmp(&b.loss));
@@ -114,22 +112,12 @@ pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
         }
         layer = next;
     }
-    let names = best
-        .iter()
-        .filter_map(|rung| options.ladder.get(*rung).cloned());
-    BestFixed {
-        sequence: names.collect(),
-        exact,
-        score: play_sequence(world, options, "best fixed", &best),
-    }
+    let names = best.iter().filter_map(|rung| options.ladder.get(*rung).cloned());
+    BestFixed { sequence: names.collect(), exact, score: play_sequence(world, options, "best fixed", &best) }
 }
 
 fn extend(prefix: &Prefix, rung: usize, world: &World, value: f64) -> Prefix {
-    let earlier = prefix
-        .rungs
-        .iter()
-        .filter(|earlier| **earlier == rung)
-        .count();
+    let earlier = prefix.rungs.iter().filter(|earlier| **earlier == rung).count();
     let mut cost = prefix.cost;
     let mut unsolved = Vec::new();
     for number in &prefix.unsolved {
@@ -145,12 +133,7 @@ fn extend(prefix: &Prefix, rung: usize, world: &World, value: f64) -> Prefix {
     let mut rungs = prefix.rungs.clone();
     rungs.push(rung);
     let loss = cost + value * unsolved.iter().map(|_| 1.0).sum::<f64>();
-    Prefix {
-        rungs,
-        unsolved,
-        cost,
-        loss,
-    }
+    Prefix { rungs, unsolved, cost, loss }
 }
 
 /// Knows every outcome beforehand: the cheapest success, or nothing where that costs more than it is worth.

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::world::{Options, Outcome, Task, World};
 use crate::adaptive::{Beliefs, Seen, TaskView, Tuning, observe};
 use crate::decide::{
-    AdaptiveInputs, FailedAttempt, FailureTrend, ModelQuestion, Policy, RECENT_WINDOW,
-    choose_model, failure_trend, task_view,
+    AdaptiveInputs, FailedAttempt, FailureTrend, ModelQuestion, Policy, RECENT_WINDOW, choose_model,
+    failure_trend, task_view,
 };
 use crate::model::{Recent, Strategy};
 
@@ -72,12 +72,7 @@ pub fn play_sequence(world: &World, options: &Options, name: &str, rungs: &[usiz
 
 /// A strategy as runs use it, from a cold start, learning as the tasks come.
 pub fn play(world: &World, options: &Options, strategy: Strategy, tuning: Tuning) -> Score {
-    let mut player = Player {
-        options,
-        strategy,
-        beliefs: Beliefs::new(tuning),
-        recent: VecDeque::new(),
-    };
+    let mut player = Player { options, strategy, beliefs: Beliefs::new(tuning), recent: VecDeque::new() };
     player.beliefs.meet(&options.ladder);
     let mut tally = Tally::default();
     for task in &world.tasks {
@@ -107,9 +102,7 @@ impl Player<'_> {
             let question = self.question(task, attempt, &tries, &trend);
             let decision = choose_model(&question);
             let ladder = &self.options.ladder;
-            let rung = ladder
-                .iter()
-                .position(|rung| *rung == decision.choice.model);
+            let rung = ladder.iter().position(|rung| *rung == decision.choice.model);
             let Some(rung) = rung.filter(|_| decision.ask_human.is_none()) else {
                 break;
             };
@@ -122,20 +115,13 @@ impl Player<'_> {
             if outcome.success {
                 return (true, spent);
             }
-            tries.push(FailedAttempt {
-                model,
-                cost_usd: Some(outcome.cost),
-                ..FailedAttempt::default()
-            });
+            tries.push(FailedAttempt { model, cost_usd: Some(outcome.cost), ..FailedAttempt::default() });
         }
         (false, spent)
     }
 
     fn policy(&self) -> Policy {
-        Policy {
-            max_attempts: self.options.attempts,
-            ..Policy::default()
-        }
+        Policy { max_attempts: self.options.attempts, ..Policy::default() }
     }
 
     fn question<'q>(
@@ -162,10 +148,7 @@ impl Player<'_> {
             tries,
             trend,
             neighbours: &[],
-            recent: Recent {
-                done: count(done),
-                counted: count(self.recent.len()),
-            },
+            recent: Recent { done: count(done), counted: count(self.recent.len()) },
             adaptive: AdaptiveInputs {
                 beliefs: Some(&self.beliefs),
                 value_usd: self.options.value_usd,
@@ -182,12 +165,7 @@ impl Player<'_> {
         if self.strategy == Strategy::Adaptive {
             let ladder = &self.options.ladder;
             let cost = Some(outcome.cost);
-            let seen = Seen {
-                model,
-                success: outcome.success,
-                cost,
-                estimate: view.difficulty,
-            };
+            let seen = Seen { model, success: outcome.success, cost, estimate: view.difficulty };
             observe(&mut self.beliefs, ladder, view, &seen);
         }
     }

@@ -37,10 +37,8 @@ pub enum RowError {
 /// # Errors
 /// A column is missing or a field is not what its column says.
 pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
-    let mut table = csv::ReaderBuilder::new()
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
+    let mut table =
+        csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
     let heading = table.headers().cloned().unwrap_or_default();
     if heading.is_empty() {
         return Err(RowError::Empty);
@@ -80,11 +78,9 @@ pub fn read(text: &str) -> Result<Vec<Row>, RowError> {
             difficulty: difficulty.and_then(|place| estimate(field(place))),
             attempt: match attempt.map(|place| (place, field(place))) {
                 None | Some((_, "")) => *next,
-                Some((place, text)) => text
-                    .parse()
-                    .ok()
-                    .filter(|number| *number > 0)
-                    .ok_or_else(|| bad("attempt", place))?,
+                Some((place, text)) => {
+                    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| bad("attempt", place))?
+                }
             },
         });
     }
@@ -96,10 +92,7 @@ fn line_of(text: &str, at: &csv::Position) -> u64 {
     let start = usize::try_from(at.byte()).unwrap_or(usize::MAX);
     let rest = text.as_bytes().get(start..).unwrap_or_default();
     let skipped = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
-    (at.line()..)
-        .zip(skipped.filter(|byte| **byte == b'\n'))
-        .last()
-        .map_or(at.line(), |(line, _)| line + 1)
+    (at.line()..).zip(skipped.filter(|byte| **byte == b'\n')).last().map_or(at.line(), |(line, _)| line + 1)
 }
 
 /// A name, or a human estimate of the time the task takes as public benchmarks have them; anything else says nothing.
@@ -122,9 +115,7 @@ fn truth(text: &str) -> Option<bool> {
 }
 
 fn amount(text: &str) -> Option<f64> {
-    text.parse()
-        .ok()
-        .filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
+    text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0)
 }
 
 #[cfg(test)]
@@ -137,19 +128,10 @@ mod tests {
                     0.5,x,true,\"a, b\",\"say \"\"hi\"\"\",hard,2\n,,0,m,t,,\n";
         let rows = read(text).unwrap();
         assert_eq!(rows.len(), 2);
-        assert_eq!(
-            (rows[0].task.as_str(), rows[0].model.as_str()),
-            ("say \"hi\"", "a, b")
-        );
-        assert_eq!(
-            (rows[0].success, rows[0].cost_usd, rows[0].attempt),
-            (true, Some(0.5), 2)
-        );
+        assert_eq!((rows[0].task.as_str(), rows[0].model.as_str()), ("say \"hi\"", "a, b"));
+        assert_eq!((rows[0].success, rows[0].cost_usd, rows[0].attempt), (true, Some(0.5), 2));
         assert_eq!(rows[0].difficulty, Some(Difficulty::Hard));
-        assert_eq!(
-            (rows[1].success, rows[1].cost_usd, rows[1].attempt),
-            (false, None, 1)
-        );
+        assert_eq!((rows[1].success, rows[1].cost_usd, rows[1].attempt), (false, None, 1));
         assert_eq!(rows[1].difficulty, None);
     }
 
@@ -178,30 +160,12 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(error(""), "the file is empty");
-        assert_eq!(
-            error("task,model,success\n"),
-            "there is no column `cost_usd`"
-        );
+        assert_eq!(error("task,model,success\n"), "there is no column `cost_usd`");
         let heading = "task,model,success,cost_usd,attempt\n";
-        assert_eq!(
-            error(&format!("{heading}t,m,yes,1,1\n")),
-            "line 2: `yes` is not a valid success"
-        );
-        assert_eq!(
-            error(&format!("{heading}\nt,m,1,-1,1\n")),
-            "line 3: `-1` is not a valid cost_usd"
-        );
-        assert_eq!(
-            error(&format!("{heading}t,m,1,1,x\n")),
-            "line 2: `x` is not a valid attempt"
-        );
-        assert_eq!(
-            error(&format!("{heading},m,1,1,1\n")),
-            "line 2: `` is not a valid task"
-        );
-        assert_eq!(
-            error(&format!("{heading}t,m,1,1,0\n")),
-            "line 2: `0` is not a valid attempt"
-        );
+        assert_eq!(error(&format!("{heading}t,m,yes,1,1\n")), "line 2: `yes` is not a valid success");
+        assert_eq!(error(&format!("{heading}\nt,m,1,-1,1\n")), "line 3: `-1` is not a valid cost_usd");
+        assert_eq!(error(&format!("{heading}t,m,1,1,x\n")), "line 2: `x` is not a valid attempt");
+        assert_eq!(error(&format!("{heading},m,1,1,1\n")), "line 2: `` is not a valid task");
+        assert_eq!(error(&format!("{heading}t,m,1,1,0\n")), "line 2: `0` is not a valid attempt");
     }
 }

@@ -60,18 +60,12 @@ impl Task {
     pub fn outcome(&self, rung: usize, earlier: usize) -> Outcome {
         let tries = self.tries.get(rung);
         let outcome = tries.and_then(|tries| tries.get(earlier).or(tries.last()));
-        outcome.copied().unwrap_or(Outcome {
-            success: false,
-            cost: 0.0,
-        })
+        outcome.copied().unwrap_or(Outcome { success: false, cost: 0.0 })
     }
 
     /// The least that solving it costs, if any model does.
     pub fn cheapest(&self) -> Option<f64> {
-        let solved = self
-            .tries
-            .iter()
-            .filter(|tries| tries.last().is_some_and(|last| last.success));
+        let solved = self.tries.iter().filter(|tries| tries.last().is_some_and(|last| last.success));
         let costs = solved.map(|tries| tries.iter().map(|outcome| outcome.cost).sum());
         costs.min_by(f64::total_cmp)
     }
@@ -137,10 +131,7 @@ const BACKGROUND: f64 = 3.0;
 
 impl<'r> Records<'r> {
     fn new(rows: &'r [Row]) -> Self {
-        let mut records = Self {
-            costs: BTreeMap::new(),
-            firsts: BTreeMap::new(),
-        };
+        let mut records = Self { costs: BTreeMap::new(), firsts: BTreeMap::new() };
         for row in rows {
             if let Some(cost) = row.cost_usd {
                 let (sum, number) = records.costs.entry(&row.model).or_default();
@@ -162,9 +153,7 @@ impl<'r> Records<'r> {
 
     /// Where a cost was not recorded, the model's mean stands in for it: zero would flatter the model.
     fn cost(&self, model: &str) -> f64 {
-        self.costs
-            .get(model)
-            .map_or(0.0, |(sum, number)| sum / number)
+        self.costs.get(model).map_or(0.0, |(sum, number)| sum / number)
     }
 
     fn without_cost(&self, ladder: &[String]) -> Vec<String> {
@@ -177,11 +166,7 @@ impl<'r> Records<'r> {
         let (done, tries) = self.firsts.get(&(model, None))?;
         let overall = done / tries;
         let (done, tries) = match difficulty {
-            Some(_) => self
-                .firsts
-                .get(&(model, difficulty))
-                .copied()
-                .unwrap_or_default(),
+            Some(_) => self.firsts.get(&(model, difficulty)).copied().unwrap_or_default(),
             None => return Some(overall),
         };
         Some((done + BACKGROUND * overall) / (tries + BACKGROUND))
@@ -189,12 +174,7 @@ impl<'r> Records<'r> {
 }
 
 /// A task, and how many of its first tries were drawn; none where one is unknown.
-fn task(
-    name: &str,
-    rows: &[&Row],
-    records: &Records<'_>,
-    options: &Options,
-) -> Option<(Task, usize)> {
+fn task(name: &str, rows: &[&Row], records: &Records<'_>, options: &Options) -> Option<(Task, usize)> {
     let difficulty = rows.iter().find_map(|row| row.difficulty);
     let mut imputed = 0;
     let mut all = Vec::new();
@@ -219,10 +199,7 @@ fn task(
         }
         all.push(tries);
     }
-    let task = Task {
-        difficulty,
-        tries: all,
-    };
+    let task = Task { difficulty, tries: all };
     Some((task, imputed))
 }
 

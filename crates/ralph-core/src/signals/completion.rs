@@ -158,13 +158,7 @@ fn failed_block<'a>(
         let value = value.filter(|value| !is_placeholder(value))?;
         Some(cut(&value, limits::FIELD_CHARS))
     });
-    FailedBlock {
-        key: key.to_owned(),
-        name: cut(name, limits::FIELD_CHARS),
-        error,
-        attempted_fix,
-        status,
-    }
+    FailedBlock { key: key.to_owned(), name: cut(name, limits::FIELD_CHARS), error, attempted_fix, status }
 }
 
 /// Key and name of a `Task KEY: NAME FAILED` line, Markdown's marks aside.
@@ -185,8 +179,7 @@ fn labelled(line: &str) -> Option<(usize, &str)> {
         let (said, value) = item.split_at_checked(name.len())?;
         // The colon may stand inside or outside of the marks.
         let value = value.trim_start_matches('*').strip_prefix(':')?;
-        said.eq_ignore_ascii_case(name)
-            .then(|| (label, value.trim_start_matches('*').trim()))
+        said.eq_ignore_ascii_case(name).then(|| (label, value.trim_start_matches('*').trim()))
     })
 }
 

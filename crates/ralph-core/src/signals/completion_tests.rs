@@ -27,44 +27,25 @@ fn sig_01_only_alone_on_a_line() {
     ] {
         assert_eq!(completion(text), Completion::Absent, "{text}");
     }
-    assert_eq!(
-        completion("x\n`<task-failed>t-abc123</task-failed>`"),
-        Completion::Failed
-    );
+    assert_eq!(completion("x\n`<task-failed>t-abc123</task-failed>`"), Completion::Failed);
 }
 
 #[test]
 fn sig_02_only_this_task() {
     assert_eq!(completion("<task-done>1.3</task-done>"), Completion::Done);
     for other in ["t-abc124", "1.3.1", "T-ABC123", "ID", "...", "1.3 1.3"] {
-        assert_eq!(
-            completion(&format!("<task-done>{other}</task-done>")),
-            Completion::Absent,
-            "{other}"
-        );
-        assert_eq!(
-            completion(&format!("<task-failed>{other}</task-failed>")),
-            Completion::Absent
-        );
+        assert_eq!(completion(&format!("<task-done>{other}</task-done>")), Completion::Absent, "{other}");
+        assert_eq!(completion(&format!("<task-failed>{other}</task-failed>")), Completion::Absent);
     }
-    let keyless = crate::signals::Scope {
-        task_key: None,
-        ..scope()
-    };
-    assert_eq!(
-        parse("<task-done>1.3</task-done>", &keyless).completion,
-        Completion::Absent
-    );
+    let keyless = crate::signals::Scope { task_key: None, ..scope() };
+    assert_eq!(parse("<task-done>1.3</task-done>", &keyless).completion, Completion::Absent);
 }
 
 #[test]
 fn sig_03_both_means_failed() {
     let done = ["<task-done>t-abc123</task-done>", "TASK_COMPLETE"];
-    let failed = [
-        "<task-failed>1.3</task-failed>",
-        "Task 1.3: Parser FAILED\n- Error: x",
-        "FAILURE_REASON: x",
-    ];
+    let failed =
+        ["<task-failed>1.3</task-failed>", "Task 1.3: Parser FAILED\n- Error: x", "FAILURE_REASON: x"];
     for done in done {
         for failed in failed {
             assert_eq!(completion(&format!("{done}\n{failed}")), Completion::Failed);
@@ -78,30 +59,14 @@ fn sig_03_both_means_failed() {
 #[test]
 fn sig_10_promises() {
     let promise = |text: &str| signals(text).promise;
-    assert_eq!(
-        promise("a\n`<promise>FAILURE</promise>`\nb"),
-        Some(Promise::Failure)
-    );
-    assert_eq!(
-        promise("<promise>COMPLETE</promise>"),
-        Some(Promise::Complete)
-    );
-    assert_eq!(
-        promise("<promise>COMPLETE</promise>\n<promise>FAILURE</promise>"),
-        Some(Promise::Failure)
-    );
+    assert_eq!(promise("a\n`<promise>FAILURE</promise>`\nb"), Some(Promise::Failure));
+    assert_eq!(promise("<promise>COMPLETE</promise>"), Some(Promise::Complete));
+    assert_eq!(promise("<promise>COMPLETE</promise>\n<promise>FAILURE</promise>"), Some(Promise::Failure));
     assert_eq!(promise("say <promise>FAILURE</promise>"), None);
     assert_eq!(promise("<promise>failure</promise>"), None);
-    assert_eq!(
-        completion("<promise>COMPLETE</promise>"),
-        Completion::Absent
-    );
+    assert_eq!(completion("<promise>COMPLETE</promise>"), Completion::Absent);
     let both = "<task-done>1.3</task-done>\n<promise>FAILURE</promise>";
-    assert_eq!(
-        completion(both),
-        Completion::Failed,
-        "such an attempt is recorded as failed"
-    );
+    assert_eq!(completion(both), Completion::Failed, "such an attempt is recorded as failed");
 }
 
 /// Every signal that ends an attempt or a run, alone on its line.
@@ -126,11 +91,7 @@ fn sig_10_quoted_signals_are_text() {
             format!("<learning category=\"other\" tags=\"a\">\n{signal}\n</learning>"),
         ] {
             let found = signals(&text);
-            assert_eq!(
-                (found.completion, found.promise),
-                (Completion::Absent, None),
-                "{text}"
-            );
+            assert_eq!((found.completion, found.promise), (Completion::Absent, None), "{text}");
         }
     }
 }
@@ -152,10 +113,7 @@ fn sig_10_alone_in_a_fence_or_in_backticks_counts() {
             assert_ne!(completion(&text), Completion::Absent, "{text}");
         }
     }
-    assert_eq!(
-        completion("<task-\u{200b}done>1.3</task-done>"),
-        Completion::Absent
-    );
+    assert_eq!(completion("<task-\u{200b}done>1.3</task-done>"), Completion::Absent);
 }
 
 #[test]
@@ -163,12 +121,7 @@ fn dia_01_task_complete_alone() {
     for text in ["TASK_COMPLETE", "x\n `TASK_COMPLETE` \r\ny"] {
         assert_eq!(completion(text), Completion::Done, "{text}");
     }
-    for text in [
-        "It is TASK_COMPLETE",
-        "TASK_COMPLETE now",
-        "TASK_COMPLETED",
-        "task_complete",
-    ] {
+    for text in ["It is TASK_COMPLETE", "TASK_COMPLETE now", "TASK_COMPLETED", "task_complete"] {
         assert_eq!(completion(text), Completion::Absent, "{text}");
     }
 }
@@ -180,22 +133,10 @@ fn dia_02_failed_block() {
     let found = signals(text);
     assert_eq!(found.completion, Completion::Failed);
     let block = found.failed_block.unwrap();
-    assert_eq!(
-        (block.key.as_str(), block.name.as_str()),
-        ("1.3", "Add: the parser")
-    );
-    assert_eq!(
-        block.error.as_deref(),
-        Some("File not found: src/parser.ts")
-    );
-    assert_eq!(
-        block.attempted_fix.as_deref(),
-        Some("Checked alternate paths")
-    );
-    assert_eq!(
-        block.status.as_deref(),
-        Some("Blocked, needs manual intervention")
-    );
+    assert_eq!((block.key.as_str(), block.name.as_str()), ("1.3", "Add: the parser"));
+    assert_eq!(block.error.as_deref(), Some("File not found: src/parser.ts"));
+    assert_eq!(block.attempted_fix.as_deref(), Some("Checked alternate paths"));
+    assert_eq!(block.status.as_deref(), Some("Blocked, needs manual intervention"));
 }
 
 #[test]
@@ -217,38 +158,23 @@ fn dia_02_other_tasks_and_sentences_are_nothing() {
         "Task 1.3 FAILED",
     ] {
         let found = signals(text);
-        assert_eq!(
-            (found.completion, found.failed_block),
-            (Completion::Absent, None),
-            "{text}"
-        );
+        assert_eq!((found.completion, found.failed_block), (Completion::Absent, None), "{text}");
     }
 }
 
 #[test]
 fn dia_02_the_first_block_of_this_task_counts() {
     let text = "Task 9: x FAILED\n- Error: other\nTask 1.3: x FAILED\n- Error: first\nTask 1.3: x FAILED\n- Error: second";
-    assert_eq!(
-        signals(text).failed_block.unwrap().error.as_deref(),
-        Some("first")
-    );
+    assert_eq!(signals(text).failed_block.unwrap().error.as_deref(), Some("first"));
 }
 
 #[test]
 fn rcp_01_and_02_missing_lines_are_left_open() {
     for key in ["1.3.1.1", "V4"] {
-        let scope = crate::signals::Scope {
-            task_key: Some(key),
-            ..scope()
-        };
-        let block = parse(&format!("Task {key}: FAILED\n- Error:\n"), &scope)
-            .failed_block
-            .unwrap();
+        let scope = crate::signals::Scope { task_key: Some(key), ..scope() };
+        let block = parse(&format!("Task {key}: FAILED\n- Error:\n"), &scope).failed_block.unwrap();
         assert_eq!((block.key.as_str(), block.name.as_str()), (key, ""));
-        assert_eq!(
-            (block.error, block.attempted_fix, block.status),
-            (None, None, None)
-        );
+        assert_eq!((block.error, block.attempted_fix, block.status), (None, None, None));
     }
 }
 
@@ -257,18 +183,9 @@ fn dia_03_failure_reason() {
     let found = signals("x\n `FAILURE_REASON:  no disk: left ` \nFAILURE_REASON: second");
     assert_eq!(found.completion, Completion::Failed);
     assert_eq!(found.failure_reason.as_deref(), Some("no disk: left"));
-    for text in [
-        "The FAILURE_REASON: x",
-        "FAILURE_REASON:",
-        "FAILURE_REASON: ...",
-        "FAILURE_REASON x",
-    ] {
+    for text in ["The FAILURE_REASON: x", "FAILURE_REASON:", "FAILURE_REASON: ...", "FAILURE_REASON x"] {
         let found = signals(text);
-        assert_eq!(
-            (found.completion, found.failure_reason),
-            (Completion::Absent, None),
-            "{text}"
-        );
+        assert_eq!((found.completion, found.failure_reason), (Completion::Absent, None), "{text}");
     }
 }
 

@@ -120,8 +120,7 @@ pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
         let content = element.content.trim();
         match element.name {
             "task-done" | "task-failed" | "promise"
-                if quotations.cover(element.span.start)
-                    || !completion::is_alone(text, &element.span) => {}
+                if quotations.cover(element.span.start) || !completion::is_alone(text, &element.span) => {}
             "task-done" => done |= scope.names(content),
             "task-failed" => failed |= scope.names(content),
             // A failure anywhere outweighs: it asks to stop, and COMPLETE asks for nothing.
@@ -141,8 +140,7 @@ pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
         (true, false) => Completion::Done,
         (false, false) => Completion::Absent,
     };
-    signals.contradicted =
-        signals.completion == Completion::Done && completion::gives_up_at_the_end(text);
+    signals.contradicted = signals.completion == Completion::Done && completion::gives_up_at_the_end(text);
     signals
 }
 
@@ -153,9 +151,7 @@ impl Signals {
         match element.name {
             "next-model" if self.next_model.is_none() => {
                 let mut ladder = scope.ladder.iter();
-                self.next_model = ladder
-                    .find(|model| model.eq_ignore_ascii_case(content))
-                    .cloned();
+                self.next_model = ladder.find(|model| model.eq_ignore_ascii_case(content)).cloned();
             }
             "failure-report" if self.failure_report.is_none() => {
                 self.failure_report = report::read(element.content);
@@ -205,9 +201,7 @@ const DESCRIPTIONS: [&str; 6] = [
 fn is_placeholder(value: &str) -> bool {
     let value = value.trim_matches(|c: char| c.is_whitespace() || c == '`');
     let dots = value.chars().all(|c| c == '.' || c == '…');
-    let inner = value
-        .strip_prefix('<')
-        .and_then(|inner| inner.strip_suffix('>'));
+    let inner = value.strip_prefix('<').and_then(|inner| inner.strip_suffix('>'));
     dots || inner.is_some_and(|inner| !inner.contains(['<', '>'])) || DESCRIPTIONS.contains(&value)
 }
 
@@ -225,11 +219,7 @@ fn cut(text: &str, max_chars: usize) -> String {
 }
 
 /// The trimmed, shortened parts of a list that are not placeholders, each once.
-fn list<'a>(
-    parts: impl Iterator<Item = &'a str>,
-    max_items: usize,
-    max_chars: usize,
-) -> Vec<String> {
+fn list<'a>(parts: impl Iterator<Item = &'a str>, max_items: usize, max_chars: usize) -> Vec<String> {
     let mut known = HashSet::new();
     parts
         .map(|part| cut(part, max_chars))

@@ -67,19 +67,13 @@ pub enum Refusal {
     Done,
     #[error("a fix task cannot be split: fix its one failure, or report the task as failed")]
     SplitFix,
-    #[error(
-        "another request in the same answer splits the task: make the prerequisite the first part"
-    )]
+    #[error("another request in the same answer splits the task: make the prerequisite the first part")]
     AlsoSplit,
-    #[error(
-        "another request in the same answer adds a prerequisite: request the split in the next attempt"
-    )]
+    #[error("another request in the same answer adds a prerequisite: request the split in the next attempt")]
     AlsoPrerequisite,
     #[error("the request has no originalTaskId: use `{attempted}`")]
     NoOriginal { attempted: String },
-    #[error(
-        "originalTaskId is `{named}`, but an attempt can only change its own task: use `{attempted}`"
-    )]
+    #[error("originalTaskId is `{named}`, but an attempt can only change its own task: use `{attempted}`")]
     OtherTask { named: String, attempted: String },
     #[error(
         "this task was already changed {CHANGES_PER_TASK} times, which is the limit: do the task as it is, \
@@ -136,9 +130,7 @@ pub enum Refusal {
     BadKey { key: String },
     #[error("two proposed tasks have the id `{key}`: give each its own, or leave the ids out")]
     RepeatedKey { key: String },
-    #[error(
-        "the id `{key}` belongs to another task in the plan: choose another, or leave the id out"
-    )]
+    #[error("the id `{key}` belongs to another task in the plan: choose another, or leave the id out")]
     TakenKey { key: String },
     #[error("cannot derive ids from `{base}`: give every proposed task a new id")]
     NoFreeKey { base: String },
@@ -167,11 +159,9 @@ pub fn judge(
     let mut changes = Vec::new();
     for request in requests {
         changes.push(match request {
-            Err(unreadable) => PlanChange {
-                kind: None,
-                reasoning: String::new(),
-                outcome: Err(unreadable.to_string()),
-            },
+            Err(unreadable) => {
+                PlanChange { kind: None, reasoning: String::new(), outcome: Err(unreadable.to_string()) }
+            }
             Ok(request) => {
                 let outcome = plan_change(&request, from, &accepted);
                 if let Ok(new) = &outcome {
@@ -212,28 +202,17 @@ fn plan_change(
         // A part of which nothing is told waits for the one before it. This closes no cycle: the parts
         // then wait only for earlier ones, and what waits for one of them in the plan waits for all.
         for (before, here) in order.iter().zip(order.iter().skip(1)) {
-            let is_told = request
-                .proposed
-                .get(*here)
-                .is_none_or(|task| task.depends.is_some());
-            if let (false, Some(key), Some((_, needs))) =
-                (is_told, keys.get(*before), tasks.get_mut(*here))
-            {
+            let is_told = request.proposed.get(*here).is_none_or(|task| task.depends.is_some());
+            if let (false, Some(key), Some((_, needs))) = (is_told, keys.get(*before), tasks.get_mut(*here)) {
                 needs.push(Needed::New(key.clone()));
             }
         }
     }
     let is_before = request.kind == ChangeKind::AddPrerequisite;
     Ok(NewTasks {
-        tasks: order
-            .iter()
-            .filter_map(|at| tasks.get(*at).cloned())
-            .collect(),
+        tasks: order.iter().filter_map(|at| tasks.get(*at).cloned()).collect(),
         original_needs: match is_before {
-            true => order
-                .iter()
-                .filter_map(|at| keys.get(*at).cloned().map(Needed::New))
-                .collect(),
+            true => order.iter().filter_map(|at| keys.get(*at).cloned().map(Needed::New)).collect(),
             false => Vec::new(),
         },
         side: if is_before { Side::Before } else { Side::After },
@@ -252,9 +231,7 @@ fn refuse_as_a_whole(
     let is_split = request.kind == ChangeKind::SplitTask;
     let named = request.original.trim();
     let given = request.proposed.len();
-    let made = from
-        .changes
-        .saturating_add(u32::try_from(accepted.len()).unwrap_or(u32::MAX));
+    let made = from.changes.saturating_add(u32::try_from(accepted.len()).unwrap_or(u32::MAX));
     let refusal = if from.is_done && request.kind.leaves_original_open() {
         Refusal::Done
     } else if from.is_fix && is_split {
@@ -264,14 +241,9 @@ fn refuse_as_a_whole(
     } else if is_split && has(ChangeKind::AddPrerequisite) {
         Refusal::AlsoPrerequisite
     } else if named.is_empty() {
-        Refusal::NoOriginal {
-            attempted: attempted(),
-        }
+        Refusal::NoOriginal { attempted: attempted() }
     } else if !from.is_named(named) {
-        Refusal::OtherTask {
-            named: quoted(named),
-            attempted: attempted(),
-        }
+        Refusal::OtherTask { named: quoted(named), attempted: attempted() }
     } else if made >= CHANGES_PER_TASK {
         Refusal::TooManyChanges
     } else if from.depth >= DEPTH {
@@ -285,9 +257,7 @@ fn refuse_as_a_whole(
     } else if given > PROPOSED_TASKS {
         Refusal::TooManyTasks { given }
     } else if is_split && given == 1 {
-        Refusal::OnePart {
-            attempted: attempted(),
-        }
+        Refusal::OnePart { attempted: attempted() }
     } else {
         return Ok(());
     };
@@ -318,12 +288,8 @@ impl Plan<'_> {
         }
         let mut task = (self.from.plan)(name)?;
         if task.name == self.original() {
-            let open = self
-                .accepted
-                .iter()
-                .filter(|(kind, _)| kind.leaves_original_open());
-            let keys = open
-                .flat_map(|(_, new)| new.tasks.iter().filter_map(|(task, _)| task.key.as_ref()));
+            let open = self.accepted.iter().filter(|(kind, _)| kind.leaves_original_open());
+            let keys = open.flat_map(|(_, new)| new.tasks.iter().filter_map(|(task, _)| task.key.as_ref()));
             task.waits_for.extend(keys.map(ToString::to_string));
         }
         Some(task)
@@ -369,8 +335,7 @@ fn keys(proposed: &[ProposedTask], plan: &Plan<'_>) -> Result<Vec<Key>, Refusal>
     };
     let key = |task: &ProposedTask| {
         let key = given(task).or_else(&mut free);
-        key.and_then(|key| Key::parse(&key).ok())
-            .ok_or_else(|| Refusal::NoFreeKey { base: quoted(base) })
+        key.and_then(|key| Key::parse(&key).ok()).ok_or_else(|| Refusal::NoFreeKey { base: quoted(base) })
     };
     proposed.iter().map(key).collect()
 }
@@ -388,10 +353,7 @@ fn new_task(
     if title.is_empty() {
         return Err(Refusal::NoTitle { position });
     }
-    let verify = proposed
-        .verify
-        .as_deref()
-        .map(|text| clean(text).trim().to_owned());
+    let verify = proposed.verify.as_deref().map(|text| clean(text).trim().to_owned());
     let verify = verify.filter(|command| !command.is_empty());
     let has_gate = original.verify.is_some();
     match &verify {
@@ -417,11 +379,7 @@ fn new_task(
         ("a file's path", longest.unwrap_or(0), PATH_CHARS),
     ] {
         if size > limit {
-            return Err(Refusal::TooLong {
-                position,
-                what,
-                limit,
-            });
+            return Err(Refusal::TooLong { position, what, limit });
         }
     }
     // They go back into prompts and files: an agent's words must not act as Ralph's there.
@@ -495,11 +453,7 @@ fn needs(
     }
     if needs.len() > DEPENDENCIES {
         let (what, limit) = ("a number of dependencies", DEPENDENCIES);
-        return Err(Refusal::TooLong {
-            position,
-            what,
-            limit,
-        });
+        return Err(Refusal::TooLong { position, what, limit });
     }
     Ok(needs)
 }
@@ -518,15 +472,10 @@ fn refuse_cycle(
         let new = keys.iter().position(|key| key.as_str() == name);
         if let Some((_, needs)) = new.and_then(|at| tasks.get(at)) {
             let waits_for = needs.iter().map(|need| needed(need).to_owned()).collect();
-            return PlanTask {
-                name: name.to_owned(),
-                waits_for,
-            };
+            return PlanTask { name: name.to_owned(), waits_for };
         }
-        let mut task = plan.find(name).unwrap_or_else(|| PlanTask {
-            name: name.to_owned(),
-            waits_for: Vec::new(),
-        });
+        let mut task =
+            plan.find(name).unwrap_or_else(|| PlanTask { name: name.to_owned(), waits_for: Vec::new() });
         if kind.leaves_original_open() && task.name == original {
             task.waits_for.extend(names_of(keys));
         }
@@ -552,10 +501,8 @@ fn refuse_cycle(
         return Ok(());
     };
     let around = cycle.iter().chain(cycle.first());
-    let mut path: Vec<String> = around
-        .filter_map(|at| reached.get(*at))
-        .map(|task| quoted(&task.name))
-        .collect();
+    let mut path: Vec<String> =
+        around.filter_map(|at| reached.get(*at)).map(|task| quoted(&task.name)).collect();
     if path.len() > CYCLE_SHOWN {
         let half = CYCLE_SHOWN / 2;
         path.splice(half..path.len() - half, ["…".to_owned()]);

@@ -71,34 +71,19 @@ fn with_plan<'a>(task: &'a Task, plan: &'a dyn Fn(&str) -> Option<PlanTask>) -> 
 }
 
 fn task(title: &str) -> ProposedTask {
-    ProposedTask {
-        title: title.into(),
-        verify: Some("make".into()),
-        ..ProposedTask::default()
-    }
+    ProposedTask { title: title.into(), verify: Some("make".into()), ..ProposedTask::default() }
 }
 
 fn after(title: &str, names: &[&str]) -> ProposedTask {
-    ProposedTask {
-        depends: Some(names.iter().map(|name| (*name).to_owned()).collect()),
-        ..task(title)
-    }
+    ProposedTask { depends: Some(names.iter().map(|name| (*name).to_owned()).collect()), ..task(title) }
 }
 
 fn keyed(key: &str) -> ProposedTask {
-    ProposedTask {
-        key: Some(key.into()),
-        ..task("T")
-    }
+    ProposedTask { key: Some(key.into()), ..task("T") }
 }
 
 fn request(kind: ChangeKind, proposed: impl Into<Vec<ProposedTask>>) -> PlanRequest {
-    PlanRequest {
-        kind,
-        original: "1.3".into(),
-        reasoning: "Because".into(),
-        proposed: proposed.into(),
-    }
+    PlanRequest { kind, original: "1.3".into(), reasoning: "Because".into(), proposed: proposed.into() }
 }
 
 fn split() -> PlanRequest {
@@ -123,10 +108,7 @@ fn planned(request: &PlanRequest) -> Result<NewTasks, Refusal> {
 fn refused(request: &PlanRequest) -> Refusal {
     let refusal = planned(request).unwrap_err();
     let sentence = refusal.to_string();
-    assert!(
-        !sentence.contains('\n') && sentence.contains(": "),
-        "{sentence}"
-    );
+    assert!(!sentence.contains('\n') && sentence.contains(": "), "{sentence}");
     refusal
 }
 
@@ -146,21 +128,9 @@ fn known(name: &str) -> Needed {
 #[test]
 fn mod_01_a_split_makes_children_that_run_in_order() {
     let change = planned(&request(SplitTask, [task("A"), task("B"), after("C", &[])])).unwrap();
-    assert_eq!(
-        keys_of(&change),
-        ["1.3.1", "1.3.3", "1.3.4"],
-        "the next free ones"
-    );
-    let needs: Vec<_> = change
-        .tasks
-        .iter()
-        .map(|(_, needs)| needs.as_slice())
-        .collect();
-    assert_eq!(
-        needs,
-        [&[][..], &[new("1.3.1")], &[]],
-        "unless told otherwise"
-    );
+    assert_eq!(keys_of(&change), ["1.3.1", "1.3.3", "1.3.4"], "the next free ones");
+    let needs: Vec<_> = change.tasks.iter().map(|(_, needs)| needs.as_slice()).collect();
+    assert_eq!(needs, [&[][..], &[new("1.3.1")], &[]], "unless told otherwise");
     let (first, _) = &change.tasks[0];
     assert_eq!(first.parent.as_ref().map(TaskId::as_str), Some("t-000003"));
     assert_eq!((change.side, change.original_needs.len()), (Side::After, 0));
@@ -172,10 +142,7 @@ fn mod_01_prerequisites_come_before_and_followups_after_the_original() {
     let tasks = [task("A"), after("B", &["t-000001"])];
     let change = planned(&request(AddPrerequisite, tasks)).unwrap();
     assert_eq!(change.original_needs, [new("1.3.1"), new("1.3.3")]);
-    assert_eq!(
-        (change.side, change.tasks[0].0.parent.clone()),
-        (Side::Before, None)
-    );
+    assert_eq!((change.side, change.tasks[0].0.parent.clone()), (Side::Before, None));
     assert_eq!(change.tasks[0].1, []);
     assert_eq!(change.tasks[1].1, [known("t-000001")]);
 
@@ -183,18 +150,12 @@ fn mod_01_prerequisites_come_before_and_followups_after_the_original() {
     let change = planned(&request(AddFollowup, tasks)).unwrap();
     assert_eq!((change.side, change.original_needs.len()), (Side::After, 0));
     assert_eq!(change.tasks[0].1, [known("t-000003")]);
-    assert_eq!(
-        change.tasks[1].1,
-        [known("t-000003"), new("1.3.1"), known("t-000004")]
-    );
+    assert_eq!(change.tasks[1].1, [known("t-000003"), new("1.3.1"), known("t-000004")]);
 }
 
 #[test]
 fn mod_01_tasks_come_after_what_they_depend_on() {
-    let first = ProposedTask {
-        key: Some("a".into()),
-        ..after("A", &["c"])
-    };
+    let first = ProposedTask { key: Some("a".into()), ..after("A", &["c"]) };
     let change = planned(&request(SplitTask, [first, keyed("b"), keyed("c")])).unwrap();
     assert_eq!(keys_of(&change), ["b", "c", "a"]);
     assert_eq!(change.tasks[1].1, [new("b")]);
@@ -203,10 +164,7 @@ fn mod_01_tasks_come_after_what_they_depend_on() {
 
 #[test]
 fn plan_01_the_original_is_named_by_id_or_key() {
-    let named = |name: &str| PlanRequest {
-        original: name.into(),
-        ..split()
-    };
+    let named = |name: &str| PlanRequest { original: name.into(), ..split() };
     for name in ["1.3", "t-000003", " 1.3 "] {
         assert!(planned(&named(name)).is_ok(), "{name}");
     }
@@ -222,50 +180,30 @@ fn plan_01_the_original_is_named_by_id_or_key() {
 #[test]
 fn plan_02_keys_are_free_and_different() {
     let of = |keys: &[&str]| request(SplitTask, keys.iter().map(|k| keyed(k)).collect::<Vec<_>>());
-    assert_eq!(
-        refused(&of(&["a", "a"])),
-        Refusal::RepeatedKey { key: "a".into() }
-    );
+    assert_eq!(refused(&of(&["a", "a"])), Refusal::RepeatedKey { key: "a".into() });
     for taken in ["1.4", "1.3", "1.3.2"] {
-        assert_eq!(
-            refused(&of(&["a", taken])),
-            Refusal::TakenKey { key: taken.into() }
-        );
+        assert_eq!(refused(&of(&["a", taken])), Refusal::TakenKey { key: taken.into() });
     }
     for bad in ["a b", "-a", "t-abcdef", "a`b", &"x".repeat(65)] {
         let refusal = refused(&of(&["a", bad]));
         assert!(matches!(refusal, Refusal::BadKey { .. }), "{bad}");
     }
     let mixed = request(SplitTask, [task("A"), keyed("1.3.1"), task("C")]);
-    assert_eq!(
-        keys_of(&planned(&mixed).unwrap()),
-        ["1.3.3", "1.3.1", "1.3.4"]
-    );
+    assert_eq!(keys_of(&planned(&mixed).unwrap()), ["1.3.3", "1.3.1", "1.3.4"]);
     let nameless = original("t-000003", None, None);
-    let by_id = PlanRequest {
-        original: "t-000003".into(),
-        ..split()
-    };
+    let by_id = PlanRequest { original: "t-000003".into(), ..split() };
     let change = plan_change(&by_id, &from(&nameless), &[]).unwrap();
     assert_eq!(keys_of(&change), ["t-000003.1", "t-000003.2"]);
 }
 
 #[test]
 fn plan_02_where_no_key_is_free_the_request_is_refused() {
-    let everything = |name: &str| {
-        Some(PlanTask {
-            name: name.to_owned(),
-            waits_for: Vec::new(),
-        })
-    };
+    let everything = |name: &str| Some(PlanTask { name: name.to_owned(), waits_for: Vec::new() });
     let task = original("t-000003", Some("1.3"), None);
     let refusal = plan_change(&split(), &with_plan(&task, &everything), &[]);
     assert_eq!(refusal, Err(Refusal::NoFreeKey { base: "1.3".into() }));
     let long = "x".repeat(63);
-    let named = PlanRequest {
-        original: long.clone(),
-        ..split()
-    };
+    let named = PlanRequest { original: long.clone(), ..split() };
     let refusal = plan_change(&named, &from(&original("t-000003", Some(&long), None)), &[]);
     assert!(matches!(refusal, Err(Refusal::NoFreeKey { .. })));
 }
@@ -285,10 +223,7 @@ fn plan_02_cycles_are_refused_and_named() {
         Refusal::Cycle { path } => path,
         other => panic!("{other}"),
     };
-    let itself = ProposedTask {
-        key: Some("a".into()),
-        ..after("A", &["a"])
-    };
+    let itself = ProposedTask { key: Some("a".into()), ..after("A", &["a"]) };
     assert_eq!(cycle(AddFollowup, &[itself]), ["a", "a"]);
     for kind in ChangeKind::ALL {
         let each_other = [after("A", &["1.3.3"]), after("B", &["1.3.1"])];
@@ -298,10 +233,7 @@ fn plan_02_cycles_are_refused_and_named() {
         let on_original = cycle(kind, &[task("A"), after("B", &["1.3"])]);
         assert_eq!(on_original.first(), on_original.last());
         let on_dependent = cycle(kind, &[task("A"), after("B", &["1.4"])]);
-        assert!(
-            on_dependent.contains(&"t-000004".into()),
-            "{on_dependent:?}"
-        );
+        assert!(on_dependent.contains(&"t-000004".into()), "{on_dependent:?}");
         assert!(planned(&request(kind, [task("A"), after("B", &["1.2"])])).is_ok());
     }
 }
@@ -314,17 +246,12 @@ fn plan_02_a_long_cycle_shows_its_ends() {
             99.. => "t-000003".into(),
             _ => format!("c{}", number + 1),
         };
-        Some(PlanTask {
-            name: name.to_owned(),
-            waits_for: vec![next],
-        })
+        Some(PlanTask { name: name.to_owned(), waits_for: vec![next] })
     };
     let request = request(AddPrerequisite, [after("A", &["c0"])]);
     let task = original("t-000003", Some("1.3"), None);
     let refusal = plan_change(&request, &with_plan(&task, &chain), &[]);
-    let Err(Refusal::Cycle { path }) = refusal else {
-        panic!("{refusal:?}")
-    };
+    let Err(Refusal::Cycle { path }) = refusal else { panic!("{refusal:?}") };
     assert_eq!((path.len(), path[4].as_str()), (9, "…"));
 }
 
@@ -348,24 +275,15 @@ fn mod_02_a_fourth_change_and_one_at_depth_three_are_refused() {
 
 #[test]
 fn mod_03_what_is_missing_is_refused() {
-    let silent = PlanRequest {
-        reasoning: " \n".into(),
-        ..split()
-    };
+    let silent = PlanRequest { reasoning: " \n".into(), ..split() };
     assert_eq!(refused(&silent), Refusal::NoReasoning);
     for kind in ChangeKind::ALL {
         assert_eq!(refused(&request(kind, [])), Refusal::NoTasks);
         let tasks = [task("A"), task(" \u{7}")];
-        assert_eq!(
-            refused(&request(kind, tasks)),
-            Refusal::NoTitle { position: 2 }
-        );
+        assert_eq!(refused(&request(kind, tasks)), Refusal::NoTitle { position: 2 });
     }
     let attempted = "1.3".into();
-    assert_eq!(
-        refused(&request(SplitTask, [task("A")])),
-        Refusal::OnePart { attempted }
-    );
+    assert_eq!(refused(&request(SplitTask, [task("A")])), Refusal::OnePart { attempted });
     assert!(planned(&request(AddFollowup, [task("A")])).is_ok());
     let many = refused(&request(AddFollowup, vec![task("A"); 11]));
     assert_eq!(many, Refusal::TooManyTasks { given: 11 });
@@ -373,10 +291,7 @@ fn mod_03_what_is_missing_is_refused() {
 
 #[test]
 fn mod_03_a_gate_is_required_where_the_original_has_one() {
-    let with = |verify: Option<&str>| ProposedTask {
-        verify: verify.map(str::to_owned),
-        ..task("B")
-    };
+    let with = |verify: Option<&str>| ProposedTask { verify: verify.map(str::to_owned), ..task("B") };
     for kind in ChangeKind::ALL {
         for (verify, expected) in [
             (None, Refusal::NoGate { position: 2 }),
@@ -387,33 +302,13 @@ fn mod_03_a_gate_is_required_where_the_original_has_one() {
             assert_eq!(refused(&request(kind, [task("A"), with(verify)])), expected);
         }
         let ungated = original("t-000003", Some("1.3"), None);
-        let change = plan_change(
-            &request(kind, [task("A"), with(None)]),
-            &from(&ungated),
-            &[],
-        );
+        let change = plan_change(&request(kind, [task("A"), with(None)]), &from(&ungated), &[]);
         assert_eq!(change.unwrap().tasks[1].0.verify, None);
     }
-    for command in [
-        "",
-        " ",
-        "true",
-        " true ; ",
-        ":",
-        "exit 0",
-        "echo 'Verify manually'",
-        "# none",
-    ] {
+    for command in ["", " ", "true", " true ; ", ":", "exit 0", "echo 'Verify manually'", "# none"] {
         assert!(always_passes(command), "{command}");
     }
-    for command in [
-        "make",
-        "echo ok && make",
-        "trueness",
-        "test -f a",
-        "# a\nmake",
-        "echo $(x)",
-    ] {
+    for command in ["make", "echo ok && make", "trueness", "test -f a", "# a\nmake", "echo $(x)"] {
         assert!(!always_passes(command), "{command}");
     }
 }
@@ -424,60 +319,37 @@ fn mod_03_what_contradicts_the_task_or_another_request_is_refused() {
     let followup = request(AddFollowup, [task("A")]);
     assert_eq!(planned_as(&split(), parts), Err(Refusal::OpenParts));
     assert!(planned_as(&followup, parts).is_ok());
-    assert_eq!(
-        planned_as(&split(), |from| from.is_done = true),
-        Err(Refusal::Done)
-    );
+    assert_eq!(planned_as(&split(), |from| from.is_done = true), Err(Refusal::Done));
     assert!(planned_as(&followup, |from| from.is_done = true).is_ok());
-    assert_eq!(
-        planned_as(&split(), |from| from.is_fix = true),
-        Err(Refusal::SplitFix)
-    );
+    assert_eq!(planned_as(&split(), |from| from.is_fix = true), Err(Refusal::SplitFix));
 
     let task_of = original("t-000003", Some("1.3"), None);
     let prerequisite = request(AddPrerequisite, [task("A")]);
     let outcomes = |requests: &[PlanRequest]| {
         let changes = judge(requests.iter().cloned().map(Ok).collect(), &from(&task_of));
-        changes
-            .into_iter()
-            .map(|change| change.outcome.err())
-            .collect::<Vec<_>>()
+        changes.into_iter().map(|change| change.outcome.err()).collect::<Vec<_>>()
     };
     let refusal = |refusal: Refusal| Some(refusal.to_string());
     assert_eq!(
         outcomes(&[split(), prerequisite.clone(), split()]),
-        [
-            None,
-            refusal(Refusal::AlsoSplit),
-            refusal(Refusal::OpenParts)
-        ]
+        [None, refusal(Refusal::AlsoSplit), refusal(Refusal::OpenParts)]
     );
-    assert_eq!(
-        outcomes(&[prerequisite, split()]),
-        [None, refusal(Refusal::AlsoPrerequisite)]
-    );
+    assert_eq!(outcomes(&[prerequisite, split()]), [None, refusal(Refusal::AlsoPrerequisite)]);
     // A later request may name what an earlier one adds, and no key is given twice.
     let on_part = request(AddFollowup, [after("A", &["1.3.1"]), task("B")]);
     assert_eq!(outcomes(&[split(), on_part]), [None, None]);
     let closing = request(AddPrerequisite, [after("B", &["f"])]);
     let first = request(AddFollowup, [keyed("f")]);
-    let [None, Some(cycle)] = &outcomes(&[first, closing])[..] else {
-        panic!()
-    };
+    let [None, Some(cycle)] = &outcomes(&[first, closing])[..] else { panic!() };
     assert!(cycle.contains("cycle"), "{cycle}");
 }
 
 #[test]
 fn sig_05_texts_are_cleaned_and_cut_and_commands_refused() {
-    let long = ProposedTask {
-        title: "a\nb\u{7} ".repeat(100),
-        description: "word ".repeat(9000),
-        ..task("")
-    };
+    let long =
+        ProposedTask { title: "a\nb\u{7} ".repeat(100), description: "word ".repeat(9000), ..task("") };
     let change = planned(&request(AddFollowup, [long])).unwrap();
-    let NewTask {
-        title, description, ..
-    } = &change.tasks[0].0;
+    let NewTask { title, description, .. } = &change.tasks[0].0;
     assert!(title.starts_with("a b a b") && title.chars().count() <= TITLE_CHARS);
     assert!(description.chars().count() <= TEXT_CHARS);
     let mut verify = task("A");
@@ -485,16 +357,11 @@ fn sig_05_texts_are_cleaned_and_cut_and_commands_refused() {
     let (mut files, mut path) = (task("A"), task("A"));
     files.files = vec!["a".into(); 51];
     path.files = vec!["a".repeat(501)];
-    for (task, expected) in [
-        (verify, "a verify command"),
-        (files, "a number of files"),
-        (path, "a file's path"),
-    ] {
+    for (task, expected) in
+        [(verify, "a verify command"), (files, "a number of files"), (path, "a file's path")]
+    {
         let refusal = refused(&request(AddFollowup, [task]));
-        assert!(
-            matches!(refusal, Refusal::TooLong { what, .. } if what == expected),
-            "{refusal}"
-        );
+        assert!(matches!(refusal, Refusal::TooLong { what, .. } if what == expected), "{refusal}");
     }
 }
 
@@ -514,9 +381,7 @@ fn waits() -> impl Strategy<Value = Waits> {
 
 fn proposed() -> impl Strategy<Value = ProposedTask> {
     let key = proptest::option::of(select(vec!["a", "b", "c", "d", "e", "k3.2", "k1"]));
-    let name = select(vec![
-        "a", "b", "c", "k0", "k1", "k2", "k3", "k4", "k9", "k3.1", "k3.2",
-    ]);
+    let name = select(vec!["a", "b", "c", "k0", "k1", "k2", "k3", "k4", "k9", "k3.1", "k3.2"]);
     let depends = proptest::option::of(proptest::collection::vec(name, 0..3));
     (key, depends).prop_map(|(key, depends)| ProposedTask {
         key: key.map(str::to_owned),
@@ -531,10 +396,7 @@ fn judged(request: &PlanRequest, waits: &Waits) -> Result<NewTasks, Refusal> {
     let task = original("k3", None, None);
     let plan = |name: &str| {
         let waits = waits.get(name.strip_prefix('k')?.parse::<usize>().ok()?)?;
-        Some(PlanTask {
-            name: name.to_owned(),
-            waits_for: waits.iter().map(|at| format!("k{at}")).collect(),
-        })
+        Some(PlanTask { name: name.to_owned(), waits_for: waits.iter().map(|at| format!("k{at}")).collect() })
     };
     plan_change(request, &with_plan(&task, &plan), &[])
 }
@@ -552,12 +414,7 @@ fn can_be_done(waits: &Waits, kind: ChangeKind, change: &NewTasks) -> bool {
         assert_eq!(all.insert(key, needs), None, "a key that was free");
     }
     let original = all.get_mut("k3").unwrap();
-    original.extend(
-        change
-            .original_needs
-            .iter()
-            .map(|need| needed(need).to_owned()),
-    );
+    original.extend(change.original_needs.iter().map(|need| needed(need).to_owned()));
     if kind == SplitTask {
         original.extend(keys_of(change).into_iter().map(str::to_owned));
     }

@@ -93,9 +93,7 @@ pub struct PlanRequest {
 pub enum UnreadableRequest {
     #[error("no JSON object follows the marker: write one directly after the marker's line")]
     NoObject,
-    #[error(
-        "the JSON object after the marker is never closed: write it completely, up to the last brace"
-    )]
+    #[error("the JSON object after the marker is never closed: write it completely, up to the last brace")]
     Unclosed,
     #[error(
         "the JSON object after the marker does not end within {OBJECT_CHARS} characters: close it, and \
@@ -170,14 +168,9 @@ fn marker_line(text: &str, at: usize) -> Option<(usize, &str, usize)> {
     }
     let end = memchr::memchr2(b'\n', b'{', rest.as_bytes()).unwrap_or(rest.len());
     let tail = rest.get(..end)?;
-    let kind =
-        tail.trim_matches(|c| is_margin(c) || matches!(c, ':' | '"' | '-' | '(' | ')' | '='));
+    let kind = tail.trim_matches(|c| is_margin(c) || matches!(c, ':' | '"' | '-' | '(' | ')' | '='));
     // The info word of a fence that opens on the marker's line.
-    let kind = if kind.eq_ignore_ascii_case("json") {
-        ""
-    } else {
-        kind
-    };
+    let kind = if kind.eq_ignore_ascii_case("json") { "" } else { kind };
     // Anything but a kind, right or wrong, is the rest of a sentence.
     let is_loud = |c: char| c.is_ascii_uppercase() || c == '_';
     let may_be_kind = kind.is_empty()
@@ -197,8 +190,7 @@ fn read_section(kind: &str, body: &str) -> Vec<Result<PlanRequest, Unreadable>> 
     let Some(text) = object_start(body) else {
         // Some agents fill in every heading they know.
         let line = body.trim_start().lines().next().unwrap_or_default();
-        let word =
-            line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '*' | '_' | '`'));
+        let word = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '*' | '_' | '`'));
         let says_none = !word.is_empty() && given(word).is_none();
         found.extend((!says_none).then_some(Err(Unreadable::NoObject)));
         return found;
@@ -242,11 +234,7 @@ fn object_start(text: &str) -> Option<&str> {
 }
 
 /// Why the JSON cannot be read; nothing where it is a prompt's example.
-fn not_json(
-    cut: &str,
-    is_cut: bool,
-    error: &serde_json::Error,
-) -> Result<Option<PlanRequest>, Unreadable> {
+fn not_json(cut: &str, is_cut: bool, error: &serde_json::Error) -> Result<Option<PlanRequest>, Unreadable> {
     if error.is_eof() {
         return Err(match is_cut {
             true => Unreadable::TooLong,
@@ -255,10 +243,7 @@ fn not_json(
     }
     // Some prompts show the three kinds as alternatives outside the quotes, which is no JSON.
     let start = cut.split("\n\n").next().unwrap_or_default();
-    match ChangeKind::ALL
-        .iter()
-        .all(|kind| start.contains(kind.as_str()))
-    {
+    match ChangeKind::ALL.iter().all(|kind| start.contains(kind.as_str())) {
         true => Ok(None),
         // The message holds a position and names of signs, never the agent's text.
         false => Err(Unreadable::NotJson(error.to_string())),
@@ -292,10 +277,7 @@ fn escape_controls(json: &str) -> String {
 fn request(mut fields: Fields, marked: &str) -> Result<Option<PlanRequest>, Unreadable> {
     let named = fields.text("type", &["modificationType", "action", "kind"])?;
     let named = if named.is_empty() { marked } else { &named };
-    let original = fields.text(
-        "originalTaskId",
-        &["originalTask", "originalId", "taskId", "task"],
-    )?;
+    let original = fields.text("originalTaskId", &["originalTask", "originalId", "taskId", "task"])?;
     if is_example(named) || !original.is_empty() && is_placeholder(&original) {
         return Ok(None);
     }
@@ -322,12 +304,7 @@ fn request(mut fields: Fields, marked: &str) -> Result<Option<PlanRequest>, Unre
         None if named.is_empty() => return Err(Unreadable::NoType),
         None => return Err(Unreadable::UnknownType(quoted(named))),
     };
-    Ok(Some(PlanRequest {
-        kind,
-        original,
-        reasoning,
-        proposed,
-    }))
+    Ok(Some(PlanRequest { kind, original, reasoning, proposed }))
 }
 
 /// Whether a kind is the prompt's own: a placeholder, or the alternatives side by side.

@@ -30,10 +30,7 @@ fn split() -> Request {
         kind: Kind::SplitTask,
         original: "1.3".into(),
         reasoning: "Too large".into(),
-        proposed: vec![
-            task(None, "A", "make a"),
-            task(Some("1.3.2"), "B", "make b"),
-        ],
+        proposed: vec![task(None, "A", "make a"), task(Some("1.3.2"), "B", "make b")],
     }
 }
 
@@ -65,13 +62,8 @@ fn sig_10_a_quoted_request_is_text() {
     for text in [
         format!("```\nI could write:\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n```"),
         format!("<!--\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n-->"),
-        format!(
-            "a\n\n    TASK_MODIFICATION_REQUEST\n    {}",
-            SPLIT.replace('\n', " ")
-        ),
-        format!(
-            "<learning category=\"other\" tags=\"a\">\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n</learning>"
-        ),
+        format!("a\n\n    TASK_MODIFICATION_REQUEST\n    {}", SPLIT.replace('\n', " ")),
+        format!("<learning category=\"other\" tags=\"a\">\nTASK_MODIFICATION_REQUEST\n{SPLIT}\n</learning>"),
     ] {
         assert_eq!(parse(&text), [], "{text}");
     }
@@ -81,9 +73,7 @@ fn sig_10_a_quoted_request_is_text() {
 fn mod_01_every_kind_under_every_name() {
     for kind in Kind::ALL {
         for field in ["type", "modificationType", "modification_type", "action"] {
-            let json = SPLIT
-                .replace("SPLIT_TASK", kind.as_str())
-                .replace("type", field);
+            let json = SPLIT.replace("SPLIT_TASK", kind.as_str()).replace("type", field);
             let expected = Request { kind, ..split() };
             let text = format!("TASK_MODIFICATION_REQUEST\n{json}");
             assert_eq!(parse(&text), [Ok(expected)]);
@@ -99,10 +89,7 @@ fn mod_01_several_requests_are_found_in_order_and_repeats_once() {
     let one = format!("TASK_MODIFICATION_REQUEST\n{SPLIT}\n");
     let other = one.replace("Too large", "Other");
     let found = parse(&format!("{one}{one}{other}{one}"));
-    let expected = Request {
-        reasoning: "Other".into(),
-        ..split()
-    };
+    let expected = Request { reasoning: "Other".into(), ..split() };
     assert_eq!(found, [Ok(split()), Ok(expected)]);
 }
 
@@ -112,26 +99,15 @@ fn mod_03_what_cannot_be_read_is_said_to_be_so() {
     assert_eq!(fault(&marked("")), Fault::NoObject);
     assert_eq!(fault(&marked("I would split it.")), Fault::NoObject);
     assert_eq!(fault(&marked(&SPLIT[..SPLIT.len() - 1])), Fault::Unclosed);
-    assert!(matches!(
-        fault(&marked("{\"type\": SPLIT_TASK}")),
-        Fault::NotJson(_)
-    ));
-    assert_eq!(
-        fault(&marked("{\"originalTaskId\": \"1.3\"}")),
-        Fault::NoType
-    );
+    assert!(matches!(fault(&marked("{\"type\": SPLIT_TASK}")), Fault::NotJson(_)));
+    assert_eq!(fault(&marked("{\"originalTaskId\": \"1.3\"}")), Fault::NoType);
     let unknown = fault(&marked(&SPLIT.replace("SPLIT_TASK", "SPEC`_ADJUSTMENT")));
     assert_eq!(unknown, Fault::UnknownType("SPEC?_ADJUSTMENT".into()));
     assert_eq!(
-        fault(&marked(
-            "{\"type\": \"SPLIT_TASK\", \"originalTaskId\": 1.3}"
-        )),
+        fault(&marked("{\"type\": \"SPLIT_TASK\", \"originalTaskId\": 1.3}")),
         Fault::BadField("originalTaskId")
     );
-    assert_eq!(
-        fault(&marked("{\"type\": \"SPLIT_TASK\", \"proposedTasks\": 7}")),
-        Fault::BadTasks
-    );
+    assert_eq!(fault(&marked("{\"type\": \"SPLIT_TASK\", \"proposedTasks\": 7}")), Fault::BadTasks);
     let later = fault("TASK_MODIFICATION_REQUEST: MERGE_TASKS\n{}");
     assert!(later.to_string().contains("ADD_PREREQUISITE"));
 }
@@ -139,14 +115,9 @@ fn mod_03_what_cannot_be_read_is_said_to_be_so() {
 #[test]
 fn mod_03_a_broken_request_leaves_the_others_alone() {
     for broken in ["{", "{\"a\": \"", "{}", "x", "", "```json\n{\"type\": [}"] {
-        let text =
-            format!("TASK_MODIFICATION_REQUEST\n{broken}\nTASK_MODIFICATION_REQUEST\n{SPLIT}");
+        let text = format!("TASK_MODIFICATION_REQUEST\n{broken}\nTASK_MODIFICATION_REQUEST\n{SPLIT}");
         let found = parse(&text);
-        assert_eq!(
-            (found.len(), found.last()),
-            (2, Some(&Ok(split()))),
-            "{broken}"
-        );
+        assert_eq!((found.len(), found.last()), (2, Some(&Ok(split()))), "{broken}");
     }
 }
 
@@ -167,10 +138,7 @@ fn sig_07_examples_are_passed_over() {
     for (from, to) in [
         ("SPLIT_TASK", "SPLIT_TASK | ADD_PREREQUISITE | ADD_FOLLOWUP"),
         ("SPLIT_TASK", "<type>"),
-        (
-            "\"SPLIT_TASK\"",
-            "\"SPLIT_TASK\" | \"ADD_PREREQUISITE\" | \"ADD_FOLLOWUP\"",
-        ),
+        ("\"SPLIT_TASK\"", "\"SPLIT_TASK\" | \"ADD_PREREQUISITE\" | \"ADD_FOLLOWUP\""),
         ("\"1.3\"", "\"<id of this task>\""),
         ("\"1.3\"", "\"...\""),
         ("\"1.3\"", "\"X.Y\""),
@@ -188,38 +156,19 @@ fn sig_07_examples_are_passed_over() {
 
 #[test]
 fn sig_07_a_request_that_is_partly_filled_in_is_one() {
-    let text = format!(
-        "TASK_MODIFICATION_REQUEST\n{}",
-        SPLIT.replace("\"A\"", "\"...\"")
-    );
+    let text = format!("TASK_MODIFICATION_REQUEST\n{}", SPLIT.replace("\"A\"", "\"...\""));
     let mut expected = split();
     expected.proposed[0].title.clear();
     assert_eq!(parse(&text), [Ok(expected)]);
-    let text = format!(
-        "TASK_MODIFICATION_REQUEST\n{}",
-        SPLIT.replace("Too large", "<why>")
-    );
-    let expected = Request {
-        reasoning: String::new(),
-        ..split()
-    };
+    let text = format!("TASK_MODIFICATION_REQUEST\n{}", SPLIT.replace("Too large", "<why>"));
+    let expected = Request { reasoning: String::new(), ..split() };
     assert_eq!(parse(&text), [Ok(expected)]);
 }
 
 #[test]
 fn sig_05_what_is_found_is_bounded() {
-    let request = |n: usize| {
-        format!(
-            "TASK_MODIFICATION_REQUEST\n{}\n",
-            SPLIT.replace("Too", &n.to_string())
-        )
-    };
-    let broken = |n: usize| {
-        format!(
-            "TASK_MODIFICATION_REQUEST\n{{\"a\": {}x}}\n",
-            "1".repeat(n + 1)
-        )
-    };
+    let request = |n: usize| format!("TASK_MODIFICATION_REQUEST\n{}\n", SPLIT.replace("Too", &n.to_string()));
+    let broken = |n: usize| format!("TASK_MODIFICATION_REQUEST\n{{\"a\": {}x}}\n", "1".repeat(n + 1));
     let many: String = (0..99).map(|n| broken(n) + &request(n)).collect();
     assert_eq!(parse(&many).len(), REQUESTS + UNREADABLE);
     let after: String = (0..99).map(broken).chain([request(7)]).collect();
@@ -234,10 +183,7 @@ fn mod_01_several_objects_behind_one_marker_are_several_requests() {
         format!("TASK_MODIFICATION_REQUEST\n```json\n{SPLIT}\n```\n\n```json\n{other}\n```\n"),
         format!("TASK_MODIFICATION_REQUEST\n{SPLIT}\nTASK_MODIFICATION_REQUEST\n{other}\n"),
     ] {
-        let more = Request {
-            reasoning: "And more".into(),
-            ..split()
-        };
+        let more = Request { reasoning: "And more".into(), ..split() };
         assert_eq!(parse(&text), [Ok(split()), Ok(more)], "{text}");
     }
     let beside = format!("TASK_MODIFICATION_REQUEST\n{SPLIT}\n```json\n{{\"a\": 1}}\n```\n");
@@ -285,10 +231,7 @@ fn mod_01_the_kind_may_stand_beside_the_marker() {
     ] {
         assert_eq!(kinds(line), ["SPLIT_TASK"], "{line}");
     }
-    assert_eq!(
-        kinds("TASK_MODIFICATION_REQUEST: MERGE_TASKS"),
-        ["MERGE_TASKS"]
-    );
+    assert_eq!(kinds("TASK_MODIFICATION_REQUEST: MERGE_TASKS"), ["MERGE_TASKS"]);
     assert_eq!(kinds("TASK_MODIFICATION_REQUEST ```json"), [""]);
 }
 
@@ -320,13 +263,7 @@ fn mod_01_the_instructions_name_every_kind_and_field() {
     for kind in Kind::ALL {
         assert!(text.contains(kind.as_str()), "{kind}");
     }
-    for field in [
-        "originalTaskId",
-        "reasoning",
-        "proposedTasks",
-        "dependsOn",
-        "verify",
-    ] {
+    for field in ["originalTaskId", "reasoning", "proposedTasks", "dependsOn", "verify"] {
         assert!(text.contains(field), "{field}");
     }
     assert!(text.chars().count() < 2000, "short");
@@ -335,10 +272,7 @@ fn mod_01_the_instructions_name_every_kind_and_field() {
 #[test]
 fn sig_08_the_instructions_are_no_request() {
     assert_eq!(parse(plan_request_instructions()), []);
-    let quoted: String = plan_request_instructions()
-        .lines()
-        .map(|l| format!("    {l}\n"))
-        .collect();
+    let quoted: String = plan_request_instructions().lines().map(|l| format!("    {l}\n")).collect();
     assert_eq!(parse(&quoted), []);
     assert_eq!(parse(&plan_request_instructions().repeat(3)), []);
 }
@@ -385,9 +319,7 @@ fn mod_01_line_ends_in_strings_are_let_pass() {
 fn mod_03_broken_json_is_said_to_be_broken() {
     let deep = format!("{}{}", "{\"a\":".repeat(1000), "}".repeat(1000));
     for text in ["{a: 1}", "{\"a\": 1,}", "{\"a\": ...}", "{'a': 1}", &deep] {
-        let Fault::NotJson(why) = fault(&format!("{MARKER}\n{text}")) else {
-            panic!("{text}")
-        };
+        let Fault::NotJson(why) = fault(&format!("{MARKER}\n{text}")) else { panic!("{text}") };
         assert!(why.contains("line 1"), "{why}");
     }
 }
@@ -537,27 +469,16 @@ fn sig_05_time_grows_with_the_text() {
         GOOD,
     ]) {
         assert_linear(unit, &str::to_owned);
-        assert_linear(unit, &|text| {
-            format!("TASK_MODIFICATION_REQUEST\n{{\"{text}")
-        });
+        assert_linear(unit, &|text| format!("TASK_MODIFICATION_REQUEST\n{{\"{text}"));
     }
 }
 
 #[test]
 fn sig_05_time_grows_with_a_block() {
     // As long as one object may be, in one string of it.
-    for unit in [
-        "`",
-        "`` ` ",
-        " - **Do",
-        " - **Do**: x",
-        "- [ ] a\n",
-        "[A]",
-        "\n  ",
-        "a, ",
-        "- **Do**: a\n",
-        "# ",
-    ] {
+    for unit in
+        ["`", "`` ` ", " - **Do", " - **Do**: x", "- [ ] a\n", "[A]", "\n  ", "a, ", "- **Do**: a\n", "# "]
+    {
         let block = unit.repeat(90_000 / unit.len() / 2);
         let started = cpu_time();
         black_box(parse(&request_of(&block, Kind::SplitTask)));

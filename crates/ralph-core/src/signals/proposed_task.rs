@@ -52,10 +52,7 @@ fn from_object(mut fields: Fields) -> Result<ProposedTask, Unreadable> {
     let files = fields.strings("files", &["file", "relevantFiles"])?;
     let verify = fields.strings("verify", &["verification", "verifyCommand", "gate"])?;
     let verify = verify.unwrap_or_default();
-    let commands: Vec<&str> = verify
-        .iter()
-        .filter_map(|line| given(unticked(line)))
-        .collect();
+    let commands: Vec<&str> = verify.iter().filter_map(|line| given(unticked(line))).collect();
     let depends = fields.strings("dependsOn", &["depends", "dependencies", "after"])?;
     let done_when = fields.text("doneWhen", &["done", "acceptanceCriteria"])?;
     let commit = fields.text("commit", &["commitMessage"])?;
@@ -155,15 +152,11 @@ fn plain_title(title: &str, key: Option<&str>) -> String {
 /// Steps as a numbered list; a single one, and those that have their own marks, stay as they are.
 fn numbered(steps: &[String]) -> String {
     let steps: Vec<&str> = steps.iter().filter_map(|step| given(step)).collect();
-    let is_marked =
-        |step: &&str| step.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '*');
+    let is_marked = |step: &&str| step.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '*');
     if steps.len() < 2 || steps.iter().all(is_marked) {
         return steps.join("\n");
     }
-    let lines = steps
-        .iter()
-        .zip(1..)
-        .map(|(step, n)| format!("{n}. {step}"));
+    let lines = steps.iter().zip(1..).map(|(step, n)| format!("{n}. {step}"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -171,13 +164,8 @@ fn numbered(steps: &[String]) -> String {
 /// backticks of their own, so nothing less counts.
 fn unticked(value: &str) -> &str {
     let value = value.trim();
-    let inner = value
-        .strip_prefix('`')
-        .and_then(|rest| rest.strip_suffix('`'));
-    inner
-        .filter(|code| !code.contains('`'))
-        .unwrap_or(value)
-        .trim()
+    let inner = value.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    inner.filter(|code| !code.contains('`')).unwrap_or(value).trim()
 }
 
 /// The names of a list: one per line or comma, list marks, backticks and remarks in parentheses aside,
@@ -187,20 +175,14 @@ fn names(values: &[String]) -> Vec<String> {
     let parts = values.iter().flat_map(|text| text.split([',', '\n']));
     let names = parts.filter_map(|part| {
         let part = part.trim();
-        let part = part
-            .strip_prefix("- ")
-            .or_else(|| part.strip_prefix("* "))
-            .unwrap_or(part);
+        let part = part.strip_prefix("- ").or_else(|| part.strip_prefix("* ")).unwrap_or(part);
         let name = match part.split_once(" (") {
             Some((name, remark)) if remark.ends_with(')') => name,
             _ => part,
         };
         given(name.trim_matches(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'')))
     });
-    names
-        .filter(|name| known.insert(*name))
-        .map(str::to_owned)
-        .collect()
+    names.filter(|name| known.insert(*name)).map(str::to_owned).collect()
 }
 
 /// The fields of a JSON object, whose names are matched without case, `_`, `-` and blanks.
@@ -245,11 +227,7 @@ impl Fields {
     }
 
     /// The same as one trimmed text, an array's lines joined; empty without any.
-    pub(super) fn text(
-        &mut self,
-        name: &'static str,
-        others: &[&str],
-    ) -> Result<String, Unreadable> {
+    pub(super) fn text(&mut self, name: &'static str, others: &[&str]) -> Result<String, Unreadable> {
         let lines = self.strings(name, others)?.unwrap_or_default();
         Ok(lines.join("\n").trim().to_owned())
     }
@@ -307,20 +285,13 @@ mod tests {
             "done_when": null, "verify": ["make a", "make b"], "after": "1.2, 1.1", "extra": {"x": [1]},
         });
         let found = proposed_tasks(vec![value]).unwrap().remove(0);
-        assert_eq!(
-            (found.key.as_deref(), found.title.as_str()),
-            (Some("7"), "Parser")
-        );
+        assert_eq!((found.key.as_deref(), found.title.as_str()), (Some("7"), "Parser"));
         assert_eq!(found.description, "Write it\n\nnow");
         assert_eq!(found.files, ["a.rs", "b.rs"]);
         assert_eq!(found.verify.as_deref(), Some("make a && make b"));
         assert_eq!(found.depends, Some(vec!["1.2".into(), "1.1".into()]));
-        let found =
-            proposed_tasks(vec![json!({"title": "- [ ] 1.3.1 T", "dependsOn": []})]).unwrap();
-        assert_eq!(
-            (found[0].title.as_str(), found[0].depends.as_deref()),
-            ("T", Some(&[][..]))
-        );
+        let found = proposed_tasks(vec![json!({"title": "- [ ] 1.3.1 T", "dependsOn": []})]).unwrap();
+        assert_eq!((found[0].title.as_str(), found[0].depends.as_deref()), ("T", Some(&[][..])));
     }
 
     #[test]
@@ -329,10 +300,7 @@ mod tests {
             "id": "...", "title": "T", "do": ["<step>"], "files": ["<path>"], "verify": "<command>",
             "commit": "...", "doneWhen": "<criterion>",
         });
-        let expected = ProposedTask {
-            title: "T".into(),
-            ..ProposedTask::default()
-        };
+        let expected = ProposedTask { title: "T".into(), ..ProposedTask::default() };
         assert_eq!(proposed_tasks(vec![value]), Ok(vec![expected]));
     }
 
@@ -340,14 +308,8 @@ mod tests {
     fn mod_03_what_is_no_task_breaks_the_request() {
         assert_eq!(proposed_tasks(vec![json!(1)]), Err(Unreadable::BadTasks));
         assert_eq!(proposed_tasks(vec![json!([])]), Err(Unreadable::BadTasks));
-        assert_eq!(
-            proposed_tasks(vec![json!({"title": {}})]),
-            Err(Unreadable::BadField("title"))
-        );
-        assert_eq!(
-            proposed_tasks(vec![json!({"id": 1.1})]),
-            Err(Unreadable::BadField("id"))
-        );
+        assert_eq!(proposed_tasks(vec![json!({"title": {}})]), Err(Unreadable::BadField("title")));
+        assert_eq!(proposed_tasks(vec![json!({"id": 1.1})]), Err(Unreadable::BadField("id")));
     }
 
     #[test]
@@ -359,8 +321,7 @@ mod tests {
         let expected = ProposedTask {
             key: Some("1.3.1".into()),
             title: "Add the parser".into(),
-            description: "1. Write it\n   - with care\n2. Test: all of it\n\nRequirements: FR-1"
-                .into(),
+            description: "1. Write it\n   - with care\n2. Test: all of it\n\nRequirements: FR-1".into(),
             files: vec!["src/a.ts".into(), "src/b.ts".into()],
             done_when: Some("It parses".into()),
             verify: Some("pnpm test && echo PASS".into()),
@@ -372,8 +333,7 @@ mod tests {
 
     #[test]
     fn mod_01_every_checkbox_at_the_margin_is_a_task() {
-        let found =
-            from_markdown("- [ ] 1.3.1 A\n  - [ ] a step\n\n- [ ] B\n- [ ] 1.3.1 [P] [VERIFY] C");
+        let found = from_markdown("- [ ] 1.3.1 A\n  - [ ] a step\n\n- [ ] B\n- [ ] 1.3.1 [P] [VERIFY] C");
         let keys: Vec<_> = found.iter().map(|task| task.key.as_deref()).collect();
         assert_eq!(keys, [Some("1.3.1"), None, Some("1.3.1")]);
         assert_eq!(found[0].description, "- [ ] a step");
@@ -404,13 +364,7 @@ mod tests {
         assert_eq!(unticked(" `make check` "), "make check");
         assert_eq!(unticked("test `date` = x"), "test `date` = x");
         let names = |text: &str| names(&[text.to_owned()]);
-        assert_eq!(
-            names("`a.rs`, b/c.rs (new), \"d.rs\""),
-            ["a.rs", "b/c.rs", "d.rs"]
-        );
-        assert_eq!(
-            names("\n - a.rs\n * `b.rs`\n- a.rs,None,<path>,,..."),
-            ["a.rs", "b.rs"]
-        );
+        assert_eq!(names("`a.rs`, b/c.rs (new), \"d.rs\""), ["a.rs", "b/c.rs", "d.rs"]);
+        assert_eq!(names("\n - a.rs\n * `b.rs`\n- a.rs,None,<path>,,..."), ["a.rs", "b.rs"]);
     }
 }

@@ -88,23 +88,14 @@ fn lines(text: &str) -> Vec<Line<'_>> {
         .map(|raw| {
             let range = from..from + raw.len();
             from = range.end;
-            Line {
-                range,
-                text: raw.trim_ascii_end(),
-                fence: Fence::of(raw.trim_ascii()),
-                closers: [0; 2],
-            }
+            Line { range, text: raw.trim_ascii_end(), fence: Fence::of(raw.trim_ascii()), closers: [0; 2] }
         })
         .collect();
     let mut closers = [0; 2];
     for line in lines.iter_mut().rev() {
         if let Some(fence) = line.fence.filter(|fence| fence.can_close) {
             let [backticks, tildes] = &mut closers;
-            let longest = if fence.mark == b'`' {
-                backticks
-            } else {
-                tildes
-            };
+            let longest = if fence.mark == b'`' { backticks } else { tildes };
             *longest = fence.length.max(*longest);
         }
         line.closers = closers;
@@ -121,12 +112,7 @@ fn blocks(text: &str, found: &mut Vec<Range<usize>>) {
     while let Some(line) = lines.get(at) {
         let is_closed = |fence: &Fence| {
             let [backticks, tildes] = lines.get(at + 1).map_or([0; 2], |next| next.closers);
-            fence.length
-                <= if fence.mark == b'`' {
-                    backticks
-                } else {
-                    tildes
-                }
+            fence.length <= if fence.mark == b'`' { backticks } else { tildes }
         };
         if let Some(fence) = line.fence.filter(is_closed) {
             let closes = |line: &Line<'_>| line.fence.is_some_and(|end| fence.is_closed_by(end));
@@ -168,12 +154,7 @@ fn blocks(text: &str, found: &mut Vec<Range<usize>>) {
 
 /// Adds the closed comments that begin on a line, or on the line where the one before ends; where the
 /// last of them ends.
-fn comments(
-    text: &str,
-    line: Range<usize>,
-    last_end: usize,
-    found: &mut Vec<Range<usize>>,
-) -> Option<usize> {
+fn comments(text: &str, line: Range<usize>, last_end: usize, found: &mut Vec<Range<usize>>) -> Option<usize> {
     let (mut from, mut line_end, mut ended) = (line.start, line.end, None);
     while let Some(open) = text.get(from..line_end)?.find("<!--") {
         let start = from + open;
@@ -212,24 +193,13 @@ mod tests {
     /// The text with `·` in the place of every covered character.
     fn shown(text: &str) -> String {
         let quotations = Quotations::of(text);
-        text.char_indices()
-            .map(|(at, c)| {
-                if quotations.cover(at) && c != '\n' {
-                    '·'
-                } else {
-                    c
-                }
-            })
-            .collect()
+        text.char_indices().map(|(at, c)| if quotations.cover(at) && c != '\n' { '·' } else { c }).collect()
     }
 
     #[test]
     fn sig_10_closed_fences_are_quotations_unless_all_is_signal() {
         assert_eq!(shown("a\n```\nb\n```\nc"), "a\n```\n·\n```\nc");
-        assert_eq!(
-            shown("~~~~x\na\nb\n~~~\n~~~~\nc"),
-            "~~~~x\n·\n·\n···\n~~~~\nc"
-        );
+        assert_eq!(shown("~~~~x\na\nb\n~~~\n~~~~\nc"), "~~~~x\n·\n·\n···\n~~~~\nc");
         let signal = "```\n\nTASK_COMPLETE\n```\n";
         assert_eq!(shown(signal), signal);
         assert_eq!(shown("  ```x\n  b\n  ```\nc"), "  ```x\n···\n  ```\nc");
@@ -237,13 +207,7 @@ mod tests {
 
     #[test]
     fn sig_10_what_is_never_closed_quotes_nothing() {
-        for text in [
-            "```\na\nb",
-            "~~~\na\n```",
-            "````\na\n```\nb",
-            "<!-- a\nb",
-            "```\na\n```x",
-        ] {
+        for text in ["```\na\nb", "~~~\na\n```", "````\na\n```\nb", "<!-- a\nb", "```\na\n```x"] {
             assert_eq!(shown(text), text);
         }
         assert_eq!(shown("````\n```\na\n```\nb"), "````\n```\n·\n```\nb");
@@ -263,9 +227,6 @@ mod tests {
             shown("<retry-suggestion>\nb\n</retry-suggestion>"),
             "··················\n·\n···················"
         );
-        assert_eq!(
-            shown("a<learning>\nb\n</learning>c"),
-            "a··········\n·\n···········c"
-        );
+        assert_eq!(shown("a<learning>\nb\n</learning>c"), "a··········\n·\n···········c");
     }
 }

@@ -6,13 +6,7 @@ use super::{cut, is_placeholder, limits, list};
 use crate::text::mask_secrets;
 
 /// The keys of a report, in the order of the fields.
-const KEYS: [&str; 5] = [
-    "what_tried",
-    "why_failed",
-    "error_category",
-    "relevant_files",
-    STACK_TRACE,
-];
+const KEYS: [&str; 5] = ["what_tried", "why_failed", "error_category", "relevant_files", STACK_TRACE];
 const STACK_TRACE: &str = "stack_trace";
 
 /// What agents write where they have no files to name.
@@ -168,10 +162,7 @@ mod tests {
             assert_eq!(report(lines), None, "{lines:?}");
         }
         let unclosed = "<failure-report>\nwhat_tried: a\nwhy_failed: b\n";
-        assert_eq!(
-            crate::signals::tests::signals(unclosed).failure_report,
-            None
-        );
+        assert_eq!(crate::signals::tests::signals(unclosed).failure_report, None);
     }
 
     #[test]
@@ -189,61 +180,34 @@ mod tests {
             "unknown",
             "my_own",
         ] {
-            assert_eq!(
-                full(&format!("error_category: {category}")).error_category,
-                category
-            );
+            assert_eq!(full(&format!("error_category: {category}")).error_category, category);
         }
     }
 
     #[test]
     fn rep_04_files_are_split_at_commas() {
-        assert_eq!(
-            full("relevant_files: a.rs, b/c.rs").relevant_files,
-            ["a.rs", "b/c.rs"]
-        );
-        assert_eq!(
-            full("relevant_files: a.rs,, `a.rs` ,\n  - d.rs").relevant_files,
-            ["a.rs", "d.rs"]
-        );
+        assert_eq!(full("relevant_files: a.rs, b/c.rs").relevant_files, ["a.rs", "b/c.rs"]);
+        assert_eq!(full("relevant_files: a.rs,, `a.rs` ,\n  - d.rs").relevant_files, ["a.rs", "d.rs"]);
         assert!(full("relevant_files: none").relevant_files.is_empty());
         let many: String = (0..2 * limits::FILES).map(|n| format!("{n}.rs,")).collect();
-        assert_eq!(
-            full(&format!("relevant_files: {many}"))
-                .relevant_files
-                .len(),
-            limits::FILES
-        );
+        assert_eq!(full(&format!("relevant_files: {many}")).relevant_files.len(), limits::FILES);
     }
 
     #[test]
     fn rep_05_values_span_lines() {
         let trace = "FOREIGN KEY constraint failed (code 787)\n    at Connection::execute (src/dag/db.rs:45)";
-        assert_eq!(
-            full(&format!("stack_trace: {trace}"))
-                .stack_trace
-                .as_deref(),
-            Some(trace)
-        );
-        let found = report(
-            "why_failed:\nFirst line  \n\nhttps://x.org says\nNote: more\nwhat_tried: a\n  and b",
-        )
-        .unwrap();
-        assert_eq!(
-            found.why_failed,
-            "First line\n\nhttps://x.org says\nNote: more"
-        );
+        assert_eq!(full(&format!("stack_trace: {trace}")).stack_trace.as_deref(), Some(trace));
+        let found =
+            report("why_failed:\nFirst line  \n\nhttps://x.org says\nNote: more\nwhat_tried: a\n  and b")
+                .unwrap();
+        assert_eq!(found.why_failed, "First line\n\nhttps://x.org says\nNote: more");
         assert_eq!(found.what_tried, "a\n  and b");
     }
 
     #[test]
     fn rep_05_a_trace_holds_anything_but_a_key_at_the_margin() {
-        let found =
-            full("stack_trace: a\nerror: no\n  what_tried: quoted\nerror_category: timeout");
-        assert_eq!(
-            found.stack_trace.as_deref(),
-            Some("a\nerror: no\n  what_tried: quoted")
-        );
+        let found = full("stack_trace: a\nerror: no\n  what_tried: quoted\nerror_category: timeout");
+        assert_eq!(found.stack_trace.as_deref(), Some("a\nerror: no\n  what_tried: quoted"));
         assert_eq!(found.error_category, "timeout");
     }
 
@@ -257,27 +221,19 @@ mod tests {
 
     #[test]
     fn rep_05_a_report_may_be_indented_as_a_whole() {
-        let found = report(
-            "    what_tried: a\n    stack_trace: x\n      y\n    confidence: z\n    why_failed: b",
-        )
-        .unwrap();
-        assert_eq!(
-            found.stack_trace.as_deref(),
-            Some("x\n      y\n    confidence: z")
-        );
+        let found =
+            report("    what_tried: a\n    stack_trace: x\n      y\n    confidence: z\n    why_failed: b")
+                .unwrap();
+        assert_eq!(found.stack_trace.as_deref(), Some("x\n      y\n    confidence: z"));
         assert_eq!(found.why_failed, "b");
     }
 
     #[test]
     fn rep_06_unknown_keys_are_ignored_with_their_lines() {
-        let found = report(
-            "confidence: high\n  very\nwhat_tried: a\nroot_cause:\nlost\nwhy_failed: b\nretries: 3",
-        )
-        .unwrap();
-        assert_eq!(
-            (found.what_tried.as_str(), found.why_failed.as_str()),
-            ("a", "b")
-        );
+        let found =
+            report("confidence: high\n  very\nwhat_tried: a\nroot_cause:\nlost\nwhy_failed: b\nretries: 3")
+                .unwrap();
+        assert_eq!((found.what_tried.as_str(), found.why_failed.as_str()), ("a", "b"));
     }
 
     #[test]
@@ -291,25 +247,17 @@ mod tests {
 
     #[test]
     fn a_repeated_key_keeps_the_first_value() {
-        let found =
-            report("what_tried: a\nwhat_tried: b\nmore\nwhy_failed:\nwhy_failed: c").unwrap();
-        assert_eq!(
-            (found.what_tried.as_str(), found.why_failed.as_str()),
-            ("a", "c")
-        );
+        let found = report("what_tried: a\nwhat_tried: b\nmore\nwhy_failed:\nwhy_failed: c").unwrap();
+        assert_eq!((found.what_tried.as_str(), found.why_failed.as_str()), ("a", "c"));
     }
 
     #[test]
     fn sig_07_descriptions_are_not_a_report() {
         assert_eq!(report("what_tried: <what you did>\nwhy_failed: b"), None);
         assert_eq!(report("what_tried: a\nwhy_failed: ..."), None);
-        assert_eq!(
-            report("what_tried: a\nwhy_failed: Root cause analysis (1-2 sentences)"),
-            None
-        );
-        let found = full(
-            "error_category: test_failure | build_error\nrelevant_files: <paths>\nstack_trace: …",
-        );
+        assert_eq!(report("what_tried: a\nwhy_failed: Root cause analysis (1-2 sentences)"), None);
+        let found =
+            full("error_category: test_failure | build_error\nrelevant_files: <paths>\nstack_trace: …");
         assert_eq!(found.error_category, "unknown");
         assert!(found.relevant_files.is_empty() && found.stack_trace.is_none());
         let found = full(
@@ -320,11 +268,8 @@ mod tests {
 
     #[test]
     fn fields_are_bounded() {
-        let found = report(&format!(
-            "what_tried: {}\nwhy_failed: b",
-            "word ".repeat(limits::FIELD_CHARS)
-        ))
-        .unwrap();
+        let found =
+            report(&format!("what_tried: {}\nwhy_failed: b", "word ".repeat(limits::FIELD_CHARS))).unwrap();
         let whole_words = limits::FIELD_CHARS - 1;
         assert_eq!(found.what_tried.chars().count(), whole_words);
     }

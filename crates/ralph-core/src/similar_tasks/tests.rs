@@ -47,12 +47,7 @@ fn like(a: &Profile, b: &Profile) -> f64 {
 fn str_07_tasks_are_alike_in_words_or_in_files() {
     let dates = profile("Add a parser for dates", "", &["src/dates.rs"]);
     assert!(like(&profile("Add a parser for times", "", &[]), &dates) >= ALIKE);
-    assert!(
-        like(
-            &profile("Mend the leap years", "", &["./src/dates.rs"]),
-            &dates
-        ) >= ALIKE
-    );
+    assert!(like(&profile("Mend the leap years", "", &["./src/dates.rs"]), &dates) >= ALIKE);
     assert!(like(&profile("Draw the menu", "", &["src/menu.rs"]), &dates) < ALIKE);
     assert!(like(&profile("Add a test", "", &[]), &dates) < ALIKE);
 }
@@ -60,35 +55,21 @@ fn str_07_tasks_are_alike_in_words_or_in_files() {
 #[test]
 fn numbered_titles_are_not_alike_for_their_everyday_words() {
     assert!(like(&profile("Task 2", "", &[]), &profile("Task 1", "", &[])) < ALIKE);
-    assert!(
-        like(
-            &profile("Fix test 2", "", &[]),
-            &profile("Fix test 1", "", &[])
-        ) < ALIKE
-    );
+    assert!(like(&profile("Fix test 2", "", &[]), &profile("Fix test 1", "", &[])) < ALIKE);
 }
 
 #[test]
 fn str_08_each_of_many_alike_tasks_is_as_like_the_others_as_the_first_two_are() {
-    let titles = [
-        "Fix the typo in chapter {}",
-        "Write note {}",
-        "Add a parser for {}",
-    ];
+    let titles = ["Fix the typo in chapter {}", "Write note {}", "Add a parser for {}"];
     for title in titles {
         for name in [|n: usize| n.to_string(), |n: usize| format!("name{n}")] {
-            let profiles: Vec<Profile> = (0..100)
-                .map(|n| profile(&title.replace("{}", &name(n)), "", &[]))
-                .collect();
+            let profiles: Vec<Profile> =
+                (0..100).map(|n| profile(&title.replace("{}", &name(n)), "", &[])).collect();
             let tasks: Vec<Tried> = profiles.iter().map(|one| tried("other", one)).collect();
             for seen in 1..100 {
                 let all = frequencies(&profiles[..seen].iter().collect::<Vec<_>>());
                 let near = neighbours(&profiles[seen], &tasks[..seen], &all);
-                assert_eq!(
-                    near.len(),
-                    seen.min(MOST_NEIGHBOURS),
-                    "{title} after {seen}"
-                );
+                assert_eq!(near.len(), seen.min(MOST_NEIGHBOURS), "{title} after {seen}");
             }
         }
     }
@@ -117,10 +98,7 @@ fn rare_terms_that_somebody_has_are_searched_for() {
     let common = profile("Parse the menu", "", &[]);
     let all = frequencies(&[&tried, &common]);
     let asked = profile("Parse leap years", "", &["src/leap.rs"]);
-    let terms: Vec<String> = lookup(&asked, &all)
-        .into_iter()
-        .map(|(term, _)| term)
-        .collect();
+    let terms: Vec<String> = lookup(&asked, &all).into_iter().map(|(term, _)| term).collect();
     assert_eq!(terms, ["leap", "pars", "f_src_leap_rs"]);
 }
 
@@ -133,35 +111,20 @@ fn the_words_of_a_title_are_searched_for_however_common_they_are() {
     let profiles: Vec<Profile> = (0..40).map(described).collect();
     let all = frequencies(&profiles.iter().collect::<Vec<_>>());
     let terms = lookup(&described(40), &all);
-    let worth = |word: &str| {
-        terms
-            .iter()
-            .find(|(term, _)| term == word)
-            .map(|(_, worth)| *worth)
-    };
+    let worth = |word: &str| terms.iter().find(|(term, _)| term == word).map(|(_, worth)| *worth);
     assert!(worth("typo") > worth("rare320"), "{terms:?}");
-    assert!(
-        worth("chapter").is_some() && worth("rare320").is_some(),
-        "{terms:?}"
-    );
+    assert!(worth("chapter").is_some() && worth("rare320").is_some(), "{terms:?}");
 }
 
 #[test]
 fn the_nearest_come_first_and_strangers_not_at_all() {
-    let profiles = [
-        "Draw the menu",
-        "Parse leap seconds of clocks",
-        "Parse leap seconds",
-    ]
-    .map(|title| profile(title, "", &[]));
+    let profiles = ["Draw the menu", "Parse leap seconds of clocks", "Parse leap seconds"]
+        .map(|title| profile(title, "", &[]));
     let all = frequencies(&profiles.each_ref());
     let tasks: Vec<Tried> = profiles
         .iter()
         .zip(["1", "2", "3"])
-        .map(|(profile, name)| Tried {
-            failed: vec!["haiku".into()],
-            ..tried(name, profile)
-        })
+        .map(|(profile, name)| Tried { failed: vec!["haiku".into()], ..tried(name, profile) })
         .collect();
     let near = neighbours(&profile("Parse leap seconds", "", &[]), &tasks, &all);
     let names: Vec<&str> = near.iter().map(|task| task.name.as_str()).collect();

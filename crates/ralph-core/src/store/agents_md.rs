@@ -102,11 +102,7 @@ impl Store {
 
     /// Those that are not in use.
     pub fn archived_learnings(&self) -> Result<Vec<Known>> {
-        self.known(
-            "pruned_at IS NOT NULL OR superseded_by IS NOT NULL",
-            [],
-            false,
-        )
+        self.known("pruned_at IS NOT NULL OR superseded_by IS NOT NULL", [], false)
     }
 
     fn known(&self, which: &str, params: impl Params, active: bool) -> Result<Vec<Known>> {
@@ -120,11 +116,8 @@ impl Store {
             let sql = "SELECT place, branch, digest FROM agents_md_writes WHERE path = ?1
                  ORDER BY place DESC LIMIT 1";
             let last: Option<(i64, LastWrite)> = conn.first(sql, [path], |row| {
-                let write = LastWrite {
-                    branch: row.get("branch")?,
-                    digest: row.get("digest")?,
-                    bullets: Vec::new(),
-                };
+                let write =
+                    LastWrite { branch: row.get("branch")?, digest: row.get("digest")?, bullets: Vec::new() };
                 Ok((row.get("place")?, write))
             })?;
             let Some((place, mut last)) = last else {
@@ -136,9 +129,7 @@ impl Store {
                 Ok((row.get("learning_id")?, row.word("section", section)?))
             })?;
             let bullets = bullets.into_iter();
-            last.bullets = bullets
-                .filter_map(|(id, section)| Some((id, section?)))
-                .collect();
+            last.bullets = bullets.filter_map(|(id, section)| Some((id, section?))).collect();
             let sql = "SELECT 1 FROM agents_md_writes
                  WHERE path = :path AND digest = :digest AND place < :place";
             let values = named_params! { ":path": path, ":digest": digest, ":place": place };
@@ -157,8 +148,7 @@ impl Store {
                 named_params! { ":path": path, ":most": MOST_WRITES },
             )?;
             for (id, section) in &write.added {
-                let values =
-                    named_params! { "path": path, "learning_id": id, "section": section.title() };
+                let values = named_params! { "path": path, "learning_id": id, "section": section.title() };
                 tx.upsert("agents_md_bullets", &["path", "learning_id"], values)?;
             }
             for id in &write.gone {
@@ -167,10 +157,7 @@ impl Store {
                 tx.change(sql, named_params! { ":path": path, ":id": id })?;
             }
             for name in &write.names {
-                tx.insert_new(
-                    "agents_md_names",
-                    named_params! { "path": path, "name": name },
-                )?;
+                tx.insert_new("agents_md_names", named_params! { "path": path, "name": name })?;
             }
             Ok(())
         })
@@ -257,10 +244,7 @@ fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
         let phase = phase.map(|phase| phase.to_string());
         match phases.last_mut().filter(|last| last.phase == phase) {
             Some(last) => last.entries.push(entry),
-            None => phases.push(PhaseEntries {
-                phase,
-                entries: vec![entry],
-            }),
+            None => phases.push(PhaseEntries { phase, entries: vec![entry] }),
         }
     }
     Ok(phases)
@@ -269,9 +253,7 @@ fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let why = row.text("why_it_failed")?;
     // What Ralph adds about the gate belongs to the context.
-    let error = why
-        .split_once(" (the gate `")
-        .map_or(why.as_str(), |(error, _)| error);
+    let error = why.split_once(" (the gate `").map_or(why.as_str(), |(error, _)| error);
     Ok(Entry {
         name: row.text("name")?,
         at: to_the_second(row)?,
@@ -305,12 +287,6 @@ fn known(row: &Row<'_>, active: bool) -> rusqlite::Result<Known> {
     };
     Ok(Known {
         put_away_at: row.get("pruned_at")?,
-        ..Known::new(
-            row.get("id")?,
-            &row.text("category")?,
-            &tags,
-            &content,
-            active,
-        )
+        ..Known::new(row.get("id")?, &row.text("category")?, &tags, &content, active)
     })
 }

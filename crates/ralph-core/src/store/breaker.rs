@@ -7,9 +7,7 @@ use rusqlite::{Connection, named_params};
 use super::sql::{Json, Statements, only};
 use super::{Capture, Durability, Result, Store, fixes, status};
 pub use crate::breaker::BreakerState;
-use crate::breaker::{
-    BreakerChange, BreakerStanding, Link, MOST_LINKS, is_systemic, shared_causes,
-};
+use crate::breaker::{BreakerChange, BreakerStanding, Link, MOST_LINKS, is_systemic, shared_causes};
 use crate::model::{Status, TaskId, Timestamp, Token};
 
 /// Splits of splits that are followed to their root; the bound is for a database that somebody edited.
@@ -163,10 +161,7 @@ fn links(conn: &Connection) -> Result<Vec<Link>> {
 fn streak(conn: &Connection) -> Result<Vec<(TaskId, Link)>> {
     let sql = "SELECT task_id, root_id, coarse FROM breaker_streak ORDER BY place";
     conn.all(sql, [], |row| {
-        let link = Link {
-            root: row.text("root_id")?,
-            coarse: row.optional_text("coarse")?,
-        };
+        let link = Link { root: row.text("root_id")?, coarse: row.optional_text("coarse")? };
         Ok((row.get("task_id")?, link))
     })
 }
@@ -180,9 +175,7 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
     let by_probe = closing == Closing::ByProbe;
     let mut forgiven: BTreeMap<TaskId, u32> = BTreeMap::new();
     for (task, link) in streak(tx)? {
-        let shared = link
-            .coarse
-            .is_some_and(|coarse| causes.contains(coarse.as_str()));
+        let shared = link.coarse.is_some_and(|coarse| causes.contains(coarse.as_str()));
         if shared || !by_probe {
             *forgiven.entry(task).or_default() += 1;
         }

@@ -4,8 +4,8 @@ use rusqlite::{Connection, named_params};
 
 use super::sql::{Json, Statements};
 use super::{
-    Capture, Random, Result, TaskNext, agents_md, claims, experience, fixes, learnings,
-    plan_changes, runs, status,
+    Capture, Random, Result, TaskNext, agents_md, claims, experience, fixes, learnings, plan_changes, runs,
+    status,
 };
 use crate::model::{
     Attempt, AttemptCost, DoneBy, GateOutcome, Outcome, ReportRow, Status, TaskId, Timestamp,
@@ -152,11 +152,7 @@ fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {
         },
     )?;
     match attempt.cost_usd {
-        Some(usd) => runs::spend(
-            tx,
-            attempt.ended_at(),
-            AttemptCost::new(usd, attempt.cost_estimated),
-        ),
+        Some(usd) => runs::spend(tx, attempt.ended_at(), AttemptCost::new(usd, attempt.cost_estimated)),
         None => Ok(()),
     }
 }

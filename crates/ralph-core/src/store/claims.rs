@@ -5,13 +5,11 @@ use serde::Serialize;
 
 use super::sql::{Json, Row, Statements, only};
 use super::{
-    AttemptStart, Durability, RecoveryEnd, Result, Scope, Store, StoreError, Tries,
-    UnfinishedAttempt, breaker, events, fixes, plan, status,
+    AttemptStart, Durability, RecoveryEnd, Result, Scope, Store, StoreError, Tries, UnfinishedAttempt,
+    breaker, events, fixes, plan, status,
 };
 use crate::event::RunEvent;
-use crate::model::{
-    CommitIntent, DoneBy, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names,
-};
+use crate::model::{CommitIntent, DoneBy, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names};
 
 /// A process that can hold a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -213,19 +211,11 @@ impl Store {
     }
 
     /// Remembers with a claim what its attempt is about to commit; it is forgotten with the claim.
-    pub fn set_commit_intent(
-        &mut self,
-        task: &TaskId,
-        token: &Token,
-        intent: &CommitIntent,
-    ) -> Result<()> {
+    pub fn set_commit_intent(&mut self, task: &TaskId, token: &Token, intent: &CommitIntent) -> Result<()> {
         self.write(Durability::Process, |tx| {
             refuse_moved(tx, task, token)?;
             let sql = "UPDATE claims SET commit_intent = :intent WHERE task_id = :task";
-            tx.change(
-                sql,
-                named_params! { ":task": task, ":intent": Json(intent) },
-            )?;
+            tx.change(sql, named_params! { ":task": task, ":intent": Json(intent) })?;
             Ok(())
         })
     }
@@ -247,31 +237,20 @@ impl Store {
             let sql = format!("SELECT host, pid, pid_started FROM {table}");
             self.all(&sql, [], owner)
         };
-        Ok(AtWork {
-            claim_holders: owners("claims")?,
-            hooks: owners("hook_processes")?,
-        })
+        Ok(AtWork { claim_holders: owners("claims")?, hooks: owners("hook_processes")? })
     }
 
     /// Notes a hook or a notify command before it can do anything.
     pub fn note_hook(&mut self, process: &Owner) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let Owner {
-                host,
-                pid,
-                pid_started,
-            } = process;
+            let Owner { host, pid, pid_started } = process;
             let values = named_params! { "host": host, "pid": pid, "pid_started": pid_started };
             tx.insert_new("hook_processes", values)
         })
     }
 
     pub fn forget_hook(&mut self, process: &Owner) -> Result<()> {
-        let Owner {
-            host,
-            pid,
-            pid_started,
-        } = process;
+        let Owner { host, pid, pid_started } = process;
         self.change(
             Durability::Process,
             "DELETE FROM hook_processes
@@ -329,10 +308,7 @@ pub(super) fn tries(conn: &Connection, id: &TaskId) -> Result<Tries> {
     let sql = "SELECT attempt_number, ordinal - 1 + counted AS counted FROM iteration_outcomes
          WHERE task_id = ?1 ORDER BY attempt_number DESC LIMIT 1";
     let last = conn.first(sql, [id], |row| {
-        Ok(Tries {
-            recorded: row.get("attempt_number")?,
-            counted: row.get("counted")?,
-        })
+        Ok(Tries { recorded: row.get("attempt_number")?, counted: row.get("counted")? })
     })?;
     Ok(last.unwrap_or_default())
 }
@@ -395,11 +371,7 @@ pub(super) fn renew_attempts(tx: &Connection, task: &TaskId) -> Result<()> {
 }
 
 pub(super) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
-    Ok(Owner {
-        host: row.get("host")?,
-        pid: row.get("pid")?,
-        pid_started: row.get("pid_started")?,
-    })
+    Ok(Owner { host: row.get("host")?, pid: row.get("pid")?, pid_started: row.get("pid_started")? })
 }
 
 fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
@@ -412,9 +384,7 @@ fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
         expires_at: row.get("expires_at")?,
         claimed_at: row.get("claimed_at")?,
         heartbeat_at: row.get("heartbeat_at")?,
-        purpose: row
-            .word("purpose", Purpose::parse)?
-            .unwrap_or(Purpose::Attempt),
+        purpose: row.word("purpose", Purpose::parse)?.unwrap_or(Purpose::Attempt),
         attempt: UnfinishedAttempt {
             attempt_number: Some(row.get("attempt_number")?).filter(|number| *number > 0),
             iteration: row.get("iteration")?,

@@ -34,17 +34,9 @@ struct Names {
     order: &'static str,
 }
 
-const KEYS: Names = Names {
-    column: "key",
-    about: "title",
-    table: "tasks",
-    shown: "coalesce(key, id)",
-    order: "position",
-};
-const IDS: Names = Names {
-    column: "id",
-    ..KEYS
-};
+const KEYS: Names =
+    Names { column: "key", about: "title", table: "tasks", shown: "coalesce(key, id)", order: "position" };
+const IDS: Names = Names { column: "id", ..KEYS };
 const LEARNINGS: Names = Names {
     column: "id",
     about: "coalesce(title, substr(content, 1, 200))",
@@ -99,13 +91,7 @@ impl Names {
     }
 
     fn head(&self) -> String {
-        let Self {
-            shown,
-            about,
-            table,
-            order,
-            ..
-        } = self;
+        let Self { shown, about, table, order, .. } = self;
         format!("SELECT {shown} AS name, {about} AS about FROM {table} ORDER BY {order} LIMIT ?1")
     }
 
@@ -123,12 +109,7 @@ impl Names {
     }
 
     fn between(&self, order: &str) -> String {
-        let Self {
-            column,
-            about,
-            table,
-            ..
-        } = self;
+        let Self { column, about, table, .. } = self;
         format!(
             "SELECT {column} AS name, {about} AS about FROM {table}
              WHERE {column} >= :prefix AND {column} <= :end ORDER BY {column} {order} LIMIT :most"
@@ -137,10 +118,7 @@ impl Names {
 }
 
 fn named(row: &Row<'_>) -> rusqlite::Result<Named> {
-    Ok(Named {
-        name: row.get("name")?,
-        about: one_line(&row.text("about")?, ABOUT),
-    })
+    Ok(Named { name: row.get("name")?, about: one_line(&row.text("about")?, ABOUT) })
 }
 
 fn each_once(mut names: Vec<Named>) -> Vec<Named> {
@@ -159,10 +137,7 @@ mod tests {
         let store = Store::create(&dir.path().join("x.db")).unwrap();
         for names in [KEYS, IDS, LEARNINGS, RUNS] {
             for sql in [names.head(), names.between(""), names.between("DESC")] {
-                let mut query = store
-                    .conn
-                    .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
-                    .unwrap();
+                let mut query = store.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
                 let mut steps = query.raw_query();
                 let mut plan: Vec<String> = Vec::new();
                 while let Some(step) = steps.next().unwrap() {

@@ -8,12 +8,7 @@ use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 
 /// Adds a task at the end of the plan.
-pub(super) fn add(
-    tx: &Connection,
-    new: &NewTask,
-    now: Timestamp,
-    random: Random<'_>,
-) -> Result<TaskId> {
+pub(super) fn add(tx: &Connection, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
     if let Some(key) = &new.key {
         refuse_duplicate(tx, key, None)?;
     }
@@ -150,12 +145,7 @@ pub(super) fn finish(tx: &Connection, task: &Task, by: DoneBy, now: Timestamp) -
     fixes::skip_needless(tx, id, now)
 }
 
-pub(super) fn skip(
-    tx: &Connection,
-    id: &TaskId,
-    reason: Option<&str>,
-    now: Timestamp,
-) -> Result<()> {
+pub(super) fn skip(tx: &Connection, id: &TaskId, reason: Option<&str>, now: Timestamp) -> Result<()> {
     for (child, child_status) in status::below(tx, id)? {
         claims::refuse_claimed(tx, &child)?;
         if !child_status.satisfies() {
@@ -197,10 +187,7 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
     let waiting = "SELECT blocked_id FROM dependencies WHERE blocker_id = ?1";
     let freed = tx.all(waiting, [id], only)?;
     // Explicitly, while the task is there to be asked for its status: the counters depend on it.
-    tx.change(
-        "DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1",
-        [id],
-    )?;
+    tx.change("DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1", [id])?;
     tx.change(
         "INSERT INTO source_gone (source_id, name)
          SELECT source_id, name FROM task_sources WHERE task_id = ?1 ON CONFLICT DO NOTHING",
@@ -216,34 +203,22 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
 pub(super) fn depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "INSERT INTO dependencies (blocker_id, blocked_id) VALUES (:blocker, :blocked)
          ON CONFLICT DO NOTHING";
-    let added = tx.change(
-        sql,
-        named_params! { ":blocked": blocked, ":blocker": blocker },
-    )?;
+    let added = tx.change(sql, named_params! { ":blocked": blocked, ":blocker": blocker })?;
     Ok(added > 0)
 }
 
 /// `false` if it did not wait for it.
-pub(super) fn no_longer_depend(
-    tx: &Connection,
-    blocked: &TaskId,
-    blocker: &TaskId,
-) -> Result<bool> {
+pub(super) fn no_longer_depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "DELETE FROM dependencies WHERE blocked_id = :blocked AND blocker_id = :blocker";
-    let removed = tx.change(
-        sql,
-        named_params! { ":blocked": blocked, ":blocker": blocker },
-    )?;
+    let removed = tx.change(sql, named_params! { ":blocked": blocked, ":blocker": blocker })?;
     Ok(removed > 0)
 }
 
 fn refuse_duplicate(tx: &Connection, key: &Key, own: Option<&TaskId>) -> Result<()> {
     match find(tx, key.as_str())? {
-        Some(holder) if own != Some(&holder.id) => Err(StoreError::DuplicateKey {
-            key: key.to_string(),
-            holder: holder.id,
-            title: holder.title,
-        }),
+        Some(holder) if own != Some(&holder.id) => {
+            Err(StoreError::DuplicateKey { key: key.to_string(), holder: holder.id, title: holder.title })
+        }
         _ => Ok(()),
     }
 }

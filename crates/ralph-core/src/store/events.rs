@@ -35,9 +35,7 @@ pub struct Wait {
 impl Store {
     /// Writes events that belong to no other transaction.
     pub fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {
-        self.write(Durability::Process, |tx| {
-            events.iter().try_for_each(|event| append(tx, event))
-        })
+        self.write(Durability::Process, |tx| events.iter().try_for_each(|event| append(tx, event)))
     }
 
     /// A run's events after `after`, oldest first, at most so many.
@@ -65,12 +63,7 @@ impl Store {
         let sql = "SELECT w.at, (SELECT n.at FROM run_events n
                  WHERE n.run_id = w.run_id AND n.seq > w.seq ORDER BY n.seq LIMIT 1) AS next
              FROM run_events w WHERE w.run_id = ?1 AND w.type = 'waiting' ORDER BY w.seq";
-        self.all(sql, [run], |row| {
-            Ok(Wait {
-                from: row.get("at")?,
-                to: row.get("next")?,
-            })
-        })
+        self.all(sql, [run], |row| Ok(Wait { from: row.get("at")?, to: row.get("next")? }))
     }
 
     /// Paths of logs that must not be deleted: of attempts under way, of the last attempt on every task that is not done,

@@ -40,12 +40,8 @@ impl Lesson {
     pub fn learned(&self, before: &Beliefs) -> Beliefs {
         let mut after = before.clone();
         after.set_prices(&self.ladder, output_prices(&self.prices));
-        let seen = Seen {
-            model: &self.model,
-            success: self.done,
-            cost: self.cost_usd,
-            estimate: self.estimate,
-        };
+        let seen =
+            Seen { model: &self.model, success: self.done, cost: self.cost_usd, estimate: self.estimate };
         observe(&mut after, &self.ladder, &self.view, &seen);
         after
     }
@@ -62,12 +58,7 @@ impl Store {
         let sql = "SELECT coalesce(sum(outcome = 'done'), 0) AS done, count(*) AS counted FROM (
                  SELECT outcome FROM iteration_outcomes WHERE counted = 1 AND model <> 'none'
                  ORDER BY started_at DESC, rowid DESC LIMIT ?1)";
-        self.one(sql, [most], |row| {
-            Ok(Recent {
-                done: row.get("done")?,
-                counted: row.get("counted")?,
-            })
-        })
+        self.one(sql, [most], |row| Ok(Recent { done: row.get("done")?, counted: row.get("counted")? }))
     }
 
     /// How often terms occur among the tasks attempted.
@@ -86,12 +77,7 @@ impl Store {
     }
 
     /// Tasks with some of these terms, those whose terms are worth most first; without the task itself.
-    pub fn tried(
-        &self,
-        lookup: &[(String, f64)],
-        except: &TaskId,
-        most: usize,
-    ) -> Result<Vec<Tried>> {
+    pub fn tried(&self, lookup: &[(String, f64)], except: &TaskId, most: usize) -> Result<Vec<Tried>> {
         self.read_once(|conn| {
             let mut all = Vec::new();
             for doc in candidates(conn, lookup, most)? {
@@ -121,8 +107,7 @@ fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Resul
 }
 
 fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> {
-    let sql =
-        "SELECT coalesce(t.key, t.id) AS name, d.title, d.words, d.files, m.difficulty_estimate,
+    let sql = "SELECT coalesce(t.key, t.id) AS name, d.title, d.words, d.files, m.difficulty_estimate,
              iif(t.status = 'done', (SELECT model FROM task_trials r
                  WHERE r.task_id = d.task_id AND r.done > 0 ORDER BY model = m.suggested_model DESC
                  LIMIT 1), NULL) AS done,
@@ -131,21 +116,17 @@ fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> 
          FROM task_docs d JOIN tasks t ON t.id = d.task_id
          LEFT JOIN strategy_metrics m ON m.task_id = d.task_id
          WHERE d.doc = :doc AND d.task_id <> :except";
-    conn.first(
-        sql,
-        named_params! { ":doc": doc, ":except": except },
-        |row| {
-            Ok(Tried {
-                name: row.get("name")?,
-                title: row.text("title")?,
-                words: row.text("words")?,
-                files: row.json("files")?,
-                difficulty: row.word("difficulty_estimate", Difficulty::parse)?,
-                done: row.optional_text("done")?,
-                failed: row.json("failed")?,
-            })
-        },
-    )
+    conn.first(sql, named_params! { ":doc": doc, ":except": except }, |row| {
+        Ok(Tried {
+            name: row.get("name")?,
+            title: row.text("title")?,
+            words: row.text("words")?,
+            files: row.json("files")?,
+            difficulty: row.word("difficulty_estimate", Difficulty::parse)?,
+            done: row.optional_text("done")?,
+            failed: row.json("failed")?,
+        })
+    })
 }
 
 /// Learns from a counted attempt, inside its transaction.
@@ -264,9 +245,7 @@ fn store_beliefs(
         tx.upsert("model_beliefs", &["agent", "model"], values)?;
     }
     for difficulty in BUCKETS {
-        let changed = after
-            .bucket(difficulty)
-            .filter(|bucket| before.bucket(difficulty) != Some(bucket));
+        let changed = after.bucket(difficulty).filter(|bucket| before.bucket(difficulty) != Some(bucket));
         if let Some(bucket) = changed {
             let values = named_params! {
                 "difficulty": bucket_name(difficulty), "tasks": Json(&bucket.tasks),

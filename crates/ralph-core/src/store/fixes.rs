@@ -192,12 +192,7 @@ fn keys(conn: &Connection, original: &TaskId) -> Result<Vec<String>> {
 }
 
 /// What the block of a fix task is made from.
-pub(super) fn text(
-    conn: &Connection,
-    task: &Task,
-    original: &str,
-    original_id: &str,
-) -> Result<FixText> {
+pub(super) fn text(conn: &Connection, task: &Task, original: &str, original_id: &str) -> Result<FixText> {
     let sql = "SELECT * FROM fix_attempts WHERE original_id = :original AND key = :key";
     let values = named_params! { ":original": original_id, ":key": task.name() };
     let found = conn.first(sql, values, |row| {
@@ -208,10 +203,7 @@ pub(super) fn text(
             category: row.get("category")?,
         })
     })?;
-    Ok(FixText {
-        original: original.to_owned(),
-        ..found.unwrap_or_default()
-    })
+    Ok(FixText { original: original.to_owned(), ..found.unwrap_or_default() })
 }
 
 /// After an attempt: makes the fix task it asks for, ends a recovery, and skips what is no longer needed.
@@ -272,11 +264,7 @@ fn create(
             "attempt_number": attempt_number, "coarse": fix.coarse,
         },
     )?;
-    let key = fix
-        .task
-        .key
-        .as_ref()
-        .map_or(id.as_str(), |key| key.as_str());
+    let key = fix.task.key.as_ref().map_or(id.as_str(), |key| key.as_str());
     note_attempt(tx, original, &root, key, &fix.text)?;
     let sql = "UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1";
     tx.change(sql, [original])?;
@@ -284,13 +272,7 @@ fn create(
 }
 
 /// Notes a fix of a task, once.
-fn note_attempt(
-    tx: &Connection,
-    original: &TaskId,
-    root: &TaskId,
-    key: &str,
-    text: &FixText,
-) -> Result<()> {
+fn note_attempt(tx: &Connection, original: &TaskId, root: &TaskId, key: &str, text: &FixText) -> Result<()> {
     tx.change(
         "INSERT INTO fix_attempts (original_id, ordinal, key, root_id, error, attempted, category)
          SELECT :original, coalesce(max(ordinal), 0) + 1, :key, :root, :error, :attempted, :category
@@ -362,9 +344,8 @@ pub(super) fn import(
     ids: &HashMap<&str, TaskId>,
 ) -> Result<()> {
     let fixes = draft.tasks.iter();
-    let originals: HashMap<&str, &str> = fixes
-        .filter_map(|task| Some((task.name.as_str(), task.fix_of.as_deref()?)))
-        .collect();
+    let originals: HashMap<&str, &str> =
+        fixes.filter_map(|task| Some((task.name.as_str(), task.fix_of.as_deref()?))).collect();
     let root_of = |name: &str, original: &TaskId| {
         let (mut root, mut depth) = (name, 0);
         while let Some(above) = originals.get(root)
@@ -374,13 +355,12 @@ pub(super) fn import(
         }
         (ids.get(root).unwrap_or(original).clone(), depth)
     };
-    let note_new =
-        |original: &TaskId, root: &TaskId, key: &String, text: FixText| match keys(tx, original)?
-            .contains(key)
-        {
-            true => Ok(()),
-            false => note_attempt(tx, original, root, key, &text),
-        };
+    let note_new = |original: &TaskId, root: &TaskId, key: &String, text: FixText| match keys(tx, original)?
+        .contains(key)
+    {
+        true => Ok(()),
+        false => note_attempt(tx, original, root, key, &text),
+    };
     for task in &draft.tasks {
         let (Some(id), Some(name)) = (ids.get(task.name.as_str()), task.fix_of.as_deref()) else {
             continue;
@@ -394,11 +374,7 @@ pub(super) fn import(
         };
         tx.insert_new("fixes", values)?;
         let error = task.title.strip_prefix("Fix: ").unwrap_or(&task.title);
-        let text = FixText {
-            original: name.to_owned(),
-            error: error.to_owned(),
-            ..FixText::default()
-        };
+        let text = FixText { original: name.to_owned(), error: error.to_owned(), ..FixText::default() };
         note_new(original, &root, &task.name, text)?;
     }
     for fixes in kept {
@@ -407,10 +383,7 @@ pub(super) fn import(
         };
         let (root, _) = root_of(&fixes.name, original);
         for key in &fixes.keys {
-            let text = FixText {
-                error: fixes.last_error.clone(),
-                ..FixText::default()
-            };
+            let text = FixText { error: fixes.last_error.clone(), ..FixText::default() };
             note_new(original, &root, key, text)?;
         }
         tx.change(

@@ -5,9 +5,7 @@ use rusqlite::params_from_iter;
 use super::sql::{Row, only};
 use super::{FailureFilter, FailureRow, PastFailure, Result, Store, Totals, runs};
 use crate::analysis::Fact;
-use crate::model::{
-    Attempt, ErrorType, GateOutcome, MarkSource, Outcome, Phase, ReportRow, RunId, TaskId,
-};
+use crate::model::{Attempt, ErrorType, GateOutcome, MarkSource, Outcome, Phase, ReportRow, RunId, TaskId};
 
 /// An attempt on a task, with the learnings that its prompt showed.
 const ATTEMPT: &str = "SELECT o.*, t.key,
@@ -17,7 +15,8 @@ const ATTEMPT: &str = "SELECT o.*, t.key,
     FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
 
 /// An attempt `o` on a task `t` and its report `r`.
-const REPORTED: &str = "SELECT o.*, '[]' AS learnings_shown, t.key, t.title, t.whole_phase, t.verify, r.what_was_tried,
+const REPORTED: &str =
+    "SELECT o.*, '[]' AS learnings_shown, t.key, t.title, t.whole_phase, t.verify, r.what_was_tried,
     r.why_it_failed, r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion,
     r.excerpt, r.auto, r.created_at";
 
@@ -103,10 +102,7 @@ impl Store {
         .into_iter()
         .filter_map(|(condition, value)| Some((condition, value?)))
         .collect();
-        let conditions: String = wanted
-            .iter()
-            .map(|(condition, _)| format!(" AND {condition} ?"))
-            .collect();
+        let conditions: String = wanted.iter().map(|(condition, _)| format!(" AND {condition} ?")).collect();
         let sql = format!(
             "{REPORTED} FROM failure_reports r JOIN iteration_outcomes o
                  ON o.task_id = r.task_id AND o.attempt_number = r.attempt_number
@@ -127,10 +123,7 @@ impl Store {
     /// Counted attempts and cost over all time.
     pub fn totals(&self) -> Result<Totals> {
         self.one("SELECT * FROM totals", [], |row| {
-            Ok(Totals {
-                attempts: row.get("attempts")?,
-                cost: runs::cost(row)?,
-            })
+            Ok(Totals { attempts: row.get("attempts")?, cost: runs::cost(row)? })
         })
     }
 }
@@ -143,9 +136,7 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
 
 fn error_type(row: &Row<'_>) -> rusqlite::Result<Option<ErrorType>> {
     let outcome = outcome(row)?;
-    row.word("error_type", |text| {
-        Some(ErrorType::from_stored(outcome, text))
-    })
+    row.word("error_type", |text| Some(ErrorType::from_stored(outcome, text)))
 }
 
 fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
@@ -192,9 +183,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         fingerprint_fine: row.get("fingerprint_fine")?,
         failing_tests: row.json("failing_tests")?,
         files_changed: row.json("files_changed")?,
-        fingerprint_source: MarkSource::from_stored(
-            row.optional_text("fingerprint_source")?.as_deref(),
-        ),
+        fingerprint_source: MarkSource::from_stored(row.optional_text("fingerprint_source")?.as_deref()),
         work_dir: row.get("work_dir")?,
         agent_model: row.get("agent_model")?,
         summary: row.get("summary")?,
@@ -257,8 +246,5 @@ fn report(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
 
 fn failure(row: &Row<'_>) -> rusqlite::Result<PastFailure> {
     let has_report = row.optional_text("what_was_tried")?.is_some();
-    Ok(PastFailure {
-        attempt: attempt(row)?,
-        report: has_report.then(|| report(row)).transpose()?,
-    })
+    Ok(PastFailure { attempt: attempt(row)?, report: has_report.then(|| report(row)).transpose()? })
 }

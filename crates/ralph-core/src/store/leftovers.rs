@@ -23,12 +23,7 @@ pub struct TreeSnapshot {
 
 impl Store {
     /// Remembers the tree before a task's attempts, and the branch, until what they left is known.
-    pub fn set_tree_snapshot(
-        &mut self,
-        task: &TaskId,
-        snapshot: &str,
-        branch: Option<&str>,
-    ) -> Result<()> {
+    pub fn set_tree_snapshot(&mut self, task: &TaskId, snapshot: &str, branch: Option<&str>) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let values = named_params! { "task_id": task, "look": snapshot, "branch": branch };
             tx.upsert("first_looks", &["task_id"], values)

@@ -42,8 +42,7 @@ pub use records::*;
 pub use runs::*;
 pub use sources::*;
 pub use sqlite::{
-    Absent, LockWait, Patience, Rescued, Store, has_wal, rescued, rescued_since, restore_command,
-    wal_path,
+    Absent, LockWait, Patience, Rescued, Store, has_wal, rescued, rescued_since, restore_command, wal_path,
 };
 
 use sqlite::Durability;
@@ -56,11 +55,7 @@ pub enum StoreError {
     #[error("there is no task `{0}`")]
     UnknownTask(String),
     #[error("the key `{key}` is taken by {holder} ({title})")]
-    DuplicateKey {
-        key: String,
-        holder: TaskId,
-        title: String,
-    },
+    DuplicateKey { key: String, holder: TaskId, title: String },
     /// The change would make tasks wait for each other.
     #[error("that would create a cycle: {}", .0.join(" → "))]
     Cycle(Vec<String>),
@@ -68,33 +63,20 @@ pub enum StoreError {
     HasChildren { task: String, children: Vec<String> },
     /// The task is being attempted right now.
     #[error("`{task}` is being attempted by run {run_id} (process {pid} on {host})")]
-    InProgress {
-        task: String,
-        run_id: RunId,
-        pid: u32,
-        host: String,
-    },
+    InProgress { task: String, run_id: RunId, pid: u32, host: String },
     /// The claim is no longer held; somebody else has taken or recorded the attempt.
     #[error("another process took over {0}")]
     ClaimMoved(TaskId),
     #[error("there is no learning `{0}`")]
     UnknownLearning(String),
     #[error("the learning {id} is {state}{}", .successor.as_ref().map(|id| format!(" by {id}")).unwrap_or_default())]
-    LearningNotActive {
-        id: LearningId,
-        state: LearningState,
-        successor: Option<LearningId>,
-    },
+    LearningNotActive { id: LearningId, state: LearningState, successor: Option<LearningId> },
     /// Another learning has the id a file gives.
     #[error("the id `{0}` is taken by another learning")]
     LearningIdTaken(LearningId),
     /// The file was written by a newer Ralph.
     #[error("{path} has schema version {found}; this Ralph supports versions up to {known}")]
-    NewerSchema {
-        path: PathBuf,
-        found: u32,
-        known: u32,
-    },
+    NewerSchema { path: PathBuf, found: u32, known: u32 },
     /// There is no database, and none is to be made.
     #[error("there is no database at {path}")]
     Missing { path: PathBuf },
@@ -112,10 +94,7 @@ pub enum StoreError {
     Damaged { path: PathBuf, why: String },
     /// Anything else the engine says.
     #[error("database {path}: {source}")]
-    Engine {
-        path: PathBuf,
-        source: rusqlite::Error,
-    },
+    Engine { path: PathBuf, source: rusqlite::Error },
 }
 
 /// Statements know no file; whoever runs them adds its path.

@@ -140,10 +140,7 @@ impl PlanCounts {
             let parts = parts.iter().filter(|(n, _)| *n > 0);
             parts.map(|(n, word)| format!("{n} {word}")).collect()
         };
-        let rests_on = present(&[
-            (self.verified, "verified"),
-            (self.unverified(), "unverified"),
-        ]);
+        let rests_on = present(&[(self.verified, "verified"), (self.unverified(), "unverified")]);
         let rests_on = match rests_on.is_empty() {
             true => String::new(),
             false => format!(" ({})", rests_on.join(", ")),
@@ -265,9 +262,8 @@ impl Store {
     /// How many tasks have each status. Triggers keep the counts.
     pub fn counts(&self) -> Result<PlanCounts> {
         let sql = "SELECT status, n, verified FROM task_counts";
-        let rows: Vec<(Status, u64, u64)> = self.all(sql, [], |row| {
-            Ok((row.get("status")?, row.get("n")?, row.get("verified")?))
-        })?;
+        let rows: Vec<(Status, u64, u64)> =
+            self.all(sql, [], |row| Ok((row.get("status")?, row.get("n")?, row.get("verified")?)))?;
         let mut counts = PlanCounts::default();
         for (status, n, verified) in rows {
             counts.total += n;
@@ -319,9 +315,7 @@ impl Store {
                  AND model IS NOT NULL{} ORDER BY position",
             scope.with, scope.and
         );
-        self.all(&sql, scope.values(named_params! {}).as_slice(), |row| {
-            row.get("model")
-        })
+        self.all(&sql, scope.values(named_params! {}).as_slice(), |row| row.get("model"))
     }
 
     /// The gates of tasks that are not finished, in plan order.
@@ -329,11 +323,7 @@ impl Store {
         let sql = "SELECT id, coalesce(key, id) AS name, verify FROM tasks
              WHERE status NOT IN ('done', 'skipped') ORDER BY priority, position LIMIT ?1";
         self.all(sql, [row_limit(limit)], |row| {
-            Ok(OpenGate {
-                task: row.get("id")?,
-                name: row.get("name")?,
-                command: row.get("verify")?,
-            })
+            Ok(OpenGate { task: row.get("id")?, name: row.get("name")?, command: row.get("verify")? })
         })
     }
 
@@ -378,12 +368,7 @@ impl Store {
         })
     }
 
-    pub fn add_task(
-        &mut self,
-        new: &NewTask,
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> Result<TaskId> {
+    pub fn add_task(&mut self, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
         self.write(Durability::Power, |tx| edit::add(tx, new, now, random))
     }
 
@@ -419,18 +404,12 @@ impl Store {
     }
 
     /// Removes tasks with all that was recorded of them; learnings stay.
-    pub fn delete_task(
-        &mut self,
-        id: &TaskId,
-        children: Children,
-        now: Timestamp,
-    ) -> Result<Deleted> {
+    pub fn delete_task(&mut self, id: &TaskId, children: Children, now: Timestamp) -> Result<Deleted> {
         self.write(Durability::Power, |tx| {
             let task = known(tx, id)?;
             let below = status::below(tx, id)?;
             if children == Children::Refuse && !below.is_empty() {
-                let names =
-                    "SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1 ORDER BY position";
+                let names = "SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1 ORDER BY position";
                 return Err(StoreError::HasChildren {
                     task: task.name().to_owned(),
                     children: tx.all(names, [id], only)?,
@@ -451,20 +430,12 @@ impl Store {
             freed.sort();
             freed.dedup();
             status::settle(tx, now)?;
-            Ok(Deleted {
-                tasks: doomed,
-                freed,
-            })
+            Ok(Deleted { tasks: doomed, freed })
         })
     }
 
     /// Makes `blocked` wait for `blocker`. `false` if it did already.
-    pub fn add_dependency(
-        &mut self,
-        blocked: &TaskId,
-        blocker: &TaskId,
-        now: Timestamp,
-    ) -> Result<bool> {
+    pub fn add_dependency(&mut self, blocked: &TaskId, blocker: &TaskId, now: Timestamp) -> Result<bool> {
         self.write(Durability::Power, |tx| {
             known(tx, blocked)?;
             known(tx, blocker)?;
@@ -476,12 +447,7 @@ impl Store {
     }
 
     /// Ends that. `false` if there was no such dependency.
-    pub fn remove_dependency(
-        &mut self,
-        blocked: &TaskId,
-        blocker: &TaskId,
-        now: Timestamp,
-    ) -> Result<bool> {
+    pub fn remove_dependency(&mut self, blocked: &TaskId, blocker: &TaskId, now: Timestamp) -> Result<bool> {
         self.write(Durability::Power, |tx| {
             let removed = edit::no_longer_depend(tx, blocked, blocker)?;
             touch(tx, blocked, now)?;

@@ -86,10 +86,7 @@ impl Store {
                  ORDER BY task_id = :task DESC LIMIT 1";
             let values = named_params! { ":task": task, ":root": root };
             let depth: Option<u32> = conn.first(sql, values, only)?;
-            Result::Ok(ChangeStanding {
-                made,
-                depth: depth.unwrap_or(0),
-            })
+            Result::Ok(ChangeStanding { made, depth: depth.unwrap_or(0) })
         })
     }
 

@@ -6,8 +6,8 @@ use super::{Lesson, NewFix, PlanChange, RecoveryEnd};
 use crate::breaker::BreakerChange;
 use crate::event::RunEvent;
 use crate::model::{
-    Attempt, Cost, ErrorType, Key, LearningId, NewLearning, Outcome, ReportRow, RunId, TaskId,
-    TaskMetrics, Timestamp, Token,
+    Attempt, Cost, ErrorType, Key, LearningId, NewLearning, Outcome, ReportRow, RunId, TaskId, TaskMetrics,
+    Timestamp, Token,
 };
 
 /// Recorded tries of a task.

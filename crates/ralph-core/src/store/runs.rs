@@ -8,8 +8,7 @@ use serde::Serialize;
 use super::claims::owner;
 use super::sql::{Row, Statements, only};
 use super::{
-    Capture, Durability, Owner, Random, Result, Store, breaker, capture, claims, events, plan,
-    status,
+    Capture, Durability, Owner, Random, Result, Store, breaker, capture, claims, events, plan, status,
 };
 use crate::decide::Standing;
 use crate::event::RunEvent;
@@ -159,11 +158,7 @@ impl Store {
     pub fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()> {
         let sql = "UPDATE runs SET ended_at = :now, outcome = 'lost'
              WHERE id = :id AND ended_at IS NULL";
-        self.change(
-            Durability::Process,
-            sql,
-            named_params! { ":id": id, ":now": now },
-        )?;
+        self.change(Durability::Process, sql, named_params! { ":id": id, ":now": now })?;
         Ok(())
     }
 
@@ -179,11 +174,7 @@ impl Store {
     /// Attempts of a run so far.
     pub fn run_rates(&self, id: &RunId) -> Result<RunRates> {
         let rates = self.first("SELECT * FROM runs WHERE id = ?1", [id], |row| {
-            Ok(RunRates {
-                done: row.get("done")?,
-                counted: row.get("attempts")?,
-                cost: cost(row)?,
-            })
+            Ok(RunRates { done: row.get("done")?, counted: row.get("attempts")?, cost: cost(row)? })
         })?;
         Ok(rates.unwrap_or_default())
     }
@@ -268,12 +259,7 @@ impl Store {
     }
 
     /// A limit that was waited for is over, unless another was met meanwhile.
-    pub fn end_agent_limit(
-        &mut self,
-        agent: &str,
-        waited: &AgentLimit,
-        now: Timestamp,
-    ) -> Result<()> {
+    pub fn end_agent_limit(&mut self, agent: &str, waited: &AgentLimit, now: Timestamp) -> Result<()> {
         let sql = "UPDATE agent_limits SET until = :now, met_at = :now
              WHERE agent = :agent AND until = :until";
         let values = named_params! { ":agent": agent, ":until": waited.until, ":now": now };
@@ -286,11 +272,7 @@ impl Store {
         let sql = "SELECT * FROM agent_limits ORDER BY agent";
         let mut all: Vec<RememberedLimit> = self.all(sql, [], |row| {
             let limit = limit(row)?;
-            Ok(RememberedLimit {
-                agent: row.get("agent")?,
-                until: limit.ends(now),
-                met_at: limit.met_at,
-            })
+            Ok(RememberedLimit { agent: row.get("agent")?, until: limit.ends(now), met_at: limit.met_at })
         })?;
         all.retain(|limit| limit.until > now);
         Ok(all)
@@ -347,10 +329,7 @@ pub(super) fn cost(row: &Row<'_>) -> rusqlite::Result<Cost> {
 }
 
 fn limit(row: &Row<'_>) -> rusqlite::Result<AgentLimit> {
-    Ok(AgentLimit {
-        until: row.get("until")?,
-        met_at: row.get("met_at")?,
-    })
+    Ok(AgentLimit { until: row.get("until")?, met_at: row.get("met_at")? })
 }
 
 fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
@@ -377,10 +356,7 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_back_makes_no_limit_longer() {
         let at = Timestamp::from_secs;
-        let limit = AgentLimit {
-            until: at(1000),
-            met_at: Some(at(400)),
-        };
+        let limit = AgentLimit { until: at(1000), met_at: Some(at(400)) };
         assert_eq!(limit.ends(at(500)), at(1000));
         assert_eq!(limit.ends(at(100)), at(700));
     }

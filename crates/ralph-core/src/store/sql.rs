@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use super::{Purpose, Result, RunRequest};
 use crate::event::TaskRef;
 use crate::model::{
-    Difficulty, DoneBy, GateOutcome, Key, LearningId, Outcome, Phase, RunId, Source, Status,
-    TaskId, Timestamp, Token,
+    Difficulty, DoneBy, GateOutcome, Key, LearningId, Outcome, Phase, RunId, Source, Status, TaskId,
+    Timestamp, Token,
 };
 use crate::text;
 
@@ -119,10 +119,7 @@ fn insert_with(conn: &Connection, table: &str, values: Values<'_>, conflict: &st
     let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
     let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
     let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks}){conflict}");
-    conn.change(
-        &sql,
-        params_from_iter(values.iter().map(|(_, value)| value)),
-    )?;
+    conn.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))?;
     Ok(())
 }
 
@@ -139,9 +136,7 @@ impl Row<'_> {
     }
 
     fn index(&self, name: &str) -> rusqlite::Result<usize> {
-        let known = self
-            .names
-            .and_then(|names| names.iter().position(|one| one == name));
+        let known = self.names.and_then(|names| names.iter().position(|one| one == name));
         known.map_or_else(|| self.row.as_ref().column_index(name), Ok)
     }
 
@@ -191,11 +186,7 @@ impl Row<'_> {
     }
 
     /// One of several words; none where it is missing or unknown.
-    pub fn word<T>(
-        &self,
-        name: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> rusqlite::Result<Option<T>> {
+    pub fn word<T>(&self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> rusqlite::Result<Option<T>> {
         Ok(self.optional_text(name)?.as_deref().and_then(parse))
     }
 }
@@ -207,11 +198,7 @@ pub(super) fn only<T: FromSql>(row: &Row<'_>) -> rusqlite::Result<T> {
 
 /// Reads `id`, `key` and `title`.
 pub(super) fn task_ref(row: &Row<'_>) -> rusqlite::Result<TaskRef> {
-    Ok(TaskRef {
-        task_id: row.get("id")?,
-        key: row.get("key")?,
-        title: row.line("title")?,
-    })
+    Ok(TaskRef { task_id: row.get("id")?, key: row.get("key")?, title: row.line("title")? })
 }
 
 fn as_text(value: ValueRef<'_>) -> Option<String> {
@@ -219,9 +206,7 @@ fn as_text(value: ValueRef<'_>) -> Option<String> {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string()),
         ValueRef::Real(number) => Some(number.to_string()),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        }
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
     }
 }
 
@@ -264,16 +249,7 @@ macro_rules! stored_words {
     )*};
 }
 
-stored_words!(
-    Status,
-    DoneBy,
-    Difficulty,
-    GateOutcome,
-    Outcome,
-    Purpose,
-    RunRequest,
-    Source
-);
+stored_words!(Status, DoneBy, Difficulty, GateOutcome, Outcome, Purpose, RunRequest, Source);
 
 impl FromSql for Status {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {

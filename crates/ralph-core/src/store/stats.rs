@@ -48,12 +48,7 @@ fn models(conn: &Connection, run: Option<&RunId>) -> Result<Vec<ModelSums>> {
         "SELECT o.model, {SUMS} FROM iteration_outcomes o WHERE {WANTED}
          GROUP BY o.model HAVING attempts > 0 OR sum(o.cost_usd) > 0 ORDER BY attempts DESC, o.model"
     );
-    conn.all(&sql, [run], |row| {
-        Ok(ModelSums {
-            model: row.get("model")?,
-            sums: sums(row)?,
-        })
-    })
+    conn.all(&sql, [run], |row| Ok(ModelSums { model: row.get("model")?, sums: sums(row)? }))
 }
 
 fn tasks(conn: &Connection, run: Option<&RunId>) -> Result<Vec<TaskSums>> {
@@ -108,8 +103,7 @@ fn retries(conn: &Connection, run: Option<&RunId>) -> Result<RetrySums> {
                FROM iteration_outcomes WHERE counted AND model <> 'none') o
          WHERE {WANTED} GROUP BY kind"
     );
-    let found: Vec<(String, Sums)> =
-        conn.all(&sql, [run], |row| Ok((row.get("kind")?, sums(row)?)))?;
+    let found: Vec<(String, Sums)> = conn.all(&sql, [run], |row| Ok((row.get("kind")?, sums(row)?)))?;
     let mut retries = RetrySums::default();
     for (kind, sums) in found {
         match kind.as_str() {

@@ -98,21 +98,16 @@ const BELOW: &str = "WITH RECURSIVE below (id) AS (
 /// Adds to the count of failed ancestors of everything below a task.
 pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Result<()> {
     let sql = "UPDATE tasks SET failed_ancestors = failed_ancestors + :by WHERE id IN below";
-    conn.change(
-        &format!("{BELOW}{sql}"),
-        named_params! { ":id": id, ":by": by },
-    )?;
+    conn.change(&format!("{BELOW}{sql}"), named_params! { ":id": id, ":by": by })?;
     Ok(())
 }
 
 /// Everything below a task, in plan order.
 pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
     let sql = "SELECT id, status FROM tasks WHERE id IN below ORDER BY position";
-    conn.all(
-        &format!("{BELOW}{sql}"),
-        named_params! { ":id": id },
-        |row| Ok((row.get("id")?, row.get("status")?)),
-    )
+    conn.all(&format!("{BELOW}{sql}"), named_params! { ":id": id }, |row| {
+        Ok((row.get("id")?, row.get("status")?))
+    })
 }
 
 /// Opens finished ancestors of these tasks again: one of their descendants is open. However many tasks there are, every

@@ -136,11 +136,7 @@ fn junk_len(text: &str) -> usize {
 fn csi_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     let run = |from: usize, range: std::ops::RangeInclusive<u8>| {
-        bytes
-            .iter()
-            .skip(from)
-            .take_while(|b| range.contains(b))
-            .count()
+        bytes.iter().skip(from).take_while(|b| range.contains(b)).count()
     };
     let parameters = run(0, 0x30..=0x3f);
     let body = parameters + run(parameters, 0x20..=0x2f);
@@ -166,10 +162,7 @@ fn string_len(text: &str) -> usize {
 /// The rest of a two-character escape, with intermediates where it has some (`ESC ( B`).
 fn short_len(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let between = bytes
-        .iter()
-        .take_while(|b| (0x20..=0x2f).contains(*b))
-        .count();
+    let between = bytes.iter().take_while(|b| (0x20..=0x2f).contains(*b)).count();
     match bytes.get(between) {
         Some(0x30..=0x7e) => between + 1,
         _ => 0,
@@ -184,10 +177,7 @@ mod tests {
 
     #[test]
     fn plain_text_is_borrowed() {
-        assert!(matches!(
-            clean("a\tb\nä – 漢字 ❤\u{fe0f}"),
-            Cow::Borrowed(_)
-        ));
+        assert!(matches!(clean("a\tb\nä – 漢字 ❤\u{fe0f}"), Cow::Borrowed(_)));
     }
 
     #[test]
@@ -209,19 +199,14 @@ mod tests {
     #[test]
     fn line_ends_and_controls() {
         assert_eq!(clean("a\r\nb\rc\r\r\nd"), "a\nb\nc\n\nd");
-        assert_eq!(
-            clean("a\0b\u{8}c\u{7f}d\u{85}e\u{202e}f\u{2066}g"),
-            "abcdefg"
-        );
+        assert_eq!(clean("a\0b\u{8}c\u{7f}d\u{85}e\u{202e}f\u{2066}g"), "abcdefg");
         assert_eq!(clean_bytes(b"a\xffb\x1b[0mc"), "a\u{fffd}bc");
         assert_eq!(clean_bytes(b"plain"), "plain");
     }
 
     #[test]
     fn large_inputs_are_linear() {
-        for unit in [
-            "\u{1b}]", "\u{1b}[", "\u{9d}", "\r", "\0", "\u{1b}P;", "\u{202e}", "\u{1b} ",
-        ] {
+        for unit in ["\u{1b}]", "\u{1b}[", "\u{9d}", "\r", "\0", "\u{1b}P;", "\u{202e}", "\u{1b} "] {
             let text = unit.repeat(5_000_000 / unit.len());
             assert!(clean(&text).len() <= text.len());
         }

@@ -19,13 +19,9 @@ pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
     if next.is_whitespace() {
         return Cow::Borrowed(head.trim_end());
     }
-    let whole_words = head
-        .rfind(char::is_whitespace)
-        .and_then(|space| head.get(..space));
+    let whole_words = head.rfind(char::is_whitespace).and_then(|space| head.get(..space));
     match whole_words.map(str::trim_end) {
-        Some(words) if !words.is_empty() && head.len() - words.len() <= LONGEST_WORD => {
-            Cow::Borrowed(words)
-        }
+        Some(words) if !words.is_empty() && head.len() - words.len() <= LONGEST_WORD => Cow::Borrowed(words),
         _ => Cow::Borrowed(head.trim_end()),
     }
 }
@@ -44,12 +40,8 @@ pub fn head(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {
         return text;
     }
-    let start = text
-        .get(..text.floor_char_boundary(max_bytes))
-        .unwrap_or_default();
-    let whole = start
-        .rfind(char::is_whitespace)
-        .and_then(|end| start.get(..end));
+    let start = text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default();
+    let whole = start.rfind(char::is_whitespace).and_then(|end| start.get(..end));
     whole.unwrap_or(start)
 }
 

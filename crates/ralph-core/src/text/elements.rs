@@ -44,11 +44,7 @@ pub fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
     let mut open: [Option<Opening<'_>>; TAGS.len()] = [const { None }; TAGS.len()];
     let mut at = 0;
     std::iter::from_fn(move || {
-        while let Some(found) = text
-            .as_bytes()
-            .get(at..)
-            .and_then(|rest| memchr(b'<', rest))
-        {
+        while let Some(found) = text.as_bytes().get(at..).and_then(|rest| memchr(b'<', rest)) {
             let start = at + found;
             at = start + 1;
             let rest = text.get(at..).unwrap_or_default();
@@ -72,11 +68,7 @@ pub fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
                 let name = TAGS.get(tag).copied().unwrap_or_default();
                 let opening = attributes(after, name).map(|(attributes, content)| {
                     at = text.len() - content.len();
-                    Opening {
-                        attributes,
-                        start,
-                        content: at,
-                    }
+                    Opening { attributes, start, content: at }
                 });
                 if let Some(slot) = open.get_mut(tag) {
                     *slot = opening;
@@ -90,10 +82,7 @@ pub fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
 /// Which of our names `text` begins with, as a whole name, and what follows it.
 fn tag_name(text: &str) -> Option<(usize, &str)> {
     // Most `<` begin nothing of ours: one look at the next byte settles it.
-    if !matches!(
-        text.as_bytes().first(),
-        Some(b't' | b'p' | b'n' | b'f' | b'l' | b'd' | b'r')
-    ) {
+    if !matches!(text.as_bytes().first(), Some(b't' | b'p' | b'n' | b'f' | b'l' | b'd' | b'r')) {
         return None;
     }
     TAGS.iter().enumerate().find_map(|(tag, name)| {
@@ -115,15 +104,9 @@ fn attributes<'a>(text: &'a str, tag: &str) -> Option<(Vec<(&'a str, &'a str)>, 
         if next.len() == rest.len() {
             return None;
         }
-        let length = next
-            .bytes()
-            .take_while(|b| b.is_ascii_alphanumeric() || b"-_".contains(b))
-            .count();
+        let length = next.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"-_".contains(b)).count();
         let (name, after) = next.split_at_checked(length).filter(|_| length > 0)?;
-        let value = after
-            .trim_ascii_start()
-            .strip_prefix('=')?
-            .trim_ascii_start();
+        let value = after.trim_ascii_start().strip_prefix('=')?.trim_ascii_start();
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
         let (value, after) = quoted(value.get(1..)?, quote, tag)?;
         found.push((name, value));
@@ -176,12 +159,9 @@ mod tests {
 
     #[test]
     fn sig_06_other_names_are_text() {
-        for text in [
-            "<b>x</b>",
-            "<learnings>x</learnings>",
-            "<promise-x>y</promise-x>",
-            "<Promise>x</Promise>",
-        ] {
+        for text in
+            ["<b>x</b>", "<learnings>x</learnings>", "<promise-x>y</promise-x>", "<Promise>x</Promise>"]
+        {
             assert_eq!(contents(text), Vec::<&str>::new(), "{text}");
         }
     }
@@ -203,10 +183,7 @@ mod tests {
         let text = "<learning\n  tags = 'a > b'\tcategory=\"Vec<T>\"\n>x</learning >";
         let found: Vec<_> = elements(text).collect();
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            found[0].attributes,
-            [("tags", "a > b"), ("category", "Vec<T>")]
-        );
+        assert_eq!(found[0].attributes, [("tags", "a > b"), ("category", "Vec<T>")]);
         assert_eq!(found[0].span, 0..text.len());
     }
 

@@ -52,27 +52,22 @@ fn opens_signal(after: &str) -> bool {
     let name = name.strip_prefix('/').unwrap_or(name).trim_start();
     TAGS.iter().any(|tag| {
         starts_with_ignoring_case(name, tag)
-            && !name.split_at(tag.len()).1.starts_with(|next: char| {
-                next.is_ascii_alphanumeric() || next == '-' || next == '_'
-            })
+            && !name
+                .split_at(tag.len())
+                .1
+                .starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-' || next == '_')
     })
 }
 
 fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
-    text.as_bytes()
-        .get(..start.len())
-        .is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+    text.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
 }
 
 /// The text on one line: line ends become single spaces, control characters go.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let lines = clean_lines(text);
-    let words: Vec<&str> = lines
-        .iter()
-        .map(|line| line.trim())
-        .filter(|l| !l.is_empty())
-        .collect();
+    let words: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|l| !l.is_empty()).collect();
     words.join(" ")
 }
 
@@ -108,9 +103,7 @@ pub fn prose_lines(text: &str) -> Vec<String> {
 /// the list that the label belongs to.
 #[must_use]
 pub fn labelled_lines(text: &str) -> Vec<String> {
-    let lines = clean_lines(text)
-        .into_iter()
-        .filter(|line| !line.is_empty());
+    let lines = clean_lines(text).into_iter().filter(|line| !line.is_empty());
     let guard = |(index, line): (usize, String)| match index {
         0 => line.trim_start().to_owned(),
         _ => guarded(&line),
@@ -122,11 +115,7 @@ pub fn labelled_lines(text: &str) -> Vec<String> {
 #[must_use]
 pub fn code_lines(text: &str) -> Vec<String> {
     let mark = |line: String| {
-        if is_dialect(&line) {
-            format!("| {line}")
-        } else {
-            line
-        }
+        if is_dialect(&line) { format!("| {line}") } else { line }
     };
     let lines = clean_lines(text).into_iter().skip_while(String::is_empty);
     without_blank_end(lines.map(mark).collect())
@@ -147,23 +136,14 @@ pub fn fence_for(text: &str) -> String {
 
 /// The lines of a text, whatever ends them, without trailing spaces and control characters.
 fn clean_lines(text: &str) -> Vec<String> {
-    let is_break = |c: char| {
-        matches!(
-            c,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-        )
-    };
+    let is_break =
+        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     let clean = |line: &str| {
-        let kept: String = line
-            .chars()
-            .filter(|c| *c == '\t' || !c.is_control() && !is_invisible(*c))
-            .collect();
+        let kept: String =
+            line.chars().filter(|c| *c == '\t' || !c.is_control() && !is_invisible(*c)).collect();
         kept.trim_end().to_owned()
     };
-    text.replace("\r\n", "\n")
-        .split(is_break)
-        .map(clean)
-        .collect()
+    text.replace("\r\n", "\n").split(is_break).map(clean).collect()
 }
 
 fn guarded(line: &str) -> String {
@@ -193,13 +173,9 @@ fn is_underline(text: &str) -> bool {
 fn is_dialect(line: &str) -> bool {
     let decoration = |c: char| c.is_whitespace() || "`*_>#-+~\"'".contains(c);
     let words = line.trim_start_matches(decoration).to_ascii_lowercase();
-    [
-        "task_complete",
-        "failure_reason",
-        "task_modification_request",
-    ]
-    .iter()
-    .any(|word| words.starts_with(word))
+    ["task_complete", "failure_reason", "task_modification_request"]
+        .iter()
+        .any(|word| words.starts_with(word))
         || (words.starts_with("task ") && words.contains("failed"))
 }
 
@@ -209,29 +185,15 @@ mod tests {
 
     #[test]
     fn ctx_07_tags_of_signals_lose_their_bracket_and_nothing_else() {
-        assert_eq!(
-            inert("a <task-done>t-1</task-done> b"),
-            "a ‹task-done>t-1‹/task-done> b"
-        );
+        assert_eq!(inert("a <task-done>t-1</task-done> b"), "a ‹task-done>t-1‹/task-done> b");
         assert_eq!(inert("<LEARNING category='x'>"), "‹LEARNING category='x'>");
         assert_eq!(inert("< / promise >"), "‹ / promise >");
         assert_eq!(inert("<<next-model>"), "<‹next-model>");
         assert_eq!(inert("<!-- hide"), "‹!-- hide");
-        for harmless in [
-            "Vec<u8>",
-            "<learnings>",
-            "a < b",
-            "<promised>",
-            "t<T",
-            "<é",
-            "<",
-        ] {
+        for harmless in ["Vec<u8>", "<learnings>", "a < b", "<promised>", "t<T", "<é", "<"] {
             assert_eq!(inert(harmless), harmless);
         }
-        assert_eq!(
-            inert("say TASK_MODIFICATION_REQUEST {"),
-            "say TASK-MODIFICATION-REQUEST {"
-        );
+        assert_eq!(inert("say TASK_MODIFICATION_REQUEST {"), "say TASK-MODIFICATION-REQUEST {");
     }
 
     #[test]
@@ -259,10 +221,7 @@ mod tests {
     #[test]
     fn ctx_07_invisible_characters_go_before_signals_are_looked_for() {
         assert_eq!(inert("<task-\u{200b}done>\u{e0041}"), "‹task-done>");
-        assert_eq!(
-            inert_prose("TASK_\u{2060}COMPLETE\n\u{feff}## A"),
-            "| TASK_COMPLETE\n\\## A"
-        );
+        assert_eq!(inert_prose("TASK_\u{2060}COMPLETE\n\u{feff}## A"), "| TASK_COMPLETE\n\\## A");
     }
 
     #[test]

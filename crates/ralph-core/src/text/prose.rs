@@ -49,11 +49,7 @@ pub fn first_sentence(text: &str) -> Option<String> {
             in_fence = !in_fence;
         }
         let title = line.trim_start().starts_with('#');
-        let words = if is_fence(line) || in_fence {
-            ""
-        } else {
-            plain(line)
-        };
+        let words = if is_fence(line) || in_fence { "" } else { plain(line) };
         if words.is_empty() || title {
             if !sentence.is_empty() {
                 break;
@@ -80,11 +76,7 @@ pub fn first_sentence(text: &str) -> Option<String> {
             break;
         }
     }
-    let chosen = if sentence.is_empty() {
-        heading?
-    } else {
-        &sentence
-    };
+    let chosen = if sentence.is_empty() { heading? } else { &sentence };
     let line = one_line(&chosen.replace("**", ""), SENTENCE_CHARS);
     (!line.is_empty()).then_some(line)
 }
@@ -117,8 +109,7 @@ pub fn last_paragraph(text: &str) -> String {
         }
         if !words.is_empty() {
             lines.push(
-                line.get(line.ceil_char_boundary(line.len().saturating_sub(room))..)
-                    .unwrap_or_default(),
+                line.get(line.ceil_char_boundary(line.len().saturating_sub(room))..).unwrap_or_default(),
             );
             room = room.saturating_sub(line.len());
         }
@@ -144,14 +135,8 @@ fn is_list_item(line: &str) -> bool {
 fn after_bullet(line: &str) -> &str {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = rest.len() != line.len();
-    let marks: &[char] = if numbered {
-        &['.', ')']
-    } else {
-        &['-', '*', '+', '•']
-    };
-    rest.strip_prefix(marks)
-        .and_then(|rest| rest.strip_prefix(' '))
-        .unwrap_or(line)
+    let marks: &[char] = if numbered { &['.', ')'] } else { &['-', '*', '+', '•'] };
+    rest.strip_prefix(marks).and_then(|rest| rest.strip_prefix(' ')).unwrap_or(line)
 }
 
 /// A line's words without Markdown's marks; empty for signals, rules and stray tags.
@@ -166,24 +151,13 @@ fn plain(line: &str) -> &str {
 
 /// Where the first sentence ends that ends at or after byte `from`.
 fn sentence_end(text: &str, from: usize) -> Option<usize> {
-    let mut stops = text
-        .char_indices()
-        .filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。'));
+    let mut stops = text.char_indices().filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。'));
     stops.find_map(|(at, stop)| {
         let after = text.get(at + stop.len_utf8()..)?;
-        let closers = after.len()
-            - after
-                .trim_start_matches(['"', '\'', ')', '`', '*', '”'])
-                .len();
+        let closers = after.len() - after.trim_start_matches(['"', '\'', ')', '`', '*', '”']).len();
         let end = at + stop.len_utf8() + closers;
-        let ends = text
-            .get(end..)?
-            .chars()
-            .next()
-            .is_none_or(char::is_whitespace);
-        let word = text
-            .get(..=at)
-            .and_then(|head| head.split_whitespace().next_back());
+        let ends = text.get(end..)?.chars().next().is_none_or(char::is_whitespace);
+        let word = text.get(..=at).and_then(|head| head.split_whitespace().next_back());
         let short = stop == '.' && word.is_some_and(is_abbreviation);
         (end > from && (ends && !short || stop == '。')).then_some(end)
     })
@@ -191,9 +165,7 @@ fn sentence_end(text: &str, from: usize) -> Option<usize> {
 
 fn is_abbreviation(word: &str) -> bool {
     let word = word.trim_start_matches(['(', '"', '\'']);
-    ABBREVIATIONS
-        .iter()
-        .any(|known| word.eq_ignore_ascii_case(known))
+    ABBREVIATIONS.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]
@@ -208,10 +180,7 @@ mod tests {
     #[test]
     fn agm_06_so_many_sentences() {
         let text = " One e.g. two. Two e.g. this! Three (three).\nFour. Five";
-        assert_eq!(
-            first_sentences(text, 3),
-            "One e.g. two. Two e.g. this! Three (three)."
-        );
+        assert_eq!(first_sentences(text, 3), "One e.g. two. Two e.g. this! Three (three).");
         assert_eq!(first_sentences(text, 9), text.trim());
         assert_eq!(first_sentences("a。b。c。d。", 2), "a。b。");
         assert_eq!(first_sentences("", 3), "");
@@ -221,24 +190,15 @@ mod tests {
     fn the_first_sentence_stands_after_headings_fences_and_signals() {
         let text = "## Summary\n\n```rust\nfn main() {}\n```\n<task-done>t-1</task-done>\n\
                     - **Added** the parser in `src/a.rs`, e.g. for tags.\nThen more. And more.";
-        assert_eq!(
-            first(text),
-            "Added the parser in `src/a.rs`, e.g. for tags."
-        );
+        assert_eq!(first(text), "Added the parser in `src/a.rs`, e.g. for tags.");
         assert_eq!(
             first("TASK_COMPLETE\n> Moved v1.2 to v1.3\nof the file! Next."),
             "Moved v1.2 to v1.3 of the file!"
         );
-        assert_eq!(
-            first("One line without an end\n\nOther."),
-            "One line without an end"
-        );
+        assert_eq!(first("One line without an end\n\nOther."), "One line without an end");
         assert_eq!(first("# Only a title\n---\n"), "Only a title");
         assert_eq!(first("Did it:\n- one\n- two"), "Did it:");
-        assert_eq!(
-            first_sentence("\n<learning category='a' tags='b'>\nx.\n</learning>\n```\n"),
-            None
-        );
+        assert_eq!(first_sentence("\n<learning category='a' tags='b'>\nx.\n</learning>\n```\n"), None);
     }
 
     #[test]
@@ -253,10 +213,7 @@ mod tests {
                     <learning category=\"a\" tags=\"b\">\nNot prose.\n</learning>\nTASK_COMPLETE\n";
         assert_eq!(last_paragraph(text), "I could not\ncomplete it.");
         assert_eq!(last_paragraph("\n\n---\n"), "");
-        assert_eq!(
-            last_paragraph(&("ä".repeat(9999) + "\nend")).len(),
-            8 * 1024
-        );
+        assert_eq!(last_paragraph(&("ä".repeat(9999) + "\nend")).len(), 8 * 1024);
     }
 
     #[test]

@@ -45,9 +45,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         "state": breaker.state, "failures": breaker.failures, "threshold": threshold,
         "opened_at": breaker.opened_at, "tasks": breaker.tasks,
     });
-    output::print(json, &document, || {
-        output::line(describe(&breaker, threshold))
-    })
+    output::print(json, &document, || output::line(describe(&breaker, threshold)))
 }
 
 fn describe(breaker: &Breaker, threshold: u32) -> String {
@@ -55,9 +53,9 @@ fn describe(breaker: &Breaker, threshold: u32) -> String {
     let tasks = format::counted(breaker.tasks, "task");
     let row = format!("{failures} in a row on {tasks}");
     match breaker.state {
-        BreakerState::Closed => format!(
-            "closed: {row}; it opens at {threshold} on 3 tasks, or on 2 with the same cause"
-        ),
+        BreakerState::Closed => {
+            format!("closed: {row}; it opens at {threshold} on 3 tasks, or on 2 with the same cause")
+        }
         BreakerState::Open => {
             let since = breaker.opened_at.map(format::time).unwrap_or_default();
             format!(
@@ -91,9 +89,7 @@ pub fn latest_failures(workspace: &Workspace) -> Result<Analysis, CommandError> 
     let settings = workspace.settings()?;
     let agent = build_agent(settings.agent(), &settings.agents);
     let around = Surroundings {
-        ladder: agent
-            .map(|agent| agent.ladder().to_vec())
-            .unwrap_or_default(),
+        ladder: agent.map(|agent| agent.ladder().to_vec()).unwrap_or_default(),
         attempt_timeout_minutes: settings.run.attempt_timeout.as_secs() / 60,
         recovery: *settings.recovery.enabled,
         ..Surroundings::default()

@@ -83,10 +83,7 @@ pub enum TargetShell {
 }
 
 pub fn run(args: &Args) -> CommandResult {
-    let words = args
-        .words
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned());
+    let words = args.words.iter().map(|word| word.to_string_lossy().into_owned());
     let typed = Typed::read(args.shell, words.collect());
     let answer = answer(&typed.words, Project::of(&typed.words));
     output::text(typed.write(args.shell, &answer));
@@ -146,14 +143,9 @@ fn fitting(found: &[CompletionCandidate], before: &[String], last: &str) -> Vec<
     };
     let fitting: Vec<&CompletionCandidate> = found.iter().filter(fits).collect();
     let first = fitting.iter().map(|candidate| rank(candidate)).min();
-    let best = fitting
-        .into_iter()
-        .filter(|candidate| Some(rank(candidate)) == first);
+    let best = fitting.into_iter().filter(|candidate| Some(rank(candidate)) == first);
     best.map(|candidate| {
-        let about = candidate
-            .get_help()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let about = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         let about = about.lines().next().unwrap_or_default();
         Candidate::new(candidate.get_value().to_string_lossy(), about)
     })
@@ -190,9 +182,9 @@ fn with_completer(argument: Arg, path: &[String], project: &Arc<Project>) -> Arg
             let prefix = prefix.to_string_lossy();
             let mut candidates = project.names(names, &prefix);
             candidates.retain(|candidate| candidate.word.starts_with(prefix.as_ref()));
-            let candidates = candidates.into_iter().map(|candidate| {
-                CompletionCandidate::new(candidate.word).help(Some(candidate.about.into()))
-            });
+            let candidates = candidates
+                .into_iter()
+                .map(|candidate| CompletionCandidate::new(candidate.word).help(Some(candidate.about.into())));
             candidates.collect::<Vec<_>>()
         };
         return argument.add(ArgValueCompleter::new(complete));
@@ -301,27 +293,17 @@ impl Project {
     fn models(&self) -> Vec<Candidate> {
         let settings = self.settings();
         let agent = self.agent.as_deref().unwrap_or(settings.agent());
-        let models = settings
-            .agents
-            .get(agent)
-            .map(|agent| agent.setup.models.iter());
-        models
-            .into_iter()
-            .flatten()
-            .map(|model| Candidate::new(model, agent))
-            .collect()
+        let models = settings.agents.get(agent).map(|agent| agent.setup.models.iter());
+        models.into_iter().flatten().map(|model| Candidate::new(model, agent)).collect()
     }
 
     /// Names of settings, with what they do.
     fn setting_names(&self) -> Vec<Candidate> {
-        let name =
-            |section: &str, key: &str, doc: &str| Candidate::new(format!("{section}.{key}"), doc);
+        let name = |section: &str, key: &str, doc: &str| Candidate::new(format!("{section}.{key}"), doc);
         let plain = KEYS.iter().map(|key| name(key.section, key.name, key.doc));
         let agents = self.settings().agents.keys().flat_map(|agent| {
             let section = format!("agents.{agent}");
-            AGENT_FIELDS
-                .iter()
-                .map(move |field| name(&section, field.name, field.doc))
+            AGENT_FIELDS.iter().map(move |field| name(&section, field.name, field.doc))
         });
         plain.chain(agents).collect()
     }
@@ -329,11 +311,7 @@ impl Project {
     /// The settings; where they cannot be read, those that need no file.
     fn settings(&self) -> &Settings {
         self.settings.get_or_init(|| {
-            let file = self
-                .root
-                .as_ref()
-                .map(project::Project::config)
-                .unwrap_or_default();
+            let file = self.root.as_ref().map(project::Project::config).unwrap_or_default();
             Settings::load(&file, std::env::vars_os()).unwrap_or_default()
         })
     }
@@ -344,10 +322,7 @@ impl Project {
         };
         let store = Store::open_read_only(&root.database());
         let named = store.and_then(|store| ask(&store)).unwrap_or_default();
-        named
-            .into_iter()
-            .map(|named| Candidate::new(named.name, named.about))
-            .collect()
+        named.into_iter().map(|named| Candidate::new(named.name, named.about)).collect()
     }
 }
 
@@ -365,13 +340,11 @@ fn below_home(dir: &str) -> PathBuf {
 fn option(words: &[String], names: &[&str]) -> Option<String> {
     let (_, before) = words.split_last()?;
     let value = |(at, word): (usize, &String)| {
-        names
-            .iter()
-            .find_map(|name| match word.strip_prefix(name)? {
-                "" => before.get(at + 1).cloned(),
-                joined if !name.starts_with("--") => Some(joined.to_owned()),
-                joined => joined.strip_prefix('=').map(str::to_owned),
-            })
+        names.iter().find_map(|name| match word.strip_prefix(name)? {
+            "" => before.get(at + 1).cloned(),
+            joined if !name.starts_with("--") => Some(joined.to_owned()),
+            joined => joined.strip_prefix('=').map(str::to_owned),
+        })
     };
     before.iter().enumerate().rev().find_map(value)
 }
@@ -403,11 +376,7 @@ impl Typed {
                 }
             }
         }
-        Self {
-            words,
-            kept: 0,
-            is_quoted: false,
-        }
+        Self { words, kept: 0, is_quoted: false }
     }
 
     /// Bash takes a word with `:` or `=` in it for several, and replaces the last of them only. An empty word is none of a
@@ -430,14 +399,8 @@ impl Typed {
             }
             joins = is_break;
         }
-        let is_quoted = pieces
-            .last()
-            .is_some_and(|piece| piece.starts_with(['"', '\'']));
-        Self {
-            words,
-            kept,
-            is_quoted,
-        }
+        let is_quoted = pieces.last().is_some_and(|piece| piece.starts_with(['"', '\'']));
+        Self { words, kept, is_quoted }
     }
 
     /// The answer: who completes, then what fits, a line each.
@@ -447,9 +410,7 @@ impl Typed {
             Answer::Dirs => return "dirs\n".into(),
             Answer::Words(words) => words,
         };
-        let lines = words
-            .iter()
-            .map(|candidate| self.line(shell, candidate) + "\n");
+        let lines = words.iter().map(|candidate| self.line(shell, candidate) + "\n");
         format!("words\n{}", lines.collect::<String>())
     }
 
@@ -458,19 +419,11 @@ impl Typed {
         match shell {
             TargetShell::Bash => {
                 let rest = word.get(self.kept..).unwrap_or_default();
-                if self.is_quoted {
-                    rest.to_owned()
-                } else {
-                    escaped(rest)
-                }
+                if self.is_quoted { rest.to_owned() } else { escaped(rest) }
             }
             TargetShell::Zsh => {
                 let word = word.replace('\\', "\\\\").replace(':', "\\:");
-                if about.is_empty() {
-                    word
-                } else {
-                    format!("{word}:{about}")
-                }
+                if about.is_empty() { word } else { format!("{word}:{about}") }
             }
             TargetShell::Fish => format!("{word}\t{about}"),
         }
@@ -532,19 +485,13 @@ mod tests {
             ("ralph run --agent c", &["claude", "codex"]),
             ("ralph run --fallback cl", &["claude"]),
             ("ralph run --fallback codex,c", &["codex,claude"]),
-            (
-                "ralph run --fallback=claude,codex,g",
-                &["--fallback=claude,codex,gemini"],
-            ),
+            ("ralph run --fallback=claude,codex,g", &["--fallback=claude,codex,gemini"]),
             ("ralph replay --ladder haiku,s", &["haiku,sonnet"]),
             ("ralph task list --status s", &["skipped"]),
             ("ralph learnings list --source m", &["merge"]),
             ("ralph learnings list --state p", &["pruned"]),
             ("ralph config get run.mod", &["run.model"]),
-            (
-                "ralph config get agents.claude.m",
-                &["agents.claude.models"],
-            ),
+            ("ralph config get agents.claude.m", &["agents.claude.models"]),
             ("ralph completions z", &["zsh"]),
             ("ralph import ", &["Files"]),
             ("ralph -C ", &["Dirs"]),
@@ -571,11 +518,7 @@ mod tests {
             look(path, argument);
         }
         for below in command.get_subcommands().filter(|c| !c.is_hide_set()) {
-            every(
-                below,
-                &[path, &[below.get_name().to_owned()]].concat(),
-                look,
-            );
+            every(below, &[path, &[below.get_name().to_owned()]].concat(), look);
         }
     }
 
@@ -609,21 +552,14 @@ mod tests {
     fn bash_breaks_words_and_we_join_them() {
         for (pieces, words, kept) in [
             (&["ralph", "run", "a"][..], &["ralph", "run", "a"][..], 0),
-            (
-                &["ralph", "--model", "=", "op"],
-                &["ralph", "--model=op"],
-                8,
-            ),
+            (&["ralph", "--model", "=", "op"], &["ralph", "--model=op"], 8),
             (&["ralph", "--model", "="], &["ralph", "--model="], 8),
             (&["ralph", "a", ":", "b"], &["ralph", "a:b"], 2),
             (&["ralph", "a", ":", "b", ":"], &["ralph", "a:b:"], 4),
             (&["ralph", "a", ":", ""], &["ralph", "a:", ""], 0),
             (&["ralph", "'a b'", "\"c"], &["ralph", "a b", "c"], 0),
         ] {
-            let typed = Typed::read(
-                TargetShell::Bash,
-                pieces.iter().map(|&word| word.into()).collect(),
-            );
+            let typed = Typed::read(TargetShell::Bash, pieces.iter().map(|&word| word.into()).collect());
             assert_eq!(typed.words, words);
             assert_eq!(typed.kept, kept, "{pieces:?}");
         }
@@ -636,16 +572,8 @@ mod tests {
             (TargetShell::Bash, &["ralph", "a"][..], "words\na:b\\#1\n"),
             (TargetShell::Bash, &["ralph", "a", ":"], "words\nb\\#1\n"),
             (TargetShell::Bash, &["ralph", "'a"], "words\na:b#1\n"),
-            (
-                TargetShell::Zsh,
-                &["ralph", "a"],
-                "words\na\\:b#1:The title\n",
-            ),
-            (
-                TargetShell::Fish,
-                &["ralph", "a"],
-                "words\na:b#1\tThe title\n",
-            ),
+            (TargetShell::Zsh, &["ralph", "a"], "words\na\\:b#1:The title\n"),
+            (TargetShell::Fish, &["ralph", "a"], "words\na:b#1\tThe title\n"),
         ] {
             let typed = Typed::read(shell, words.iter().map(|&word| word.into()).collect());
             assert_eq!(typed.write(shell, &answer), expected);

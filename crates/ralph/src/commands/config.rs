@@ -86,11 +86,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
             let value = text(&row.value).unwrap_or_default();
             output::print(*json, row, || output::line(value))
         }
-        Command::Set {
-            setting,
-            value,
-            json,
-        } => set(&File::read(dir)?, setting, value, *json),
+        Command::Set { setting, value, json } => set(&File::read(dir)?, setting, value, *json),
         Command::Unset { setting, json } => unset(&File::read(dir)?, setting, *json),
         Command::Path { json } => {
             let path = find(dir)?.config();
@@ -166,8 +162,7 @@ pub fn rows(settings: &Settings) -> Vec<Row> {
 fn agent_value(agent: &AgentSettings, field: &str) -> Value {
     let setup = &agent.setup;
     let is_command = agent.kind == AgentKind::Command;
-    let words =
-        |words: &[String]| Value::from(shown_words(words.iter().map(String::as_str), usize::MAX));
+    let words = |words: &[String]| Value::from(shown_words(words.iter().map(String::as_str), usize::MAX));
     let value = match field {
         "kind" => agent.kind.as_str().into(),
         "command" => words(&setup.command),
@@ -178,14 +173,11 @@ fn agent_value(agent: &AgentSettings, field: &str) -> Value {
         "skip_permissions" if !is_command => setup.skip_permissions.into(),
         "price" => {
             let prices = setup.prices.iter();
-            prices
-                .map(|(model, price)| (model.clone(), price_table(price)))
-                .collect()
+            prices.map(|(model, price)| (model.clone(), price_table(price))).collect()
         }
         "env" => {
             let env = setup.env.iter();
-            env.map(|(name, value)| (name.clone(), shown(name, value, usize::MAX)))
-                .collect()
+            env.map(|(name, value)| (name.clone(), shown(name, value, usize::MAX))).collect()
         }
         _ => Value::Null,
     };
@@ -203,12 +195,8 @@ fn price_table(price: &Price) -> Value {
         ("cache_read", price.cache_read),
         ("cache_write", price.cache_write),
     ];
-    let known = amounts
-        .iter()
-        .filter_map(|(name, amount)| Some((*name, (*amount)?)));
-    known
-        .map(|(name, amount)| (name.to_owned(), Value::from(amount)))
-        .collect()
+    let known = amounts.iter().filter_map(|(name, amount)| Some((*name, (*amount)?)));
+    known.map(|(name, amount)| (name.to_owned(), Value::from(amount))).collect()
 }
 
 /// A value as text: words as they are, the rest as TOML has it; none where there is no value.
@@ -276,10 +264,7 @@ fn unknown(name: &str, rows: &[Row]) -> CommandError {
     let of_key = rows.iter().find(|row| row.key == name).map(Row::name);
     // A right section makes every name alike: then only the keys of that section are compared.
     let is_section = |section: &str| rows.iter().any(|row| row.section == section);
-    let near = || match name
-        .split_once('.')
-        .filter(|(section, _)| is_section(section))
-    {
+    let near = || match name.split_once('.').filter(|(section, _)| is_section(section)) {
         Some((section, key)) => {
             let own = rows.iter().filter(|row| row.section == section);
             let near = nearest(key, own.map(|row| row.key))?;
@@ -330,13 +315,7 @@ impl File {
         rows.find(|row| row.name() == setting && row.line.is_none() && row.is_set())
     }
 
-    fn report(
-        &self,
-        setting: &str,
-        old: Option<String>,
-        new: Option<String>,
-        json: bool,
-    ) -> CommandResult {
+    fn report(&self, setting: &str, old: Option<String>, new: Option<String>, json: bool) -> CommandResult {
         let path = self.project.config();
         let is_changed = Settings::read(&path)? != self.text;
         let overridden = self.overridden(setting);
@@ -357,9 +336,7 @@ impl File {
             });
             if let Some(Row { value, source, .. }) = &overridden {
                 let value = shown(text(value).as_deref());
-                output::note(format_args!(
-                    "note: {source} overrides this setting with {value}"
-                ));
+                output::note(format_args!("note: {source} overrides this setting with {value}"));
             }
         })
     }
@@ -370,15 +347,11 @@ fn set(file: &File, setting: &str, value: &str, json: bool) -> CommandResult {
     let name = known_name(setting, &before)?;
     let wrong = |why| CommandError::usage(format_args!("{setting}: {why}"));
     let value = edit::typed(&name, value).map_err(wrong)?;
-    let with =
-        |text: &str, name: &Name, value| edit::set(text, name, value).map_err(|_| file.not_toml());
+    let with = |text: &str, name: &Name, value| edit::set(text, name, value).map_err(|_| file.not_toml());
     let mut text = file.text.clone();
     let is_new = |agent| !before.agents.contains_key(agent);
     if name.key == "command" && name.agent().is_some_and(is_new) {
-        let kind = Name {
-            key: "kind".into(),
-            ..name.clone()
-        };
+        let kind = Name { key: "kind".into(), ..name.clone() };
         text = with(&text, &kind, "command".into())?;
     }
     text = with(&text, &name, value)?;
@@ -393,12 +366,7 @@ fn set(file: &File, setting: &str, value: &str, json: bool) -> CommandResult {
         Crew::of(&after)?;
     }
     edit::replace_file(&file.project.config(), &text)?;
-    file.report(
-        setting,
-        value_text(&before, setting),
-        value_text(&after, setting),
-        json,
-    )
+    file.report(setting, value_text(&before, setting), value_text(&after, setting), json)
 }
 
 fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
@@ -424,9 +392,8 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
 /// A name that can be set. Agents that are not there yet can get settings.
 fn known_name(setting: &str, settings: &Settings) -> Result<Name, CommandError> {
     let rows = rows(settings);
-    let is_field = |name: &Name| {
-        name.agent().is_some() && AGENT_FIELDS.iter().any(|field| field.name == name.key)
-    };
+    let is_field =
+        |name: &Name| name.agent().is_some() && AGENT_FIELDS.iter().any(|field| field.name == name.key);
     let is_known = |name: &Name| is_field(name) || rows.iter().any(|row| row.name() == setting);
     let name = Name::parse(setting).filter(is_known);
     name.ok_or_else(|| unknown(setting, &rows))
@@ -461,15 +428,9 @@ mod tests {
         let default = "default".to_owned();
         assert_eq!(
             shown("agents.claude.env"),
-            (
-                "{ \"A.B\" = \"x\", ANTHROPIC_API_KEY = \"[masked]\" }".into(),
-                file.clone()
-            )
+            ("{ \"A.B\" = \"x\", ANTHROPIC_API_KEY = \"[masked]\" }".into(), file.clone())
         );
-        assert_eq!(
-            shown("agents.claude.args"),
-            ("[\"--api-key\", \"[masked]\"]".into(), file.clone())
-        );
+        assert_eq!(shown("agents.claude.args"), ("[\"--api-key\", \"[masked]\"]".into(), file.clone()));
         assert_eq!(
             shown("agents.claude.price"),
             (
@@ -478,14 +439,8 @@ mod tests {
                 file
             )
         );
-        assert_eq!(
-            shown("agents.claude.kind"),
-            ("claude".into(), default.clone())
-        );
-        assert_eq!(
-            shown("agents.claude.skip_permissions"),
-            ("true".into(), default)
-        );
+        assert_eq!(shown("agents.claude.kind"), ("claude".into(), default.clone()));
+        assert_eq!(shown("agents.claude.skip_permissions"), ("true".into(), default));
     }
 
     #[test]
@@ -499,10 +454,7 @@ mod tests {
             };
             let row = row(toml, &format!("agents.x.{}", field.name));
             assert_eq!(row.source, ".ralph.toml", "{}", field.name);
-            assert!(
-                text(&row.value).is_some_and(|text| !text.is_empty()),
-                "{row:?}"
-            );
+            assert!(text(&row.value).is_some_and(|text| !text.is_empty()), "{row:?}");
         }
     }
 }

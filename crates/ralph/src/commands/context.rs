@@ -90,9 +90,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(reason) = &prompt.ask_human {
-        output::note(format_args!(
-            "note: Ralph would not start an attempt now: {reason}"
-        ));
+        output::note(format_args!("note: Ralph would not start an attempt now: {reason}"));
     }
     if args.launch {
         output::text(launch.render());
@@ -103,9 +101,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     } else if args.system {
         match system {
             Some(text) => output::text(text),
-            None => {
-                output::note("this agent takes no system prompt; the rules are part of the prompt")
-            }
+            None => output::note("this agent takes no system prompt; the rules are part of the prompt"),
         }
     } else {
         output::text(stdin);

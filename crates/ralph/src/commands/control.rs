@@ -70,9 +70,8 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
     let runs = active(&workspace, args.run.as_deref())?;
     if args.after_attempt {
         let words = ["stops after its current attempt", "has already ended"];
-        let request = |workspace: &mut Workspace, run: &RunRow| {
-            workspace.store.ask_run(&run.id, RunRequest::Stop)
-        };
+        let request =
+            |workspace: &mut Workspace, run: &RunRow| workspace.store.ask_run(&run.id, RunRequest::Stop);
         return ask(&mut workspace, &runs, request, words, args.json);
     }
     let settings = workspace.settings()?;
@@ -103,11 +102,7 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
         }
         let waiting = format!("{} is stopping", run.id);
         let ended = progress::waiting(&waiting, || wait_for_end(run, patience));
-        let words = if ended {
-            "stopped"
-        } else {
-            "is still stopping"
-        };
+        let words = if ended { "stopped" } else { "is still stopping" };
         reports.push((run, ended, words));
     }
     report(&reports, args.json);
@@ -118,13 +113,10 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
 pub fn pause(dir: Option<&Path>, PauseArgs { run_args }: &PauseArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     let runs = active(&workspace, run_args.run.as_deref())?;
-    let words = [
-        "pauses after its current attempt; to resume: ralph resume",
-        "is stopping and cannot be paused",
-    ];
-    let request = |workspace: &mut Workspace, run: &RunRow| {
-        workspace.store.ask_run(&run.id, RunRequest::Pause)
-    };
+    let words =
+        ["pauses after its current attempt; to resume: ralph resume", "is stopping and cannot be paused"];
+    let request =
+        |workspace: &mut Workspace, run: &RunRow| workspace.store.ask_run(&run.id, RunRequest::Pause);
     ask(&mut workspace, &runs, request, words, run_args.json)
 }
 
@@ -212,12 +204,10 @@ fn send_term(run: &RunRow) -> Result<(), CommandError> {
         kill_process(pid, Signal::CONT)
     });
     match sent {
-        Some(Err(error)) if error != rustix::io::Errno::SRCH => {
-            Err(CommandError::environment(format_args!(
-                "cannot send a signal to process {} of run {}: {error}",
-                owner.pid, run.id
-            )))
-        }
+        Some(Err(error)) if error != rustix::io::Errno::SRCH => Err(CommandError::environment(format_args!(
+            "cannot send a signal to process {} of run {}: {error}",
+            owner.pid, run.id
+        ))),
         _ => Ok(()),
     }
 }
@@ -247,10 +237,6 @@ pub struct GuardArgs {
 pub fn guard(args: &GuardArgs) -> CommandResult {
     // What stops a service tells all of its processes at once. Ralph is the one that decides what follows.
     interrupts::outlive()?;
-    stand_guard(
-        &RunId::from_stored(args.run.as_str()),
-        std::io::stdin(),
-        Duration::from_millis(args.grace),
-    );
+    stand_guard(&RunId::from_stored(args.run.as_str()), std::io::stdin(), Duration::from_millis(args.grace));
     Ok(ExitCode::SUCCESS)
 }

@@ -95,11 +95,7 @@ impl Survey {
 
 /// Why a run that commits could not start.
 fn commit_problem(git: &Git) -> Option<String> {
-    let wants = Wants {
-        commits: true,
-        rolls_back: false,
-        branch: None,
-    };
+    let wants = Wants { commits: true, rolls_back: false, branch: None };
     let obstacles = git.obstacles(wants).ok()?;
     let mut obstacles = obstacles.iter();
     let obstacle = obstacles.find(|obstacle| obstacle.weight() == Weight::Stops)?;
@@ -107,9 +103,8 @@ fn commit_problem(git: &Git) -> Option<String> {
 }
 
 /// Words that a shell knows itself.
-const BUILT_IN: [&str; 12] = [
-    "test", "true", "false", "cd", "set", "exec", "command", ".", "if", "for", "while", "export",
-];
+const BUILT_IN: [&str; 12] =
+    ["test", "true", "false", "cd", "set", "exec", "command", ".", "if", "for", "while", "export"];
 
 /// The program of a command line, where it is not there.
 pub fn missing_program(command: &str, root: &Path) -> Option<String> {
@@ -152,9 +147,8 @@ impl Listing {
     fn of(root: &Path) -> Self {
         let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
         let names = entries.take(MOST_ENTRIES);
-        let names: BTreeSet<String> = names
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
+        let names: BTreeSet<String> =
+            names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         let read = |name: &str| {
             let text = read_text(&root.join(name), Links::Follow, Limit::SETTINGS).ok()?;
             Some((name.to_owned(), text))
@@ -175,9 +169,7 @@ impl Listing {
             let mut endings = names.iter().filter_map(|name| name.strip_prefix('*'));
             endings.any(|ending| entry.ends_with(ending))
         };
-        plain
-            .map(|name| (*name).to_owned())
-            .or_else(|| self.names.iter().find(ends).cloned())
+        plain.map(|name| (*name).to_owned()).or_else(|| self.names.iter().find(ends).cloned())
     }
 
     fn text(&self, name: &str) -> &str {
@@ -209,56 +201,28 @@ type Language = (&'static str, &'static [&'static str], fn(&Listing) -> Tools);
 
 /// The languages, in the order in which they are looked for.
 const LANGUAGES: [Language; 10] = [
-    ("Rust", &["Cargo.toml"], |_| {
-        (None, Some("cargo test".into()))
-    }),
-    ("Go", &["go.mod", "go.work"], |_| {
-        (None, Some("go test ./...".into()))
-    }),
+    ("Rust", &["Cargo.toml"], |_| (None, Some("cargo test".into()))),
+    ("Go", &["go.mod", "go.work"], |_| (None, Some("go test ./...".into()))),
     ("Node", &["package.json"], node),
     (
         "Python",
-        &[
-            "pyproject.toml",
-            "setup.py",
-            "setup.cfg",
-            "requirements.txt",
-            "Pipfile",
-            "tox.ini",
-        ],
+        &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini"],
         python,
     ),
     ("Java", &["pom.xml"], |listing| {
         let program = if listing.has("mvnw") { "./mvnw" } else { "mvn" };
         (Some("Maven"), Some(format!("{program} test")))
     }),
-    (
-        "Java",
-        &[
-            "build.gradle",
-            "build.gradle.kts",
-            "settings.gradle",
-            "settings.gradle.kts",
-        ],
-        |listing| {
-            let program = if listing.has("gradlew") {
-                "./gradlew"
-            } else {
-                "gradle"
-            };
-            (Some("Gradle"), Some(format!("{program} test")))
-        },
-    ),
-    ("Elixir", &["mix.exs"], |listing| {
-        (None, listing.has("test").then(|| "mix test".into()))
+    ("Java", &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"], |listing| {
+        let program = if listing.has("gradlew") { "./gradlew" } else { "gradle" };
+        (Some("Gradle"), Some(format!("{program} test")))
     }),
+    ("Elixir", &["mix.exs"], |listing| (None, listing.has("test").then(|| "mix test".into()))),
     ("Ruby", &["Gemfile", "Rakefile", "*.gemspec"], ruby),
     ("PHP", &["composer.json"], php),
-    (
-        ".NET",
-        &["*.sln", "*.slnx", "*.csproj", "*.fsproj", "*.vbproj"],
-        |_| (None, Some("dotnet test".into())),
-    ),
+    (".NET", &["*.sln", "*.slnx", "*.csproj", "*.fsproj", "*.vbproj"], |_| {
+        (None, Some("dotnet test".into()))
+    }),
 ];
 
 /// Runners of any language's tests, and their files in the order in which they look for them.
@@ -273,22 +237,13 @@ fn detect(listing: &Listing) -> Detected {
     let mut found = LANGUAGES.iter().filter_map(|(language, files, tools)| {
         let from = listing.first(files)?;
         let (package_manager, test_command) = tools(listing);
-        Some(Detected {
-            language: Some(language),
-            from: Some(from),
-            package_manager,
-            test_command,
-        })
+        Some(Detected { language: Some(language), from: Some(from), package_manager, test_command })
     });
     let mut first = found.next().unwrap_or_default();
     if first.test_command.is_none() {
         let other = found.find_map(|language| language.test_command);
         let runner = || {
-            let has_test = |files| {
-                listing
-                    .first(files)
-                    .is_some_and(|file| has_target(listing.text(&file)))
-            };
+            let has_test = |files| listing.first(files).is_some_and(|file| has_target(listing.text(&file)));
             let runner = RUNNERS.iter().find(|(_, files)| has_test(files));
             runner.map(|(command, _)| (*command).to_owned())
         };
@@ -312,8 +267,7 @@ fn node(listing: &Listing) -> Tools {
     let named = locks.iter().find(|(_, manager)| Some(*manager) == wanted);
     let manager = locked.or(named).map_or("npm", |(_, manager)| *manager);
     // What `npm init` writes is no test.
-    let is_script =
-        |script: &str| !script.trim().is_empty() && !script.contains("no test specified");
+    let is_script = |script: &str| !script.trim().is_empty() && !script.contains("no test specified");
     let command = match manager {
         // `bun test` is a test runner of its own.
         "bun" => "bun run test".to_owned(),
@@ -331,29 +285,16 @@ fn python(listing: &Listing) -> Tools {
         () => None,
     };
     let folder = listing.first(&["tests", "test"]);
-    let is_test = |name: &String| {
-        name.ends_with("_test.py") || name.starts_with("test_") && name.ends_with(".py")
-    };
+    let is_test =
+        |name: &String| name.ends_with("_test.py") || name.starts_with("test_") && name.ends_with(".py");
     // Every runner fails where there is nothing to run.
     if folder.is_none() && !listing.names.iter().any(is_test) {
         return (manager, None);
     }
-    let texts = [
-        "pyproject.toml",
-        "requirements.txt",
-        "requirements-dev.txt",
-        "setup.cfg",
-        "tox.ini",
-    ];
+    let texts = ["pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.cfg", "tox.ini"];
     let uses_pytest = listing.first(&["pytest.ini", "conftest.py"]).is_some()
-        || texts
-            .iter()
-            .any(|name| listing.text(name).contains("pytest"));
-    let python = if manager.is_some() {
-        "python"
-    } else {
-        "python3"
-    };
+        || texts.iter().any(|name| listing.text(name).contains("pytest"));
+    let python = if manager.is_some() { "python" } else { "python3" };
     let command = match folder {
         _ if uses_pytest => "pytest".to_owned(),
         _ if listing.has("tox.ini") || project.contains("[tool.tox") => "tox".to_owned(),
@@ -375,11 +316,7 @@ fn ruby(listing: &Listing) -> Tools {
         () if listing.has("test") && listing.has("Rakefile") => "rake test",
         () => return (None, None),
     };
-    let prefix = if listing.has("Gemfile") {
-        "bundle exec "
-    } else {
-        ""
-    };
+    let prefix = if listing.has("Gemfile") { "bundle exec " } else { "" };
     (None, Some(format!("{prefix}{command}")))
 }
 
@@ -440,27 +377,16 @@ mod tests {
                 "pnpm test",
             ),
             (
-                &[
-                    r#"package.json={"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#,
-                ],
+                &[r#"package.json={"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#],
                 "Node",
                 "npm",
                 "",
             ),
             (&["package.json={}"], "Node", "npm", ""),
             (&["package.json=not json"], "Node", "npm", ""),
+            (&["pyproject.toml=[tool.pytest.ini_options]", "tests"], "Python", "", "pytest"),
             (
-                &["pyproject.toml=[tool.pytest.ini_options]", "tests"],
-                "Python",
-                "",
-                "pytest",
-            ),
-            (
-                &[
-                    "pyproject.toml=[dependency-groups]\ndev = ['pytest']",
-                    "uv.lock",
-                    "tests",
-                ],
+                &["pyproject.toml=[dependency-groups]\ndev = ['pytest']", "uv.lock", "tests"],
                 "Python",
                 "uv",
                 "uv run pytest",
@@ -471,67 +397,27 @@ mod tests {
                 "poetry",
                 "poetry run pytest",
             ),
-            (
-                &["requirements.txt=pytest", "tests", ".venv"],
-                "Python",
-                "",
-                ".venv/bin/pytest",
-            ),
+            (&["requirements.txt=pytest", "tests", ".venv"], "Python", "", ".venv/bin/pytest"),
             (&["pyproject.toml=pytest"], "Python", "", ""),
             (&["setup.py", "tox.ini=[tox]", "tests"], "Python", "", "tox"),
-            (
-                &["setup.py", "tests"],
-                "Python",
-                "",
-                "python3 -m unittest discover -s tests",
-            ),
-            (
-                &["setup.py", "test_a.py"],
-                "Python",
-                "",
-                "python3 -m unittest",
-            ),
+            (&["setup.py", "tests"], "Python", "", "python3 -m unittest discover -s tests"),
+            (&["setup.py", "test_a.py"], "Python", "", "python3 -m unittest"),
             (&["pom.xml"], "Java", "Maven", "mvn test"),
             (&["pom.xml", "mvnw"], "Java", "Maven", "./mvnw test"),
-            (
-                &["build.gradle.kts", "gradlew"],
-                "Java",
-                "Gradle",
-                "./gradlew test",
-            ),
+            (&["build.gradle.kts", "gradlew"], "Java", "Gradle", "./gradlew test"),
             (&["build.gradle"], "Java", "Gradle", "gradle test"),
             (&["mix.exs", "test"], "Elixir", "", "mix test"),
             (&["Gemfile", ".rspec"], "Ruby", "", "bundle exec rspec"),
             (&["x.gemspec", "Rakefile", "test"], "Ruby", "", "rake test"),
-            (
-                &["composer.json={\"scripts\": {\"test\": [\"phpunit\"]}}"],
-                "PHP",
-                "",
-                "composer test",
-            ),
-            (
-                &["composer.json={}", "phpunit.xml.dist"],
-                "PHP",
-                "",
-                "vendor/bin/phpunit",
-            ),
+            (&["composer.json={\"scripts\": {\"test\": [\"phpunit\"]}}"], "PHP", "", "composer test"),
+            (&["composer.json={}", "phpunit.xml.dist"], "PHP", "", "vendor/bin/phpunit"),
             (&["App.sln"], ".NET", "", "dotnet test"),
             (&["Makefile=all:\n\ntest: all\n\tx"], "", "", "make test"),
             (&["Makefile=test := 1\ntests:\n\ttest: x"], "", "", ""),
             (&["justfile=@test *args: build\n  x"], "", "", "just test"),
             (&["justfile=test-all:\n"], "", "", ""),
-            (
-                &["package.json={}", "Makefile=test:\n"],
-                "Node",
-                "npm",
-                "make test",
-            ),
-            (
-                &["Cargo.toml", "Makefile=test:\n", NPM],
-                "Rust",
-                "",
-                "cargo test",
-            ),
+            (&["package.json={}", "Makefile=test:\n"], "Node", "npm", "make test"),
+            (&["Cargo.toml", "Makefile=test:\n", NPM], "Rust", "", "cargo test"),
             (&["README.md"], "", "", ""),
             (&[], "", "", ""),
         ] {
@@ -555,11 +441,7 @@ mod tests {
             ("(no-such-program)", None),
             ("", None),
         ] {
-            assert_eq!(
-                missing_program(command, root).as_deref(),
-                missing,
-                "{command}"
-            );
+            assert_eq!(missing_program(command, root).as_deref(), missing, "{command}");
         }
     }
 }

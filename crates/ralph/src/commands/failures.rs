@@ -107,10 +107,9 @@ fn table(rows: &[FailureRow]) -> String {
 
 fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
     let task = workspace.task(&args.task)?;
-    let mut rows = workspace.store.failure_reports(&FailureFilter {
-        task: Some(task.id.clone()),
-        ..FailureFilter::default()
-    })?;
+    let mut rows = workspace
+        .store
+        .failure_reports(&FailureFilter { task: Some(task.id.clone()), ..FailureFilter::default() })?;
     if let Some(attempt) = args.attempt {
         let known: Vec<String> = rows.iter().map(|row| row.attempt.to_string()).collect();
         rows.retain(|row| row.attempt == attempt);
@@ -119,20 +118,14 @@ fn show(workspace: &Workspace, args: &ShowArgs) -> CommandResult {
         }
     }
     let none = format!("{} has no failures", task.name());
-    output::list(args.json, &rows, &none, || {
-        rows.iter().map(in_full).collect::<Vec<_>>().join("\n")
-    })
+    output::list(args.json, &rows, &none, || rows.iter().map(in_full).collect::<Vec<_>>().join("\n"))
 }
 
 fn no_such_attempt(task: &Task, attempt: u32, known: &[String]) -> CommandError {
     let name = task.name();
-    let error = CommandError::usage(format_args!(
-        "attempt {attempt} of {name} has no failure report"
-    ));
+    let error = CommandError::usage(format_args!("attempt {attempt} of {name} has no failure report"));
     if known.is_empty() {
-        error.hint(format_args!(
-            "run `ralph history {name}` to see its attempts"
-        ))
+        error.hint(format_args!("run `ralph history {name}` to see its attempts"))
     } else {
         error.hint(format_args!("attempts with a report: {}", known.join(", ")))
     }
@@ -154,14 +147,8 @@ fn in_full(row: &FailureRow) -> String {
         ("run", run.unwrap_or_default()),
         ("model", cell(&row.model)),
         ("outcome", outcome(row)),
-        (
-            "category",
-            cell(report.error_category.as_deref().unwrap_or_default()),
-        ),
-        (
-            "files",
-            one_line(&report.relevant_files.join(", "), usize::MAX),
-        ),
+        ("category", cell(report.error_category.as_deref().unwrap_or_default())),
+        ("files", one_line(&report.relevant_files.join(", "), usize::MAX)),
         ("report", author.to_owned()),
     ] {
         if !value.is_empty() {
@@ -197,9 +184,7 @@ fn outcome(row: &FailureRow) -> String {
 }
 
 fn name(row: &FailureRow) -> &str {
-    row.key
-        .as_ref()
-        .map_or(row.task_id.as_str(), |key| key.as_str())
+    row.key.as_ref().map_or(row.task_id.as_str(), |key| key.as_str())
 }
 
 /// A text of the database in one line.
@@ -225,9 +210,8 @@ pub fn fingerprint(dir: Option<&Path>, args: &FingerprintArgs) -> CommandResult 
         None => input::stdin()?,
         Some(file) => {
             let path = start_dir(dir)?.join(file);
-            input::file(&path).map_err(|e| {
-                CommandError::usage(format_args!("cannot read {}: {e}", file.display()))
-            })?
+            input::file(&path)
+                .map_err(|e| CommandError::usage(format_args!("cannot read {}: {e}", file.display())))?
         }
     };
     let found = fingerprint_of(&clean_bytes(&bytes));

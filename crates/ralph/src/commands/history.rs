@@ -20,14 +20,8 @@ pub struct Args {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
-    let task = args
-        .task
-        .as_deref()
-        .map(|name| workspace.task(name))
-        .transpose()?;
-    let attempts = workspace
-        .store
-        .history(task.as_ref().map(|task| &task.id))?;
+    let task = args.task.as_deref().map(|name| workspace.task(name)).transpose()?;
+    let attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
     if args.json {
         output::json(&attempts);
     } else if attempts.is_empty() {

@@ -86,9 +86,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         false => &report.without_gate,
     };
     let notes = found.draft.notes.iter();
-    let notes: Vec<_> = notes
-        .map(|note| json!({ "line": note.line, "text": note.text }))
-        .collect();
+    let notes: Vec<_> = notes.map(|note| json!({ "line": note.line, "text": note.text })).collect();
     let document = json!({
         "path": found.path,
         "format": found.format.as_str(),
@@ -121,8 +119,7 @@ pub fn import_plan(
     format: Option<Format>,
     dry_run: bool,
 ) -> Result<(FoundPlan, ImportReport), CommandError> {
-    let found =
-        import::open(workspace.project.root(), path, format).map_err(|error| refused(&error))?;
+    let found = import::open(workspace.project.root(), path, format).map_err(|error| refused(&error))?;
     let request = ImportRequest {
         path: &found.path,
         format: found.format.as_str(),
@@ -148,10 +145,7 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
     list_gates(&report.gates_changed);
     list('✓', &report.finished, false);
     list('-', &report.removed, false);
-    let mut parts = vec![format!(
-        "{} {would}added",
-        counted(report.added.len() as u64, "task")
-    )];
+    let mut parts = vec![format!("{} {would}added", counted(report.added.len() as u64, "task"))];
     for (n, word) in [
         (report.updated.len(), "updated"),
         (report.finished.len(), "checked off in the file"),
@@ -163,11 +157,7 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
     }
     output::line(format_args!("{path}: {}", parts.join(", ")));
     let removed = counted(report.removed.len() as u64, "task");
-    let verb = if report.removed.len() == 1 {
-        "is"
-    } else {
-        "are"
-    };
+    let verb = if report.removed.len() == 1 { "is" } else { "are" };
     if !report.removed.is_empty() {
         output::line(format_args!(
             "{removed} {verb} no longer in the file but kept in the plan; delete with `ralph task delete`"
@@ -185,16 +175,8 @@ fn list(mark: char, tasks: &[ImportedTask], hide_ids: bool) {
             true => String::new(),
             false => format!("{}  ", task.name),
         };
-        let standing = Standing {
-            status: task.status,
-            verified: task.verified,
-            done_by: task.done_by,
-        };
-        output::line(format_args!(
-            "{mark} {name}{} · {}",
-            one_line(&task.title, 80),
-            standing.plain()
-        ));
+        let standing = Standing { status: task.status, verified: task.verified, done_by: task.done_by };
+        output::line(format_args!("{mark} {name}{} · {}", one_line(&task.title, 80), standing.plain()));
     }
     if tasks.len() > LISTED {
         output::line(format_args!("{mark} … and {} more", tasks.len() - LISTED));
@@ -252,10 +234,7 @@ pub struct ExportArgs {
 pub fn export(dir: Option<&Path>, args: &ExportArgs) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
     let tasks = workspace.store.tasks(None)?;
-    let names: HashMap<&str, &str> = tasks
-        .iter()
-        .map(|task| (task.id.as_str(), task.name()))
-        .collect();
+    let names: HashMap<&str, &str> = tasks.iter().map(|task| (task.id.as_str(), task.name())).collect();
     let mut fix_of = HashMap::new();
     for task in &tasks {
         let link = workspace.store.fix_link(&task.id)?;
@@ -271,8 +250,7 @@ pub fn export(dir: Option<&Path>, args: &ExportArgs) -> CommandResult {
         return Ok(ExitCode::SUCCESS);
     };
     let path = start_dir(dir)?.join(file);
-    write_whole(&path, text.as_bytes())
-        .map_err(|error| CommandError::cannot_write(&path, &error))?;
+    write_whole(&path, text.as_bytes()).map_err(|error| CommandError::cannot_write(&path, &error))?;
     let count = counted(tasks.len() as u64, "task");
     output::note(format_args!("exported {count} to {}", file.display()));
     Ok(ExitCode::SUCCESS)

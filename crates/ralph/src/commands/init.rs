@@ -98,18 +98,13 @@ fn project_above(root: &Path) -> Option<Project> {
 
 /// Whether a separate project is wanted below another one.
 fn wants_separate(above: &Project, args: &Args) -> Result<bool, CommandError> {
-    let message = format!(
-        "this directory is inside the Ralph project at {}",
-        above.root().display()
-    );
+    let message = format!("this directory is inside the Ralph project at {}", above.root().display());
     if !args.asks() {
         return Err(CommandError::usage(message)
             .hint("commands here use that project; for example: ralph status")
             .hint("to create a separate project here: ralph init --here"));
     }
-    output::line(format_args!(
-        "note: {message}; commands here use that project."
-    ));
+    output::line(format_args!("note: {message}; commands here use that project."));
     let separate = ask_yes("Create a separate project here?", false)?;
     if !separate {
         output::line("Nothing was created.");
@@ -119,19 +114,11 @@ fn wants_separate(above: &Project, args: &Args) -> Result<bool, CommandError> {
 
 /// Whether a project is wanted in a subdirectory of a git repository, and not in the repository's root.
 fn inside_repository(top: &Path, survey: &Survey, args: &Args) -> Result<bool, CommandError> {
-    let message = format!(
-        "this directory is inside the git repository at {}",
-        top.display()
-    );
-    let in_root = format!(
-        "cd {} && ralph init",
-        shell_word(&top.display().to_string())
-    );
+    let message = format!("this directory is inside the git repository at {}", top.display());
+    let in_root = format!("cd {} && ralph init", shell_word(&top.display().to_string()));
     if !args.asks() {
         if !args.quiet {
-            output::note(format_args!(
-                "note: {message}; to set up Ralph for all of it: {in_root}"
-            ));
+            output::note(format_args!("note: {message}; to set up Ralph for all of it: {in_root}"));
         }
         return Ok(true);
     }
@@ -140,9 +127,7 @@ fn inside_repository(top: &Path, survey: &Survey, args: &Args) -> Result<bool, C
     let is_package = survey.project.language.is_some();
     let here = ask_yes("Set up Ralph in this subdirectory only?", is_package)?;
     if !here {
-        output::line(format_args!(
-            "Nothing was created. For the whole repository: {in_root}"
-        ));
+        output::line(format_args!("Nothing was created. For the whole repository: {in_root}"));
     }
     Ok(here)
 }
@@ -202,21 +187,14 @@ fn report_existing(project: &Project, args: &Args) -> CommandResult {
         false => one_line(&names.join(", "), 200),
     };
     output::line(format_args!("  .ralph.toml  {names} (`ralph config show`)"));
-    output::line(format_args!(
-        "  plan         {} (`ralph status`)",
-        counted(tasks.total, "task")
-    ));
+    output::line(format_args!("  plan         {} (`ralph status`)", counted(tasks.total, "task")));
     Ok(ExitCode::SUCCESS)
 }
 
 /// What was found, before the questions.
 fn describe(survey: &Survey) -> String {
     let git = if survey.git { "repository" } else { "none" };
-    format!(
-        "  Language  {}\n  Git       {git}\n  Agents    {}\n\n",
-        language(survey),
-        agents(survey)
-    )
+    format!("  Language  {}\n  Git       {git}\n  Agents    {}\n\n", language(survey), agents(survey))
 }
 
 fn language(survey: &Survey) -> String {
@@ -246,11 +224,7 @@ const INDENT: usize = 13;
 
 /// What was chosen and written, and what comes next.
 fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
-    output::line(format_args!(
-        "Created {} in {}",
-        made.join(", "),
-        root.display()
-    ));
+    output::line(format_args!("Created {} in {}", made.join(", "), root.display()));
     let rows = [
         ("Language", language(survey)),
         ("Gate", gate(survey, choices)),
@@ -266,28 +240,20 @@ fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
     if choices.commit
         && let Some(problem) = &survey.git_problem
     {
-        output::note(format_args!(
-            "warning: Ralph cannot commit here yet: {problem}"
-        ));
+        output::note(format_args!("warning: Ralph cannot commit here yet: {problem}"));
     }
     let title = "ralph task add \"Title\" -d \"What to do\"";
     output::line("\nNext:");
     match choices.verify {
         Some(_) => output::line(format_args!("  {title}")),
-        None => output::line(format_args!(
-            "  {title} --verify \"command that must pass\""
-        )),
+        None => output::line(format_args!("  {title} --verify \"command that must pass\"")),
     }
     output::line("  ralph run");
 }
 
 fn gate(survey: &Survey, choices: &Choices) -> String {
     let set = "ralph config set gate.verify COMMAND";
-    match (
-        &choices.verify,
-        &survey.project.test_command,
-        &survey.missing_program,
-    ) {
+    match (&choices.verify, &survey.project.test_command, &survey.missing_program) {
         (Some(verify), ..) => format!(
             "`{}` must pass for every task that has no gate of its own. Check that it passes now: no such task can be done while it fails",
             one_line(verify, 100)
@@ -302,9 +268,7 @@ fn gate(survey: &Survey, choices: &Choices) -> String {
 
 fn git(survey: &Survey, choices: &Choices) -> String {
     match (survey.git, choices.commit) {
-        (true, true) => {
-            "Ralph commits the work of each finished task (git.commit = \"on-success\")".into()
-        }
+        (true, true) => "Ralph commits the work of each finished task (git.commit = \"on-success\")".into(),
         (true, false) => "Ralph commits nothing (ralph config set git.commit on-success)".into(),
         (false, _) => "no repository: Ralph cannot commit or roll back".into(),
     }
@@ -320,10 +284,7 @@ fn agent(survey: &Survey, choices: &Choices) -> String {
         (true, false) => format!(", no login found: {}", agent.login),
         (true, true) => ", logged in".to_owned(),
     };
-    let others = survey
-        .agents
-        .iter()
-        .filter(|other| other.installed && other.name != name);
+    let others = survey.agents.iter().filter(|other| other.installed && other.name != name);
     let others: Vec<&str> = others.map(|other| other.name.as_str()).collect();
     match others.is_empty() {
         true => format!("{name}{state}"),
@@ -352,12 +313,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    pub const DEFAULT: Self = Self {
-        agent: None,
-        verify: None,
-        commit: false,
-        agents_md: true,
-    };
+    pub const DEFAULT: Self = Self { agent: None, verify: None, commit: false, agents_md: true };
 
     pub fn of(survey: &Survey) -> Self {
         Self {
@@ -391,9 +347,7 @@ impl Choices {
     /// The settings by name, for programs.
     pub fn settings(&self) -> Map<String, Value> {
         let lines = self.lines().into_iter();
-        lines
-            .map(|(table, key, value, _)| (format!("{table}.{key}"), value))
-            .collect()
+        lines.map(|(table, key, value, _)| (format!("{table}.{key}"), value)).collect()
     }
 
     /// The file. It has a table only where it sets something: a table can be there once, and people paste others below.
@@ -432,11 +386,7 @@ fn ask(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
 }
 
 fn ask_agent(survey: &Survey, suggested: Option<&str>) -> Result<String, CommandError> {
-    let names: Vec<&str> = survey
-        .agents
-        .iter()
-        .map(|agent| agent.name.as_str())
-        .collect();
+    let names: Vec<&str> = survey.agents.iter().map(|agent| agent.name.as_str()).collect();
     let suggested = suggested.unwrap_or("claude");
     let question = format!("Which agent should Ralph run ({})?", names.join(", "));
     loop {
@@ -468,10 +418,7 @@ fn ask_gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError
 fn ask_yes(question: &str, default: bool) -> Result<bool, CommandError> {
     let choice = if default { "Y/n" } else { "y/N" };
     loop {
-        match read_answer(&format!("{question} [{choice}] "))?
-            .to_lowercase()
-            .as_str()
-        {
+        match read_answer(&format!("{question} [{choice}] "))?.to_lowercase().as_str() {
             "" => return Ok(default),
             "y" | "yes" => return Ok(true),
             "n" | "no" => return Ok(false),
@@ -482,11 +429,7 @@ fn ask_yes(question: &str, default: bool) -> Result<bool, CommandError> {
 
 fn ask_text(question: &str, default: &str) -> Result<String, CommandError> {
     let answer = read_answer(&format!("{question} [{default}] "))?;
-    Ok(if answer.is_empty() {
-        default.to_owned()
-    } else {
-        answer
-    })
+    Ok(if answer.is_empty() { default.to_owned() } else { answer })
 }
 
 /// A line, without the space around it. Nothing was written before the last answer, so that giving up is safe at any time.

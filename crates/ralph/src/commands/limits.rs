@@ -33,9 +33,7 @@ pub enum Command {
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     match command {
         Command::Show { json } => show(&Workspace::open_to_read(dir)?, *json),
-        Command::Clear { agent, json } => {
-            clear(&mut Workspace::open(dir)?, agent.as_deref(), *json)
-        }
+        Command::Clear { agent, json } => clear(&mut Workspace::open(dir)?, agent.as_deref(), *json),
     }
 }
 
@@ -64,14 +62,10 @@ fn clear(workspace: &mut Workspace, agent: Option<&str>, json: bool) -> CommandR
     }
     workspace.store.forget_limits(agent)?;
     let names = limits.iter().map(|limit| limit.agent.as_str());
-    let cleared: Vec<&str> = names
-        .filter(|name| agent.is_none_or(|agent| agent == *name))
-        .collect();
-    output::print(json, &json!({ "cleared": cleared }), || {
-        match cleared.is_empty() {
-            true => output::line("nothing to clear: no usage limits"),
-            false => output::line(format_args!("cleared: {}", cleared.join(", "))),
-        }
+    let cleared: Vec<&str> = names.filter(|name| agent.is_none_or(|agent| agent == *name)).collect();
+    output::print(json, &json!({ "cleared": cleared }), || match cleared.is_empty() {
+        true => output::line("nothing to clear: no usage limits"),
+        false => output::line(format_args!("cleared: {}", cleared.join(", "))),
     })
 }
 

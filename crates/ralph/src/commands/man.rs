@@ -55,11 +55,8 @@ fn is_asked_to_write(words: impl Iterator<Item = OsString>) -> bool {
 fn write(command: &Command, dir: &Path) -> Result<usize, CommandError> {
     let path = dir.join(format!("{}.1", name(command)));
     let text = page(command)?;
-    write_whole(&path, text.as_bytes())
-        .map_err(|error| CommandError::cannot_write(&path, &error))?;
-    let below = command
-        .get_subcommands()
-        .filter(|below| !below.is_hide_set());
+    write_whole(&path, text.as_bytes()).map_err(|error| CommandError::cannot_write(&path, &error))?;
+    let below = command.get_subcommands().filter(|below| !below.is_hide_set());
     let written: Result<usize, _> = below.map(|below| write(below, dir)).sum();
     written.map(|n| n + 1)
 }
@@ -73,17 +70,13 @@ fn name(command: &Command) -> &str {
 /// The page as troff.
 fn page(command: &Command) -> Result<String, CommandError> {
     let mut page = Vec::new();
-    render(command, &mut page).map_err(|error| {
-        CommandError::environment(format_args!("cannot create the manual page: {error}"))
-    })?;
+    render(command, &mut page)
+        .map_err(|error| CommandError::environment(format_args!("cannot create the manual page: {error}")))?;
     let page = String::from_utf8_lossy(&page);
     // Every section brings the same first lines; once is enough.
     let first = Roff::default().render();
-    let title = format!(
-        ".TH {} 1 {DATE} \"ralph {}\" \"Ralph Manual\"\n",
-        name(command),
-        env!("CARGO_PKG_VERSION")
-    );
+    let title =
+        format!(".TH {} 1 {DATE} \"ralph {}\" \"Ralph Manual\"\n", name(command), env!("CARGO_PKG_VERSION"));
     Ok(format!("{first}{title}{}", page.replace(&first, "")))
 }
 
@@ -100,8 +93,7 @@ fn render(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
         "ralph" => {
             let mut exits = RunExit::ALL;
             exits.sort_by_key(|exit| exit.code());
-            let words =
-                "Exit codes of ralph run. Other commands use 0, 1 and 2 with the same meaning.";
+            let words = "Exit codes of ralph run. Other commands use 0, 1 and 2 with the same meaning.";
             exit_status(words, &exits).to_writer(page)?;
             [include_str!("man/ralph.roff"), ""]
         }

@@ -33,16 +33,9 @@ use crate::command_error::{CommandError, CommandResult};
 
 /// Run coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
 #[derive(Debug, Parser)]
-#[command(
-    name = "ralph",
-    version,
-    arg_required_else_help = true,
-    max_term_width = 100
-)]
-#[command(
-    after_help = "Get started: `ralph demo` shows a complete run in a scratch project.\n\
-    Then, in your own project: `ralph init`, `ralph task add \"…\" --verify \"…\"`, `ralph run`."
-)]
+#[command(name = "ralph", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Get started: `ralph demo` shows a complete run in a scratch project.\n\
+    Then, in your own project: `ralph init`, `ralph task add \"…\" --verify \"…\"`, `ralph run`.")]
 pub struct Cli {
     /// Run as if started in this directory.
     #[arg(short = 'C', long = "dir", value_name = "DIR", global = true)]
@@ -171,9 +164,7 @@ mod tests {
             let path = format!("{path} {}", below.get_name());
             collect(below, path.trim(), without);
         }
-        let has_json = command
-            .get_arguments()
-            .any(|argument| argument.get_long() == Some("json"));
+        let has_json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
         if below.is_empty() && !has_json {
             without.push(path.to_owned());
         }

@@ -74,12 +74,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
                 Ok(Delivery::Unavailable(why)) => (Outcome::Nowhere, Some(why.to_owned())),
                 Err(why) => (Outcome::Failed, Some(why)),
             };
-            let row = Row {
-                sender: channel.name(),
-                target: channel.target(),
-                result,
-                reason,
-            };
+            let row = Row { sender: channel.name(), target: channel.target(), result, reason };
             if !args.json {
                 output::line(line(&row));
             }
@@ -101,10 +96,7 @@ fn message(project: &Project, occasion: Occasion) -> Result<Message, CommandErro
     let mut notice = notice(&sample(occasion, now()), &place)
         .ok_or_else(|| CommandError::environment("no sample for this event"))?;
     notice.title = format!("Test: {}", notice.title);
-    notice.message = format!(
-        "This is a test sent by `ralph notify test`.\n{}",
-        notice.message
-    );
+    notice.message = format!("This is a test sent by `ralph notify test`.\n{}", notice.message);
     Message::new(notice, &mut random).map_err(CommandError::environment)
 }
 

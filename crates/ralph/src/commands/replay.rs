@@ -55,9 +55,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         None => of_project(dir, args)?,
     };
     if rows.is_empty() {
-        return Err(CommandError::usage("no outcomes to replay").hint(
-            "outcomes are counted attempts: the project has none yet, or the file has no rows",
-        ));
+        return Err(CommandError::usage("no outcomes to replay")
+            .hint("outcomes are counted attempts: the project has none yet, or the file has no rows"));
     }
     let options = Options {
         ladder: known_ladder(&rows, ladder, args)?,
@@ -85,24 +84,16 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 }
 
 /// The ladder, with models that have outcomes only; in the project's own history the others are left out.
-fn known_ladder(
-    rows: &[Row],
-    mut ladder: Vec<String>,
-    args: &Args,
-) -> Result<Vec<String>, CommandError> {
+fn known_ladder(rows: &[Row], mut ladder: Vec<String>, args: &Args) -> Result<Vec<String>, CommandError> {
     let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
     models.sort_unstable();
     models.dedup();
-    let there_are = format!(
-        "models with outcomes: {}",
-        one_line(&models.join(", "), 500)
-    );
+    let there_are = format!("models with outcomes: {}", one_line(&models.join(", "), 500));
     for model in &mut ladder {
         *model = model.trim().to_owned();
     }
     ladder.retain(|model| !model.is_empty());
-    let twice =
-        |(place, model): (usize, &String)| ladder.iter().take(place).any(|one| one == model);
+    let twice = |(place, model): (usize, &String)| ladder.iter().take(place).any(|one| one == model);
     if ladder.iter().enumerate().any(twice) {
         return Err(CommandError::usage("--ladder names a model twice"));
     }
@@ -119,17 +110,14 @@ fn known_ladder(
     }
     ladder.retain(|model| !unknown(model));
     if ladder.is_empty() {
-        return Err(
-            CommandError::usage("no attempts with any of the agent's models").hint(there_are),
-        );
+        return Err(CommandError::usage("no attempts with any of the agent's models").hint(there_are));
     }
     Ok(ladder)
 }
 
 fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> {
-    let unreadable = |e: std::io::Error| {
-        CommandError::usage(format_args!("cannot read {}: {e}", file.display()))
-    };
+    let unreadable =
+        |e: std::io::Error| CommandError::usage(format_args!("cannot read {}: {e}", file.display()));
     let bytes = if file == Path::new("-") {
         input::stdin()?
     } else {
@@ -146,11 +134,7 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>)
     let workspace = Workspace::open_to_read(dir)?;
     let settings = workspace.settings()?;
     let agent = build_agent(settings.agent(), &settings.agents)?;
-    let ladder = if args.ladder.is_empty() {
-        agent.ladder().to_vec()
-    } else {
-        args.ladder.clone()
-    };
+    let ladder = if args.ladder.is_empty() { agent.ladder().to_vec() } else { args.ladder.clone() };
     let mut earlier: HashMap<(TaskId, String), u32> = HashMap::new();
     let mut difficulties: HashMap<TaskId, Option<Difficulty>> = HashMap::new();
     let mut rows: Vec<Row> = Vec::new();
@@ -196,10 +180,7 @@ fn human(report: &Report) -> String {
     for score in &report.strategies {
         row(score, String::new());
     }
-    row(
-        &report.best_fixed.score,
-        report.best_fixed.sequence.join(", "),
-    );
+    row(&report.best_fixed.score, report.best_fixed.sequence.join(", "));
     row(&report.oracle, String::new());
     let tasks = format::counted(report.tasks as u64, "task");
     let skipped = match report.skipped {
@@ -215,9 +196,7 @@ fn human(report: &Report) -> String {
     }
     if !report.without_cost.is_empty() {
         let models = one_line(&report.without_cost.join(", "), 300);
-        notes.push_str(&format!(
-            "No recorded cost for {models}: counted as free.\n"
-        ));
+        notes.push_str(&format!("No recorded cost for {models}: counted as free.\n"));
     }
     if !report.best_fixed.exact {
         notes.push_str("There are too many fixed sequences to try them all.\n");

@@ -51,9 +51,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 /// Where each task stands: done alone does not say whether a gate verified it.
 fn standings(workspace: &Workspace) -> Result<Standings, CommandError> {
     let tasks = workspace.store.tasks(None)?.into_iter();
-    Ok(tasks
-        .map(|task| (task.id.clone(), Standing::from(&task)))
-        .collect())
+    Ok(tasks.map(|task| (task.id.clone(), Standing::from(&task))).collect())
 }
 
 type Standings = HashMap<TaskId, Standing>;
@@ -117,11 +115,7 @@ fn sums(sums: &Sums, of: Value) -> Value {
 fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> String {
     let mut text = String::new();
     let mut part = |heading: &str, table: &Table| {
-        text.push_str(&format!(
-            "{}\n{}\n",
-            style::paint(style::BOLD, heading),
-            table.render()
-        ));
+        text.push_str(&format!("{}\n{}\n", style::paint(style::BOLD, heading), table.render()));
     };
     let mut models = Table::new(SUM_HEADINGS);
     for of in &stats.models {
@@ -133,8 +127,7 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
         let mut table = Table::new(["", "ATTEMPTS", "SUCCESS", "COST"]);
         for of in expected {
             let seen = stats.models.iter().find(|seen| seen.model == of.model);
-            let is_estimate =
-                of.costs_seen == 0 || seen.is_some_and(|seen| seen.sums.cost_estimated);
+            let is_estimate = of.costs_seen == 0 || seen.is_some_and(|seen| seen.sums.cost_estimated);
             let cost = (!of.cost_is_guess).then_some(of.cost_usd);
             table.row([
                 one_line(&of.model, 60),
@@ -169,18 +162,14 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
     ]);
     for of in stats.tasks.iter().take(MOST_TASKS) {
         tasks.row([
-            of.key
-                .as_ref()
-                .map_or(of.task_id.to_string(), ToString::to_string),
+            of.key.as_ref().map_or(of.task_id.to_string(), ToString::to_string),
             of.sums.attempts.to_string(),
             of.sums.done.to_string(),
             percent(&of.sums),
             at_least(&of.sums),
             per_done(&of.sums),
             format::duration(Duration::from_millis(of.sums.duration_ms)),
-            standings
-                .get(&of.task_id)
-                .map_or_else(|| style::status(of.status), |standing| standing.word()),
+            standings.get(&of.task_id).map_or_else(|| style::status(of.status), |standing| standing.word()),
             one_line(&of.models.join(", "), 60),
             of.title.clone(),
         ]);
@@ -201,26 +190,14 @@ fn percent(sums: &Sums) -> String {
 /// The cost; where some of it is not known, what it is at least.
 fn at_least(sums: &Sums) -> String {
     let known = format::cost(sums.cost_usd, sums.cost_estimated);
-    if sums.cost_usd.is_some() && sums.without_cost > 0 {
-        format!("≥{known}")
-    } else {
-        known
-    }
+    if sums.cost_usd.is_some() && sums.without_cost > 0 { format!("≥{known}") } else { known }
 }
 
 fn per_done(sums: &Sums) -> String {
     format::cost(sums.cost_per_done(), sums.cost_estimated)
 }
 
-const SUM_HEADINGS: [&str; 7] = [
-    "",
-    "ATTEMPTS",
-    "DONE",
-    "RATE",
-    "COST",
-    "PER DONE",
-    "MEAN TIME",
-];
+const SUM_HEADINGS: [&str; 7] = ["", "ATTEMPTS", "DONE", "RATE", "COST", "PER DONE", "MEAN TIME"];
 
 fn cells(name: String, sums: &Sums) -> [String; 7] {
     [
@@ -230,8 +207,6 @@ fn cells(name: String, sums: &Sums) -> [String; 7] {
         percent(sums),
         at_least(sums),
         per_done(sums),
-        sums.mean_duration_ms()
-            .map(|mean| format::duration(Duration::from_millis(mean)))
-            .unwrap_or_default(),
+        sums.mean_duration_ms().map(|mean| format::duration(Duration::from_millis(mean))).unwrap_or_default(),
     ]
 }

@@ -7,9 +7,7 @@ use std::process::ExitCode;
 
 use ralph_core::agent::adopt_orphans;
 use ralph_core::gate::{self, Gate, GateResult};
-use ralph_core::model::{
-    GateOutcome, Key, NewTask, Phase, Status, TITLE_CHARS, Task, TaskEdit, TaskId,
-};
+use ralph_core::model::{GateOutcome, Key, NewTask, Phase, Status, TITLE_CHARS, Task, TaskEdit, TaskId};
 use ralph_core::store::{Children, Mark, PlanNode, Scope};
 use ralph_core::text::{clean, code_line, few, mask_secrets, one_line, plain_line};
 use serde::Serialize;
@@ -129,19 +127,13 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
             Ok(ExitCode::SUCCESS)
         }
         Command::Edit(args) => edit(&mut Workspace::open(dir)?, args),
-        Command::Done { tasks, verify } => mark(
-            dir,
-            &tasks,
-            if verify { Mark::Verified } else { Mark::Done },
-        ),
+        Command::Done { tasks, verify } => {
+            mark(dir, &tasks, if verify { Mark::Verified } else { Mark::Done })
+        }
         Command::Fail(ReasonArgs { tasks, reason }) => mark(dir, &tasks, Mark::Failed { reason }),
         Command::Reset(tasks) => mark(dir, &tasks, Mark::Pending),
         Command::Skip(ReasonArgs { tasks, reason }) => mark(dir, &tasks, Mark::Skipped { reason }),
-        Command::Delete {
-            task,
-            yes,
-            recursive,
-        } => delete(&mut Workspace::open(dir)?, &task, yes, recursive),
+        Command::Delete { task, yes, recursive } => delete(&mut Workspace::open(dir)?, &task, yes, recursive),
         Command::Deps(command) => deps(dir, &command),
         Command::Tree { task, json } => task_tree::run(dir, task.as_deref(), json),
     }
@@ -176,12 +168,7 @@ pub struct AddArgs {
     #[arg(long, value_name = "A,B")]
     files: Option<String>,
     /// The priority; lower numbers run first.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
     /// The model to use for this task.
     #[arg(long)]
@@ -316,10 +303,7 @@ fn description(text: String) -> Result<String, CommandError> {
 /// The words of a list with commas.
 fn words(text: &str) -> Vec<String> {
     let words = text.split(',').map(str::trim);
-    words
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// A title must be one line that says something and is not too long.
@@ -339,9 +323,7 @@ fn title(text: &str) -> Result<String, CommandError> {
 fn model(workspace: &Workspace, text: String) -> Option<String> {
     let model = cleared(text)?.trim().to_owned();
     // Settings that cannot be read are reported where they matter.
-    let crew = workspace
-        .settings()
-        .and_then(|settings| Crew::of(&settings));
+    let crew = workspace.settings().and_then(|settings| Crew::of(&settings));
     if let Ok(crew) = crew {
         note_stranger(crew.agent(), &model);
     }
@@ -427,34 +409,21 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     fields.push(("status", format!("{}{reason}", Standing::from(task).word())));
     fields.extend(task.phase.map(|phase| ("phase", phase.to_string())));
     fields.extend(task.parent_id.as_ref().map(|id| ("parent", name(id))));
-    fields.extend(
-        store
-            .children(&task.id)?
-            .iter()
-            .map(|child| ("child", relative(child))),
-    );
+    fields.extend(store.children(&task.id)?.iter().map(|child| ("child", relative(child))));
     fields.extend(task.depends_on.iter().map(|id| ("after", name(id))));
     fields.push(("priority", task.priority.to_string()));
     let verify = task.verify.as_deref();
-    fields.push((
-        "verify",
-        verify.map_or("none".into(), |verify| code_line(verify, 500)),
-    ));
+    fields.push(("verify", verify.map_or("none".into(), |verify| code_line(verify, 500))));
     if !task.files.is_empty() {
         fields.push(("files", code_line(&task.files.join(", "), 500)));
     }
-    for (label, text, most) in [
-        ("model", &task.model, 100),
-        ("done when", &task.done_when, 500),
-        ("commit", &task.commit, 200),
-    ] {
+    for (label, text, most) in
+        [("model", &task.model, 100), ("done when", &task.done_when, 500), ("commit", &task.commit, 200)]
+    {
         fields.extend(text.as_ref().map(|text| (label, one_line(text, most))));
     }
     let (attempts, failures) = (task.attempts, task.consecutive_failures);
-    fields.push((
-        "attempts",
-        format!("{attempts} ({failures} failed in a row)"),
-    ));
+    fields.push(("attempts", format!("{attempts} ({failures} failed in a row)")));
     for (label, value) in fields {
         output::field(label, value);
     }
@@ -540,19 +509,12 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     };
     output::note(record.output_tail);
     let is_broken = record.outcome == GateOutcome::Broken;
-    let why = if is_broken {
-        record.ended.as_str()
-    } else {
-        "failed"
-    };
-    let error = CommandError::environment(format_args!(
-        "the gate of {name} {why}; the task was not marked as done"
-    ));
+    let why = if is_broken { record.ended.as_str() } else { "failed" };
+    let error =
+        CommandError::environment(format_args!("the gate of {name} {why}; the task was not marked as done"));
     let fix = record.fix.unwrap_or_default();
     Err(match is_broken {
-        true => error.hint(format_args!(
-            "{fix}, or change the gate: ralph task edit {name} --verify CMD"
-        )),
+        true => error.hint(format_args!("{fix}, or change the gate: ralph task edit {name} --verify CMD")),
         false => error,
     })
 }
@@ -564,11 +526,7 @@ fn delete(workspace: &mut Workspace, name: &str, yes: bool, recursive: bool) -> 
         return Err(CommandError::usage("nothing was deleted"));
     }
     workspace.forget_dead_claims()?;
-    let children = if recursive {
-        Children::Delete
-    } else {
-        Children::Refuse
-    };
+    let children = if recursive { Children::Delete } else { Children::Refuse };
     let deleted = workspace.store.delete_task(&task.id, children, now())?;
     for freed in &deleted.freed {
         let other = workspace.task(freed.as_str());
@@ -603,20 +561,11 @@ fn deps(dir: Option<&Path>, command: &Deps) -> CommandResult {
         }
     };
     let mut workspace = Workspace::open(dir)?;
-    let (task, other) = (
-        workspace.task(&pair.task)?,
-        workspace.task(&pair.dependency)?,
-    );
+    let (task, other) = (workspace.task(&pair.task)?, workspace.task(&pair.dependency)?);
     let store = &mut workspace.store;
     let (is_changed, state) = match is_added {
-        true => (
-            store.add_dependency(&task.id, &other.id, now())?,
-            "already depends on",
-        ),
-        false => (
-            store.remove_dependency(&task.id, &other.id, now())?,
-            "does not depend on",
-        ),
+        true => (store.add_dependency(&task.id, &other.id, now())?, "already depends on"),
+        false => (store.remove_dependency(&task.id, &other.id, now())?, "does not depend on"),
     };
     if !is_changed {
         output::note(format_args!("{} {state} {}", task.name(), other.name()));
@@ -638,15 +587,11 @@ fn list_deps(workspace: &Workspace, task: Option<&str>, json: bool) -> CommandRe
     let mut rows = Vec::new();
     for task in &tasks {
         for depends_on in &task.depends_on {
-            rows.push(Dependency {
-                task_id: &task.id,
-                depends_on,
-            });
+            rows.push(Dependency { task_id: &task.id, depends_on });
             if !json {
                 let dependency = workspace.task(depends_on.as_str());
-                let name = dependency.map_or("a deleted task".into(), |task| {
-                    format!("{} ({})", task.name(), task.status)
-                });
+                let name = dependency
+                    .map_or("a deleted task".into(), |task| format!("{} ({})", task.name(), task.status));
                 output::line(format_args!("{} depends on {name}", task.name()));
             }
         }

@@ -44,31 +44,20 @@ fn lines<'a>(tasks: &'a [Task], root: Option<&TaskId>) -> Vec<Line<'a>> {
     }
     let is_root = |task: &&Task| match root {
         Some(root) => task.id == *root,
-        None => task
-            .parent_id
-            .as_ref()
-            .is_none_or(|parent| !known.contains(parent)),
+        None => task.parent_id.as_ref().is_none_or(|parent| !known.contains(parent)),
     };
     let in_cycles = tasks.iter().filter(|task| root.is_none() && !is_root(task));
     let mut lines = Vec::new();
     let mut seen: HashSet<&TaskId> = HashSet::new();
     for start in tasks.iter().filter(is_root).chain(in_cycles) {
-        let mut stack = vec![Line {
-            task: start,
-            depth: 0,
-            last: true,
-        }];
+        let mut stack = vec![Line { task: start, depth: 0, last: true }];
         while let Some(line) = stack.pop() {
             if !seen.insert(&line.task.id) {
                 continue;
             }
             let below = children.get(&line.task.id).map_or(&[][..], Vec::as_slice);
             for (i, task) in below.iter().enumerate().rev() {
-                stack.push(Line {
-                    task,
-                    depth: line.depth + 1,
-                    last: i + 1 == below.len(),
-                });
+                stack.push(Line { task, depth: line.depth + 1, last: i + 1 == below.len() });
             }
             lines.push(line);
         }
@@ -90,12 +79,7 @@ fn draw(lines: &[Line<'_>]) -> String {
             stems.push_str(if *last { "   " } else { "│  " });
             lengths.push(stems.len());
         }
-        text.push_str(&format!(
-            "{} {} {}\n",
-            style::Standing::from(*task).mark(),
-            task.name(),
-            task.title
-        ));
+        text.push_str(&format!("{} {} {}\n", style::Standing::from(*task).mark(), task.name(), task.title));
     }
     text
 }

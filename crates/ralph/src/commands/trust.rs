@@ -58,11 +58,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             refuse_inside_an_attempt()?;
             let root = root(&start_dir(Some(&start_dir(dir)?.join(project)))?);
             let is_new = add(&root)?;
-            (
-                root,
-                true,
-                if is_new { "trusted" } else { "already trusted" },
-            )
+            (root, true, if is_new { "trusted" } else { "already trusted" })
         }
         (None, Some(project)) => {
             refuse_inside_an_attempt()?;
@@ -78,10 +74,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         }
         (None, None) => {
             let trusted = trusted();
-            let paths: Vec<_> = trusted
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
+            let paths: Vec<_> = trusted.iter().map(|path| path.display().to_string()).collect();
             return output::print(args.json, &json!({ "trusted": paths }), || {
                 paths.iter().for_each(output::line);
             });
@@ -89,9 +82,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     };
     let path = path.display().to_string();
     let document = json!({ "path": path, "trusted": trusted });
-    output::print(args.json, &document, || {
-        output::line(format_args!("{word}: {path}"))
-    })
+    output::print(args.json, &document, || output::line(format_args!("{word}: {path}")))
 }
 
 /// The project around a directory, else the directory itself.
@@ -107,10 +98,8 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
     let below_a_run = own.is_some() && ancestors(&ThisHost::new()).any(|one| is_ralph(one.pid));
     let in_a_run = env::var("RALPH_RUN_ID").is_ok_and(|run| !run.is_empty());
     match below_a_run || in_a_run {
-        true => Err(
-            CommandError::usage("`ralph trust` is not allowed inside a run")
-                .hint("run it yourself in a terminal"),
-        ),
+        true => Err(CommandError::usage("`ralph trust` is not allowed inside a run")
+            .hint("run it yourself in a terminal")),
         false => Ok(()),
     }
 }
@@ -131,13 +120,11 @@ pub fn refusal(project: &Project) -> Option<CommandError> {
     }
     let word = |path: &Path| shell_word(&path.display().to_string());
     let consent = format!("ralph trust {}", word(&root));
-    let error = CommandError::usage(format_args!(
-        "Ralph does not trust this project: {distrust}"
-    ));
+    let error = CommandError::usage(format_args!("Ralph does not trust this project: {distrust}"));
     Some(match &distrust {
-        Distrust::Foreign { .. } => error.hint(format_args!(
-            "if you trust its owner to run commands as you: {consent}"
-        )),
+        Distrust::Foreign { .. } => {
+            error.hint(format_args!("if you trust its owner to run commands as you: {consent}"))
+        }
         Distrust::WorldWritable { path } => error.hint(format_args!(
             "run `chmod o-w {}`, or if no other user can reach it: {consent}",
             word(path)
@@ -185,9 +172,7 @@ fn change(edit: impl FnOnce(&mut Vec<PathBuf>) -> bool) -> Result<bool, CommandE
         if !edit(&mut paths) {
             return Ok(false);
         }
-        let lines = paths
-            .iter()
-            .map(|path| [path.as_os_str().as_bytes(), b"\n"].concat());
+        let lines = paths.iter().map(|path| [path.as_os_str().as_bytes(), b"\n"].concat());
         private::make_file(&file)?;
         write_whole(&file, &lines.collect::<Vec<_>>().concat())?;
         Ok(true)
@@ -198,12 +183,8 @@ fn change(edit: impl FnOnce(&mut Vec<PathBuf>) -> bool) -> Result<bool, CommandE
 /// Where the list is, or would be.
 fn file() -> Option<PathBuf> {
     let given = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = given
-        .filter(|dir| dir.is_absolute())
-        .or_else(|| Some(env::home_dir()?.join(".config")))?;
-    config
-        .is_absolute()
-        .then(|| config.join("ralph").join(FILE))
+    let config = given.filter(|dir| dir.is_absolute()).or_else(|| Some(env::home_dir()?.join(".config")))?;
+    config.is_absolute().then(|| config.join("ralph").join(FILE))
 }
 
 fn read(path: &Path) -> Vec<PathBuf> {
@@ -217,12 +198,8 @@ fn read(path: &Path) -> Vec<PathBuf> {
     if read.is_err() {
         return Vec::new();
     }
-    let lines = bytes
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty());
-    lines
-        .map(|line| PathBuf::from(OsString::from_vec(line.to_vec())))
-        .collect()
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec()))).collect()
 }
 
 fn is_own(meta: &fs::Metadata) -> bool {

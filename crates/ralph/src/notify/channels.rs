@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ralph_core::agent::{
-    Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Signal, Stop, Stream, Watch,
-    end_left_overs, own_settings, run_exempt,
+    Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Signal, Stop, Stream, Watch, end_left_overs,
+    own_settings, run_exempt,
 };
 use ralph_core::hooks::when_recorded;
 use ralph_core::host::{Host, ThisHost, process_owner};
@@ -44,11 +44,7 @@ impl Message {
     pub fn new(notice: Notice, random: &mut dyn FnMut() -> u64) -> serde_json::Result<Self> {
         let json = serde_json::to_string(&notice)?;
         let delivery = format!("{:016x}{:016x}", random(), random());
-        Ok(Self {
-            notice,
-            json,
-            delivery,
-        })
+        Ok(Self { notice, json, delivery })
     }
 }
 
@@ -81,10 +77,7 @@ pub fn channels(settings: &Settings, root: &Path) -> Vec<Box<dyn Channel>> {
         channels.push(Box::new(webhook));
     }
     if let Some(command) = settings.notify.command.as_deref() {
-        channels.push(Box::new(NotifyCommand {
-            command: command.to_owned(),
-            root: root.to_owned(),
-        }));
+        channels.push(Box::new(NotifyCommand { command: command.to_owned(), root: root.to_owned() }));
     }
     if *settings.notify.bell {
         channels.push(Box::new(Bell));
@@ -189,8 +182,7 @@ impl Channel for Bell {
             let rung = own_terminal().and_then(|mut terminal| ring(&mut terminal).ok());
             return Ok(rung.map_or(Delivery::Unavailable("no terminal"), |()| Delivery::Sent));
         };
-        rung.map(|()| Delivery::Sent)
-            .map_err(|error| error.to_string())
+        rung.map(|()| Delivery::Sent).map_err(|error| error.to_string())
     }
 }
 
@@ -232,10 +224,7 @@ impl Desktop {
         } else {
             DesktopKind::Absent
         };
-        Self {
-            kind,
-            root: root.to_owned(),
-        }
+        Self { kind, root: root.to_owned() }
     }
 }
 
@@ -276,11 +265,7 @@ fn notify_send(notice: &Notice) -> Vec<String> {
         Occasion::Blocked | Occasion::Breaker | Occasion::Budget | Occasion::Error => "critical",
     };
     // The body may hold markup, and backslashes have a meaning in it.
-    let body = notice
-        .message
-        .replace('\\', "\\\\")
-        .replace('&', "&amp;")
-        .replace('<', "&lt;");
+    let body = notice.message.replace('\\', "\\\\").replace('&', "&amp;").replace('<', "&lt;");
     vec![
         "--app-name=ralph".to_owned(),
         format!("--urgency={urgency}"),
@@ -313,22 +298,9 @@ pub fn end_leftover_processes() {
 
 /// Runs a program to its end, within a limit, exempt from the cleanup after attempts. With a database it is recorded
 /// there as the project's own command before it reads anything, so that `ralph` commands in it may write.
-fn call(
-    launch: &Launch,
-    limit: Duration,
-    cutoff: &Cutoff,
-    database: Option<&Path>,
-) -> Result<(), CallError> {
-    let limits = ProcessLimits {
-        wall: limit,
-        idle: None,
-        grace: GRACE,
-    };
-    let mut output = Output {
-        printed: BoundedText::new(0, OUTPUT_KEPT),
-        database,
-        recorded: None,
-    };
+fn call(launch: &Launch, limit: Duration, cutoff: &Cutoff, database: Option<&Path>) -> Result<(), CallError> {
+    let limits = ProcessLimits { wall: limit, idle: None, grace: GRACE };
+    let mut output = Output { printed: BoundedText::new(0, OUTPUT_KEPT), database, recorded: None };
     let ended = run_exempt(launch, &limits, &cutoff.0, &mut output);
     if let Some((mut store, process)) = output.recorded.take() {
         // A row that stays names a process that will never exist again.
@@ -350,15 +322,9 @@ fn call(
         }
     };
     let printed = output.printed.into_text();
-    let last = printed
-        .lines()
-        .map(str::trim)
-        .rfind(|line| !line.is_empty());
+    let last = printed.lines().map(str::trim).rfind(|line| !line.is_empty());
     let last = last.map(|line| format!(": {}", safe_line(line, 200)));
-    Err(CallError::Failed(format!(
-        "{how}{}",
-        last.unwrap_or_default()
-    )))
+    Err(CallError::Failed(format!("{how}{}", last.unwrap_or_default())))
 }
 
 /// Collects what a program prints, and records its process in the database.
@@ -393,13 +359,8 @@ mod tests {
 
     #[test]
     fn text_is_neither_an_option_nor_markup_nor_a_script() {
-        let place = Place {
-            name: "--version".into(),
-            root: "/p".into(),
-            host: "h".into(),
-        };
-        let mut notice =
-            notice(&sample(Occasion::Blocked, Timestamp::from_secs(0)), &place).unwrap();
+        let place = Place { name: "--version".into(), root: "/p".into(), host: "h".into() };
+        let mut notice = notice(&sample(Occasion::Blocked, Timestamp::from_secs(0)), &place).unwrap();
         notice.message = "a \\n <b>&</b> \" quoted".into();
         let args = notify_send(&notice);
         let end = args.iter().position(|arg| arg == "--").unwrap();

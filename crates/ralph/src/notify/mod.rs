@@ -75,10 +75,7 @@ impl Notifications {
 
     /// An observer that passes every event to the display and sends notifications beside it.
     pub fn beside<'n>(&'n mut self, display: &'n mut dyn Observer) -> NotifyingObserver<'n> {
-        NotifyingObserver {
-            notifications: self,
-            display,
-        }
+        NotifyingObserver { notifications: self, display }
     }
 
     /// The run failed. If not even its end could be recorded, no event said so.
@@ -122,10 +119,7 @@ impl Observer for NotifyingObserver<'_> {
             return;
         };
         // At the end of the run and at the menu, warnings wait until the display is gone.
-        if matches!(
-            event.kind,
-            EventKind::RunFinished { .. } | EventKind::Paused
-        ) {
+        if matches!(event.kind, EventKind::RunFinished { .. } | EventKind::Paused) {
             return;
         }
         for message in queues.failures() {
@@ -155,10 +149,7 @@ struct News {
 
 impl News {
     fn new(on: Vec<Occasion>) -> Self {
-        Self {
-            on,
-            ..Self::default()
-        }
+        Self { on, ..Self::default() }
     }
 
     /// The notice about an event, if it is wanted and new.
@@ -169,9 +160,7 @@ impl News {
         }
         let notice = notice(event, place).filter(|notice| self.on.contains(&notice.occasion))?;
         let is_new = match &event.kind {
-            EventKind::AttemptFinished(finished) => {
-                self.blocked.insert(finished.task.task_id.clone())
-            }
+            EventKind::AttemptFinished(finished) => self.blocked.insert(finished.task.task_id.clone()),
             EventKind::HandedOver { task, .. }
             | EventKind::GivenUp { task, .. }
             | EventKind::LostFound { task, .. } => self.blocked.insert(task.task_id.clone()),

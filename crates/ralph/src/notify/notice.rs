@@ -52,14 +52,8 @@ pub enum Occasion {
 
 impl Occasion {
     /// All of them, in the order of the settings.
-    pub const ALL: [Self; 6] = [
-        Self::Done,
-        Self::Blocked,
-        Self::Breaker,
-        Self::Limit,
-        Self::Budget,
-        Self::Error,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Done, Self::Blocked, Self::Breaker, Self::Limit, Self::Budget, Self::Error];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -134,12 +128,9 @@ struct Content<'e> {
 pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
     let content = content(&event.kind)?;
     let (exit_code, cost, tasks) = match &event.kind {
-        EventKind::RunFinished {
-            exit_code,
-            cost,
-            tasks,
-            ..
-        } => (Some(*exit_code), Some(*cost), Some(*tasks)),
+        EventKind::RunFinished { exit_code, cost, tasks, .. } => {
+            (Some(*exit_code), Some(*cost), Some(*tasks))
+        }
         _ => (None, None, None),
     };
     Some(Notice {
@@ -154,10 +145,7 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
             title: safe_line(&task.title, TITLE),
         }),
         at: event.at,
-        project: NoticeProject {
-            name: safe_line(&place.name, TITLE),
-            root: safe_line(&place.root, 1000),
-        },
+        project: NoticeProject { name: safe_line(&place.name, TITLE), root: safe_line(&place.root, 1000) },
         host: safe_line(&place.host, TITLE),
         exit_code,
         cost_usd: cost.and_then(|cost| cost.cost_usd),
@@ -177,19 +165,11 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
         }
         EventKind::HandedOver { task, reason } => Some(blocked(task, vec![reason.clone()])),
         EventKind::GivenUp { task, lines } => Some(blocked(task, lines.clone())),
-        EventKind::LostFound {
-            task,
-            status: Status::Blocked,
-            ..
-        } => {
+        EventKind::LostFound { task, status: Status::Blocked, .. } => {
             let why = "its attempts were interrupted by crashes of Ralph several times in a row";
             Some(blocked(task, vec![why.to_owned()]))
         }
-        EventKind::BreakerOpened {
-            failures,
-            tasks,
-            analysis,
-        } => Some(Content {
+        EventKind::BreakerOpened { failures, tasks, analysis } => Some(Content {
             occasion: Occasion::Breaker,
             what: "the circuit breaker opened".to_owned(),
             lines: std::iter::once(format!("{failures} consecutive failures on {tasks} tasks"))
@@ -198,11 +178,7 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
             task: None,
             next: Some("ralph analyze".to_owned()),
         }),
-        EventKind::Waiting {
-            waiting_for: WaitingFor::Limit,
-            reason,
-            until,
-        } => {
+        EventKind::Waiting { waiting_for: WaitingFor::Limit, reason, until } => {
             let until = until.map(|until| format!(" until {}", format::time(until)));
             let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
             Some(Content {
@@ -213,19 +189,11 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
                 next: None,
             })
         }
-        EventKind::AgentChanged {
-            agent,
-            instead_of,
-            limited_until: Some(until),
-            ..
-        } => Some(Content {
+        EventKind::AgentChanged { agent, instead_of, limited_until: Some(until), .. } => Some(Content {
             occasion: Occasion::Limit,
             what: "usage limit hit".to_owned(),
             lines: vec![
-                format!(
-                    "{instead_of} hit its usage limit (resets {})",
-                    format::time(*until)
-                ),
+                format!("{instead_of} hit its usage limit (resets {})", format::time(*until)),
                 format!("switching to {agent}"),
             ],
             task: None,
@@ -277,15 +245,7 @@ fn all_done(tasks: &PlanCounts) -> &'static str {
 /// The run ended. A run that was interrupted sends no notification.
 fn finished(kind: &EventKind) -> Option<Content<'_>> {
     let EventKind::RunFinished {
-        exit_code,
-        reason,
-        hint,
-        budget,
-        attempts,
-        cost,
-        duration_ms,
-        tasks,
-        ..
+        exit_code, reason, hint, budget, attempts, cost, duration_ms, tasks, ..
     } = kind
     else {
         return None;
@@ -294,23 +254,11 @@ fn finished(kind: &EventKind) -> Option<Content<'_>> {
         0 => (Occasion::Done, all_done(tasks), "ralph status"),
         4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
         4 => (Occasion::Limit, "the run reached a limit", "ralph run"),
-        5 => (
-            Occasion::Blocked,
-            "the remaining tasks are blocked",
-            "ralph status",
-        ),
-        6 => (
-            Occasion::Breaker,
-            "the circuit breaker is open",
-            "ralph analyze",
-        ),
+        5 => (Occasion::Blocked, "the remaining tasks are blocked", "ralph status"),
+        6 => (Occasion::Breaker, "the circuit breaker is open", "ralph analyze"),
         7 => (Occasion::Error, "the run was aborted", "ralph status"),
         code if *code >= 128 => return None,
-        _ => (
-            Occasion::Error,
-            "the run stopped with an error",
-            "ralph doctor",
-        ),
+        _ => (Occasion::Error, "the run stopped with an error", "ralph doctor"),
     };
     let mut facts = vec![
         format::counted(u64::from(*attempts), "attempt"),
@@ -321,13 +269,7 @@ fn finished(kind: &EventKind) -> Option<Content<'_>> {
     lines.extend(hint.iter().cloned());
     lines.push(tasks.summary());
     lines.push(facts.join(", "));
-    Some(Content {
-        occasion,
-        what: what.to_owned(),
-        lines,
-        task: None,
-        next: Some(next.to_owned()),
-    })
+    Some(Content { occasion, what: what.to_owned(), lines, task: None, next: Some(next.to_owned()) })
 }
 
 /// One clean, masked line of at most so many characters.
@@ -351,10 +293,7 @@ fn safe_value(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(bounded(&masked(&text))),
         Value::Array(entries) => entries.into_iter().take(ENTRIES).map(safe_value).collect(),
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(name, field)| (name, safe_value(field)))
-            .collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, safe_value(field))).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
 }
@@ -401,16 +340,8 @@ pub fn sample(occasion: Occasion, at: Timestamp) -> RunEvent {
             until: Some(at.plus(Duration::from_secs(3600))),
         },
         Occasion::Budget => {
-            let meter = Meter {
-                estimated: false,
-                budget: Budget::RunCost,
-                used: 4.2,
-                most: 5.0,
-            };
-            EventKind::BudgetNear {
-                meter,
-                message: meter.told_near(),
-            }
+            let meter = Meter { estimated: false, budget: Budget::RunCost, used: 4.2, most: 5.0 };
+            EventKind::BudgetNear { meter, message: meter.told_near() }
         }
     };
     RunEvent::new(1, at, &RunId::from_stored("r-00000000"), kind)
@@ -428,13 +359,7 @@ fn sample_end(exit: RunExit, reason: &str) -> EventKind {
         done: done as u32,
         cost: Cost::new(0.42, 0),
         duration_ms: 754_000,
-        tasks: PlanCounts {
-            total: 3,
-            done,
-            verified: done,
-            pending: 3 - done,
-            ..PlanCounts::default()
-        },
+        tasks: PlanCounts { total: 3, done, verified: done, pending: 3 - done, ..PlanCounts::default() },
     }
 }
 

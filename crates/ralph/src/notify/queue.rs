@@ -66,10 +66,7 @@ impl Queues {
     /// The failures since the last call, each text once per run.
     pub fn failures(&mut self) -> Vec<String> {
         let reported = &mut self.reported;
-        self.failures
-            .try_iter()
-            .filter(|failure| reported.insert(failure.clone()))
-            .collect()
+        self.failures.try_iter().filter(|failure| reported.insert(failure.clone())).collect()
     }
 
     /// Waits until everything is sent, within bounds. When half the time is over, the end of the run goes first.
@@ -112,10 +109,7 @@ impl Queues {
             let unsent = worker.queue.cut();
             if unsent > 0 {
                 let unsent = format::counted(unsent as u64, "notification");
-                tell(&format!(
-                    "warning: {unsent} not sent in time: {}",
-                    worker.name
-                ));
+                tell(&format!("warning: {unsent} not sent in time: {}", worker.name));
             }
         }
         let cut = Instant::now();
@@ -157,21 +151,14 @@ impl Worker {
                 own.sent(is_cut);
             }
         };
-        Self {
-            name,
-            has_process,
-            queue,
-            thread: threads::start("notify", work).ok(),
-        }
+        Self { name, has_process, queue, thread: threads::start("notify", work).ok() }
     }
 
     /// Queues a message; if one is dropped for it, which and why.
     fn post(&self, message: &Arc<Message>) -> Option<(Arc<Message>, &'static str)> {
         match &self.thread {
             None => Some((Arc::clone(message), "cannot start a thread")),
-            Some(thread) if thread.is_finished() => {
-                Some((Arc::clone(message), "the sender has stopped"))
-            }
+            Some(thread) if thread.is_finished() => Some((Arc::clone(message), "the sender has stopped")),
             Some(_) => {
                 let dropped = self.queue.push(Arc::clone(message))?;
                 Some((dropped, "the queue is full"))

@@ -170,8 +170,7 @@ fn told(answer: &Answer, tries: u32) -> String {
 /// Whether a text is an address that can be posted to.
 pub fn is_url(text: &str) -> bool {
     text.parse::<Uri>().is_ok_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https"))
-            && uri.host().is_some_and(|host| !host.is_empty())
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
     })
 }
 
@@ -212,13 +211,8 @@ enum Next {
 /// What follows from the answer to a try, counted from 1. `jitter` is a random number in 0..1.
 fn next_step(tries: u32, retries: u32, answer: &Answer, jitter: f64) -> Next {
     let asked = match answer {
-        Answer::Status {
-            code: 200..=299, ..
-        } => return Next::Delivered,
-        Answer::Status {
-            code: 408 | 429 | 500..=599,
-            retry_after,
-        } => *retry_after,
+        Answer::Status { code: 200..=299, .. } => return Next::Delivered,
+        Answer::Status { code: 408 | 429 | 500..=599, retry_after } => *retry_after,
         Answer::None(_) => None,
         Answer::Status { .. } | Answer::Impossible(_) => return Next::GiveUp,
     };
@@ -236,10 +230,7 @@ fn retry_after(header: &str) -> Option<Duration> {
 
 /// `sha256=` and the HMAC-SHA256 of `TIMESTAMP.BODY` in hex.
 fn signature(secret: &str, timestamp: i64, body: &str) -> String {
-    let hex = hmac_sha256(
-        secret.as_bytes(),
-        &[timestamp.to_string().as_bytes(), b".", body.as_bytes()],
-    );
+    let hex = hmac_sha256(secret.as_bytes(), &[timestamp.to_string().as_bytes(), b".", body.as_bytes()]);
     format!("sha256={hex}")
 }
 
@@ -269,10 +260,7 @@ impl Resolver for ThreadedResolver {
         let (sender, found) = sync_channel(1);
         let (uri, config) = (uri.clone(), config.clone());
         // Without a limit of its own the lookup starts no thread.
-        let unlimited = NextTimeout {
-            after: time::Duration::NotHappening,
-            ..timeout
-        };
+        let unlimited = NextTimeout { after: time::Duration::NotHappening, ..timeout };
         let look_up = move || {
             let answer = DefaultResolver::default().resolve(&uri, &config, unlimited);
             // Nobody waits any more when the time is over.
@@ -334,16 +322,10 @@ mod tests {
 
     #[test]
     fn a_failure_says_what_came_and_how_often_it_was_tried() {
-        let status = |code| Answer::Status {
-            code,
-            retry_after: None,
-        };
+        let status = |code| Answer::Status { code, retry_after: None };
         assert_eq!(told(&status(400), 1), "HTTP 400");
         assert_eq!(told(&status(503), 4), "HTTP 503 (after 4 attempts)");
-        assert_eq!(
-            told(&status(302), 1),
-            "HTTP 302 (redirects are not followed)"
-        );
+        assert_eq!(told(&status(302), 1), "HTTP 302 (redirects are not followed)");
     }
 
     /// RFC 4231, test cases 2 and 6: a short key, and one longer than a block.
@@ -372,10 +354,7 @@ mod tests {
     }
 
     fn status(code: u16) -> Answer {
-        Answer::Status {
-            code,
-            retry_after: None,
-        }
+        Answer::Status { code, retry_after: None }
     }
 
     fn wait(millis: u64) -> Next {
@@ -384,13 +363,7 @@ mod tests {
 
     #[test]
     fn what_may_mend_itself_is_tried_again_with_doubling_waits() {
-        for answer in [
-            status(408),
-            status(429),
-            status(500),
-            status(503),
-            Answer::None("refused".into()),
-        ] {
+        for answer in [status(408), status(429), status(500), status(503), Answer::None("refused".into())] {
             assert_eq!(next_step(1, 3, &answer, 0.5), wait(500), "{answer:?}");
             assert_eq!(next_step(2, 3, &answer, 0.5), wait(1000), "{answer:?}");
             assert_eq!(next_step(3, 3, &answer, 0.5), wait(2000), "{answer:?}");
@@ -403,28 +376,19 @@ mod tests {
 
     #[test]
     fn what_will_not_mend_itself_is_given_up() {
-        for code in [
-            301, 302, 307, 308, 400, 401, 403, 404, 410, 413, 422, 600, 100,
-        ] {
+        for code in [301, 302, 307, 308, 400, 401, 403, 404, 410, 413, 422, 600, 100] {
             assert_eq!(next_step(1, 3, &status(code), 0.5), Next::GiveUp, "{code}");
         }
         let impossible = Answer::Impossible("no URL".into());
         assert_eq!(next_step(1, 3, &impossible, 0.5), Next::GiveUp);
         for code in [200, 201, 202, 204] {
-            assert_eq!(
-                next_step(1, 3, &status(code), 0.5),
-                Next::Delivered,
-                "{code}"
-            );
+            assert_eq!(next_step(1, 3, &status(code), 0.5), Next::Delivered, "{code}");
         }
     }
 
     #[test]
     fn a_server_may_ask_for_more_time_but_not_for_any() {
-        let answer = |secs| Answer::Status {
-            code: 429,
-            retry_after: Some(Duration::from_secs(secs)),
-        };
+        let answer = |secs| Answer::Status { code: 429, retry_after: Some(Duration::from_secs(secs)) };
         assert_eq!(next_step(1, 3, &answer(7), 0.5), wait(7000));
         assert_eq!(next_step(1, 3, &answer(0), 0.5), wait(500));
         assert_eq!(next_step(1, 3, &answer(86_400), 0.5), wait(60_000));

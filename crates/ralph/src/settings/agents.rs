@@ -21,10 +21,7 @@ const fn field(name: &'static str, doc: &'static str) -> Field {
 
 /// All of them, in the order they are documented.
 pub const FIELDS: [Field; 9] = [
-    field(
-        "kind",
-        "The type of agent: which program's options and output format Ralph uses.",
-    ),
+    field("kind", "The type of agent: which program's options and output format Ralph uses."),
     field(
         "command",
         "Program and arguments. With `kind = \"command\"`, `{model}` is replaced by the model's name.",
@@ -39,18 +36,12 @@ pub const FIELDS: [Field; 9] = [
         "env",
         "Environment variables for the agent. If you put secrets here, make the file readable only by you.",
     ),
-    field(
-        "output",
-        "With `kind = \"command\"`: the format of its standard output.",
-    ),
+    field("output", "With `kind = \"command\"`: the format of its standard output."),
     field(
         "skip_permissions",
         "Let the agent use every tool without asking, because nobody is there to answer (default `true`). No effect with `kind = \"command\"`.",
     ),
-    field(
-        "fallback",
-        "Fallback agents for this agent, in order. `[run] fallback` takes precedence.",
-    ),
+    field("fallback", "Fallback agents for this agent, in order. `[run] fallback` takes precedence."),
 ];
 
 /// What a `command` may print, by the name in the settings.
@@ -142,12 +133,9 @@ pub(super) fn read(
             }
             "command" => {
                 // One string is split at spaces.
-                let words = item
-                    .as_str()
-                    .map(|text| text.split_whitespace().map(str::to_owned));
+                let words = item.as_str().map(|text| text.split_whitespace().map(str::to_owned));
                 let expected = "a list such as [\"prog\", \"arg\"]";
-                setup.command =
-                    words.map_or_else(|| list(expected), |words| Ok(words.collect()))?;
+                setup.command = words.map_or_else(|| list(expected), |words| Ok(words.collect()))?;
                 if setup.command.first().is_none_or(String::is_empty) {
                     return Err(wrong(field, expected));
                 }
@@ -168,9 +156,7 @@ pub(super) fn read(
     }
     if setup.command.is_empty() {
         let message = format!("{place} has no `command`");
-        return Err(
-            CommandError::usage(message).hint("for example command = [\"sh\", \"agent.sh\"]")
-        );
+        return Err(CommandError::usage(message).hint("for example command = [\"sh\", \"agent.sh\"]"));
     }
     Ok(agent)
 }
@@ -194,9 +180,7 @@ fn choice<T: Copy>(
 
 fn list(item: &Item) -> Option<Vec<String>> {
     let values = item.as_array()?.iter();
-    values
-        .map(|value| value.as_str().map(str::to_owned))
-        .collect()
+    values.map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
 fn repeated(names: &[String]) -> Option<&String> {
@@ -228,11 +212,7 @@ fn prices(place: &str, item: &Item) -> Result<Prices, CommandError> {
 fn price(place: &str, item: &Item) -> Result<Price, CommandError> {
     let Some(parts) = item.as_table_like() else {
         let both = amount(place, item)?;
-        return Ok(Price {
-            input: both,
-            output: both,
-            ..Price::default()
-        });
+        return Ok(Price { input: both, output: both, ..Price::default() });
     };
     if let Some((other, _)) = parts.iter().find(|(part, _)| !PRICE_FIELDS.contains(part)) {
         let message = format!("{place}: unknown key `{other}`");
@@ -240,8 +220,7 @@ fn price(place: &str, item: &Item) -> Result<Price, CommandError> {
     }
     let part = |name: &str| {
         let item = parts.get(name);
-        item.map(|item| amount(&format!("{place}.{name}"), item))
-            .transpose()
+        item.map(|item| amount(&format!("{place}.{name}"), item)).transpose()
     };
     let needed = |name: &str| {
         part(name)?.ok_or_else(|| {
@@ -262,17 +241,12 @@ fn amount(place: &str, item: &Item) -> Result<f64, CommandError> {
         .or_else(|| item.as_integer().map(|whole| whole as f64))
         .filter(|amount| amount.is_finite() && *amount >= 0.0)
         .ok_or_else(|| {
-            CommandError::usage(format_args!(
-                "{place}: expected a price in dollars per million tokens"
-            ))
+            CommandError::usage(format_args!("{place}: expected a price in dollars per million tokens"))
         })
 }
 
 /// The agent of that name, ready for work.
-pub fn build(
-    name: &str,
-    agents: &BTreeMap<String, AgentSettings>,
-) -> Result<Box<dyn Agent>, CommandError> {
+pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Box<dyn Agent>, CommandError> {
     let Some(settings) = agents.get(name) else {
         let names: Vec<&str> = agents.keys().map(String::as_str).collect();
         let error = CommandError::usage(format_args!("unknown agent `{name}`"));

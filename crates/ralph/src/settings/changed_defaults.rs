@@ -68,20 +68,11 @@ impl ChangedDefault {
         let is_default = |setting: &dyn AnySetting| *setting.source() == Source::Default;
         let strategy = &settings.run.strategy;
         is_default((self.setting)(settings))
-            && self
-                .only_with_strategy
-                .is_none_or(|needed| !is_default(strategy) && **strategy == needed)
+            && self.only_with_strategy.is_none_or(|needed| !is_default(strategy) && **strategy == needed)
     }
 
     fn notice(&self) -> String {
-        let Self {
-            section,
-            name,
-            old,
-            new,
-            why,
-            ..
-        } = self;
+        let Self { section, name, old, new, why, .. } = self;
         format!(
             "Default changed: {name} is now {new} ({why}). To keep {old}, put `{name} = {old}` under [{section}] in \
              .ralph.toml"
@@ -97,13 +88,7 @@ mod tests {
     fn every_changed_default_is_the_one_in_force_and_stands_in_the_change_log() {
         let log = include_str!("../../../../CHANGELOG.md");
         for change in CHANGED_DEFAULTS {
-            let ChangedDefault {
-                section,
-                name,
-                old,
-                new,
-                ..
-            } = change;
+            let ChangedDefault { section, name, old, new, .. } = change;
             let newest = CHANGED_DEFAULTS
                 .iter()
                 .rfind(|other| (other.section, other.name) == (*section, *name))

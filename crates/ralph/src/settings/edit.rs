@@ -14,11 +14,7 @@ use crate::command_error::CommandError;
 /// Writes the file unless there is one. `true` if it was written.
 pub fn create_file(path: &Path, text: &str) -> Result<bool, CommandError> {
     // Ralph does not obey settings that every user may write, whatever the umask is.
-    let opened = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o664)
-        .open(path);
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o664).open(path);
     match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -47,10 +43,7 @@ pub struct Name {
 impl Name {
     /// The name of a setting that is no agent's.
     pub fn of(table: &str, key: &str) -> Self {
-        Self {
-            table: vec![table.to_owned()],
-            key: key.to_owned(),
-        }
+        Self { table: vec![table.to_owned()], key: key.to_owned() }
     }
 
     /// Reads a name. An agent's own name may hold dots.
@@ -61,10 +54,7 @@ impl Name {
             None => vec![table.to_owned()],
         };
         let is_whole = !key.is_empty() && table.iter().all(|part| !part.is_empty());
-        is_whole.then(|| Self {
-            table,
-            key: key.to_owned(),
-        })
+        is_whole.then(|| Self { table, key: key.to_owned() })
     }
 
     /// The name of the agent whose setting it is.
@@ -78,9 +68,7 @@ impl Name {
     /// The header of its table: `run`, or `agents."a b"`.
     fn header(&self) -> String {
         let parts = self.table.iter();
-        let parts: Vec<String> = parts
-            .map(|part| toml_edit::Key::new(part).to_string())
-            .collect();
+        let parts: Vec<String> = parts.map(|part| toml_edit::Key::new(part).to_string()).collect();
         parts.join(".")
     }
 }
@@ -108,9 +96,7 @@ pub fn typed(name: &Name, text: &str) -> Result<Value, String> {
             Ok(whole) => whole.into(),
             Err(_) => text.parse::<f64>().map_or_else(|_| word(), Value::from),
         },
-        Some(Kind::Flag | Kind::FlagOrPath) => {
-            text.parse::<bool>().map_or_else(|_| word(), Value::from)
-        }
+        Some(Kind::Flag | Kind::FlagOrPath) => text.parse::<bool>().map_or_else(|_| word(), Value::from),
         Some(Kind::Words | Kind::Choices(_)) => array(text, ","),
         Some(Kind::Text | Kind::Choice(_)) | None => word(),
     })
@@ -207,11 +193,7 @@ fn without_lines(text: &str, from: usize, to: usize) -> String {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let start = before.rfind('\n').map_or(0, |end| end + 1);
     let rest = after.find('\n').and_then(|end| after.get(end + 1..));
-    format!(
-        "{}{}",
-        before.get(..start).unwrap_or_default(),
-        rest.unwrap_or_default()
-    )
+    format!("{}{}", before.get(..start).unwrap_or_default(), rest.unwrap_or_default())
 }
 
 fn without_empty_header(text: &str, name: &Name) -> Result<String, TomlError> {
@@ -231,10 +213,7 @@ fn without_empty_header(text: &str, name: &Name) -> Result<String, TomlError> {
     // One of the blank lines around it goes too.
     let (before, after) = shorter.split_at(header.start.min(shorter.len()));
     match before.ends_with("\n\n") && (after.is_empty() || after.starts_with('\n')) {
-        true => Ok(format!(
-            "{}{after}",
-            before.get(..before.len() - 1).unwrap_or_default()
-        )),
+        true => Ok(format!("{}{after}", before.get(..before.len() - 1).unwrap_or_default())),
         false => Ok(shorter),
     }
 }
@@ -253,12 +232,7 @@ mod tests {
         for (text, name, value, expected) in [
             ("", "run.model", "opus", "[run]\nmodel = \"opus\"\n"),
             ("# mine\n", "run.limit", "3", "# mine\n\n[run]\nlimit = 3\n"),
-            (
-                "# no end",
-                "run.max_cost_usd",
-                "2.5",
-                "# no end\n\n[run]\nmax_cost_usd = 2.5\n",
-            ),
+            ("# no end", "run.max_cost_usd", "2.5", "# no end\n\n[run]\nmax_cost_usd = 2.5\n"),
             (
                 "[run]\n# why\nmodel = 'a'  # because\n# end\n",
                 "run.model",
@@ -271,78 +245,18 @@ mod tests {
                 "3",
                 "[run]\nmodel = 'a'\nlimit = 3\n\n# git\n[git]\n",
             ),
-            (
-                "run = { model = 'a' }\n",
-                "run.limit",
-                "3",
-                "run = { model = 'a' , limit = 3 }\n",
-            ),
-            (
-                "run.model = 'a'\n",
-                "run.limit",
-                "3",
-                "run.model = 'a'\nrun.limit = 3\n",
-            ),
-            (
-                "",
-                "run.attempt_timeout",
-                "1h30m",
-                "[run]\nattempt_timeout = \"1h30m\"\n",
-            ),
-            (
-                "",
-                "run.attempt_timeout",
-                "90",
-                "[run]\nattempt_timeout = 90\n",
-            ),
-            (
-                "",
-                "recovery.enabled",
-                "true",
-                "[recovery]\nenabled = true\n",
-            ),
-            (
-                "",
-                "memory.agents_md",
-                "docs/A.md",
-                "[memory]\nagents_md = \"docs/A.md\"\n",
-            ),
-            (
-                "",
-                "memory.agents_md",
-                "false",
-                "[memory]\nagents_md = false\n",
-            ),
-            (
-                "",
-                "run.fallback",
-                "codex, gemini",
-                "[run]\nfallback = [\"codex\", \"gemini\"]\n",
-            ),
-            (
-                "",
-                "run.fallback",
-                "[\"codex\"]",
-                "[run]\nfallback = [\"codex\"]\n",
-            ),
-            (
-                "",
-                "gate.verify",
-                "a \"b\" \\ c",
-                "[gate]\nverify = 'a \"b\" \\ c'\n",
-            ),
-            (
-                "",
-                "agents.x.y.command",
-                "sh a.sh",
-                "[agents.\"x.y\"]\ncommand = [\"sh\", \"a.sh\"]\n",
-            ),
-            (
-                "",
-                "agents.claude.env",
-                "{ A = \"1\" }",
-                "[agents.claude]\nenv = { A = \"1\" }\n",
-            ),
+            ("run = { model = 'a' }\n", "run.limit", "3", "run = { model = 'a' , limit = 3 }\n"),
+            ("run.model = 'a'\n", "run.limit", "3", "run.model = 'a'\nrun.limit = 3\n"),
+            ("", "run.attempt_timeout", "1h30m", "[run]\nattempt_timeout = \"1h30m\"\n"),
+            ("", "run.attempt_timeout", "90", "[run]\nattempt_timeout = 90\n"),
+            ("", "recovery.enabled", "true", "[recovery]\nenabled = true\n"),
+            ("", "memory.agents_md", "docs/A.md", "[memory]\nagents_md = \"docs/A.md\"\n"),
+            ("", "memory.agents_md", "false", "[memory]\nagents_md = false\n"),
+            ("", "run.fallback", "codex, gemini", "[run]\nfallback = [\"codex\", \"gemini\"]\n"),
+            ("", "run.fallback", "[\"codex\"]", "[run]\nfallback = [\"codex\"]\n"),
+            ("", "gate.verify", "a \"b\" \\ c", "[gate]\nverify = 'a \"b\" \\ c'\n"),
+            ("", "agents.x.y.command", "sh a.sh", "[agents.\"x.y\"]\ncommand = [\"sh\", \"a.sh\"]\n"),
+            ("", "agents.claude.env", "{ A = \"1\" }", "[agents.claude]\nenv = { A = \"1\" }\n"),
             (
                 "[agents.claude]\nmodels = []\n",
                 "agents.codex.models",
@@ -362,31 +276,15 @@ mod tests {
     #[test]
     fn what_is_taken_out_leaves_the_rest_as_it_was() {
         for (text, name, expected) in [
-            (
-                "[run]\n# why\nmodel = 'a' # x\nlimit = 3\n",
-                "run.model",
-                Some("[run]\n# why\nlimit = 3\n"),
-            ),
+            ("[run]\n# why\nmodel = 'a' # x\nlimit = 3\n", "run.model", Some("[run]\n# why\nlimit = 3\n")),
             (
                 "# top\n\n[run]\nmodel = 'a'\n\n[git]\nbranch = 'b'\n",
                 "run.model",
                 Some("# top\n\n[git]\nbranch = 'b'\n"),
             ),
-            (
-                "# top\n\n[run]\nfallback = [\n 'a',\n]",
-                "run.fallback",
-                Some("# top\n"),
-            ),
-            (
-                "run = { model = 'a', limit = 3 }\n",
-                "run.model",
-                Some("run = { limit = 3 }\n"),
-            ),
-            (
-                "run.model = 'a'\nrun.limit = 3\n",
-                "run.model",
-                Some("run.limit = 3\n"),
-            ),
+            ("# top\n\n[run]\nfallback = [\n 'a',\n]", "run.fallback", Some("# top\n")),
+            ("run = { model = 'a', limit = 3 }\n", "run.model", Some("run = { limit = 3 }\n")),
+            ("run.model = 'a'\nrun.limit = 3\n", "run.model", Some("run.limit = 3\n")),
             (
                 "[agents.x]\nkind = 'a'\n[agents.x.env]\nA = '1'\n",
                 "agents.x.env",

@@ -26,13 +26,8 @@ pub(super) fn read_text_of(file: &Path) -> Result<String, CommandError> {
     }
 }
 
-pub(super) fn read_file(
-    settings: &mut Settings,
-    name: &str,
-    text: &str,
-) -> Result<(), CommandError> {
-    let document: Document<&str> =
-        Document::parse(text).map_err(|error| not_toml(name, text, &error))?;
+pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Result<(), CommandError> {
+    let document: Document<&str> = Document::parse(text).map_err(|error| not_toml(name, text, &error))?;
     let line = |table: &dyn TableLike, key: &str| {
         let key = table.get_key_value(key).and_then(|(key, _)| key.span());
         key.map_or(0, |span| line_of(text, span.start))
@@ -56,14 +51,10 @@ pub(super) fn read_file(
                 let known = KEYS.iter().filter(|known| known.section == section);
                 return Err(suggest(message, key, known.map(|known| known.name)));
             };
-            let source = Source::File {
-                line: line(table, key),
-            };
+            let source = Source::File { line: line(table, key) };
             text_of(setting, item)
                 .and_then(|text| setting.read(&text, source))
-                .map_err(|why| {
-                    CommandError::usage(format_args!("{name}: [{section}] {key}: {why}"))
-                })?;
+                .map_err(|why| CommandError::usage(format_args!("{name}: [{section}] {key}: {why}")))?;
         }
     }
     Ok(())
@@ -83,10 +74,10 @@ fn not_toml(file: &str, text: &str, error: &TomlError) -> CommandError {
             .hint(format_args!(
                 "move the keys below line {line} to the table on line {first}, then delete line {line}"
             )),
-            false => CommandError::usage(format_args!(
-                "{file} sets `{name}` twice, on lines {first} and {line}"
-            ))
-            .hint("delete one of the two lines"),
+            false => {
+                CommandError::usage(format_args!("{file} sets `{name}` twice, on lines {first} and {line}"))
+                    .hint("delete one of the two lines")
+            }
         };
     }
     CommandError::usage(format_args!(
@@ -109,25 +100,18 @@ fn defined_twice(text: &str, line: usize) -> Option<(String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let (second, before) = lines.get(..line)?.split_last()?;
     let header = plain(second);
-    let (name, first) = match header
-        .strip_prefix('[')
-        .and_then(|rest| rest.split(']').next())
-    {
+    let (name, first) = match header.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
         Some(table) => {
             let name = format!("[{table}]");
             let dotted = format!("{table}.");
             let is_first = |line: &&str| {
-                plain(line).starts_with(&name)
-                    || key(line) == table
-                    || plain(line).starts_with(&dotted)
+                plain(line).starts_with(&name) || key(line) == table || plain(line).starts_with(&dotted)
             };
             (name.clone(), before.iter().position(is_first)?)
         }
         None => {
             let name = key(second);
-            let first = before
-                .iter()
-                .rposition(|line| line.contains('=') && key(line) == name)?;
+            let first = before.iter().rposition(|line| line.contains('=') && key(line) == name)?;
             (name, first)
         }
     };
@@ -174,10 +158,7 @@ fn read_agents(
             return Err(CommandError::usage(message).hint(format_args!("write [agents.{name}]")));
         };
         let before = settings.agents.get(name);
-        let fields = agent
-            .iter()
-            .map(|(field, _)| (field.to_owned(), line(agent, field)))
-            .collect();
+        let fields = agent.iter().map(|(field, _)| (field.to_owned(), line(agent, field))).collect();
         let agent: AgentSettings = agents::read(file, name, agent, before)?;
         settings.agents.insert(name.to_owned(), agent);
         settings.agent_fields.insert(name.to_owned(), fields);
@@ -189,22 +170,14 @@ pub(super) fn read_environment(
     settings: &mut Settings,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<(), CommandError> {
-    let variable = |key: &Key| {
-        format!(
-            "{PREFIX}{}_{}",
-            key.section.to_uppercase(),
-            key.name.to_uppercase()
-        )
-    };
+    let variable = |key: &Key| format!("{PREFIX}{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
     for (name, value) in environment {
         // Other programs' variables may be anything.
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
             continue;
         };
         let Some(text) = value.to_str() else {
-            return Err(CommandError::usage(format_args!(
-                "{name} is not valid UTF-8"
-            )));
+            return Err(CommandError::usage(format_args!("{name} is not valid UTF-8")));
         };
         let key = KEYS.iter().find(|key| variable(key) == name);
         let Some(setting) = key.and_then(|key| settings.find_mut(key.section, key.name)) else {
@@ -226,11 +199,8 @@ pub(super) fn suggest<'a>(
 ) -> CommandError {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     match nearest(word, candidates.iter().copied()) {
-        Some(nearest) => {
-            CommandError::usage(message).hint(format_args!("did you mean `{nearest}`?"))
-        }
-        None => CommandError::usage(message)
-            .hint(format_args!("valid names: {}", candidates.join(", "))),
+        Some(nearest) => CommandError::usage(message).hint(format_args!("did you mean `{nearest}`?")),
+        None => CommandError::usage(message).hint(format_args!("valid names: {}", candidates.join(", "))),
     }
 }
 
@@ -253,17 +223,14 @@ mod tests {
 
     fn settings(toml: &str, env: &[(&str, &str)]) -> Result<Settings, String> {
         let file = Path::new(".ralph.toml");
-        let env = env
-            .iter()
-            .map(|(k, v)| (OsString::from(k), OsString::from(v)));
+        let env = env.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)));
         Settings::parse(file, toml, env).map_err(|error| format!("{error:?}"))
     }
 
     #[test]
     fn cli_03_environment_wins_over_file_over_default() {
         let toml = "[run]\nmax_attempts = 3\nattempt_timeout = \"2m\"\nidle_timeout = 7\n";
-        let loaded =
-            settings(toml, &[("RALPH_SET_RUN_MAX_ATTEMPTS", "2"), ("OTHER", "x")]).unwrap();
+        let loaded = settings(toml, &[("RALPH_SET_RUN_MAX_ATTEMPTS", "2"), ("OTHER", "x")]).unwrap();
         assert_eq!(loaded.run.max_attempts.0, 2);
         assert_eq!(*loaded.run.attempt_timeout, Duration::from_secs(120));
         assert_eq!(*loaded.run.idle_timeout, Duration::from_secs(7));
@@ -324,23 +291,11 @@ mod tests {
     #[test]
     fn a_table_or_key_that_is_there_twice_is_named_with_both_lines() {
         for (text, expected) in [
-            (
-                "[run]\na = 1\n\n[run]\nb = 2\n",
-                "[run] twice, on lines 1 and 4",
-            ),
+            ("[run]\na = 1\n\n[run]\nb = 2\n", "[run] twice, on lines 1 and 4"),
             ("run.a = 1\n# x\n[run]\n", "[run] twice, on lines 1 and 3"),
-            (
-                "[a]\n\n[agents.x]\nb = 1\n[agents.\"x\"]\n",
-                "[agents.x] twice, on lines 3 and 5",
-            ),
-            (
-                "[a]\nx = 1\n[run]\nx = 1\ny = 1\nx = 2\n",
-                "sets `x` twice, on lines 4 and 6",
-            ),
-            (
-                "[run]\na = [\n1,\n]\n[ run ]\n",
-                "[run] twice, on lines 1 and 5",
-            ),
+            ("[a]\n\n[agents.x]\nb = 1\n[agents.\"x\"]\n", "[agents.x] twice, on lines 3 and 5"),
+            ("[a]\nx = 1\n[run]\nx = 1\ny = 1\nx = 2\n", "sets `x` twice, on lines 4 and 6"),
+            ("[run]\na = [\n1,\n]\n[ run ]\n", "[run] twice, on lines 1 and 5"),
         ] {
             let message = explained(text);
             assert!(message.ends_with(expected), "{text:?}: {message}");
@@ -349,11 +304,9 @@ mod tests {
 
     #[test]
     fn other_mistakes_are_named_with_their_line_and_without_the_text_that_may_be_secret() {
-        for (text, line) in [
-            ("[run\n", 1),
-            ("\n[notify]\nwebhook_secret = hunter2\n", 3),
-            ("a = { b = 1, b = 2 }", 1),
-        ] {
+        for (text, line) in
+            [("[run\n", 1), ("\n[notify]\nwebhook_secret = hunter2\n", 3), ("a = { b = 1, b = 2 }", 1)]
+        {
             let message = explained(text);
             assert!(message.contains(&format!("line {line}: ")), "{message}");
             assert!(!message.contains("hunter2"), "{message}");

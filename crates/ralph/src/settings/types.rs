@@ -55,10 +55,7 @@ pub struct Setting<T> {
 
 impl<T> Setting<T> {
     pub(super) fn new(value: T) -> Self {
-        Self {
-            value,
-            source: Source::Default,
-        }
+        Self { value, source: Source::Default }
     }
 
     /// Puts a flag's value, if it is given, above everything.
@@ -188,11 +185,7 @@ impl Kind {
         };
         let nearest = nearest(wrong, words.iter().copied());
         let hint = nearest.map(|word| format!("; did you mean `{word}`?"));
-        format!(
-            "`{wrong}` is not one of: {}{}",
-            words.join(", "),
-            hint.unwrap_or_default()
-        )
+        format!("`{wrong}` is not one of: {}{}", words.join(", "), hint.unwrap_or_default())
     }
 }
 
@@ -328,8 +321,7 @@ pub trait Choice: Copy + PartialEq + 'static {
 
     fn word(self) -> &'static str {
         let mut all = Self::all().into_iter();
-        all.find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        all.find(|(_, value)| *value == self).map_or("", |(word, _)| word)
     }
 
     fn of_word(text: &str) -> Option<Self> {
@@ -519,9 +511,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, tail) = rest.split_at(digits);
-        let unit_end = tail
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(tail.len());
+        let unit_end = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
         let (unit, next) = tail.split_at(unit_end);
         let factor = match unit {
             "ms" => 0.001,
@@ -545,16 +535,8 @@ fn show_duration(duration: Duration) -> String {
         return format!("{millis}ms");
     }
     let seconds = duration.as_secs();
-    let parts = [
-        (seconds / 3600, "h"),
-        (seconds % 3600 / 60, "m"),
-        (seconds % 60, "s"),
-    ];
-    let text: String = parts
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, unit)| format!("{n}{unit}"))
-        .collect();
+    let parts = [(seconds / 3600, "h"), (seconds % 3600 / 60, "m"), (seconds % 60, "s")];
+    let text: String = parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}")).collect();
     if text.is_empty() { "0".into() } else { text }
 }
 
@@ -566,25 +548,10 @@ mod tests {
 
     #[test]
     fn agm_01_only_a_file_can_be_kept_for_people_and_agents() {
-        for path in [
-            "AGENTS.md",
-            "docs/AGENTS.md",
-            "/srv/a.md",
-            "../shared/A.md",
-            "./x",
-            ".x/a",
-        ] {
+        for path in ["AGENTS.md", "docs/AGENTS.md", "/srv/a.md", "../shared/A.md", "./x", ".x/a"] {
             assert!(!is_no_file(path), "{path}");
         }
-        for path in [
-            "3",
-            "~/x.md",
-            "docs/",
-            "..",
-            ".git/config",
-            ".ralph.toml",
-            ".ralph/x.md",
-        ] {
+        for path in ["3", "~/x.md", "docs/", "..", ".git/config", ".ralph.toml", ".ralph/x.md"] {
             assert!(is_no_file(path), "{path}");
         }
     }
@@ -592,10 +559,7 @@ mod tests {
     #[test]
     fn a_url_is_shown_by_its_host() {
         for (url, expected) in [
-            (
-                "https://hooks.example/services/T0/B0/key",
-                "https://hooks.example/…",
-            ),
+            ("https://hooks.example/services/T0/B0/key", "https://hooks.example/…"),
             ("http://me:pass@localhost:8080/x", "http://localhost:8080/…"),
             ("http://me:p@ss@localhost?key=1", "http://localhost/…"),
             ("https://hooks.example", "https://hooks.example"),
@@ -630,11 +594,7 @@ mod tests {
             ("1d12h", 129_600.0),
             ("0.5", 0.5),
         ] {
-            assert_eq!(
-                parse_duration(text),
-                Some(Duration::from_secs_f64(seconds)),
-                "{text}"
-            );
+            assert_eq!(parse_duration(text), Some(Duration::from_secs_f64(seconds)), "{text}");
         }
         assert_eq!(parse_duration("0"), Some(Duration::ZERO));
         assert_eq!(parse_duration("0s"), Some(Duration::ZERO));

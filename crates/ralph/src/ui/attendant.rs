@@ -25,9 +25,7 @@ pub struct AtTerminal {
 impl AtTerminal {
     /// Somebody, where both standard input and output are terminals.
     pub fn find(interrupt: &Interrupt) -> Option<Self> {
-        (stdin().is_terminal() && stdout().is_terminal()).then(|| Self {
-            interrupt: interrupt.clone(),
-        })
+        (stdin().is_terminal() && stdout().is_terminal()).then(|| Self { interrupt: interrupt.clone() })
     }
 }
 
@@ -71,11 +69,7 @@ fn opening(question: &Question<'_>) -> String {
             "Ralph asks after every failure because pause_on = \"failure\"".to_owned(),
         ),
     };
-    let mut text = format!(
-        "\n{}\n{}\n\n",
-        paint(YELLOW.bold(), title),
-        paint(YELLOW, meaning)
-    );
+    let mut text = format!("\n{}\n{}\n\n", paint(YELLOW.bold(), title), paint(YELLOW, meaning));
     for line in question.analysis.lines() {
         text.push_str(&line);
         text.push('\n');
@@ -89,10 +83,7 @@ fn opening(question: &Question<'_>) -> String {
 
 fn print(text: &str) {
     let mut out = anstream::stdout().lock();
-    let lines: Vec<String> = text
-        .split('\n')
-        .map(|line| table::wrap(line, width()))
-        .collect();
+    let lines: Vec<String> = text.split('\n').map(|line| table::wrap(line, width())).collect();
     let _ = write!(out, "{}", lines.join("\n"));
     let _ = out.flush();
 }
@@ -121,9 +112,9 @@ impl AtTerminal {
                         match understand(line, &mut line_open) {
                             Understood::Answer(answer) => return answer,
                             Understood::Silence => {}
-                            Understood::Wrong => print(
-                                "\nInvalid choice. Enter r, s, or a.\n[r]esume / [s]kip / [a]bort: ",
-                            ),
+                            Understood::Wrong => {
+                                print("\nInvalid choice. Enter r, s, or a.\n[r]esume / [s]kip / [a]bort: ")
+                            }
                         }
                     }
                 }

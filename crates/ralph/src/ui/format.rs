@@ -97,10 +97,9 @@ pub fn attempt_cost(attempt: &Attempt) -> Option<String> {
 pub fn total(total: &Cost) -> Option<String> {
     match total.cost_usd {
         None => Some("cost unknown".to_owned()),
-        Some(usd) if total.cost_unknown > 0 => Some(format!(
-            "at least {}",
-            cost(Some(usd), total.cost_estimated)
-        )),
+        Some(usd) if total.cost_unknown > 0 => {
+            Some(format!("at least {}", cost(Some(usd), total.cost_estimated)))
+        }
         Some(usd) => (usd > 0.0).then(|| cost(Some(usd), total.cost_estimated)),
     }
 }
@@ -118,12 +117,8 @@ pub fn short_total(total: &Cost) -> String {
 
 /// A number of bytes: `512 B`, `3.2 MB`.
 pub fn bytes(n: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (1_000_000_000_000, "TB"),
-        (1_000_000_000, "GB"),
-        (1_000_000, "MB"),
-        (1000, "kB"),
-    ];
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
     match UNITS.iter().find(|(unit, _)| n >= *unit) {
         // In tenths, rounded down: room that is not there is not promised.
         Some((unit, name)) => format!("{}.{} {name}", n / unit, n % unit * 10 / unit),
@@ -218,22 +213,10 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
 }
 
 pub fn history(attempts: &[Attempt]) -> String {
-    let mut table = Table::new([
-        "",
-        "TASK",
-        "ATTEMPT",
-        "MODEL",
-        "TIME",
-        "COST",
-        "STARTED",
-        "MODEL CHOICE",
-        "OUTCOME",
-    ]);
+    let mut table =
+        Table::new(["", "TASK", "ATTEMPT", "MODEL", "TIME", "COST", "STARTED", "MODEL CHOICE", "OUTCOME"]);
     for attempt in attempts {
-        let name = attempt
-            .key
-            .as_ref()
-            .map_or(attempt.task_id.as_str(), |key| key.as_str());
+        let name = attempt.key.as_ref().map_or(attempt.task_id.as_str(), |key| key.as_str());
         table.row([
             style::outcome_mark(attempt.outcome, attempt.counted, attempt.verified),
             name.to_owned(),

@@ -23,8 +23,7 @@ pub enum Echo {
 
 /// Whether this process may read the terminal: in the background that would stop it for ever.
 pub fn is_foreground() -> bool {
-    stdin().is_terminal()
-        && tcgetpgrp(stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+    stdin().is_terminal() && tcgetpgrp(stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Waits for input, but no longer than this.

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, TaskRef};
-use ralph_core::model::{
-    ErrorType, FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, Status,
-};
+use ralph_core::model::{ErrorType, FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, Status};
 use ralph_core::store::Merged;
 
 use super::format;
@@ -21,36 +19,20 @@ const COMMAND_CHARS: usize = 200;
 pub fn line(event: &RunEvent) -> Option<String> {
     match &event.kind {
         EventKind::AttemptFinished(finished) => Some(attempt(finished)),
-        EventKind::LostFound {
-            task,
-            status: Status::Done,
-            verified,
-            ..
-        } => Some(format!(
+        EventKind::LostFound { task, status: Status::Done, verified, .. } => Some(format!(
             "{} {} Ralph crashed after it committed the work; the task is {}",
             style::outcome_mark(Outcome::Done, true, *verified),
             task.name(),
             if *verified { "done" } else { UNVERIFIED },
         )),
         EventKind::LostFound { task, counted, .. } => {
-            let counts = if *counted {
-                "; counted as a failure (third in a row)"
-            } else {
-                ""
-            };
+            let counts = if *counted { "; counted as a failure (third in a row)" } else { "" };
             Some(paint(
                 YELLOW,
-                format_args!(
-                    "~ {} the last attempt was interrupted by a crash{counts}",
-                    task.name()
-                ),
+                format_args!("~ {} the last attempt was interrupted by a crash{counts}", task.name()),
             ))
         }
-        EventKind::BreakerOpened {
-            failures,
-            tasks,
-            analysis,
-        } => Some(format!(
+        EventKind::BreakerOpened { failures, tasks, analysis } => Some(format!(
             "{}\n{}",
             paint(
                 YELLOW,
@@ -61,37 +43,22 @@ pub fn line(event: &RunEvent) -> Option<String> {
             ),
             analysis.lines().join("\n")
         )),
-        EventKind::BreakerProbes => Some(paint(
-            YELLOW,
-            "~ Circuit breaker open: running one trial attempt",
-        )),
+        EventKind::BreakerProbes => Some(paint(YELLOW, "~ Circuit breaker open: running one trial attempt")),
         EventKind::Paused | EventKind::Resumed => None,
         EventKind::Skipped { task } => Some(format!("– {} {} skipped", task.name(), task.title)),
-        EventKind::HandedOver { task, reason } => Some(paint(
-            YELLOW,
-            format_args!("! {} blocked (needs you): {reason}", task.name()),
-        )),
-        EventKind::ParentGate { task, passed: true } => Some(format!(
-            "{} {} {}  all subtasks are done",
-            paint(GREEN, "✓"),
-            task.name(),
-            task.title
-        )),
+        EventKind::HandedOver { task, reason } => {
+            Some(paint(YELLOW, format_args!("! {} blocked (needs you): {reason}", task.name())))
+        }
+        EventKind::ParentGate { task, passed: true } => {
+            Some(format!("{} {} {}  all subtasks are done", paint(GREEN, "✓"), task.name(), task.title))
+        }
         // What follows is told as an attempt, or as a task that is blocked.
         EventKind::ParentGate { passed: false, .. } => None,
         EventKind::GateGreenBefore { task, command } => Some(paint(
             YELLOW,
-            format_args!(
-                "! {} the gate already passes before any work: {command}",
-                task.name()
-            ),
+            format_args!("! {} the gate already passes before any work: {command}", task.name()),
         )),
-        EventKind::GateChanged {
-            task,
-            before,
-            after,
-            by,
-        } => Some(paint(
+        EventKind::GateChanged { task, before, after, by } => Some(paint(
             YELLOW,
             format_args!(
                 "! {} gate changed{}: {} → {}",
@@ -101,33 +68,14 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 gate(after.as_deref())
             ),
         )),
-        EventKind::GateWaiting {
-            task,
-            path,
-            before,
-            after,
-        } => Some(paint(
+        EventKind::GateWaiting { task, path, before, after } => Some(paint(
             YELLOW,
-            format_args!(
-                "! {}",
-                waiting_gate(task.name(), path, before.as_deref(), after.as_deref())
-            ),
+            format_args!("! {}", waiting_gate(task.name(), path, before.as_deref(), after.as_deref())),
         )),
-        EventKind::GateFinished {
-            task,
-            outcome: GateOutcome::Passed,
-            flaky: true,
-            ..
-        } => Some(paint(
-            YELLOW,
-            format_args!("! {} flaky gate: it failed, then passed", task.name()),
-        )),
-        EventKind::AgentChanged {
-            agent,
-            instead_of,
-            reason,
-            limited_until,
-        } => {
+        EventKind::GateFinished { task, outcome: GateOutcome::Passed, flaky: true, .. } => {
+            Some(paint(YELLOW, format_args!("! {} flaky gate: it failed, then passed", task.name())))
+        }
+        EventKind::AgentChanged { agent, instead_of, reason, limited_until } => {
             let why = match (limited_until, reason) {
                 (Some(until), _) => {
                     let resets = format::moment(*until, event.at);
@@ -140,47 +88,22 @@ pub fn line(event: &RunEvent) -> Option<String> {
         }
         EventKind::BudgetNear { message, .. } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::Waiting { reason, until, .. } => {
-            let until = until
-                .map(|until| format!(" until {}", format::moment(until, event.at)))
-                .unwrap_or_default();
+            let until =
+                until.map(|until| format!(" until {}", format::moment(until, event.at))).unwrap_or_default();
             Some(paint(YELLOW, format_args!("… waiting for {reason}{until}")))
         }
-        EventKind::FixCreated {
-            task,
-            fix,
-            fix_title,
-            ..
-        } => Some(format!(
+        EventKind::FixCreated { task, fix, fix_title, .. } => Some(format!(
             "{} {fix} {fix_title}  (runs before {} is retried)",
             paint(YELLOW, "+"),
             task.name()
         )),
-        EventKind::PlanChange {
-            task,
-            kind,
-            added,
-            refusal,
-            ..
-        } => Some(plan_change(
-            task,
-            kind.as_deref(),
-            added,
-            refusal.as_deref(),
-        )),
+        EventKind::PlanChange { task, kind, added, refusal, .. } => {
+            Some(plan_change(task, kind.as_deref(), added, refusal.as_deref()))
+        }
         EventKind::GivenUp { lines, .. } => Some(given_up(lines)),
-        EventKind::PlanFileRead {
-            path,
-            added,
-            updated,
-            finished,
-            removed,
-        } => {
-            let counts = [
-                (added, "added"),
-                (updated, "updated"),
-                (finished, "checked off"),
-                (removed, "removed"),
-            ];
+        EventKind::PlanFileRead { path, added, updated, finished, removed } => {
+            let counts =
+                [(added, "added"), (updated, "updated"), (finished, "checked off"), (removed, "removed")];
             let counts = counts.iter().filter(|(n, _)| **n > 0);
             let counts: Vec<String> = counts.map(|(n, what)| format!("{n} {what}")).collect();
             let counts = match counts.is_empty() {
@@ -189,42 +112,25 @@ pub fn line(event: &RunEvent) -> Option<String> {
             };
             Some(paint(DIM, format_args!("· {path} changed{counts}")))
         }
-        EventKind::BranchChanged { branch } => {
-            Some(paint(DIM, format_args!("· working on branch {branch}")))
-        }
-        EventKind::Committed {
-            task,
-            commit,
-            files,
-        } => {
+        EventKind::BranchChanged { branch } => Some(paint(DIM, format_args!("· working on branch {branch}"))),
+        EventKind::Committed { task, commit, files } => {
             let short: String = commit.chars().take(10).collect();
             let files = format::counted(*files as u64, "file");
             let text = format!("· {} committed {short} ({files})", task.name());
             Some(paint(DIM, text))
         }
-        EventKind::RolledBack {
-            task,
-            reference,
-            files,
-            ..
-        } => {
+        EventKind::RolledBack { task, reference, files, .. } => {
             let files = format::counted(*files as u64, "file");
-            let text = format!(
-                "· {} rolled back {files}; the changes are saved at {reference}",
-                task.name()
-            );
+            let text = format!("· {} rolled back {files}; the changes are saved at {reference}", task.name());
             Some(paint(DIM, text))
         }
-        EventKind::HookFailed { hook, message } => Some(paint(
-            YELLOW,
-            format_args!("! hook {} {message}", hook.name()),
-        )),
+        EventKind::HookFailed { hook, message } => {
+            Some(paint(YELLOW, format_args!("! hook {} {message}", hook.name())))
+        }
         EventKind::Warning { message } => Some(paint(YELLOW, format_args!("! {message}"))),
-        EventKind::LearningsTidied {
-            merged,
-            pruned,
-            undo,
-        } => Some(paint(DIM, tidied(merged, pruned, undo.as_deref()))),
+        EventKind::LearningsTidied { merged, pruned, undo } => {
+            Some(paint(DIM, tidied(merged, pruned, undo.as_deref())))
+        }
         EventKind::LogsPruned { files, bytes } => Some(paint(
             DIM,
             format_args!(
@@ -241,17 +147,10 @@ pub fn line(event: &RunEvent) -> Option<String> {
             };
             Some(paint(YELLOW, text))
         }
-        EventKind::RunStarted {
-            gates_off: true, ..
-        } => Some(paint(
-            YELLOW,
-            "! --no-gate: gates do not run, tasks will be unverified",
-        )),
-        EventKind::RunStarted {
-            without_gate,
-            ungated,
-            ..
-        } => self::ungated(*without_gate, ungated),
+        EventKind::RunStarted { gates_off: true, .. } => {
+            Some(paint(YELLOW, "! --no-gate: gates do not run, tasks will be unverified"))
+        }
+        EventKind::RunStarted { without_gate, ungated, .. } => self::ungated(*without_gate, ungated),
         EventKind::AttemptStarted { .. }
         | EventKind::Activity { .. }
         | EventKind::GateStarted { .. }
@@ -313,24 +212,11 @@ pub fn waiting_gate(name: &str, path: &str, before: Option<&str>, after: Option<
     )
 }
 
-fn plan_change(
-    task: &TaskRef,
-    kind: Option<&str>,
-    added: &[String],
-    refusal: Option<&str>,
-) -> String {
+fn plan_change(task: &TaskRef, kind: Option<&str>, added: &[String], refusal: Option<&str>) -> String {
     let kind = kind.unwrap_or("plan change");
     match refusal {
-        Some(why) => paint(
-            YELLOW,
-            format_args!("! {} {kind} refused: {why}", task.name()),
-        ),
-        None => format!(
-            "{} {} {kind}: added {}",
-            paint(YELLOW, "+"),
-            task.name(),
-            added.join(", ")
-        ),
+        Some(why) => paint(YELLOW, format_args!("! {} {kind} refused: {why}", task.name())),
+        None => format!("{} {} {kind}: added {}", paint(YELLOW, "+"), task.name(), added.join(", ")),
     }
 }
 
@@ -340,11 +226,7 @@ fn given_up(lines: &[String]) -> String {
         if at > 0 {
             text.push('\n');
         }
-        text.push_str(&if at == 0 {
-            paint(RED, line)
-        } else {
-            line.clone()
-        });
+        text.push_str(&if at == 0 { paint(RED, line) } else { line.clone() });
     }
     text
 }
@@ -353,10 +235,7 @@ fn given_up(lines: &[String]) -> String {
 pub fn learnings_shown(learnings: usize, separator: &str) -> String {
     match learnings {
         0 => String::new(),
-        n => format!(
-            "{separator}{} in the prompt",
-            format::counted(n as u64, "learning")
-        ),
+        n => format!("{separator}{} in the prompt", format::counted(n as u64, "learning")),
     }
 }
 
@@ -370,9 +249,8 @@ fn tidied(merged: &[Merged], pruned: &[LearningId], undo: Option<&str>) -> Strin
         done.push(format!("{} unused archived", pruned.len()));
     }
     let done = done.join(", ");
-    let undo = undo
-        .map(|batch| format!("; undo: ralph learnings restore --merge {batch}"))
-        .unwrap_or_default();
+    let undo =
+        undo.map(|batch| format!("; undo: ralph learnings restore --merge {batch}")).unwrap_or_default();
     format!("· learnings: {done}{undo}")
 }
 
@@ -392,21 +270,11 @@ fn attempt(finished: &AttemptFinished) -> String {
     let is_gate = finished.agent.is_none() && finished.model == NO_MODEL;
     let facts = match is_gate {
         true => format!("gate after its subtasks, {time}"),
-        false => format!(
-            "attempt {}, {}, {time}{cost}{learnt}",
-            finished.attempt, finished.model
-        ),
+        false => format!("attempt {}, {}, {time}{cost}{learnt}", finished.attempt, finished.model),
     };
-    let mut line = format!(
-        "{mark} {name} {}  {}",
-        finished.task.title,
-        paint(DIM, facts)
-    );
+    let mut line = format!("{mark} {name} {}  {}", finished.task.title, paint(DIM, facts));
     if finished.outcome == Outcome::Done && !finished.verified {
-        line.push_str(&format!(
-            "\n    {}",
-            paint(YELLOW, "done, unverified: no gate ran")
-        ));
+        line.push_str(&format!("\n    {}", paint(YELLOW, "done, unverified: no gate ran")));
     }
     let error = finished.error_type.as_ref();
     // What is wrong with the setup ends the run or changes the agent, and is told there.
@@ -428,10 +296,7 @@ fn attempt(finished: &AttemptFinished) -> String {
         let next = match error {
             // The message says what to do first.
             Some(ErrorType::GateBroken) => "blocked (needs you)".to_owned(),
-            _ => format!(
-                "blocked (needs you); retry: ralph run {}",
-                finished.task.name()
-            ),
+            _ => format!("blocked (needs you); retry: ralph run {}", finished.task.name()),
         };
         line.push_str(&format!("\n    {}", paint(YELLOW, next)));
     }
@@ -445,19 +310,11 @@ pub fn activity(activity: &Activity) -> String {
         Activity::Started { model: None } => "started".into(),
         Activity::Said { text } => text.clone(),
         Activity::Tool { name, target } => format!("{name} {target}"),
-        Activity::Retrying {
-            attempt,
-            max,
-            status,
-        } => {
-            let status = status
-                .map(|status| format!(" {status}"))
-                .unwrap_or_default();
+        Activity::Retrying { attempt, max, status } => {
+            let status = status.map(|status| format!(" {status}")).unwrap_or_default();
             format!("API error{status}, retrying ({attempt} of {max})")
         }
-        Activity::LimitWarning {
-            utilization: Some(share),
-        } => {
+        Activity::LimitWarning { utilization: Some(share) } => {
             format!("usage limit: {:.0}% used", share * 100.0)
         }
         Activity::LimitWarning { utilization: None } => "close to the usage limit".into(),

@@ -20,12 +20,7 @@ impl Observer for Plain {
 /// The line of an event, where nothing but lines can be shown.
 pub fn line(event: &RunEvent) -> Option<String> {
     match &event.kind {
-        EventKind::RunStarted {
-            agent,
-            strategy,
-            tasks,
-            ..
-        } => {
+        EventKind::RunStarted { agent, strategy, tasks, .. } => {
             let total = format::counted(tasks.total, "task");
             let mut text = format!(
                 "Run {}: {total}, {} done; agent {agent}, strategy {strategy}",
@@ -36,13 +31,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             }
             Some(text)
         }
-        EventKind::AttemptStarted {
-            task,
-            attempt,
-            choice,
-            learnings,
-            ..
-        } => Some(format!(
+        EventKind::AttemptStarted { task, attempt, choice, learnings, .. } => Some(format!(
             "▶ {} {}  attempt {attempt}, {} ({}){}",
             task.name(),
             task.title,

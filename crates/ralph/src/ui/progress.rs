@@ -21,11 +21,7 @@ pub struct Progress {
 impl Progress {
     /// Nothing is done yet, and nothing shown.
     pub fn new(total: usize) -> Self {
-        Self {
-            started: Instant::now(),
-            total,
-            bar: None,
-        }
+        Self { started: Instant::now(), total, bar: None }
     }
 
     pub fn at(&mut self, done: usize) {

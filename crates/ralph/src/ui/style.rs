@@ -57,11 +57,7 @@ pub struct Standing {
 
 impl From<&Task> for Standing {
     fn from(task: &Task) -> Self {
-        Self {
-            status: task.status,
-            verified: task.verified,
-            done_by: task.done_by,
-        }
+        Self { status: task.status, verified: task.verified, done_by: task.done_by }
     }
 }
 
@@ -134,13 +130,7 @@ mod tests {
 
     #[test]
     fn skipped_and_open_tasks_leave_the_bar_empty() {
-        let tasks = PlanCounts {
-            total: 10,
-            done: 5,
-            verified: 3,
-            skipped: 5,
-            ..PlanCounts::default()
-        };
+        let tasks = PlanCounts { total: 10, done: 5, verified: 3, skipped: 5, ..PlanCounts::default() };
         let shown = anstream::adapter::strip_str(&bar(&tasks, 20)).to_string();
         assert_eq!(shown, "██████▒▒▒▒░░░░░░░░░░");
         let empty = anstream::adapter::strip_str(&bar(&PlanCounts::default(), 4)).to_string();
@@ -149,30 +139,14 @@ mod tests {
 
     #[test]
     fn every_kind_of_done_has_its_own_words() {
-        let of = |status, verified, done_by| Standing {
-            status,
-            verified,
-            done_by,
-        };
+        let of = |status, verified, done_by| Standing { status, verified, done_by };
         for (standing, word, mark) in [
             (of(Status::Done, true, Some(DoneBy::Gate)), "done", "✓"),
             (of(Status::Done, true, Some(DoneBy::Children)), "done", "✓"),
-            (
-                of(Status::Done, false, Some(DoneBy::Agent)),
-                "done, unverified",
-                "◐",
-            ),
-            (
-                of(Status::Done, false, Some(DoneBy::Children)),
-                "done, unverified",
-                "◐",
-            ),
+            (of(Status::Done, false, Some(DoneBy::Agent)), "done, unverified", "◐"),
+            (of(Status::Done, false, Some(DoneBy::Children)), "done, unverified", "◐"),
             (of(Status::Done, false, None), "done, unverified", "◐"),
-            (
-                of(Status::Done, false, Some(DoneBy::Person)),
-                "done (by you)",
-                "◐",
-            ),
+            (of(Status::Done, false, Some(DoneBy::Person)), "done (by you)", "◐"),
             (of(Status::Skipped, false, None), "skipped", "–"),
             (of(Status::InProgress, false, None), "running", "▶"),
         ] {

@@ -11,14 +11,7 @@ pub struct Table {
 impl Table {
     /// A table with these headings.
     pub fn new<const N: usize>(headings: [&str; N]) -> Self {
-        Self {
-            rows: vec![
-                headings
-                    .iter()
-                    .map(|heading| (*heading).to_owned())
-                    .collect(),
-            ],
-        }
+        Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
     }
 
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
@@ -35,18 +28,11 @@ impl Table {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         // An empty column is not shown at all.
         let kept: Vec<usize> = (0..columns)
-            .filter(|i| {
-                self.rows
-                    .iter()
-                    .skip(1)
-                    .any(|row| row.get(*i).is_some_and(|c| !c.is_empty()))
-            })
+            .filter(|i| self.rows.iter().skip(1).any(|row| row.get(*i).is_some_and(|c| !c.is_empty())))
             .collect();
         let cells = |i: usize| self.rows.iter().filter_map(move |row| row.get(i));
-        let mut widths: Vec<usize> = kept
-            .iter()
-            .map(|i| cells(*i).map(|cell| shown(cell)).max().unwrap_or(0))
-            .collect();
+        let mut widths: Vec<usize> =
+            kept.iter().map(|i| cells(*i).map(|cell| shown(cell)).max().unwrap_or(0)).collect();
         shrink(&mut widths, width);
         let mut text = String::new();
         for row in &self.rows {
@@ -71,11 +57,7 @@ fn shrink(widths: &mut [usize], width: usize) {
     loop {
         let total: usize = widths.iter().map(|w| w + GAP).sum();
         let over = total.saturating_sub(width.saturating_add(GAP));
-        let Some(widest) = widths
-            .iter_mut()
-            .max()
-            .filter(|w| over > 0 && **w > NARROWEST)
-        else {
+        let Some(widest) = widths.iter_mut().max().filter(|w| over > 0 && **w > NARROWEST) else {
             return;
         };
         *widest -= 1;
@@ -143,16 +125,8 @@ mod tests {
     #[test]
     fn columns_line_up_and_the_last_gives_way() {
         let mut table = Table::new(["ID", "KEY", "TITLE"]);
-        table.row([
-            "t-1".into(),
-            String::new(),
-            "a title that is too long".into(),
-        ]);
-        table.row([
-            "t-22".into(),
-            String::new(),
-            "日本語のとても長い題名です".into(),
-        ]);
+        table.row(["t-1".into(), String::new(), "a title that is too long".into()]);
+        table.row(["t-22".into(), String::new(), "日本語のとても長い題名です".into()]);
         insta::assert_snapshot!(table.render_to(20), @r"
         ID    TITLE
         t-1   a title that …
@@ -162,10 +136,7 @@ mod tests {
 
     #[test]
     fn long_lines_are_broken_at_words() {
-        assert_eq!(
-            wrap("    one two three four", 14),
-            "    one two\n      three\n      four"
-        );
+        assert_eq!(wrap("    one two three four", 14), "    one two\n      three\n      four");
         assert_eq!(wrap("short", 80), "short");
     }
 

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use anstream::ColorChoice;
 use indicatif::style::ProgressTracker;
-use indicatif::{
-    MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike,
-};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::model::{Cost, Status, Timestamp};
 use ralph_core::store::PlanCounts;
@@ -93,8 +91,7 @@ impl Terminal {
 
     fn set_doing(&self, text: &str) {
         let room = super::width().saturating_sub(4).max(10);
-        self.doing
-            .set_message(self.coloured(paint(DIM, table::cut(&one_line(text, 500), room))));
+        self.doing.set_message(self.coloured(paint(DIM, table::cut(&one_line(text, 500), room))));
     }
 
     /// Shows how long the wait still takes, or no longer.
@@ -110,11 +107,7 @@ impl Terminal {
 
     /// Live lines do not pass `anstream`, so what it would take away is taken away here.
     fn coloured(&self, text: String) -> String {
-        if self.colours {
-            text
-        } else {
-            anstream::adapter::strip_str(&text).to_string()
-        }
+        if self.colours { text } else { anstream::adapter::strip_str(&text).to_string() }
     }
 
     fn clear(&mut self) {
@@ -285,25 +278,12 @@ impl Observer for Terminal {
                 self.show_plan(tasks, &Cost::default());
                 tick(&self.plan, Duration::from_millis(250));
             }
-            EventKind::AttemptStarted {
-                task,
-                attempt,
-                choice,
-                agent,
-                learnings,
-                ..
-            } => {
-                let model = if *agent == choice.model {
-                    ""
-                } else {
-                    &choice.model
-                };
+            EventKind::AttemptStarted { task, attempt, choice, agent, learnings, .. } => {
+                let model = if *agent == choice.model { "" } else { &choice.model };
                 let shown = lines::learnings_shown(learnings.len(), " · ");
                 let facts = format!(" · attempt {attempt} · {agent} {model}");
                 let facts = format!("{}{shown}", facts.trim_end());
-                let room = super::width()
-                    .saturating_sub(table::shown(&facts) + 12)
-                    .max(10);
+                let room = super::width().saturating_sub(table::shown(&facts) + 12).max(10);
                 let name = table::cut(&format!("{} {}", task.name(), task.title), room);
                 self.current.reset_elapsed();
                 let line = format!("{}{}", paint(BOLD, name), paint(CYAN, facts));

@@ -21,9 +21,7 @@ pub fn fold(line: &str, columns: usize) -> Vec<Cow<'_, str>> {
     let mut pieces = Vec::with_capacity(breaks.len());
     let mut start = 0;
     for end in breaks {
-        pieces.push(Cow::Owned(
-            line.get(start..end).unwrap_or_default().to_owned(),
-        ));
+        pieces.push(Cow::Owned(line.get(start..end).unwrap_or_default().to_owned()));
         start = end;
     }
     pieces

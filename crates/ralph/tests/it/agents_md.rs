@@ -65,37 +65,19 @@ fn agm_05_06_a_long_error_is_cut_on_a_word_and_nothing_is_suggested() {
     let project = project();
     let long = "word ".repeat(150);
     project.write("why", &long);
-    project.write(
-        "learnt",
-        "<retry-suggestion>Try the other door.</retry-suggestion>\n",
-    );
+    project.write("learnt", "<retry-suggestion>Try the other door.</retry-suggestion>\n");
     project.add(&["One", "--key", "1"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let file = project.read("AGENTS.md");
-    let error = file
-        .split("**Error:** ")
-        .nth(1)
-        .unwrap()
-        .lines()
-        .next()
-        .unwrap();
+    let error = file.split("**Error:** ").nth(1).unwrap().lines().next().unwrap();
     assert!(
         error.chars().count() <= 500 && error.trim_end_matches('…').trim_end().ends_with("word"),
         "{error}"
     );
-    let context = file
-        .split("**Context:** ")
-        .nth(1)
-        .unwrap()
-        .lines()
-        .next()
-        .unwrap();
+    let context = file.split("**Context:** ").nth(1).unwrap().lines().next().unwrap();
     assert_eq!(context.trim(), long.trim(), "the fuller reason");
     let lower = file.to_lowercase();
-    assert!(
-        !lower.contains("severity") && !lower.contains("other door"),
-        "{file}"
-    );
+    assert!(!lower.contains("severity") && !lower.contains("other door"), "{file}");
 }
 
 #[test]
@@ -125,28 +107,16 @@ fn agm_07_10_a_finished_phase_is_cleared_and_skipped_tasks_stay() {
     std::fs::remove_file(project.path("why")).unwrap();
     project.ok(&["run", "a"]);
     let file = project.read("AGENTS.md");
-    assert!(
-        file.contains("- [a |"),
-        "one task's success clears nothing: {file}"
-    );
+    assert!(file.contains("- [a |"), "one task's success clears nothing: {file}");
     project.ok(&["run", "b"]);
     let file = project.read("AGENTS.md");
-    assert!(
-        !file.contains("### Phase 1:") && !file.contains("- [a |"),
-        "{file}"
-    );
-    assert!(
-        file.contains("### Phase 2:") && file.contains("- [c |"),
-        "{file}"
-    );
+    assert!(!file.contains("### Phase 1:") && !file.contains("- [a |"), "{file}");
+    assert!(file.contains("### Phase 2:") && file.contains("- [c |"), "{file}");
     project.ok(&["task", "skip", "c"]);
     project.add(&["d", "--key", "d", "--phase", "2"]);
     project.ok(&["run"]);
     let file = project.read("AGENTS.md");
-    assert!(
-        file.contains("- [c |"),
-        "those of skipped tasks stay: {file}"
-    );
+    assert!(file.contains("- [c |"), "those of skipped tasks stay: {file}");
     assert!(file.contains("cleared on phase completion"), "{file}");
 }
 
@@ -154,13 +124,7 @@ fn agm_07_10_a_finished_phase_is_cleared_and_skipped_tasks_stay() {
 fn agm_09_at_most_a_hundred_of_a_phase_the_newest() {
     let project = project();
     for n in 0..103 {
-        project.add(&[
-            &format!("Thing {n}"),
-            "--key",
-            &format!("k{n}"),
-            "--phase",
-            "3",
-        ]);
+        project.add(&[&format!("Thing {n}"), "--key", &format!("k{n}"), "--phase", "3"]);
     }
     let mut project = project;
     project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "1");
@@ -214,50 +178,25 @@ fn agm_14_learnings_land_by_category_and_never_twice() {
 #[test]
 fn agm_15_what_a_person_writes_is_learnt_and_what_a_person_deletes_is_put_away() {
     let project = project();
-    project.write(
-        "learnt",
-        "<learning category=\"pitfall\" tags=\"a\">Never link twice.</learning>\n",
-    );
+    project.write("learnt", "<learning category=\"pitfall\" tags=\"a\">Never link twice.</learning>\n");
     project.add(&["One", "--key", "1"]);
     project.ok(&["run"]);
     let file = project.read("AGENTS.md");
-    project.write(
-        "AGENTS.md",
-        &file.replace("- Never link twice.", "- Port 80 is taken."),
-    );
+    project.write("AGENTS.md", &file.replace("- Never link twice.", "- Port 80 is taken."));
     std::fs::remove_file(project.path("learnt")).unwrap();
     project.add(&["Two", "--key", "2"]);
     project.ok(&["run"]);
     let file = project.read("AGENTS.md");
-    assert!(
-        file.contains("- Port 80 is taken.") && !file.contains("Never link"),
-        "{file}"
-    );
+    assert!(file.contains("- Port 80 is taken.") && !file.contains("Never link"), "{file}");
     let all = project.json(&["learnings", "list", "--state", "all", "--json"]);
     let brief: Vec<_> = all
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| {
-            (
-                one["content"].clone(),
-                one["state"].clone(),
-                one["source"].clone(),
-            )
-        })
+        .map(|one| (one["content"].clone(), one["state"].clone(), one["source"].clone()))
         .collect();
-    assert!(
-        brief.contains(&(
-            json!("Port 80 is taken."),
-            json!("active"),
-            json!("agents_md")
-        )),
-        "{brief:?}"
-    );
-    assert!(
-        brief.contains(&(json!("Never link twice."), json!("pruned"), json!("agent"))),
-        "{brief:?}"
-    );
+    assert!(brief.contains(&(json!("Port 80 is taken."), json!("active"), json!("agents_md"))), "{brief:?}");
+    assert!(brief.contains(&(json!("Never link twice."), json!("pruned"), json!("agent"))), "{brief:?}");
     project.add(&["Three", "--key", "3"]);
     project.ok(&["run"]);
     assert_eq!(project.read("AGENTS.md"), file, "and it stays so");
@@ -266,17 +205,11 @@ fn agm_15_what_a_person_writes_is_learnt_and_what_a_person_deletes_is_put_away()
 #[test]
 fn agm_15_a_bullet_that_appears_during_an_attempt_is_the_agents() {
     let project = project();
-    project.write(
-        "edit",
-        "printf '## Codebase Patterns\\n\\n- Tabs everywhere.\\n' > AGENTS.md",
-    );
+    project.write("edit", "printf '## Codebase Patterns\\n\\n- Tabs everywhere.\\n' > AGENTS.md");
     project.add(&["One", "--key", "1"]);
     project.ok(&["run"]);
     let all = project.json(&["learnings", "list", "--json"]);
-    assert_eq!(
-        (&all[0]["content"], &all[0]["source"]),
-        (&json!("Tabs everywhere."), &json!("agent"))
-    );
+    assert_eq!((&all[0]["content"], &all[0]["source"]), (&json!("Tabs everywhere."), &json!("agent")));
 }
 
 #[test]
@@ -286,10 +219,7 @@ fn agm_15_a_branch_a_rollback_and_a_lost_file_delete_nothing() {
     project.write("README.md", "x");
     project.git(&["add", "-A"]);
     project.git(&["commit", "-qm", "start"]);
-    project.write(
-        "learnt",
-        "<learning category=\"pitfall\" tags=\"a\">Never link twice.</learning>\n",
-    );
+    project.write("learnt", "<learning category=\"pitfall\" tags=\"a\">Never link twice.</learning>\n");
     project.add(&["One", "--key", "1"]);
     project.ok(&["run"]);
     let whole = project.read("AGENTS.md");
@@ -311,25 +241,15 @@ fn agm_15_a_branch_a_rollback_and_a_lost_file_delete_nothing() {
 #[test]
 fn agm_13_every_other_byte_stays() {
     let project = project();
-    let own =
-        "\u{feff}# Mine\r\n\r\n### Failure Context\r\n```\r\n## Error Fixes\r\n- no\r\n```\r\nlast";
+    let own = "\u{feff}# Mine\r\n\r\n### Failure Context\r\n```\r\n## Error Fixes\r\n- no\r\n```\r\nlast";
     project.write("AGENTS.md", own);
     project.write("why", "broken");
     project.add(&["One", "--key", "1"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let file = project.read("AGENTS.md");
     assert!(file.starts_with(own), "{file:?}");
-    assert!(
-        file[own.len()..].starts_with("\r\n\r\n## Failure Context\r\n"),
-        "{file:?}"
-    );
-    assert!(
-        project
-            .json(&["learnings", "list", "--json"])
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
+    assert!(file[own.len()..].starts_with("\r\n\r\n## Failure Context\r\n"), "{file:?}");
+    assert!(project.json(&["learnings", "list", "--json"]).as_array().unwrap().is_empty());
 }
 
 #[test]
@@ -364,13 +284,7 @@ fn agm_16_two_runs_and_a_hand_at_once_lose_nothing() {
          echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"",
     );
     for n in 0..24 {
-        project.add(&[
-            &format!("Thing {n}"),
-            "--key",
-            &format!("k{n}"),
-            "--phase",
-            "1",
-        ]);
+        project.add(&[&format!("Thing {n}"), "--key", &format!("k{n}"), "--phase", "1"]);
     }
     project.write("AGENTS.md", "# Mine\n\n## Codebase Patterns\n\n- First.\n");
     let mut runs = [project.start(&["run"]), project.start(&["run"])];
@@ -384,12 +298,8 @@ fn agm_16_two_runs_and_a_hand_at_once_lose_nothing() {
             project.write("mine.new", &text);
             std::fs::rename(project.path("mine.new"), project.path("AGENTS.md")).unwrap();
         } else {
-            let mut file = std::fs::OpenOptions::new()
-                .append(true)
-                .open(project.path("AGENTS.md"))
-                .unwrap();
-            file.write_all(format!("\n## Codebase Patterns\n- Appended {n}.\n").as_bytes())
-                .unwrap();
+            let mut file = std::fs::OpenOptions::new().append(true).open(project.path("AGENTS.md")).unwrap();
+            file.write_all(format!("\n## Codebase Patterns\n- Appended {n}.\n").as_bytes()).unwrap();
         }
         std::thread::sleep(Duration::from_millis(60));
     }
@@ -400,18 +310,12 @@ fn agm_16_two_runs_and_a_hand_at_once_lose_nothing() {
     project.ralph(&["run"]).expect_code(5);
     let file = project.read("AGENTS.md");
     for n in 0..24 {
-        assert!(
-            file.contains(&format!("**Error:** broken k{n}\n")),
-            "{n}: {file}"
-        );
+        assert!(file.contains(&format!("**Error:** broken k{n}\n")), "{n}: {file}");
     }
     for n in 0..15 {
         let word = if n % 2 == 0 { "By hand" } else { "Appended" };
         assert!(file.contains(&format!("- {word} {n}.")), "{n}: {file}");
-        assert!(
-            n % 2 == 1 || file.contains(&format!("\nNote {n}.\n")),
-            "{n}: {file}"
-        );
+        assert!(n % 2 == 1 || file.contains(&format!("\nNote {n}.\n")), "{n}: {file}");
     }
     assert!(file.starts_with("# Mine\n"));
 }
@@ -421,10 +325,7 @@ fn agm_15_a_rollback_on_the_same_branch_is_no_deletion() {
     let project = Project::with_git();
     project.agent("cat learnt\necho \"<task-done>$RALPH_TASK_ID</task-done>\"");
     let learn = |n: u32, what: &str| {
-        project.write(
-            "learnt",
-            &format!("<learning category=\"pitfall\" tags=\"a\">{what}</learning>\n"),
-        );
+        project.write("learnt", &format!("<learning category=\"pitfall\" tags=\"a\">{what}</learning>\n"));
         project.add(&[&format!("Task {n}"), "--key", &format!("k{n}")]);
         project.ok(&["run"]);
     };
@@ -435,21 +336,10 @@ fn agm_15_a_rollback_on_the_same_branch_is_no_deletion() {
     project.git(&["checkout", "-q", "AGENTS.md"]);
     learn(3, "Dates without a zone are local.");
     let file = project.read("AGENTS.md");
-    for what in [
-        "Never link twice.",
-        "Close sockets before files.",
-        "Dates without a zone are local.",
-    ] {
+    for what in ["Never link twice.", "Close sockets before files.", "Dates without a zone are local."] {
         assert!(file.contains(&format!("- {what}\n")), "{what}: {file}");
     }
-    assert_eq!(
-        project
-            .json(&["learnings", "list", "--json"])
-            .as_array()
-            .unwrap()
-            .len(),
-        3
-    );
+    assert_eq!(project.json(&["learnings", "list", "--json"]).as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -462,10 +352,7 @@ fn agm_13_a_link_stays_a_link() {
     project.ralph(&["run", "--once"]).expect_code(4);
     assert!(project.path("AGENTS.md").is_symlink());
     let file = project.read("CLAUDE.md");
-    assert!(
-        file.starts_with("Be kind.\n") && file.contains("**Error:** broken"),
-        "{file}"
-    );
+    assert!(file.starts_with("Be kind.\n") && file.contains("**Error:** broken"), "{file}");
 }
 
 #[test]
@@ -480,10 +367,7 @@ fn agm_10_failures_of_deleted_and_renamed_tasks_go() {
     project.ok(&["task", "edit", "b", "--key", "c"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let file = project.read("AGENTS.md");
-    assert!(
-        !file.contains("- [a |") && !file.contains("- [b |"),
-        "{file}"
-    );
+    assert!(!file.contains("- [a |") && !file.contains("- [b |"), "{file}");
     assert!(file.contains("- [c |"), "{file}");
 }
 
@@ -494,16 +378,8 @@ fn a_file_that_is_not_text_is_left_as_it_is() {
     project.write("why", "broken");
     project.add(&["One", "--key", "1"]);
     let output = project.ralph(&["run", "--limit", "2"]).expect_code(4);
-    assert_eq!(
-        std::fs::read(project.path("AGENTS.md")).unwrap(),
-        b"caf\xe9\n"
-    );
-    assert_eq!(
-        output.stdout.matches("AGENTS.md: it is not UTF-8").count(),
-        1,
-        "{}",
-        output.stdout
-    );
+    assert_eq!(std::fs::read(project.path("AGENTS.md")).unwrap(), b"caf\xe9\n");
+    assert_eq!(output.stdout.matches("AGENTS.md: it is not UTF-8").count(), 1, "{}", output.stdout);
 }
 
 #[test]
@@ -541,10 +417,7 @@ fn ana_05_the_page_shows_the_attempt_under_way() {
     project.add(&["Parse lists", "--key", "1.2"]);
     project.ok(&["run"]);
     let seen = project.read("seen");
-    assert!(
-        seen.contains("- **Running:** 1.2: Parse lists, attempt 1 with script, since 20"),
-        "{seen}"
-    );
+    assert!(seen.contains("- **Running:** 1.2: Parse lists, attempt 1 with script, since 20"), "{seen}");
     let after = project.read(".ralph/STATE.md");
     assert!(!after.contains("Running"), "{after}");
 }

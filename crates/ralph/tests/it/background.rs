@@ -8,9 +8,8 @@ use crate::support::{Project, eventually, processes_with};
 
 /// Waits at the first task until the file `go` is there.
 fn waiting_project() -> Project {
-    let project = project(&format!(
-        "echo begun; touch begun; while [ ! -e go ]; do sleep 0.05; done; {DONE}"
-    ));
+    let project =
+        project(&format!("echo begun; touch begun; while [ ! -e go ]; do sleep 0.05; done; {DONE}"));
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b"]);
     project
@@ -38,13 +37,8 @@ fn a_detached_run_goes_on_by_itself_and_prints_to_its_file() {
     eventually("it ends", || !active(&project));
     assert_eq!(project.status_of("b"), "done");
     let output = started["output"].as_str().unwrap();
-    eventually("it prints its summary", || {
-        project.read(output).contains("2 of 2 done")
-    });
-    let mode = std::fs::metadata(project.path(output))
-        .unwrap()
-        .permissions()
-        .mode();
+    eventually("it prints its summary", || project.read(output).contains("2 of 2 done"));
+    let mode = std::fs::metadata(project.path(output)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(project.json(&["status", "--json"])["run"]["exit_code"], 0);
 }
@@ -73,21 +67,12 @@ fn a_detached_run_that_cannot_work_is_told_with_its_own_message_and_exit_code() 
     assert_eq!(detached.stdout, "");
     let message = |text: &str| {
         let mut lines = text.lines();
-        let line = lines
-            .find(|line| line.starts_with("error: "))
-            .map(str::to_owned);
+        let line = lines.find(|line| line.starts_with("error: ")).map(str::to_owned);
         line.unwrap_or_else(|| panic!("{text}"))
     };
     assert_eq!(message(&detached.stderr), message(&alone.stderr));
-    assert!(
-        detached.stderr.contains("see its output: .ralph/logs/run-"),
-        "{}",
-        detached.stderr
-    );
-    let json = project
-        .ralph(&["run", "--detach", "--json"])
-        .expect_code(1)
-        .json();
+    assert!(detached.stderr.contains("see its output: .ralph/logs/run-"), "{}", detached.stderr);
+    let json = project.ralph(&["run", "--detach", "--json"]).expect_code(1).json();
     assert_eq!(json["ended"], true);
     assert_eq!(json["exit_code"], 1);
 
@@ -104,31 +89,17 @@ fn a_detached_run_is_checked_before_it_is_started() {
     project.agent(DONE);
     project.add(&["A", "--key", "a"]);
     let toml = project.read(".ralph.toml");
-    project.write(
-        ".ralph.toml",
-        &toml.replace("\"sh\", \"agent.sh\"", "\"no-such-agent\""),
-    );
+    project.write(".ralph.toml", &toml.replace("\"sh\", \"agent.sh\"", "\"no-such-agent\""));
     let missing = project.ralph(&["run", "--detach"]).expect_code(1);
-    assert!(
-        missing.stderr.contains("no-such-agent"),
-        "{}",
-        missing.stderr
-    );
+    assert!(missing.stderr.contains("no-such-agent"), "{}", missing.stderr);
     project.write(".ralph.toml", &toml);
     project.configure("[git]\ncommit = \"on-success\"\non_dirty = \"refuse\"");
     project.git(&["config", "user.email", "a@example.org"]);
     project.git(&["config", "user.name", "a"]);
     let dirty = project.ralph(&["run", "--detach"]).expect_code(1);
-    assert!(
-        dirty.stderr.contains("uncommitted changes"),
-        "{}",
-        dirty.stderr
-    );
+    assert!(dirty.stderr.contains("uncommitted changes"), "{}", dirty.stderr);
     // Neither left a run behind.
-    assert_eq!(
-        project.json(&["status", "--json"])["run"],
-        serde_json::Value::Null
-    );
+    assert_eq!(project.json(&["status", "--json"])["run"], serde_json::Value::Null);
 }
 
 #[test]
@@ -137,10 +108,7 @@ fn a_detached_run_that_is_done_at_once_says_so() {
     project.add(&["A", "--key", "a"]);
     let run = project.ok(&["run", "--detach"]).stdout;
     // On a slow machine it may still be running when the first second is over.
-    assert!(
-        run.contains("has already ended: ") || run.contains("is running in the background"),
-        "{run}"
-    );
+    assert!(run.contains("has already ended: ") || run.contains("is running in the background"), "{run}");
     eventually("it ends", || !active(&project));
     assert_eq!(project.status_of("a"), "done");
     project.add(&["B", "--key", "b"]);
@@ -208,17 +176,9 @@ fn stop_after_attempt_lets_the_attempt_end() {
     project.ok(&["stop", "--after-attempt"]);
     // Neither takes that back.
     let paused = project.ok(&["pause"]);
-    assert!(
-        paused.stdout.contains("cannot be paused"),
-        "{}",
-        paused.stdout
-    );
+    assert!(paused.stdout.contains("cannot be paused"), "{}", paused.stdout);
     let resumed = project.ok(&["resume"]);
-    assert!(
-        resumed.stdout.contains("was not paused"),
-        "{}",
-        resumed.stdout
-    );
+    assert!(resumed.stdout.contains("was not paused"), "{}", resumed.stdout);
     project.write("go", "");
     eventually("it ends", || !active(&project));
     assert_eq!(project.status_of("a"), "done");
@@ -280,11 +240,7 @@ fn a_paused_run_that_is_to_end_after_its_attempt_starts_no_other() {
 fn a_run_that_is_not_active_is_named() {
     let project = waiting_project();
     let run = project.ralph(&["stop", "r-nobody"]).expect_code(2);
-    assert!(
-        run.stderr.contains("run `r-nobody` is not active"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("run `r-nobody` is not active"), "{}", run.stderr);
 }
 
 /// Makes the run that is on record one of another host.
@@ -310,9 +266,6 @@ fn a_run_of_another_host_counts_as_long_as_it_gives_signs_of_life() {
     project.add(&["B"]);
     project.ok(&["run"]);
     let open = "SELECT count(*) FROM runs WHERE ended_at IS NULL";
-    let open: u32 = project
-        .database()
-        .query_row(open, [], |row| row.get(0))
-        .unwrap();
+    let open: u32 = project.database().query_row(open, [], |row| row.get(0)).unwrap();
     assert_eq!(open, 0);
 }

@@ -92,10 +92,7 @@ fn a_person_may_forgive_what_the_breaker_may_not() {
 
 #[test]
 fn a_task_gets_no_more_than_max_total_attempts_without_a_go_ahead() {
-    let project = project(
-        &keys("h", 1),
-        "max_attempts = 100\nmax_total_attempts = 4\nstuck_after = 100",
-    );
+    let project = project(&keys("h", 1), "max_attempts = 100\nmax_total_attempts = 4\nstuck_after = 100");
     let expect = |run: &[&str], code: i32, attempts: usize| {
         project.ralph(run).expect_code(code);
         assert_eq!(counted(&project.history(), "h1"), attempts, "{run:?}");
@@ -105,10 +102,7 @@ fn a_task_gets_no_more_than_max_total_attempts_without_a_go_ahead() {
     assert_eq!(project.status_of("h1"), "pending");
     expect(&["run"], 5, 4);
     let why = reason(&project, "h1");
-    assert!(
-        why.starts_with("used 4 attempts, [run] max_total_attempts allows 4"),
-        "{why}"
-    );
+    assert!(why.starts_with("used 4 attempts, [run] max_total_attempts allows 4"), "{why}");
     assert!(why.contains("frobnicates"), "{why}");
     assert!(why.ends_with("`ralph run h1` allows 4 more"), "{why}");
     expect(&["run"], 5, 4);
@@ -141,19 +135,12 @@ fn a_task_at_the_limit_is_blocked_without_an_attempt() {
 fn a_limit_of_no_attempts_is_refused() {
     let project = project(&keys("h", 1), "max_total_attempts = 0");
     let output = project.ralph(&["run"]).expect_code(2);
-    assert!(
-        output.stderr.contains("max_total_attempts"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("max_total_attempts"), "{}", output.stderr);
 }
 
 #[test]
 fn fix_tasks_draw_on_the_attempts_of_the_task_they_are_for() {
-    let project = project(
-        &keys("h", 1),
-        "max_attempts = 100\nmax_total_attempts = 3\nstuck_after = 100",
-    );
+    let project = project(&keys("h", 1), "max_attempts = 100\nmax_total_attempts = 3\nstuck_after = 100");
     project.ralph(&["run", "--recovery"]).expect_code(5);
     let history = project.history();
     let made: Vec<&Value> = history.iter().map(|attempt| &attempt["key"]).collect();
@@ -165,9 +152,7 @@ fn fix_tasks_draw_on_the_attempts_of_the_task_they_are_for() {
     assert!(why.ends_with("`ralph run h1` allows 3 more"), "{why}");
     assert_eq!(project.json(&["task", "list", "--json"])[3], Value::Null);
     // The go-ahead for a fix task is one for the whole chain.
-    project
-        .ralph(&["run", "--recovery", "h1.1.1"])
-        .expect_code(5);
+    project.ralph(&["run", "--recovery", "h1.1.1"]).expect_code(5);
     assert!(project.history().len() <= 6);
     assert!(project.history().len() > 3);
 }
@@ -177,8 +162,7 @@ fn a_plan_nested_ten_thousand_deep_is_imported_shown_and_deleted_in_seconds() {
     const DEPTH: usize = 10_000;
     let project = Project::new();
     let line = |n: usize| {
-        let mut task =
-            json!({"type": "task", "key": format!("k{n}"), "title": format!("Task {n}")});
+        let mut task = json!({"type": "task", "key": format!("k{n}"), "title": format!("Task {n}")});
         if n > 0 {
             task["parent"] = json!(format!("k{}", n - 1));
         }
@@ -190,13 +174,8 @@ fn a_plan_nested_ten_thousand_deep_is_imported_shown_and_deleted_in_seconds() {
     let began = Instant::now();
     project.ok(&["import", "plan.jsonl"]);
     project.ok(&["import", "plan.jsonl"]);
-    project.ok(&[
-        "task", "add", "The last", "--parent", &last, "--key", "last",
-    ]);
-    assert_eq!(
-        project.json(&["status", "--json"])["tasks"]["total"],
-        DEPTH + 1
-    );
+    project.ok(&["task", "add", "The last", "--parent", &last, "--key", "last"]);
+    assert_eq!(project.json(&["status", "--json"])["tasks"]["total"], DEPTH + 1);
     assert!(project.ok(&["run", "--dry-run"]).stdout.contains("last"));
     let tree = project.ok(&["task", "tree", "--json"]).stdout;
     assert_eq!(tree.matches("\"children\":[").count(), DEPTH + 1);

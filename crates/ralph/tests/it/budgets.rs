@@ -37,10 +37,7 @@ fn a_person_is_warned_once_at_four_fifths() {
         project.add(&[title]);
     }
     let events = project.ok(&["run", "--json"]).json_lines();
-    let near: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["type"] == "budget_near")
-        .collect();
+    let near: Vec<&Value> = events.iter().filter(|event| event["type"] == "budget_near").collect();
     assert_eq!(near.len(), 1, "{near:?}");
     assert_eq!(near[0]["budget"], "run_cost");
     let message = near[0]["message"].as_str().unwrap();
@@ -51,23 +48,16 @@ fn a_person_is_warned_once_at_four_fifths() {
 fn failed_attempts_count_for_the_budget_of_a_task_which_then_waits_for_a_human() {
     let project = project(&said(0.4, "no luck"), "max_attempts = 10");
     project.add(&["A", "--key", "a"]);
-    let run = project
-        .ralph(&["run", "--max-task-cost", "1"])
-        .expect_code(4);
+    let run = project.ralph(&["run", "--max-task-cost", "1"]).expect_code(4);
     assert_eq!(tries(&project).len(), 3, "{}", run.stdout);
     assert_eq!(project.status_of("a"), "blocked");
     let reason = project.task("a")["reason"].as_str().unwrap().to_owned();
-    assert!(
-        reason.starts_with("the task's cost limit of $1 was reached ($1.20)"),
-        "{reason}"
-    );
+    assert!(reason.starts_with("the task's cost limit of $1 was reached ($1.20)"), "{reason}");
     // What is said to be typed next works.
     let status = project.ok(&["status"]).stdout;
     let next = "next: ralph run a --max-task-cost 3\n";
     assert!(status.contains(next), "{status}");
-    project
-        .ralph(&["run", "a", "--max-task-cost", "3", "--once"])
-        .expect_code(4);
+    project.ralph(&["run", "a", "--max-task-cost", "3", "--once"]).expect_code(4);
     assert_eq!(tries(&project).len(), 4);
 }
 
@@ -81,12 +71,7 @@ fn a_day_has_one_budget_over_all_runs_and_deleted_tasks_stay_paid_for() {
     project.ralph(&["run", "--once"]).expect_code(4);
     project.ok(&["task", "delete", &first, "--yes"]);
     let run = project.ralph(&["run"]).expect_code(4);
-    assert!(
-        run.stdout
-            .contains("today's cost limit of $1 was reached ($1.20)"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("today's cost limit of $1 was reached ($1.20)"), "{}", run.stdout);
     let run = project.ralph(&["run"]).expect_code(4);
     assert!(run.stdout.contains("today's cost limit"), "{}", run.stdout);
     assert_eq!(tries(&project).len(), 1);
@@ -95,10 +80,7 @@ fn a_day_has_one_budget_over_all_runs_and_deleted_tasks_stay_paid_for() {
 #[test]
 fn the_budget_of_a_day_holds_over_a_kill_in_the_middle_of_an_attempt() {
     not_just_before_midnight();
-    let script = format!(
-        "{}; touch said; [ -e killed ] || sleep 600",
-        said(0.7, DONE_TEXT)
-    );
+    let script = format!("{}; touch said; [ -e killed ] || sleep 600", said(0.7, DONE_TEXT));
     let project = project(&script, "max_cost_usd_per_day = 1.0");
     project.add(&["A"]);
     project.add(&["B"]);
@@ -115,10 +97,8 @@ fn the_budget_of_a_day_holds_over_a_kill_in_the_middle_of_an_attempt() {
     project.ralph(&["run"]).expect_code(4);
     // The lost attempt costs what its log says: with the next one the budget is used up.
     assert_eq!(tries(&project), ["main error lost", "main done"]);
-    let spent: f64 = project
-        .database()
-        .query_row("SELECT sum(cost_usd) FROM spending", [], |row| row.get(0))
-        .unwrap();
+    let spent: f64 =
+        project.database().query_row("SELECT sum(cost_usd) FROM spending", [], |row| row.get(0)).unwrap();
     assert!((spent - 1.4).abs() < 1e-9, "{spent}");
     project.ralph(&["run"]).expect_code(4);
     assert_eq!(tries(&project).len(), 2);
@@ -129,9 +109,7 @@ fn exit_02_a_time_limit_ends_the_run_after_its_attempt() {
     let project = project(&format!("sleep 1; {}", done(0.1)), "");
     project.add(&["A"]);
     project.add(&["B"]);
-    let run = project
-        .ralph(&["run", "--max-minutes", "0.01"])
-        .expect_code(4);
+    let run = project.ralph(&["run", "--max-minutes", "0.01"]).expect_code(4);
     assert!(run.stdout.contains("the time limit of"), "{}", run.stdout);
     assert_eq!(tries(&project), ["main done"]);
 }
@@ -144,19 +122,12 @@ fn a_cost_limit_that_could_not_hold_refuses_the_run() {
         let refused = project.ralph(&["run", flag, "1"]).expect_code(2);
         let told = &refused.stderr;
         assert!(told.contains("the cost of script is unknown"), "{told}");
-        assert!(
-            told.contains("[agents.script]") && told.contains(flag),
-            "{told}"
-        );
+        assert!(told.contains("[agents.script]") && told.contains(flag), "{told}");
     }
     assert!(project.history().is_empty());
     project.set("run", "max_cost_usd = 1.0");
     let doctor = project.ralph(&["doctor"]).expect_code(1);
-    assert!(
-        doctor.stdout.contains("the cost of script is unknown"),
-        "{}",
-        doctor.stdout
-    );
+    assert!(doctor.stdout.contains("the cost of script is unknown"), "{}", doctor.stdout);
     // What costs nothing needs no limit.
     project.set("agents.script", "price = { script = 0 }");
     project.ok(&["run"]);
@@ -165,18 +136,10 @@ fn a_cost_limit_that_could_not_hold_refuses_the_run() {
 #[test]
 fn a_cost_limit_that_holds_only_in_part_is_warned_about_before_the_run() {
     let project = crate::run::project(crate::run::DONE);
-    project.set(
-        "agents.script",
-        "output = \"codex\"\nmodels = [\"a\", \"b\"]\nprice = { a = 1 }",
-    );
+    project.set("agents.script", "output = \"codex\"\nmodels = [\"a\", \"b\"]\nprice = { a = 1 }");
     project.add(&["A"]);
     let run = project.ralph(&["run", "--max-cost", "1", "--dry-run"]);
-    assert!(
-        run.stderr
-            .contains("warning: the cost of b (script) is unknown"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("warning: the cost of b (script) is unknown"), "{}", run.stderr);
     let refused = |args: &[&str], model: &str| {
         let told = project.ralph(args).expect_code(2).stderr;
         let subject = format!("the cost of {model} (script) is unknown");
@@ -207,9 +170,7 @@ fn out_04_a_cap_that_the_settings_give_one_session_counts_against_the_task() {
 fn a_person_is_warned_when_the_budget_of_a_task_is_nearly_used_up() {
     let project = project(&said(0.45, "no luck"), "max_attempts = 3");
     project.add(&["A", "--key", "a"]);
-    let run = project
-        .ralph(&["run", "--max-task-cost", "1"])
-        .expect_code(5);
+    let run = project.ralph(&["run", "--max-task-cost", "1"]).expect_code(5);
     let near = "a: 90% of the task's cost limit of $1 is used ($0.90)";
     assert!(run.stdout.contains(near), "{}", run.stdout);
 }
@@ -241,10 +202,7 @@ fn a_cost_that_nobody_told_is_not_zero() {
     project.add(&["B"]);
     project.ok(&["run", "--agent", "second"]);
     let status = project.json(&["status", "--json"]);
-    assert_eq!(
-        (&status["cost_usd"], &status["cost_unknown"]),
-        (&json!(0.5), &json!(1))
-    );
+    assert_eq!((&status["cost_usd"], &status["cost_unknown"]), (&json!(0.5), &json!(1)));
     assert_eq!(status["last_run"]["cost_unknown"], 0);
     let shown = project.ok(&["status"]).stdout;
     assert!(shown.contains("at least $0.50"), "{shown}");
@@ -252,16 +210,11 @@ fn a_cost_that_nobody_told_is_not_zero() {
 
 #[test]
 fn the_budget_of_a_task_holds_over_a_kill_in_the_middle_of_an_attempt() {
-    let script = format!(
-        "{}; touch said; [ -e killed ] || sleep 600",
-        said(0.7, "no luck")
-    );
+    let script = format!("{}; touch said; [ -e killed ] || sleep 600", said(0.7, "no luck"));
     let project = project(&script, "max_cost_usd_per_task = 0.5");
     project.add(&["A", "--key", "a"]);
     let mut child = project.start(&["run"]);
-    eventually("the agent has said what it costs", || {
-        project.path("said").exists()
-    });
+    eventually("the agent has said what it costs", || project.path("said").exists());
     send(&child, Signal::KILL);
     child.wait().unwrap();
     project.write("killed", "");
@@ -331,19 +284,10 @@ fn a_price_of_the_settings_wins_and_a_model_without_any_has_an_unknown_cost() {
         project.add(&["A"]);
         project.ok(&["run"]);
         let attempt = project.history().remove(0);
-        (
-            attempt["cost_usd"].clone(),
-            attempt["cost_estimated"].clone(),
-        )
+        (attempt["cost_usd"].clone(), attempt["cost_estimated"].clone())
     };
-    assert_eq!(
-        cost("gpt-6-sol", "price = { gpt-6-sol = 1 }"),
-        (json!(0.32), json!(true))
-    );
+    assert_eq!(cost("gpt-6-sol", "price = { gpt-6-sol = 1 }"), (json!(0.32), json!(true)));
     // What is free needs no estimate.
-    assert_eq!(
-        cost("gpt-6-sol", "price = { gpt-6-sol = 0 }"),
-        (json!(0.0), json!(false))
-    );
+    assert_eq!(cost("gpt-6-sol", "price = { gpt-6-sol = 0 }"), (json!(0.0), json!(false)));
     assert_eq!(cost("gpt-6-moon", ""), (Value::Null, json!(false)));
 }

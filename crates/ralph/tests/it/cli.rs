@@ -11,41 +11,21 @@ fn cli_03_the_project_is_found_from_below_and_flags_win() {
     project.add(&["A", "--key", "a"]);
     project.write("deep/down/x", "");
     let mut command = project.command(&["task", "list", "--json"]);
-    let output = command
-        .current_dir(project.path("deep/down"))
-        .output()
-        .unwrap();
+    let output = command.current_dir(project.path("deep/down")).output().unwrap();
     assert!(output.status.success());
     assert_eq!(project.ok(&["-C", "deep/down", "task", "list"]).code, 0);
 
     let source = |project: &Project, key: &str| {
         let rows = project.json(&["config", "show", "--all", "--json"]);
-        let row = rows
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|row| row["key"] == json!(key))
-            .unwrap()
-            .clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["key"] == json!(key)).unwrap().clone();
         (row["value"].clone(), row["source"].clone())
     };
-    assert_eq!(
-        source(&project, "max_attempts"),
-        (json!("5"), json!("default"))
-    );
+    assert_eq!(source(&project, "max_attempts"), (json!("5"), json!("default")));
     project.set("run", "max_attempts = 4");
-    assert_eq!(
-        source(&project, "max_attempts"),
-        (json!("4"), json!(".ralph.toml"))
-    );
+    assert_eq!(source(&project, "max_attempts"), (json!("4"), json!(".ralph.toml")));
     project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "3");
-    assert_eq!(
-        source(&project, "max_attempts"),
-        (json!("3"), json!("RALPH_SET_RUN_MAX_ATTEMPTS"))
-    );
-    project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    assert_eq!(source(&project, "max_attempts"), (json!("3"), json!("RALPH_SET_RUN_MAX_ATTEMPTS")));
+    project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     assert_eq!(project.history().len(), 2);
 }
 
@@ -112,10 +92,7 @@ fn status_json_has_the_fields_of_the_contract() {
     project.add(&["B"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let status = project.json(&["status", "--json"]);
-    assert_eq!(
-        (&status["ready"], &status["attempts"]),
-        (&json!(2), &json!(1))
-    );
+    assert_eq!((&status["ready"], &status["attempts"]), (&json!(2), &json!(1)));
     // The agent does not tell.
     assert_eq!(status["cost_usd"], json!(null));
     assert_eq!(status["run"]["exit_code"], json!(4));
@@ -144,10 +121,7 @@ fn quiet_says_nothing_and_a_reader_that_leaves_does_no_harm() {
     let quiet = project.ok(&["run", "--quiet"]);
     assert_eq!(quiet.stdout, "");
     let mut command = project.command(&["task", "list"]);
-    let mut child = command
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
 }
@@ -156,10 +130,7 @@ fn quiet_says_nothing_and_a_reader_that_leaves_does_no_harm() {
 fn completions_and_manual_are_generated() {
     let project = Project::empty();
     for shell in ["bash", "zsh", "fish"] {
-        assert!(
-            project.ok(&["completions", shell]).stdout.contains("ralph"),
-            "{shell}"
-        );
+        assert!(project.ok(&["completions", shell]).stdout.contains("ralph"), "{shell}");
     }
     assert!(project.ok(&["man"]).stdout.contains(".TH ralph"));
 }
@@ -195,16 +166,9 @@ fn sch_12_a_version_1_project_goes_on() {
 #[test]
 fn sch_13_a_project_from_the_future_is_left_alone() {
     let project = Project::new();
-    project
-        .database()
-        .pragma_update(None, "user_version", 999)
-        .unwrap();
+    project.database().pragma_update(None, "user_version", 999).unwrap();
     let output = project.ralph(&["status"]).expect_code(1);
-    assert!(
-        output.stderr.contains("999") && output.stderr.contains("newer"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("999") && output.stderr.contains("newer"), "{}", output.stderr);
 }
 
 #[test]
@@ -212,17 +176,9 @@ fn an_environment_that_is_no_text_does_no_harm() {
     use std::os::unix::ffi::OsStrExt;
     let project = Project::new();
     let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe");
-    let output = project
-        .command(&["status"])
-        .env("ODD", odd)
-        .output()
-        .unwrap();
+    let output = project.command(&["status"]).env("ODD", odd).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    let output = project
-        .command(&["status"])
-        .env("RALPH_SET_RUN_MODEL", odd)
-        .output()
-        .unwrap();
+    let output = project.command(&["status"]).env("RALPH_SET_RUN_MODEL", odd).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -248,16 +204,9 @@ fn a_circle_of_parents_in_an_old_file_is_shown_and_survived() {
 fn text_with_escape_codes_does_not_reach_the_terminal() {
     let project = Project::new();
     let evil = "x\u{1b}[2Jy\nz";
-    project.add(&[
-        evil, "--key", "k", "--verify", evil, "--model", evil, "-d", evil,
-    ]);
+    project.add(&[evil, "--key", "k", "--verify", evil, "--model", evil, "-d", evil]);
     project.ok(&["task", "fail", "k", "--reason", evil]);
-    for args in [
-        &["task", "list"][..],
-        &["task", "show", "k"],
-        &["status"],
-        &["task", "tree"],
-    ] {
+    for args in [&["task", "list"][..], &["task", "show", "k"], &["status"], &["task", "tree"]] {
         let shown = project.ok(args).stdout;
         assert!(!shown.contains('\u{1b}'), "{args:?}: {shown:?}");
     }
@@ -268,10 +217,7 @@ fn an_output_that_cannot_be_written_is_an_error() {
     let project = Project::new();
     project.ok(&["learnings", "add", "something"]);
     for args in [&["learnings", "list", "--json"][..], &["learnings", "list"]] {
-        let full = std::fs::File::options()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = project.command(args).stdout(full).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{args:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write"));
@@ -282,16 +228,9 @@ fn an_output_that_cannot_be_written_is_an_error() {
 fn sch_13_init_beside_a_newer_file_writes_nothing() {
     let project = Project::empty();
     std::fs::create_dir(project.path(".ralph")).unwrap();
-    project
-        .database()
-        .pragma_update(None, "user_version", 99)
-        .unwrap();
+    project.database().pragma_update(None, "user_version", 99).unwrap();
     let output = project.ralph(&["init"]).expect_code(1);
-    assert!(
-        output.stderr.contains("nothing was changed"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("nothing was changed"), "{}", output.stderr);
     assert!(!project.path(".ralph.toml").exists());
 }
 
@@ -301,10 +240,7 @@ fn mistakes_in_flags_are_told_as_what_they_are() {
     project.add(&["A", "--key", "a"]);
     project.write("file", "");
     for (args, why) in [
-        (
-            &["run", "--recovery", "--no-recovery"][..],
-            "cannot be used with",
-        ),
+        (&["run", "--recovery", "--no-recovery"][..], "cannot be used with"),
         (&["-C", "missing", "status"], "cannot open missing"),
         (&["-C", "file", "status"], "file is not a directory"),
         (&["run", "--fallback", ""], "[agents.NAME]"),
@@ -321,21 +257,13 @@ fn cli_01_what_is_made_is_told_as_json_too() {
     let project = Project::empty();
     let made = project.json(&["init", "--json"]);
     assert_eq!(made["made"][0], ".ralph.toml");
-    assert_eq!(
-        project.json(&["init", "--json"])["made"],
-        serde_json::json!([])
-    );
+    assert_eq!(project.json(&["init", "--json"])["made"], serde_json::json!([]));
     let task = project.json(&["task", "add", "A", "--key", "a", "--json"]);
     assert_eq!(task, project.task("a"));
     let path = project.json(&["config", "path", "--json"]);
     assert_eq!(
         path["path"].as_str().unwrap(),
-        project
-            .path(".ralph.toml")
-            .canonicalize()
-            .unwrap()
-            .display()
-            .to_string()
+        project.path(".ralph.toml").canonicalize().unwrap().display().to_string()
     );
     assert_eq!(path["exists"], true);
 }

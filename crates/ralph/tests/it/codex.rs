@@ -49,20 +49,12 @@ fn shell(command: &str) -> Reply {
     let command = json!(command);
     Reply::tool(
         "exec",
-        json!(format!(
-            "const run = await tools.exec_command({{cmd: {command}}}); text(run.output);"
-        )),
+        json!(format!("const run = await tools.exec_command({{cmd: {command}}}); text(run.output);")),
     )
 }
 
 /// The model changes files.
 fn patch(lines: &[&str]) -> Reply {
-    let lines = json!(format!(
-        "*** Begin Patch\n{}\n*** End Patch\n",
-        lines.join("\n")
-    ));
-    Reply::tool(
-        "exec",
-        json!(format!("await tools.apply_patch({lines}); text(\"ok\");")),
-    )
+    let lines = json!(format!("*** Begin Patch\n{}\n*** End Patch\n", lines.join("\n")));
+    Reply::tool("exec", json!(format!("await tools.apply_patch({lines}); text(\"ok\");")))
 }

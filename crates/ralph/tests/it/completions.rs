@@ -17,11 +17,7 @@ fn project() -> Project {
     project.set_env("PATH", &format!("{}:{path}", bin.display()));
     project.agent("true");
     project.configure("models = [\"small\", \"large\"]");
-    for (key, title) in [
-        ("1.1", "First: of all"),
-        ("1.10", "Second"),
-        ("ns:x", "Third"),
-    ] {
+    for (key, title) in [("1.1", "First: of all"), ("1.10", "Second"), ("ns:x", "Third")] {
         project.add(&[title, "--key", key]);
     }
     project.ok(&["learnings", "add", "Dates are local"]);
@@ -31,11 +27,7 @@ fn project() -> Project {
 /// What a shell prints that runs a script in the project.
 fn shell(project: &Project, argv: &[&str], script: &str) -> Output {
     let mut command = Command::new(argv[0]);
-    command
-        .args(&argv[1..])
-        .arg(script)
-        .current_dir(project.root())
-        .stdin(Stdio::null());
+    command.args(&argv[1..]).arg(script).current_dir(project.root()).stdin(Stdio::null());
     let output = project.clean(&mut command).output().unwrap();
     Output {
         code: output.status.code().unwrap_or(-1),
@@ -57,9 +49,7 @@ fn fits(project: &Project, words: &[&str]) -> Vec<String> {
     assert_eq!(output.stderr, "");
     let mut lines = output.stdout.lines();
     assert_eq!(lines.next(), Some("words"), "{words:?}");
-    lines
-        .map(|line| line.split('\t').next().unwrap().to_owned())
-        .collect()
+    lines.map(|line| line.split('\t').next().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -99,10 +89,7 @@ fn bash_completes_what_the_project_knows() {
         ".ralph.toml",
     ];
     assert_eq!(lines[..expected.len()], expected);
-    assert!(
-        lines[expected.len()].ends_with("-F _ralph ralph"),
-        "{lines:?}"
-    );
+    assert!(lines[expected.len()].ends_with("-F _ralph ralph"), "{lines:?}");
 }
 
 /// Types into a shell in a terminal; waits for what should then be seen.
@@ -116,10 +103,7 @@ fn type_into(project: &Project, argv: &[&str], steps: &[(&str, &str)]) {
         session.send(typed).unwrap();
         let started = Instant::now();
         while !screen.contains(seen) {
-            assert!(
-                started.elapsed() < PATIENCE,
-                "{typed:?}: no {seen:?} in {screen:?}"
-            );
+            assert!(started.elapsed() < PATIENCE, "{typed:?}: no {seen:?} in {screen:?}");
             let mut buffer = [0; 4096];
             match session.try_read(&mut buffer) {
                 Ok(n) => screen.push_str(&String::from_utf8_lossy(&buffer[..n])),
@@ -156,10 +140,7 @@ fn zsh_completes_as_one_types() {
     }
     let project = project();
     let steps = [
-        (
-            "autoload -U compinit; compinit -D; source <(ralph completions zsh); echo re''ady\r",
-            "ready",
-        ),
+        ("autoload -U compinit; compinit -D; source <(ralph completions zsh); echo re''ady\r", "ready"),
         ("", "> "),
         ("ralph task sho\t1.10\t", "ralph task show 1.10"),
         ("\u{15}ralph run ns\t", "ralph run ns:x"),
@@ -217,9 +198,7 @@ fn completing_makes_nothing_and_never_complains() {
         fs::create_dir(other.path(".ralph")).unwrap();
         let database = other.database();
         database
-            .execute_batch(&format!(
-                "CREATE TABLE tasks (id TEXT); PRAGMA user_version = {version};"
-            ))
+            .execute_batch(&format!("CREATE TABLE tasks (id TEXT); PRAGMA user_version = {version};"))
             .unwrap();
         drop(database);
         let before = fs::read(other.path(".ralph/progress.db")).unwrap();
@@ -228,14 +207,7 @@ fn completing_makes_nothing_and_never_complains() {
         assert_eq!(other.path(".ralph").read_dir().unwrap().count(), 1);
     }
     // Nonsense.
-    for words in [
-        &[][..],
-        &["--"],
-        &["-"],
-        &["--=x"],
-        &["nonsense", "\u{1b}[2J"],
-        &["-C"],
-    ] {
+    for words in [&[][..], &["--"], &["-"], &["--=x"], &["nonsense", "\u{1b}[2J"], &["-C"]] {
         let mut args = vec!["complete", "bash", "--"];
         args.extend(words);
         assert_eq!(outside.ok(&args).stderr, "");
@@ -261,19 +233,12 @@ fn completing_is_quick_with_many_tasks_and_works_during_a_run() {
             .map(|_| {
                 let started = Instant::now();
                 let found = fits(&project, &["run", prefix]);
-                assert!(
-                    (1..=210).contains(&found.len()),
-                    "{prefix}: {}",
-                    found.len()
-                );
+                assert!((1..=210).contains(&found.len()), "{prefix}: {}", found.len());
                 started.elapsed()
             })
             .min();
         // An unoptimised program on a busy machine; a scan of all tasks takes longer still.
-        assert!(
-            quickest < Some(Duration::from_millis(150)),
-            "{prefix}: {quickest:?}"
-        );
+        assert!(quickest < Some(Duration::from_millis(150)), "{prefix}: {quickest:?}");
     }
     drop(database);
 }

@@ -60,9 +60,7 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     let counts = project.json(&["status", "--json"]);
     assert_eq!(counts["tasks"]["done"], json!(50));
     let database = project.database();
-    let check: String = database
-        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
-        .unwrap();
+    let check: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(check, "ok");
     // No try is missing or recorded twice: every task's numbers run on without a gap, and each stretch between two
     // resets ends in exactly one done attempt.
@@ -76,17 +74,11 @@ fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
         if attempt["outcome"] == json!("done") {
             *done.entry(key.clone()).or_default() += 1;
         }
-        last.insert(
-            key,
-            (number, attempt["outcome"].as_str().unwrap().to_owned()),
-        );
+        last.insert(key, (number, attempt["outcome"].as_str().unwrap().to_owned()));
     }
     assert_eq!(last.len(), 50);
     assert!(last.values().all(|(_, outcome)| outcome == "done"));
-    assert!(
-        done.values().all(|times| *times == resets + 1),
-        "{resets} resets, {done:?}"
-    );
+    assert!(done.values().all(|times| *times == resets + 1), "{resets} resets, {done:?}");
     let (claims, open): (i64, i64) = database
         .query_row(
             "SELECT (SELECT count(*) FROM claims), (SELECT count(*) FROM runs WHERE ended_at IS NULL)",
@@ -120,21 +112,12 @@ fn sch_11_a_kill_during_migration_leaves_the_old_file_or_the_new_one() {
         std::thread::sleep(Duration::from_millis(4 * round));
         let _ = child.kill();
         child.wait().unwrap();
-        let version: i64 = project
-            .database()
-            .query_row("PRAGMA user_version", [], |row| row.get(0))
-            .unwrap();
+        let version: i64 = project.database().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
         assert!(version >= 1, "{version}");
         let status = project.json(&["status", "--json"]);
-        assert_eq!(
-            status["tasks"]["pending"],
-            json!(4000),
-            "round {round}, version {version}"
-        );
-        let logs: i64 = project
-            .database()
-            .query_row("SELECT count(*) FROM task_logs", [], |row| row.get(0))
-            .unwrap();
+        assert_eq!(status["tasks"]["pending"], json!(4000), "round {round}, version {version}");
+        let logs: i64 =
+            project.database().query_row("SELECT count(*) FROM task_logs", [], |row| row.get(0)).unwrap();
         assert_eq!(logs, 4000);
     }
 }
@@ -148,8 +131,7 @@ fn plan_06_two_runs_share_the_work_and_never_a_task() {
     assert!(second.wait().unwrap().success());
     let attempts = project.history();
     assert_eq!(attempts.len(), 30);
-    let runs: std::collections::HashSet<_> =
-        attempts.iter().map(|a| a["run_id"].to_string()).collect();
+    let runs: std::collections::HashSet<_> = attempts.iter().map(|a| a["run_id"].to_string()).collect();
     assert_eq!(runs.len(), 2, "one run did everything");
     for n in 0..30 {
         assert_eq!(project.read(&format!("work-{n}")), "x\n", "{n}");
@@ -165,10 +147,7 @@ fn a_run_waits_for_work_that_another_holds() {
     });
     // Task 1 waits for task 0, which the first run holds.
     let waited = project.ok(&["run"]).stdout;
-    assert!(
-        waited.contains("another run, which is working on 0\n"),
-        "{waited}"
-    );
+    assert!(waited.contains("another run, which is working on 0\n"), "{waited}");
     assert!(first.wait().unwrap().success());
     assert_eq!(project.history().len(), 2);
 }
@@ -197,40 +176,20 @@ END
         {ralph} task list --json > "$HOME/tasks""#
     );
     let mut command = std::process::Command::new("unshare");
-    command
-        .args(["-Urm", "sh", "-c", &story])
-        .current_dir(project.root());
+    command.args(["-Urm", "sh", "-c", &story]).current_dir(project.root());
     let output = project.clean(&mut command).output().unwrap();
     let codes = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(
-        codes,
-        "code 1\ncode 1\ncode 0\ncode 0\n",
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert_eq!(codes, "code 1\ncode 1\ncode 0\ncode 0\n", "{}", String::from_utf8_lossy(&output.stderr));
     for command in ["error", "add"] {
         let error = project.read(&format!("../home/{command}"));
-        assert!(
-            error.contains("disk is full") && error.contains("hint"),
-            "{command}: {error}"
-        );
+        assert!(error.contains("disk is full") && error.contains("hint"), "{command}: {error}");
     }
     // Who only looks needs no room.
     let status = project.read("../home/status");
     assert!(status.contains("0 of 1 done"), "{status}");
-    let history: Vec<serde_json::Value> =
-        serde_json::from_str(&project.read("../home/history")).unwrap();
-    let types: Vec<_> = history
-        .iter()
-        .map(|a| (&a["outcome"], &a["error_type"]))
-        .collect();
-    assert_eq!(
-        types,
-        [
-            (&json!("error"), &json!("lost")),
-            (&json!("done"), &json!(null))
-        ]
-    );
+    let history: Vec<serde_json::Value> = serde_json::from_str(&project.read("../home/history")).unwrap();
+    let types: Vec<_> = history.iter().map(|a| (&a["outcome"], &a["error_type"])).collect();
+    assert_eq!(types, [(&json!("error"), &json!("lost")), (&json!("done"), &json!(null))]);
 }
 
 #[test]

@@ -11,10 +11,9 @@ const FAILED: &str = "echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"";
 fn project(script: &str, models: &str, run: &str) -> Project {
     let project = Project::new();
     project.agent(script);
-    let toml = project.read(".ralph.toml").replace(
-        "command = [\"sh\", \"agent.sh\"]",
-        &format!("command = [\"sh\", \"agent.sh\"]\n{models}"),
-    );
+    let toml = project
+        .read(".ralph.toml")
+        .replace("command = [\"sh\", \"agent.sh\"]", &format!("command = [\"sh\", \"agent.sh\"]\n{models}"));
     project.write(".ralph.toml", &toml);
     project.set("run", run);
     project
@@ -64,10 +63,7 @@ fn str_09_a_configured_model_makes_the_first_attempt_and_is_never_undercut() {
     let models = models(&failing);
     assert_eq!(models[0], "sonnet");
     assert!(!models.contains(&"haiku".to_owned()), "{models:?}");
-    assert_eq!(
-        failing.history()[0]["rationale"],
-        json!("adaptive: starts with the configured model")
-    );
+    assert_eq!(failing.history()[0]["rationale"], json!("adaptive: starts with the configured model"));
 }
 
 /// Makes the project's runs those of a Ralph that knew nothing of revisions.
@@ -135,11 +131,7 @@ fn agm_02_the_first_write_into_a_persons_file_is_told_with_what_turns_it_off() {
     project.add(&["A"]);
     let first = project.ralph(&["run", "--once"]).expect_code(4).stdout;
     assert_eq!(first.matches(told).count(), 1, "{first}");
-    assert!(
-        project
-            .read("AGENTS.md")
-            .starts_with("# How we work\n\nUse tabs.\n")
-    );
+    assert!(project.read("AGENTS.md").starts_with("# How we work\n\nUse tabs.\n"));
     let second = project.ralph(&["run", "--once"]).expect_code(4).stdout;
     assert!(!second.contains(told), "{second}");
     // A file that Ralph makes is nobody's surprise.

@@ -25,11 +25,7 @@ fn demo() -> (Project, Output) {
 fn gates_pass(root: &Path, shell: &str, gates: &[&str]) {
     for gate in gates {
         let test = format!("tests/{gate}.sh");
-        let output = Command::new(shell)
-            .arg(&test)
-            .current_dir(root)
-            .output()
-            .unwrap();
+        let output = Command::new(shell).arg(&test).current_dir(root).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{shell} {test}\n{said}");
     }
@@ -49,12 +45,8 @@ fn outcomes(project: &Project) -> Vec<(String, Value, Value)> {
 /// The id of the one learning.
 fn learnt(project: &Project) -> String {
     let learnings = project.json(&["learnings", "list", "--json"]);
-    let ids: Vec<&str> = learnings
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|learning| learning["id"].as_str())
-        .collect();
+    let ids: Vec<&str> =
+        learnings.as_array().unwrap().iter().flat_map(|learning| learning["id"].as_str()).collect();
     assert_eq!(ids.len(), 1, "{learnings}");
     ids.concat()
 }
@@ -64,28 +56,11 @@ fn demo_01_five_tasks_are_done_and_one_of_them_at_the_second_try() {
     let (project, output) = demo();
     let done = |key: &str| (key.to_owned(), json!("done"), Value::Null);
     let failed = ("2.1".to_owned(), json!("failed"), json!("test_failure"));
-    assert_eq!(
-        outcomes(&project),
-        [
-            done("1.1"),
-            done("1.2"),
-            failed,
-            done("2.1"),
-            done("2.2"),
-            done("3.1")
-        ]
-    );
+    assert_eq!(outcomes(&project), [done("1.1"), done("1.2"), failed, done("2.1"), done("2.2"), done("3.1")]);
     let status = project.json(&["status", "--json"]);
     assert_eq!(status["tasks"]["done"], json!(5), "{status}");
     gates_pass(&project.root(), "sh", &GATES);
-    for file in [
-        "README.md",
-        "todo.sh",
-        "lib/store.sh",
-        "lib/list.sh",
-        "lib/count.sh",
-        "lib/done.sh",
-    ] {
+    for file in ["README.md", "todo.sh", "lib/store.sh", "lib/list.sh", "lib/count.sh", "lib/done.sh"] {
         assert!(project.path(file).is_file(), "{file}");
     }
     for told in [
@@ -111,13 +86,8 @@ fn demo_01_five_tasks_are_done_and_one_of_them_at_the_second_try() {
 fn demo_02_the_agent_commits_and_leaves_a_clean_tree() {
     let (project, _) = demo();
     let log = project.git(&["log", "--reverse", "--format=%an <%ae> %s"]);
-    let subjects: Vec<&str> = log
-        .lines()
-        .map(|line| {
-            line.strip_prefix("Ralph demo <demo@localhost> ")
-                .unwrap_or(line)
-        })
-        .collect();
+    let subjects: Vec<&str> =
+        log.lines().map(|line| line.strip_prefix("Ralph demo <demo@localhost> ").unwrap_or(line)).collect();
     assert_eq!(
         subjects,
         [
@@ -142,35 +112,16 @@ fn demo_03_every_command_it_names_works_there_afterwards() {
     for (command, told) in [
         (vec!["status"], "5 of 5 done"),
         (vec!["history"], "gate failed"),
-        (
-            vec!["failures", "list"],
-            "FAIL: count of an empty list: expected '0', got '1'",
-        ),
+        (vec!["failures", "list"], "FAIL: count of an empty list: expected '0', got '1'"),
         (vec!["learnings", "list"], "prints 1 for an empty list"),
-        (
-            vec!["context", "2.1"],
-            "FAIL: count of an empty list: expected '0', got '1'",
-        ),
-        (
-            vec!["logs", "2.1"],
-            "My prompt says why the last attempt failed: FAIL: ",
-        ),
-        (
-            vec!["logs", "2.1", "--attempt", "1"],
-            "That was simple, so I did not run the test.",
-        ),
-        (
-            vec!["logs", "2.2"],
-            "A learning in my prompt says: `printf '%s\\n' \"$x\" | wc -l` prints 1",
-        ),
+        (vec!["context", "2.1"], "FAIL: count of an empty list: expected '0', got '1'"),
+        (vec!["logs", "2.1"], "My prompt says why the last attempt failed: FAIL: "),
+        (vec!["logs", "2.1", "--attempt", "1"], "That was simple, so I did not run the test."),
+        (vec!["logs", "2.2"], "A learning in my prompt says: `printf '%s\\n' \"$x\" | wc -l` prints 1"),
         (vec!["task", "list"], "Count open items"),
     ] {
         let output = project.ok(&command);
-        assert!(
-            output.stdout.contains(told),
-            "{command:?}\n{}",
-            output.stdout
-        );
+        assert!(output.stdout.contains(told), "{command:?}\n{}", output.stdout);
     }
     project.ok(&["task", "reset", "2.1"]);
     project.ok(&["run"]);
@@ -185,10 +136,7 @@ fn demo_03_every_command_it_names_works_there_afterwards() {
 fn demo_04_a_retry_that_is_told_nothing_fails_again() {
     let (project, _) = demo();
     project.ok(&["learnings", "prune", &learnt(&project)]);
-    project
-        .database()
-        .execute_batch("DELETE FROM failure_reports; DELETE FROM iteration_outcomes;")
-        .unwrap();
+    project.database().execute_batch("DELETE FROM failure_reports; DELETE FROM iteration_outcomes;").unwrap();
     project.ok(&["task", "reset", "2.1"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(outcomes(&project)[0].1, json!("failed"));
@@ -244,10 +192,7 @@ fn demo_13_the_learning_of_one_task_keeps_another_from_its_mistake() {
     assert_eq!(failed["outcome"], json!("failed"), "{failed}");
     assert_eq!(shown(&failed), Vec::<Value>::new());
     let message = failed["message"].as_str().unwrap();
-    assert!(
-        message.contains("FAIL: an empty list has no item 1: expected '1', got '0'"),
-        "{message}"
-    );
+    assert!(message.contains("FAIL: an empty list has no item 1: expected '1', got '0'"), "{message}");
     project.ok(&["run"]);
     assert_eq!(project.status_of("2.2"), "done");
     gates_pass(&project.root(), "sh", &GATES);

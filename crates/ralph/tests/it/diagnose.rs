@@ -31,10 +31,7 @@ fn brk_02_silent_gates_with_different_commands_fail_differently() {
     project.ralph(&["run"]).expect_code(6);
     let pattern = project.json(&["analyze", "--json"])["pattern"].clone();
     let pattern = pattern.as_str().unwrap();
-    assert!(
-        pattern.starts_with("5 of 11: ") && pattern.contains("made-by-b"),
-        "{pattern}"
-    );
+    assert!(pattern.starts_with("5 of 11: ") && pattern.contains("made-by-b"), "{pattern}");
 }
 
 #[test]
@@ -104,11 +101,7 @@ fn att_05_the_next_attempt_sees_the_failing_test_though_many_passed_after_it() {
     project.add(&["Thing", "--key", "a", "--verify", "sh gate.sh"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let error = "FAILED test_a.py::test_early - assert -1 == 3";
-    assert!(
-        why(&project, "a").starts_with(error),
-        "{}",
-        why(&project, "a")
-    );
+    assert!(why(&project, "a").starts_with(error), "{}", why(&project, "a"));
     let prompt = project.ok(&["context", "a"]).stdout;
     for line in [error, "where -1 = add(1, 2)"] {
         assert!(prompt.contains(line), "{prompt}");
@@ -123,14 +116,8 @@ fn ext_02_a_crash_is_told_by_the_error_the_agent_printed() {
             "echo working; echo 'error: cannot open the vault' >&2; exit 3",
             "error: cannot open the vault (the agent exited with code 3)",
         ),
-        (
-            "echo working; echo 'error: no vault'; exit 1",
-            "error: no vault (the agent exited with code 1)",
-        ),
-        (
-            "echo 'The error is gone.'; exit 1",
-            "the agent exited with code 1",
-        ),
+        ("echo working; echo 'error: no vault'; exit 1", "error: no vault (the agent exited with code 1)"),
+        ("echo 'The error is gone.'; exit 1", "the agent exited with code 1"),
     ] {
         let project = Project::new();
         project.agent(script);

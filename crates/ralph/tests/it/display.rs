@@ -29,11 +29,7 @@ fn project() -> Project {
            *) echo \"<task-done>$RALPH_TASK_ID</task-done>\";;
          esac",
     );
-    project.add(&[
-        "A task whose title is rather long and does not fit a narrow terminal",
-        "--key",
-        "good",
-    ]);
+    project.add(&["A task whose title is rather long and does not fit a narrow terminal", "--key", "good"]);
     project.add(&["Bad", "--key", "bad"]);
     project
 }
@@ -86,9 +82,7 @@ fn exit_04_out_08_a_terminal_that_is_closed_ends_the_run_in_order() {
     let session = project.in_terminal(&["run"], 80);
     eventually("the agent begins", || project.path("begun").exists());
     drop(session);
-    eventually("the run ends", || {
-        project.json(&["status", "--json"])["run"]["ended_at"].is_string()
-    });
+    eventually("the run ends", || project.json(&["status", "--json"])["run"]["ended_at"].is_string());
     let run = project.json(&["status", "--json"])["run"].clone();
     assert_eq!(run["exit_code"], 143, "{run}");
     let tried = &project.history()[0];

@@ -47,11 +47,7 @@ fn refused(output: Output, words: &[&str]) {
 /// Times, runs and ids differ each time.
 fn steady(project: &Project, text: &str) -> String {
     let mut text = text.to_owned();
-    for row in project
-        .json(&["failures", "list", "--json"])
-        .as_array()
-        .unwrap()
-    {
+    for row in project.json(&["failures", "list", "--json"]).as_array().unwrap() {
         let time = row["created_at"].as_str().unwrap().get(..19).unwrap();
         text = text.replace(&time.replace('T', " "), "2026-01-02 03:04:05");
         text = text.replace(row["run_id"].as_str().unwrap(), "RUN");
@@ -161,10 +157,7 @@ fn a_report_is_shown_in_full() {
     refused(show(&["zz"]), &["zz"]);
     project.add(&["New", "--key", "n"]);
     let none = show(&["n"]).expect_code(0);
-    assert_eq!(
-        (none.stdout.as_str(), none.stderr.as_str()),
-        ("", "n has no failures\n")
-    );
+    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "n has no failures\n"));
     assert_eq!(show(&["n", "--json"]).expect_code(0).json(), json!([]));
     refused(show(&["n", "1"]), &["attempt 1 of n", "history n"]);
 }
@@ -176,10 +169,7 @@ fn escape_codes_in_reports_do_not_reach_the_terminal() {
     let sql = "UPDATE failure_reports SET what_was_tried = ?1, why_it_failed = ?1, error_category = ?1,
                relevant_files = json_array(?1), stack_trace_snippet = ?1, retry_suggestion = ?1, excerpt = ?1";
     project.database().execute(sql, [evil]).unwrap();
-    project
-        .database()
-        .execute("UPDATE iteration_outcomes SET model = ?1", [evil])
-        .unwrap();
+    project.database().execute("UPDATE iteration_outcomes SET model = ?1", [evil]).unwrap();
     for args in [&["failures", "list"][..], &["failures", "show", "a"]] {
         let seen = project.ok(args).stdout;
         let bad = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';

@@ -8,19 +8,12 @@ const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 const WAIT: &str = "touch begun; while [ ! -e go ]; do sleep 0.02; done";
 
 fn of_kind<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
-    events
-        .iter()
-        .filter(|event| event["type"] == kind)
-        .collect()
+    events.iter().filter(|event| event["type"] == kind).collect()
 }
 
 /// Starts one attempt, does something while it is under way, and gives what was printed.
 fn meanwhile(project: &Project, change: impl FnOnce()) -> String {
-    let run = project
-        .command(&["run", "--once"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let run = project.command(&["run", "--once"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     eventually("the attempt begins", || project.path("begun").exists());
     change();
     project.write("go", "");
@@ -30,12 +23,9 @@ fn meanwhile(project: &Project, change: impl FnOnce()) -> String {
 
 fn events(project: &Project) -> Vec<Value> {
     let database = project.database();
-    let mut query = database
-        .prepare("SELECT json FROM run_events ORDER BY at, seq")
-        .unwrap();
+    let mut query = database.prepare("SELECT json FROM run_events ORDER BY at, seq").unwrap();
     let rows = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
-    rows.map(|row| serde_json::from_str(&row.unwrap()).unwrap())
-        .collect()
+    rows.map(|row| serde_json::from_str(&row.unwrap()).unwrap()).collect()
 }
 
 #[test]
@@ -46,10 +36,7 @@ fn a_gate_that_a_person_changes_during_an_attempt_counts_from_the_next_one() {
     project.add(&["A", "--key", "a", "--verify", "false"]);
     let printed = meanwhile(&project, || {
         project.ralph(&["task", "edit", "a", "--verify", "true"]);
-        project
-            .database()
-            .execute("UPDATE tasks SET verify = 'true' WHERE key = 'a'", [])
-            .unwrap();
+        project.database().execute("UPDATE tasks SET verify = 'true' WHERE key = 'a'", []).unwrap();
     });
     assert_eq!(project.history()[0]["outcome"], json!("failed"));
     // In the events while it ran, and in the summary.
@@ -57,10 +44,7 @@ fn a_gate_that_a_person_changes_during_an_attempt_counts_from_the_next_one() {
     assert!(printed.contains(named), "{printed}");
     assert_eq!(printed.matches("`false` → `true`").count(), 2, "{printed}");
     let status = project.json(&["status", "--json"]);
-    assert_eq!(
-        status["last_run"]["gate_changes"][0]["after"],
-        json!("true")
-    );
+    assert_eq!(status["last_run"]["gate_changes"][0]["after"], json!("true"));
     project.ok(&["run"]);
     assert_eq!(project.status_of("a"), "done");
 }
@@ -78,24 +62,17 @@ fn changes_of_other_tasks_gates_are_named_too() {
     let changed = of_kind(&all, "gate_changed");
     assert_eq!(changed.len(), 1);
     assert_eq!(
-        (
-            &changed[0]["key"],
-            &changed[0]["before"],
-            &changed[0]["after"]
-        ),
+        (&changed[0]["key"], &changed[0]["before"], &changed[0]["after"]),
         (&json!("b"), &json!("false"), &json!("true"))
     );
 }
 
-const SPEC: &str =
-    "# T\n\n- [ ] 1.1 A\n  - **Verify**: `false && x`\n- [ ] 1.2 B\n  - **Verify**: `false`\n";
+const SPEC: &str = "# T\n\n- [ ] 1.1 A\n  - **Verify**: `false && x`\n- [ ] 1.2 B\n  - **Verify**: `false`\n";
 
 /// A spec whose agent runs a script once and says that its task is done.
 fn with_spec(script: &str) -> Project {
     let project = Project::new();
-    project.agent(&format!(
-        "if [ ! -e edited ]; then touch edited; {script}\nfi\n{DONE}"
-    ));
+    project.agent(&format!("if [ ! -e edited ]; then touch edited; {script}\nfi\n{DONE}"));
     project.set("gate", "precheck = false");
     project.write("tasks.md", SPEC);
     project.ok(&["import", "tasks.md"]);
@@ -120,11 +97,7 @@ fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
         (&json!("false && x"), &json!("true"), &json!("tasks.md"))
     );
     let status = project.ok(&["status"]);
-    assert!(
-        status.stdout.contains("the gate of 1.1 changed"),
-        "{}",
-        status.stdout
-    );
+    assert!(status.stdout.contains("the gate of 1.1 changed"), "{}", status.stdout);
     assert!(status.stdout.contains("ralph import tasks.md"));
     let status = project.json(&["status", "--json"]);
     let waiting = json!({"id": project.task("1.1")["id"], "name": "1.1", "path": "tasks.md",
@@ -133,9 +106,7 @@ fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
     assert_eq!(status["last_run"]["gates_waiting"][0], waiting);
     assert_eq!(project.task("1.1")["verify"], json!("false && x"));
     // A person's edit of something else does not bring it in, in this run or a later one.
-    let text = project
-        .read("tasks.md")
-        .replace("1.1 A", "1.1 Another title");
+    let text = project.read("tasks.md").replace("1.1 A", "1.1 Another title");
     project.write("tasks.md", &text);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(project.task("1.1")["title"], json!("Another title"));
@@ -143,10 +114,7 @@ fn a_verify_that_an_agent_changes_in_a_plan_file_waits_for_an_import() {
     assert!(project.history().iter().all(|a| a["outcome"] == "failed"));
     // A person's import does, and shows both gates before and as it does.
     let shown = "the gate of 1.1: `false && x` → `true`";
-    for args in [
-        &["import", "tasks.md", "--dry-run"][..],
-        &["import", "tasks.md"],
-    ] {
+    for args in [&["import", "tasks.md", "--dry-run"][..], &["import", "tasks.md"]] {
         let dry = project.json(&["import", "tasks.md", "--dry-run", "--json"]);
         let gate = json!({"id": project.task("1.1")["id"], "name": "1.1",
             "before": "false && x", "after": "true"});
@@ -172,11 +140,7 @@ fn a_changed_verify_cannot_be_hidden_behind_an_old_time_of_modification() {
         "cp -p tasks.md before; sed -i 's/`false && x`/`true # xxx`/' tasks.md; touch -r before tasks.md",
     );
     project.ralph(&["run", "--once"]).expect_code(4);
-    assert_eq!(
-        project.read("tasks.md").len(),
-        SPEC.len(),
-        "the edit stands in the file"
-    );
+    assert_eq!(project.read("tasks.md").len(), SPEC.len(), "the edit stands in the file");
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(project.task("1.1")["verify"], json!("false && x"));
     assert!(project.history().iter().all(|a| a["outcome"] == "failed"));

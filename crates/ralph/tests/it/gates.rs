@@ -14,9 +14,7 @@ fn no_gate_takes_the_agents_word() {
 
 #[test]
 fn sig_11_a_contradicted_done_is_not_believed_without_a_gate() {
-    let project = project(&format!(
-        "echo 'I could not complete the task.'; echo; {DONE}"
-    ));
+    let project = project(&format!("echo 'I could not complete the task.'; echo; {DONE}"));
     project.add(&["A", "--key", "a"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(outcomes(&project)[0].0, "no_sigil");
@@ -44,11 +42,7 @@ fn git_tells_what_an_attempt_did() {
     let attempts = project.history();
     assert_eq!(attempts[0]["files_changed"], json!([]));
     assert_eq!(attempts[0]["changed_nothing"], json!(true));
-    assert!(
-        output.stdout.contains("no files changed"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("no files changed"), "{}", output.stdout);
     assert_eq!(attempts[1]["gate_files_changed"], json!(["check.sh"]));
     assert_eq!(attempts[2]["files_changed"], json!(["x.txt"]));
     assert_ne!(attempts[2]["commit_before"], attempts[2]["commit_after"]);
@@ -72,11 +66,7 @@ fn gates_can_be_flaky_and_green_too_early() {
     assert_eq!(attempts[0]["gate_flaky"], json!(true));
     assert_eq!(attempts[0]["gate_green_before"], json!(false));
     assert_eq!(attempts[1]["gate_green_before"], json!(true));
-    assert!(
-        output.stdout.contains("already passes before any work"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("already passes before any work"), "{}", output.stdout);
 }
 
 #[test]
@@ -94,16 +84,10 @@ fn a_parents_own_gate_runs_after_its_children() {
     project.add(&["Child", "--key", "c", "--parent", "p"]);
     project.ok(&["run"]);
     let attempts = project.history();
-    let brief: Vec<_> = attempts
-        .iter()
-        .map(|a| (a["key"].as_str().unwrap(), a["outcome"].as_str().unwrap()))
-        .collect();
+    let brief: Vec<_> =
+        attempts.iter().map(|a| (a["key"].as_str().unwrap(), a["outcome"].as_str().unwrap())).collect();
     assert_eq!(brief, [("c", "done"), ("p", "failed"), ("p", "done")]);
-    assert!(
-        project
-            .read(".ralph/last-prompt")
-            .contains("error: state is broken")
-    );
+    assert!(project.read(".ralph/last-prompt").contains("error: state is broken"));
     // A gate that passes makes the parent done without an attempt.
     project.add(&["Easy", "--key", "q", "--verify", "true"]);
     project.add(&["Part", "--key", "d", "--parent", "q"]);
@@ -122,11 +106,7 @@ fn exit_02_parents_gates_use_up_no_limit() {
     }
     project.add(&["Other", "--key", "other", "--priority", "-1"]);
     project.ralph(&["run", "--limit", "1"]).expect_code(4);
-    let by_agent = project
-        .history()
-        .iter()
-        .filter(|a| a["agent"] == json!("script"))
-        .count();
+    let by_agent = project.history().iter().filter(|a| a["agent"] == json!("script")).count();
     assert_eq!(by_agent, 1);
 }
 
@@ -135,10 +115,7 @@ fn a_gate_that_cannot_be_started_is_nobodys_failure() {
     let project = project(DONE);
     let long = format!("true {}", "x".repeat(200_000));
     project.add(&["A", "--key", "a"]);
-    project
-        .database()
-        .execute("UPDATE tasks SET verify = ?1", [&long])
-        .unwrap();
+    project.database().execute("UPDATE tasks SET verify = ?1", [&long]).unwrap();
     project.ralph(&["run"]).expect_code(5);
     let reason = project.task("a")["reason"].to_string();
     assert!(reason.contains("too long"), "{reason}");
@@ -155,25 +132,16 @@ fn out_01_a_gate_whose_program_is_missing_blocks_its_task_and_counts_for_nothing
     project.add(&["Fine", "--key", "d", "--verify", "npm9 || true"]);
     let elsewhere = "cd . && timeout 60 env X=1 npm9 test";
     project.add(&["Format", "--key", "e", "--verify", elsewhere]);
-    let run = project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    let run = project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     assert!(
-        run.stdout
-            .contains("the gates of a, b, e cannot run: `npm9` is not installed"),
+        run.stdout.contains("the gates of a, b, e cannot run: `npm9` is not installed"),
         "{}",
         run.stdout
     );
     let attempts: Vec<_> = project
         .history()
         .iter()
-        .map(|one| {
-            (
-                one["key"].clone(),
-                one["error_type"].clone(),
-                one["counted"].clone(),
-            )
-        })
+        .map(|one| (one["key"].clone(), one["error_type"].clone(), one["counted"].clone()))
         .collect();
     let expected = [
         (json!("a"), json!("gate_broken"), json!(false)),
@@ -187,18 +155,12 @@ fn out_01_a_gate_whose_program_is_missing_blocks_its_task_and_counts_for_nothing
     // The other gates need the same program: no attempt is wasted on them.
     for key in ["a", "b", "e"] {
         let task = project.task(key);
-        assert_eq!(
-            (&task["status"], &task["attempts"]),
-            (&json!("blocked"), &json!(0))
-        );
+        assert_eq!((&task["status"], &task["attempts"]), (&json!("blocked"), &json!(0)));
         let reason = task["reason"].as_str().unwrap().to_owned();
         let fix = format!(
             "install npm9, or change the gate (`ralph task edit {key} --verify CMD`), then `ralph run {key}`"
         );
-        assert!(
-            reason.contains("`npm9` is not installed") && reason.ends_with(&fix),
-            "{reason}"
-        );
+        assert!(reason.contains("`npm9` is not installed") && reason.ends_with(&fix), "{reason}");
         let next = format!("next: ralph task edit {key} --verify CMD && ralph run {key}\n");
         assert!(run.stdout.contains(&next), "{}", run.stdout);
     }
@@ -215,25 +177,17 @@ fn out_01_a_gate_that_turns_out_to_be_broken_counts_for_nothing() {
     project.add(&["Use plain.sh", "--key", "b", "--verify", "./plain.sh"]);
     // To install it is what the task is about.
     project.add(&["Install jq9", "--key", "c", "--verify", "command -v jq9"]);
-    let run = project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     let first = &project.history()[0];
     assert_eq!(
         (&first["error_type"], &first["gate"], &first["counted"]),
         (&json!("gate_broken"), &json!("broken"), &json!(false))
     );
     let reason = project.task("a")["reason"].to_string();
-    assert!(
-        reason.contains("`gone.sh` does not exist") && reason.contains("; add gone.sh, or"),
-        "{reason}"
-    );
+    assert!(reason.contains("`gone.sh` does not exist") && reason.contains("; add gone.sh, or"), "{reason}");
     for (at, key) in [(1, "b"), (2, "c")] {
         let one = &project.history()[at];
-        assert_eq!(
-            (&one["key"], &one["error_type"]),
-            (&json!(key), &json!("test_failure"))
-        );
+        assert_eq!((&one["key"], &one["error_type"]), (&json!(key), &json!("test_failure")));
     }
     assert!(!run.stdout.contains("retry: ralph run a"), "{}", run.stdout);
 }
@@ -243,20 +197,10 @@ fn out_01_a_broken_gate_makes_no_fix_task_and_is_told_to_who_asks_for_it() {
     let project = project(DONE);
     project.add(&["Add tests", "--key", "1.1", "--verify", "npm9 test"]);
     project.ralph(&["run", "--recovery"]).expect_code(5);
-    assert_eq!(
-        project
-            .json(&["task", "list", "--json"])
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
-    let refused = project
-        .ralph(&["task", "done", "1.1", "--verify"])
-        .expect_code(1);
+    assert_eq!(project.json(&["task", "list", "--json"]).as_array().unwrap().len(), 1);
+    let refused = project.ralph(&["task", "done", "1.1", "--verify"]).expect_code(1);
     assert!(
-        refused.stderr.contains("cannot run: `npm9`")
-            && refused.stderr.contains("hint: install npm9"),
+        refused.stderr.contains("cannot run: `npm9`") && refused.stderr.contains("hint: install npm9"),
         "{}",
         refused.stderr
     );
@@ -270,33 +214,19 @@ fn out_01_a_parents_broken_gate_blocks_the_parent() {
     project.ralph(&["run"]).expect_code(5);
     assert_eq!(project.status_of("c"), "done");
     let parent = project.task("p");
-    assert_eq!(
-        (&parent["status"], &parent["attempts"]),
-        (&json!("blocked"), &json!(0))
-    );
+    assert_eq!((&parent["status"], &parent["attempts"]), (&json!("blocked"), &json!(0)));
     let calls = project.history().len();
     project.ok(&["task", "edit", "p", "--verify", "true"]);
     // Its gate is asked again, not an agent.
     project.ok(&["run", "p"]);
-    assert_eq!(
-        (project.status_of("p"), project.history().len()),
-        ("done".into(), calls)
-    );
+    assert_eq!((project.status_of("p"), project.history().len()), ("done".into(), calls));
 }
 
 #[test]
 fn out_01_a_gate_with_a_pipe_fails_where_its_first_command_does() {
     let project = project(DONE);
-    project.add(&[
-        "A",
-        "--key",
-        "a",
-        "--verify",
-        "(echo 'error: no'; exit 3) | tail -5",
-    ]);
-    project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    project.add(&["A", "--key", "a", "--verify", "(echo 'error: no'; exit 3) | tail -5"]);
+    project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     let attempt = &project.history()[0];
     assert_eq!(attempt["error_type"], json!("test_failure"));
     assert_eq!(attempt["gate_output"], json!("error: no"));
@@ -320,19 +250,12 @@ fn out_03_a_gate_that_passes_without_a_signal_is_recorded_and_told() {
         (&first["outcome"], &first["gate"], &first["counted"]),
         (&json!("no_sigil"), &json!("passed"), &json!(true))
     );
-    assert!(
-        run.stdout.contains("but the gate `test -e made` passed"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("but the gate `test -e made` passed"), "{}", run.stdout);
     assert!(run.stdout.contains("accept_green = true"), "{}", run.stdout);
     // Passing work is not rolled back.
     assert_eq!(first["undone_ref"], json!(null));
     let prompt = project.read(".ralph/last-prompt");
-    let (told, task) = (
-        prompt.find("**The gate passed"),
-        prompt.find("## Assigned Task"),
-    );
+    let (told, task) = (prompt.find("**The gate passed"), prompt.find("## Assigned Task"));
     assert!(told.is_some() && told < task, "{prompt}");
     assert_eq!(project.history()[1]["outcome"], json!("done"));
 }
@@ -342,9 +265,7 @@ fn out_03_a_gate_runs_after_a_crash_and_a_timeout_too() {
     for (end, error) in [("exit 3", "crash"), ("sleep 60", "timeout")] {
         let project = project(&format!("touch made; {end}"));
         project.add(&["A", "--key", "a", "--verify", "test -e made"]);
-        let run = project
-            .ralph(&["run", "--max-attempts", "1", "--attempt-timeout", "2"])
-            .expect_code(5);
+        let run = project.ralph(&["run", "--max-attempts", "1", "--attempt-timeout", "2"]).expect_code(5);
         let first = &project.history()[0];
         assert_eq!(
             (&first["outcome"], &first["error_type"], &first["gate"]),
@@ -361,10 +282,7 @@ fn out_03_a_gate_that_fails_without_a_signal_is_what_the_next_attempt_sees() {
     project.add(&["A", "--verify", "echo 'error: nothing here'; false"]);
     project.ralph(&["run", "--limit", "2"]).expect_code(4);
     let first = &project.history()[0];
-    assert_eq!(
-        (&first["outcome"], &first["gate"]),
-        (&json!("no_sigil"), &json!("failed"))
-    );
+    assert_eq!((&first["outcome"], &first["gate"]), (&json!("no_sigil"), &json!("failed")));
     let prompt = project.read(".ralph/last-prompt");
     assert!(prompt.contains("error: nothing here"), "{prompt}");
     assert!(!prompt.contains("**The gate passed"), "{prompt}");
@@ -380,11 +298,7 @@ fn out_03_accept_green_counts_a_gate_that_became_green() {
     let history = project.history();
     assert_eq!(history.len(), 1);
     assert_eq!(
-        (
-            &history[0]["outcome"],
-            &history[0]["gate"],
-            &history[0]["gate_green_before"]
-        ),
+        (&history[0]["outcome"], &history[0]["gate"], &history[0]["gate_green_before"]),
         (&json!("done"), &json!("passed"), &json!(false))
     );
     // A gate that was green before proves nothing.
@@ -407,10 +321,7 @@ fn a_parent_waits_for_its_own_dependencies_too() {
     project.ok(&["task", "fail", "x"]);
     project.ralph(&["run"]).expect_code(5);
     assert_eq!(project.status_of("part"), "done");
-    assert_eq!(
-        (project.status_of("p"), project.status_of("after")),
-        ("pending".into(), "pending".into())
-    );
+    assert_eq!((project.status_of("p"), project.status_of("after")), ("pending".into(), "pending".into()));
     project.ok(&["task", "reset", "x"]);
     project.ok(&["run"]);
     assert_eq!(project.status_of("after"), "done");

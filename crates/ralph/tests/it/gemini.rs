@@ -14,12 +14,7 @@ use crate::support::Project;
 const GEMINI: Player = Player {
     agent: "gemini",
     program: ("RALPH_TEST_GEMINI", "gemini"),
-    env: |url| {
-        vec![
-            ("GEMINI_API_KEY", "test".to_owned()),
-            ("GOOGLE_GEMINI_BASE_URL", url.to_owned()),
-        ]
-    },
+    env: |url| vec![("GEMINI_API_KEY", "test".to_owned()), ("GOOGLE_GEMINI_BASE_URL", url.to_owned())],
     settings: |_| String::new(),
 };
 
@@ -39,9 +34,8 @@ fn stage(script: impl FnMut(&Request) -> Reply + Send + 'static) -> Stage {
 /// What the user's turns of a request say.
 fn user_text(body: &Value) -> String {
     let turns = body["contents"].as_array().unwrap().iter();
-    let parts = turns
-        .filter(|turn| turn["role"] == "user")
-        .flat_map(|turn| turn["parts"].as_array().unwrap());
+    let parts =
+        turns.filter(|turn| turn["role"] == "user").flat_map(|turn| turn["parts"].as_array().unwrap());
     let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
     texts.join("\n")
 }
@@ -60,10 +54,7 @@ fn shell(command: &str) -> Reply {
 }
 
 fn wait(seconds: u32) -> Reply {
-    Reply::Error {
-        status: 429,
-        headers: vec![("retry-after".into(), seconds.to_string())],
-    }
+    Reply::Error { status: 429, headers: vec![("retry-after".into(), seconds.to_string())] }
 }
 
 #[test]
@@ -75,10 +66,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
         (4, _) => Reply::CutMidStream,
         (5, _) => Reply::error(400),
         (6, _) => Reply::error(500),
-        (_, false) => Reply::tool(
-            "write_file",
-            json!({"file_path": "parser.txt", "content": "it parses\n"}),
-        ),
+        (_, false) => Reply::tool("write_file", json!({"file_path": "parser.txt", "content": "it parses\n"})),
         (_, true) => done(request),
     })
     .agent_setting("price = { flash = { input = 1, output = 10, cache_read = 0.5 } }")
@@ -102,9 +90,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
     // The limit that told when it ends was waited out until then.
     let until = stage.number("SELECT unixepoch(until) FROM agent_limits WHERE agent = 'gemini'");
     let time = |sql: &str, number: u32| {
-        stage.number(&format!(
-            "SELECT {sql} FROM iteration_outcomes WHERE attempt_number = {number}"
-        ))
+        stage.number(&format!("SELECT {sql} FROM iteration_outcomes WHERE attempt_number = {number}"))
     };
     let ended = time("unixepoch(started_at) + duration_ms / 1000", 3);
     assert!(until >= ended + 2, "{until} {ended}");
@@ -112,11 +98,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
 
     let history = stage.project.history();
     for attempt in &history {
-        assert_eq!(
-            attempt["session_id"].as_str().map(str::len),
-            Some(36),
-            "{attempt}"
-        );
+        assert_eq!(attempt["session_id"].as_str().map(str::len), Some(36), "{attempt}");
         assert_eq!(attempt["model"], "flash", "{attempt}");
     }
     for refused in &history[..3] {
@@ -131,10 +113,7 @@ fn out_05_out_06_limits_and_troubles_are_waited_out_and_the_work_is_checked() {
     let expected = (1800.0 + 20.0 * 10.0 + 200.0 * 0.5) / 1e6;
     assert!((cost - expected).abs() < 1e-12, "{cost}");
     let full_name = "SELECT agent_model FROM iteration_outcomes WHERE attempt_number = 7";
-    assert_eq!(
-        stage.maybe_text(full_name).as_deref(),
-        Some("gemini-scripted")
-    );
+    assert_eq!(stage.maybe_text(full_name).as_deref(), Some("gemini-scripted"));
 }
 
 #[test]
@@ -144,24 +123,12 @@ fn out_07_bad_keys_and_unknown_models_stop_the_run() {
         _ => Reply::error(404),
     });
     let refused = stage.run(1);
-    assert!(
-        refused.stderr.contains("log in to gemini"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("log in to gemini"), "{}", refused.stderr);
     let unknown = stage.run(1);
-    assert!(
-        unknown.stderr.contains("check the model's name"),
-        "{}",
-        unknown.stderr
-    );
+    assert!(unknown.stderr.contains("check the model's name"), "{}", unknown.stderr);
     let stage = stage.without_env("GEMINI_API_KEY");
     let keyless = stage.run(1);
-    assert!(
-        keyless.stderr.contains("log in to gemini"),
-        "{}",
-        keyless.stderr
-    );
+    assert!(keyless.stderr.contains("log in to gemini"), "{}", keyless.stderr);
     let auth = "error auth uncounted #1";
     assert_eq!(stage.tries(), [auth, "error config uncounted #1", auth]);
     stage.expect_untouched_task();
@@ -197,13 +164,8 @@ fn out_07_what_the_program_may_not_do_stops_the_run() {
 fn ctx_06_the_model_reads_exactly_the_prompt_that_context_prints() {
     let stage = stage(done);
     // The program would put a file in place of a name with an at sign.
-    stage
-        .project
-        .write("src/MyTests.java", "class Unwanted {}\n");
-    let long = format!(
-        "Mark it @Test, tell a@b.c.\n{}",
-        "It parses äöü.\n".repeat(20_000)
-    );
+    stage.project.write("src/MyTests.java", "class Unwanted {}\n");
+    let long = format!("Mark it @Test, tell a@b.c.\n{}", "It parses äöü.\n".repeat(20_000));
     let edit = "UPDATE tasks SET description = ?1";
     stage.project.database().execute(edit, [&long]).unwrap();
     let context = ["context", &stage.task, "--json"];

@@ -14,11 +14,7 @@ fn project(agent: &str, git: &str) -> Project {
     project.agent(agent);
     project.set("git", git);
     let home = project.root().join("../home/.gitconfig");
-    fs::write(
-        home,
-        "[user]\nname = t\nemail = t@localhost\n[protocol \"file\"]\nallow = always\n",
-    )
-    .unwrap();
+    fs::write(home, "[user]\nname = t\nemail = t@localhost\n[protocol \"file\"]\nallow = always\n").unwrap();
     project.write("../library/lib.txt", "library");
     let library = project.root().join("../library").display().to_string();
     for args in [
@@ -47,10 +43,7 @@ fn project(agent: &str, git: &str) -> Project {
 /// What a person has, to the byte.
 #[track_caller]
 fn expect_own_work_untouched(project: &Project) {
-    assert_eq!(
-        project.read("other.txt"),
-        "other, and what I did not commit\n"
-    );
+    assert_eq!(project.read("other.txt"), "other, and what I did not commit\n");
     assert_eq!(project.read("staged.txt"), "staged\n");
     assert_eq!(project.read("notes.txt"), "untracked\n");
     assert_eq!(project.read("debug.log"), "ignored\n");
@@ -79,15 +72,8 @@ fn done_work_is_committed_and_nothing_else() {
     let project = project(&format!("{WORK}; {DONE}"), "commit = \"on-success\"");
     project.add(&["Add four", "--key", "1.3"]);
     let run = project.ok(&["run"]);
-    assert!(
-        run.stdout.contains("uncommitted changes at start"),
-        "{}",
-        run.stdout
-    );
-    assert_eq!(
-        project.git(&["log", "-1", "--format=%s"]),
-        "1.3: Add four\n"
-    );
+    assert!(run.stdout.contains("uncommitted changes at start"), "{}", run.stdout);
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "1.3: Add four\n");
     assert_eq!(files_of(&project, "HEAD"), ["code.txt", "src/new.txt"]);
     expect_own_work_untouched(&project);
     let attempt = project.history().remove(0);
@@ -105,10 +91,7 @@ fn a_file_that_was_dirty_and_that_the_task_changed_too_is_left_out_and_named() {
     let named = "1.3: not in its commit: other.txt (uncommitted before the run)";
     assert!(run.contains(named), "{run}");
     // Both parts are still there, for the person to commit.
-    assert_eq!(
-        project.read("other.txt"),
-        "other, and what I did not commit\ntask\n"
-    );
+    assert_eq!(project.read("other.txt"), "other, and what I did not commit\ntask\n");
 }
 
 #[test]
@@ -116,18 +99,13 @@ fn the_commit_field_is_the_message() {
     let project = project(&format!("{WORK}; {DONE}"), "commit = \"on-success\"");
     project.add(&["Add four", "--commit", "feat(code): add four"]);
     project.ok(&["run"]);
-    assert_eq!(
-        project.git(&["log", "-1", "--format=%s"]),
-        "feat(code): add four\n"
-    );
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "feat(code): add four\n");
 }
 
 #[test]
 fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() {
-    let project = project(
-        &format!("{WORK}; [ -e mended ] || touch mended; {DONE}"),
-        "commit = \"on-success\"",
-    );
+    let project =
+        project(&format!("{WORK}; [ -e mended ] || touch mended; {DONE}"), "commit = \"on-success\"");
     hook(
         &project,
         "pre-commit",
@@ -144,10 +122,7 @@ fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() 
     let prompt = project.read(".ralph/last-prompt");
     assert!(prompt.contains("lint: code.txt has no five"), "{prompt}");
     // The work of both attempts is in it.
-    assert_eq!(
-        files_of(&project, "HEAD"),
-        ["code.txt", "mended", "src/new.txt"]
-    );
+    assert_eq!(files_of(&project, "HEAD"), ["code.txt", "mended", "src/new.txt"]);
     expect_own_work_untouched(&project);
 }
 
@@ -167,10 +142,7 @@ fn failed_work_is_undone_and_kept_under_a_reference() {
         expect_own_work_untouched(&project);
         assert_eq!(project.read("code.txt"), "one\ntwo\nthree\n");
         assert!(!project.path("src/new.txt").exists() && !project.path("more.txt").exists());
-        assert_eq!(
-            project.git(&["status", "--porcelain=v2", "--branch"]),
-            before
-        );
+        assert_eq!(project.git(&["status", "--porcelain=v2", "--branch"]), before);
         let attempt = project.history().remove(0);
         let reference = attempt["undone_ref"].as_str().unwrap();
         assert!(reference.starts_with("refs/ralph/rollback/"), "{reference}");
@@ -179,11 +151,7 @@ fn failed_work_is_undone_and_kept_under_a_reference() {
         assert_eq!(kept("more.txt"), "more\n");
         assert!(kept("other.txt").ends_with("x\n"));
         let stashes = project.git(&["stash", "list"]);
-        assert_eq!(
-            stashes.lines().count(),
-            usize::from(mode == "stash"),
-            "{stashes}"
-        );
+        assert_eq!(stashes.lines().count(), usize::from(mode == "stash"), "{stashes}");
     }
 }
 
@@ -210,11 +178,7 @@ fn a_second_run_in_the_same_tree_forbids_a_roll_back() {
     let mut other = project.start(&["run", "slow"]);
     crate::support::eventually("the other run works", || project.path("begun").exists());
     let run = project.ralph(&["run", "bad", "--once"]).expect_code(4);
-    assert!(
-        run.stdout.contains("uses the same working tree"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("uses the same working tree"), "{}", run.stdout);
     assert_eq!(project.read("src/new.txt"), "new\n");
     project.write("go", "");
     other.wait().unwrap();
@@ -222,10 +186,7 @@ fn a_second_run_in_the_same_tree_forbids_a_roll_back() {
 
 #[test]
 fn a_branch_is_made_and_worked_on() {
-    let project = project(
-        &format!("{WORK}; {DONE}"),
-        "branch = \"ralph/night\"\ncommit = \"on-success\"",
-    );
+    let project = project(&format!("{WORK}; {DONE}"), "branch = \"ralph/night\"\ncommit = \"on-success\"");
     let main = project.git(&["rev-parse", "main"]);
     project.add(&["Add four"]);
     project.ok(&["run"]);
@@ -243,12 +204,7 @@ fn a_dirty_tree_can_be_refused() {
     let project = project(DONE, "commit = \"on-success\"\non_dirty = \"refuse\"");
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(1);
-    assert!(
-        run.stderr
-            .contains("the working tree has uncommitted changes"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("the working tree has uncommitted changes"), "{}", run.stderr);
     assert!(run.stderr.contains("on_dirty"), "{}", run.stderr);
     assert!(project.history().is_empty());
 }
@@ -270,34 +226,20 @@ fn an_unfinished_merge_is_not_torn_apart() {
     diverge(&project);
     let mut merge = std::process::Command::new("git");
     let merge = project.clean(&mut merge);
-    let merged = merge
-        .args(["merge", "-q", "side"])
-        .current_dir(project.root())
-        .output();
+    let merged = merge.args(["merge", "-q", "side"]).current_dir(project.root()).output();
     assert!(!merged.unwrap().status.success());
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(1);
-    assert!(
-        run.stderr.contains("a merge is in progress"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("a merge is in progress"), "{}", run.stderr);
 }
 
 #[test]
 fn without_a_repository_everything_else_works() {
     let project = crate::run::project(DONE);
-    project.set(
-        "git",
-        "commit = \"on-success\"\nrollback = \"reset\"\nbranch = \"b\"",
-    );
+    project.set("git", "commit = \"on-success\"\nrollback = \"reset\"\nbranch = \"b\"");
     project.add(&["A"]);
     let run = project.ok(&["run"]);
-    assert!(
-        run.stdout.contains("not a git repository"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("not a git repository"), "{}", run.stdout);
 }
 
 /// Does half of its work and waits; once `stopped` is there it does the rest.
@@ -346,11 +288,7 @@ fn what_a_stopped_run_left_is_no_dirt_but_what_somebody_changed_since_is_theirs(
     assert!(run.stderr.contains(named), "{}", run.stderr);
     project.write(".ralph.toml", &toml);
     let run = project.ok(&["run"]);
-    assert!(
-        run.stdout.contains("not in its commit: code.txt"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("not in its commit: code.txt"), "{}", run.stdout);
     assert_eq!(files_of(&project, "HEAD"), ["half.txt", "rest.txt"]);
 }
 
@@ -377,11 +315,7 @@ fn an_agent_that_leaves_the_branch_is_brought_back() {
         project.add(&["A", "--key", "a"]);
         project.add(&["B", "--key", "b"]);
         let run = project.ok(&["run"]);
-        assert!(
-            run.stdout.contains("Ralph switched back to night"),
-            "{}",
-            run.stdout
-        );
+        assert!(run.stdout.contains("Ralph switched back to night"), "{}", run.stdout);
         assert_eq!(project.git(&["rev-parse", "main"]), main, "{leave}");
         assert_eq!(project.git(&["branch", "--show-current"]), "night\n");
         assert_eq!(files_of(&project, "night~1"), ["a"]);
@@ -434,12 +368,7 @@ fn an_index_that_stays_locked_is_nobodys_failure() {
         "{}",
         run.stderr
     );
-    assert!(
-        run.stderr
-            .contains("if no git process is running, remove it"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("if no git process is running, remove it"), "{}", run.stderr);
     assert_eq!(project.history()[0]["counted"], false);
     assert_eq!(project.status_of("a"), "pending");
 }
@@ -455,11 +384,7 @@ fn what_was_kept_for_a_killed_run_is_named() {
     run.wait().unwrap();
     project.write("agent.sh", &format!("cat > /dev/null\n{DONE}"));
     let run = project.ok(&["run", "a"]);
-    let name = run
-        .stdout
-        .split("refs/ralph/kept/")
-        .nth(1)
-        .expect(&run.stdout);
+    let name = run.stdout.split("refs/ralph/kept/").nth(1).expect(&run.stdout);
     let name = name.split(';').next().unwrap();
     let kept = format!("refs/ralph/kept/{name}:notes.txt");
     assert_eq!(project.git(&["show", &kept]), "untracked\n");
@@ -473,16 +398,8 @@ fn trouble_with_git_stops_a_run_before_the_first_attempt() {
     let known = fs::read_to_string(&home).unwrap();
     fs::write(&home, "[user]\nuseConfigOnly = true\n").unwrap();
     let run = project.ralph(&["run"]).expect_code(1);
-    assert!(
-        run.stderr.contains("git has no author identity"),
-        "{}",
-        run.stderr
-    );
-    assert!(
-        run.stderr.contains("git config user.email"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("git has no author identity"), "{}", run.stderr);
+    assert!(run.stderr.contains("git config user.email"), "{}", run.stderr);
     assert!(project.history().is_empty(), "an attempt was burnt");
     fs::write(&home, known).unwrap();
     project.ok(&["run"]);

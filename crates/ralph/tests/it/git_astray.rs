@@ -33,11 +33,7 @@ fn files_of(project: &Project, commit: &str) -> Vec<String> {
 /// The first reference to undone work.
 #[track_caller]
 fn saved(project: &Project) -> String {
-    let all = project.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/ralph/rollback/",
-    ]);
+    let all = project.git(&["for-each-ref", "--format=%(refname)", "refs/ralph/rollback/"]);
     all.lines().next().unwrap().to_owned()
 }
 
@@ -47,11 +43,7 @@ fn what_is_left_in_a_rebase_is_not_done_and_not_lost() {
         let agent = format!("git rebase side; echo both > code.txt; echo new > new.txt; {DONE}");
         let project = project(&agent, git);
         let run = project.ralph(&["run", "--once"]).expect_code(4);
-        assert!(
-            run.stdout.contains("a rebase in progress"),
-            "{}",
-            run.stdout
-        );
+        assert!(run.stdout.contains("a rebase in progress"), "{}", run.stdout);
         let tried = &project.history()[0];
         assert_eq!(tried["outcome"], "failed", "{git} {tried}");
         assert_eq!(project.git(&["branch", "--show-current"]), "main\n");
@@ -66,8 +58,7 @@ fn what_is_left_in_a_rebase_is_not_done_and_not_lost() {
 
 #[test]
 fn work_that_an_agent_committed_on_a_branch_of_its_own_is_taken_along() {
-    let agent =
-        format!("git checkout -qb own; echo x > new.txt; git add .; git commit -qm own; {DONE}");
+    let agent = format!("git checkout -qb own; echo x > new.txt; git add .; git commit -qm own; {DONE}");
     let project = project(&agent, "commit = \"on-success\"");
     project.ok(&["run"]);
     assert_eq!(project.git(&["branch", "--show-current"]), "main\n");
@@ -76,15 +67,11 @@ fn work_that_an_agent_committed_on_a_branch_of_its_own_is_taken_along() {
 
 #[test]
 fn work_that_was_committed_where_it_cannot_be_taken_from_is_not_done() {
-    let agent =
-        format!("git checkout -q side; echo x > new.txt; git add .; git commit -qm x; {DONE}");
+    let agent = format!("git checkout -q side; echo x > new.txt; git add .; git commit -qm x; {DONE}");
     let project = project(&agent, "commit = \"on-success\"");
     project.ralph(&["run", "--once"]).expect_code(4);
     let prompt = project.ok(&["context", "a"]).stdout;
-    assert!(
-        prompt.contains("committed on side instead of main"),
-        "{prompt}"
-    );
+    assert!(prompt.contains("committed on side instead of main"), "{prompt}");
     assert_eq!(project.git(&["branch", "--show-current"]), "main\n");
 }
 
@@ -138,10 +125,7 @@ fn what_a_failed_attempt_left_is_committed_by_the_next_run() {
 
 #[test]
 fn a_commit_that_was_interrupted_is_made_by_the_next_run() {
-    let project = project(
-        &format!("echo x > new.txt; {DONE}"),
-        "commit = \"on-success\"",
-    );
+    let project = project(&format!("echo x > new.txt; {DONE}"), "commit = \"on-success\"");
     let hook = ".git/hooks/pre-commit";
     script(&project, hook, "touch ../hooked; sleep 60");
     project.ok(&["run", "--detach"]);
@@ -158,10 +142,7 @@ fn a_repository_further_up_is_not_taken_for_one_that_is_gone() {
     let project = project(&agent, "commit = \"on-success\"");
     let outer = project.root().join("..").display().to_string();
     let in_outer = |args: &[&str]| {
-        let args: Vec<&str> = ["-C", &outer]
-            .into_iter()
-            .chain(args.iter().copied())
-            .collect();
+        let args: Vec<&str> = ["-C", &outer].into_iter().chain(args.iter().copied()).collect();
         project.git(&args)
     };
     in_outer(&["init", "-q", "-b", "main"]);
@@ -210,15 +191,9 @@ fn script(project: &Project, path: &str, text: &str) {
 fn a_kill_right_after_a_commit_does_not_take_it_out_again() {
     let agent = format!("echo x > new.txt; echo more >> code.txt; {DONE}");
     let project = project(&agent, "commit = \"on-success\"");
-    script(
-        &project,
-        ".git/hooks/post-commit",
-        "touch ../committed; sleep 60",
-    );
+    script(&project, ".git/hooks/post-commit", "touch ../committed; sleep 60");
     let mut run = project.start(&["run", "--quiet"]);
-    eventually("the commit is made", || {
-        project.path("../committed").exists()
-    });
+    eventually("the commit is made", || project.path("../committed").exists());
     run.kill().unwrap();
     run.wait().unwrap();
     fs::remove_file(project.path(".git/hooks/post-commit")).unwrap();

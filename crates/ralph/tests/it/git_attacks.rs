@@ -74,9 +74,7 @@ fn a_filter_that_an_attempt_makes_and_that_sleeps_holds_no_night_up() {
 fn a_program_that_an_attempt_makes_and_that_holds_the_commit_up_blocks_its_task_at_once() {
     let attributes = "echo '*.txt filter=slow' > .gitattributes";
     let hook = |name: &str| {
-        format!(
-            "printf '#!/bin/sh\\nsleep 1000\\n' > .git/hooks/{name}; chmod +x .git/hooks/{name}"
-        )
+        format!("printf '#!/bin/sh\\nsleep 1000\\n' > .git/hooks/{name}; chmod +x .git/hooks/{name}")
     };
     let attacks = [
         (
@@ -107,9 +105,8 @@ fn a_program_that_an_attempt_makes_and_that_holds_the_commit_up_blocks_its_task_
         ),
     ];
     for (attack, fix) in attacks {
-        let agent = format!(
-            "if [ $RALPH_TASK_KEY = a ]; then {attack}; fi; echo x > $RALPH_TASK_KEY.txt; {DONE}"
-        );
+        let agent =
+            format!("if [ $RALPH_TASK_KEY = a ]; then {attack}; fi; echo x > $RALPH_TASK_KEY.txt; {DONE}");
         let project = project(&agent, COMMIT);
         project.set("gate", "timeout = \"6s\"");
         project.add(&["A", "--key", "a"]);
@@ -154,9 +151,7 @@ fn the_night_goes_on_after_a_filter_that_sleeps_and_the_fix_it_names_is_enough()
 #[test]
 fn a_hook_that_sleeps_after_the_commit_runs_once() {
     let hook = "printf '#!/bin/sh\\ntouch \"../slept-$RALPH_TASK_KEY\"; sleep 1000\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit";
-    let agent = format!(
-        "if [ $RALPH_TASK_KEY = a ]; then {hook}; fi; echo x > $RALPH_TASK_KEY.txt; {DONE}"
-    );
+    let agent = format!("if [ $RALPH_TASK_KEY = a ]; then {hook}; fi; echo x > $RALPH_TASK_KEY.txt; {DONE}");
     let project = project(&agent, COMMIT);
     project.set("gate", "timeout = \"6s\"");
     project.add(&["A", "--key", "a"]);
@@ -171,10 +166,10 @@ fn a_hook_that_sleeps_after_the_commit_runs_once() {
 
 #[test]
 fn a_hook_that_an_attempt_makes_and_that_refuses_is_named_to_the_next_attempt() {
-    let hook = "printf '#!/bin/sh\\n[ -e clean.txt ]\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
-    let agent = format!(
-        "if [ $RALPH_ATTEMPT = 1 ]; then {hook}; echo x > a.txt; else touch clean.txt; fi; {DONE}"
-    );
+    let hook =
+        "printf '#!/bin/sh\\n[ -e clean.txt ]\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit";
+    let agent =
+        format!("if [ $RALPH_ATTEMPT = 1 ]; then {hook}; echo x > a.txt; else touch clean.txt; fi; {DONE}");
     let project = project(&agent, COMMIT);
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
@@ -210,11 +205,7 @@ fn a_configuration_that_git_cannot_read_is_nobodys_failure() {
         );
         // The next run sees it before it does anything.
         let run = project.ralph(&["run"]).expect_code(1);
-        assert!(
-            run.stderr.contains("git cannot read its configuration"),
-            "{garbage}: {}",
-            run.stderr
-        );
+        assert!(run.stderr.contains("git cannot read its configuration"), "{garbage}: {}", run.stderr);
         assert_eq!(project.history().len(), 1, "{garbage}");
         fs::rename(project.path("../good"), project.path(".git/config")).unwrap();
         project.ok(&["run"]);
@@ -234,11 +225,7 @@ fn what_a_person_defined_before_the_run_works_as_ever() {
     project.write(".git/info/attributes", "new.txt filter=loud\n");
     project.add(&["A", "--key", "a"]);
     let run = project.ok(&["run"]);
-    assert!(
-        !run.stdout.contains("the attempt changed git"),
-        "{}",
-        run.stdout
-    );
+    assert!(!run.stdout.contains("the attempt changed git"), "{}", run.stdout);
     assert_eq!(project.git(&["show", "HEAD:new.txt"]), "QUIET\n");
     assert!(!project.git(&["status", "--porcelain"]).contains("new.txt"));
 }
@@ -254,12 +241,7 @@ fn a_git_that_does_not_answer_ends_the_run_and_says_why() {
     project.write(".git/info/attributes", "code.txt filter=slow\n");
     project.add(&["A", "--key", "a"]);
     let run = project.ralph(&["run"]).expect_code(1);
-    for part in [
-        "git status",
-        "timed out after",
-        "sleep 1000",
-        "query_timeout",
-    ] {
+    for part in ["git status", "timed out after", "sleep 1000", "query_timeout"] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     // Nobody is to blame, and the work is the task's when git answers again.
@@ -267,11 +249,7 @@ fn a_git_that_does_not_answer_ends_the_run_and_says_why() {
     assert_eq!(history[0]["counted"], false, "{}", history[0]);
     project.git(&["config", "--unset", "filter.slow.clean"]);
     let run = project.ok(&["run"]);
-    assert!(
-        !run.stdout.contains("uncommitted changes at start"),
-        "{}",
-        run.stdout
-    );
+    assert!(!run.stdout.contains("uncommitted changes at start"), "{}", run.stdout);
     assert_eq!(subjects(&project), ["a: A", "start"]);
     assert_eq!(files_of(&project, "HEAD"), ["code.txt"]);
 }
@@ -284,9 +262,7 @@ fn a_git_that_does_not_answer_can_be_interrupted() {
     project.write(".git/info/attributes", "code.txt filter=slow\n");
     project.add(&["A", "--key", "a"]);
     let mut run = run_in_background(&project);
-    eventually("git waits for the filter", || {
-        project.path("../asleep").exists()
-    });
+    eventually("git waits for the filter", || project.path("../asleep").exists());
     let pid = rustix::process::Pid::from_child(&run);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let mut code = None;
@@ -333,10 +309,8 @@ fn a_pipe_deep_in_the_tree_is_named_when_git_does_not_answer() {
 
 #[test]
 fn no_directory_for_temporary_files_is_needed() {
-    let mut project = project(
-        &format!("echo x > new.txt; {DONE}"),
-        &format!("{COMMIT}\nrollback = \"reset\""),
-    );
+    let mut project =
+        project(&format!("echo x > new.txt; {DONE}"), &format!("{COMMIT}\nrollback = \"reset\""));
     project.add(&["A", "--key", "a"]);
     project.set_env("TMPDIR", "/nowhere/at/all");
     project.ok(&["run"]);
@@ -364,18 +338,12 @@ fn twice(attack: &str) -> String {
 #[test]
 fn a_git_that_is_gone_is_nobodys_failure() {
     let mut project = project(&twice("rm ../bin/git"), COMMIT);
-    let real = Command::new("sh")
-        .args(["-c", "command -v git"])
-        .output()
-        .unwrap();
+    let real = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
     let real = String::from_utf8(real.stdout).unwrap();
     let bin = project.root().join("../bin");
     fs::create_dir_all(&bin).unwrap();
     for tool in ["sh", "env", "cat", "rm", "touch", "sleep"] {
-        let path = Command::new("sh")
-            .args(["-c", &format!("command -v {tool}")])
-            .output()
-            .unwrap();
+        let path = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().unwrap();
         let path = String::from_utf8(path.stdout).unwrap();
         std::os::unix::fs::symlink(path.trim(), bin.join(tool)).unwrap();
     }
@@ -403,52 +371,16 @@ fn an_identity_that_is_gone_is_nobodys_failure() {
 #[test]
 fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
     for (attack, said, hint) in [
-        (
-            "rm -rf .git",
-            "the git repository is gone",
-            "from a backup or a clone",
-        ),
-        (
-            "rm -rf .git; mkfifo .git",
-            "the git repository is gone",
-            "from a backup or a clone",
-        ),
-        (
-            "echo junk > .git/HEAD",
-            "not a git repository",
-            "git status",
-        ),
-        (
-            "rm -rf .git/refs; touch .git/refs",
-            "not a git repository",
-            "git status",
-        ),
-        (
-            "git config core.bare true",
-            "must be run in a work tree",
-            "git status",
-        ),
-        (
-            "git config core.worktree /",
-            "its working tree is now /",
-            "git status",
-        ),
-        (
-            "git config core.repositoryformatversion 99",
-            "99",
-            "git status",
-        ),
-        (
-            "ln -s /nowhere .git/ralph-committing",
-            "ralph-committing",
-            "remove it: rm ",
-        ),
+        ("rm -rf .git", "the git repository is gone", "from a backup or a clone"),
+        ("rm -rf .git; mkfifo .git", "the git repository is gone", "from a backup or a clone"),
+        ("echo junk > .git/HEAD", "not a git repository", "git status"),
+        ("rm -rf .git/refs; touch .git/refs", "not a git repository", "git status"),
+        ("git config core.bare true", "must be run in a work tree", "git status"),
+        ("git config core.worktree /", "its working tree is now /", "git status"),
+        ("git config core.repositoryformatversion 99", "99", "git status"),
+        ("ln -s /nowhere .git/ralph-committing", "ralph-committing", "remove it: rm "),
     ] {
-        for git in [
-            COMMIT,
-            "rollback = \"reset\"",
-            "branch = \"main\"\ncommit = \"on-success\"",
-        ] {
+        for git in [COMMIT, "rollback = \"reset\"", "branch = \"main\"\ncommit = \"on-success\""] {
             if attack.contains("ralph-committing") && !git.contains("commit") {
                 continue;
             }
@@ -463,11 +395,7 @@ fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
             assert_eq!(history.len(), 1, "{attack}, {git}");
             // Without a commit to make the attempt itself went well.
             let is_done = history[0]["outcome"] == "done";
-            assert!(
-                is_done || history[0]["counted"] == false,
-                "{attack}, {git}: {}",
-                history[0]
-            );
+            assert!(is_done || history[0]["counted"] == false, "{attack}, {git}: {}", history[0]);
         }
     }
 }
@@ -493,10 +421,7 @@ fn a_hook_that_refuses_is_still_the_attempts_failure() {
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
     let history = project.history();
-    assert_eq!(
-        (&history[0]["outcome"], &history[0]["counted"]),
-        (&"failed".into(), &true.into())
-    );
+    assert_eq!((&history[0]["outcome"], &history[0]["counted"]), (&"failed".into(), &true.into()));
     assert_eq!(files_of(&project, "HEAD"), ["first.txt", "second.txt"]);
 }
 

@@ -57,11 +57,7 @@ fn a_kill_between_the_commit_and_its_record_leads_to_no_second_commit() {
     eventually("git ends", || commits(&project, "a: A") == 1);
     let commit = project.git(&["rev-parse", "HEAD"]);
     let run = project.ok(&["run"]);
-    assert!(
-        run.stdout.contains("a Ralph crashed after it committed"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("a Ralph crashed after it committed"), "{}", run.stdout);
     let history = project.history();
     assert_eq!(history.len(), 2);
     assert_eq!(history[0]["outcome"], json!("done"));
@@ -71,15 +67,9 @@ fn a_kill_between_the_commit_and_its_record_leads_to_no_second_commit() {
     assert_eq!(project.task("b")["verified"], json!(false));
     assert_eq!(history[0]["commit_after"], json!(commit.trim()));
     assert_eq!(history[0]["files_changed"], json!(["work.txt"]));
-    assert_eq!(
-        (commits(&project, "a: A"), commits(&project, "b: B")),
-        (1, 1)
-    );
+    assert_eq!((commits(&project, "a: A"), commits(&project, "b: B")), (1, 1));
     assert_eq!(project.read("work.txt"), "x\nx\n");
-    assert_eq!(
-        project.git(&["diff", "HEAD", "--name-only", "--", "work.txt"]),
-        ""
-    );
+    assert_eq!(project.git(&["diff", "HEAD", "--name-only", "--", "work.txt"]), "");
 }
 
 #[test]
@@ -116,10 +106,7 @@ fn a_git_that_cannot_tell_whether_killed_work_was_committed_ends_the_run_at_once
     let stderr = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(1), "{stderr}");
     let said = "Ralph crashed while committing the work of a, and git cannot tell";
-    assert!(
-        stderr.contains(said) && stderr.contains("hint: "),
-        "{stderr}"
-    );
+    assert!(stderr.contains(said) && stderr.contains("hint: "), "{stderr}");
     // Nothing was decided meanwhile.
     assert_eq!(project.history().len(), 0);
     project.ok(&["run"]);
@@ -160,18 +147,10 @@ fn what_kills_left_of_a_task_and_of_its_fix_is_theirs() {
         run.wait().unwrap();
     }
     let run = project.ok(&["run", "--recovery"]);
-    assert!(
-        run.stdout
-            .contains("uncommitted changes at start: mine.txt;"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("uncommitted changes at start: mine.txt;"), "{}", run.stdout);
     assert_eq!(files_of(&project, "HEAD~1"), ["a.txt", "b.txt"]);
     assert_eq!(files_of(&project, "HEAD"), ["c.txt"]);
-    assert_eq!(
-        project.git(&["status", "--porcelain", "--", "*.txt"]),
-        "?? mine.txt\n"
-    );
+    assert_eq!(project.git(&["status", "--porcelain", "--", "*.txt"]), "?? mine.txt\n");
 }
 
 /// Kills runs at random moments, and counts what became of every task.
@@ -209,10 +188,7 @@ fn a_storm_of_kills_commits_every_done_task_once() {
             let key = attempt["key"].as_str().unwrap().to_owned();
             *done.entry(key).or_default() += 1;
             let commit = attempt["commit_after"].as_str().unwrap().to_owned();
-            assert!(
-                hashes.insert(commit),
-                "one commit is on record twice: {attempt}"
-            );
+            assert!(hashes.insert(commit), "one commit is on record twice: {attempt}");
         }
     }
     let log = project.git(&["log", "--format=%H %s"]);

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Project, eventually};
 
 /// A daemon that nobody can find by its session or its environment; its process id is in the file `daemon`.
-const DAEMON: &str =
-    "env -i setsid sh -c 'echo $$ > daemon.new; mv daemon.new daemon; exec sleep 600' \
+const DAEMON: &str = "env -i setsid sh -c 'echo $$ > daemon.new; mv daemon.new daemon; exec sleep 600' \
      </dev/null >/dev/null 2>&1 &
      while [ ! -e daemon ]; do sleep 0.01; done";
 const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
@@ -85,24 +84,16 @@ fn an_agent_that_kills_the_guard_has_failed_and_leaves_nothing() {
         (&json!("error"), &json!("crash"), &json!(true))
     );
     let finished = events.iter().find(|e| e["type"] == "attempt_finished");
-    assert_eq!(
-        finished.unwrap()["message"],
-        "Ralph's guard process was killed during the attempt"
-    );
+    assert_eq!(finished.unwrap()["message"], "Ralph's guard process was killed during the attempt");
     assert_eq!(second["outcome"], json!("done"));
     let told = warnings(&events);
-    assert!(
-        told.contains(&"Ralph's guard process was killed; Ralph started a new one"),
-        "{told:?}"
-    );
+    assert!(told.contains(&"Ralph's guard process was killed; Ralph started a new one"), "{told:?}");
 }
 
 #[test]
 fn an_agent_that_always_kills_the_guard_does_not_loop_for_ever() {
     let project = project("kill -9 $PPID; sleep 600");
-    project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     assert_eq!(project.history().len(), 2);
     assert_eq!(project.status_of("a"), "blocked");
 }
@@ -115,10 +106,7 @@ fn a_gate_that_kills_the_guard_has_failed() {
     project.add(&["A", "--key", "a", "--verify", "kill -9 $PPID; sleep 600"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let attempt = &project.history()[0];
-    assert_eq!(
-        (&attempt["outcome"], &attempt["counted"]),
-        (&json!("failed"), &json!(true))
-    );
+    assert_eq!((&attempt["outcome"], &attempt["counted"]), (&json!("failed"), &json!(true)));
 }
 
 #[test]
@@ -128,10 +116,7 @@ fn a_stopped_guard_is_continued() {
     let events = project.ok(&["run", "--json"]).json_lines();
     assert_eq!(project.status_of("a"), "done");
     let told = warnings(&events);
-    assert!(
-        told.iter().any(|message| message.contains("was suspended")),
-        "{told:?}"
-    );
+    assert!(told.iter().any(|message| message.contains("was suspended")), "{told:?}");
 }
 
 #[test]
@@ -176,13 +161,7 @@ fn a_program_that_is_not_there_is_said_to_be_missing() {
     let output = project.ralph(&["run"]);
     assert_ne!(output.code, 0);
     let attempt = &project.history()[0];
-    assert_eq!(
-        (&attempt["error_type"], &attempt["counted"]),
-        (&json!("spawn"), &json!(false))
-    );
+    assert_eq!((&attempt["error_type"], &attempt["counted"]), (&json!("spawn"), &json!(false)));
     let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(
-        said.contains("`no-such-agent-anywhere` is not installed"),
-        "{said}"
-    );
+    assert!(said.contains("`no-such-agent-anywhere` is not installed"), "{said}");
 }

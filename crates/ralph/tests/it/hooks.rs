@@ -10,9 +10,7 @@ use crate::support::{PATIENCE, Project, eventually};
 
 fn inputs(project: &Project, file: &str) -> Vec<Value> {
     let text = project.read(file);
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -25,24 +23,10 @@ fn hooks_get_the_event_as_json_and_run_in_order() {
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
     let all = inputs(&project, "all.jsonl");
-    let order: Vec<&str> = all
-        .iter()
-        .map(|one| one["hook"].as_str().unwrap())
-        .collect();
+    let order: Vec<&str> = all.iter().map(|one| one["hook"].as_str().unwrap()).collect();
     assert_eq!(order, names);
-    let types: Vec<&str> = all
-        .iter()
-        .map(|one| one["type"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        types,
-        [
-            "run_started",
-            "attempt_started",
-            "attempt_finished",
-            "run_finished"
-        ]
-    );
+    let types: Vec<&str> = all.iter().map(|one| one["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["run_started", "attempt_started", "attempt_finished", "run_finished"]);
     assert_eq!(all[1]["key"], "a");
     assert_eq!(all[2]["outcome"], "done");
     assert_eq!(all[3]["exit_code"], 0);
@@ -63,10 +47,7 @@ fn a_hook_before_a_run_can_veto_it() {
 #[test]
 fn a_hook_before_an_attempt_can_veto_it_and_leaves_no_try_and_no_claim() {
     let project = project(DONE);
-    project.set(
-        "hooks",
-        "before_attempt = \"! grep -q '\\\"key\\\":\\\"b\\\"'\"",
-    );
+    project.set("hooks", "before_attempt = \"! grep -q '\\\"key\\\":\\\"b\\\"'\"");
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b"]);
     project.ralph(&["run"]).expect_code(7);
@@ -75,33 +56,17 @@ fn a_hook_before_an_attempt_can_veto_it_and_leaves_no_try_and_no_claim() {
     // As a report only, it holds nothing up.
     project.set("hooks", "veto = false");
     let run = project.ok(&["run"]);
-    assert!(
-        run.stdout
-            .contains("hook before_attempt exited with code 1"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("hook before_attempt exited with code 1"), "{}", run.stdout);
 }
 
 #[test]
 fn a_failing_hook_afterwards_is_reported_and_changes_nothing() {
     let project = project(DONE);
-    project.set(
-        "hooks",
-        "after_attempt = \"exit 1\"\nafter_run = \"sleep 60\"\ntimeout = \"200ms\"",
-    );
+    project.set("hooks", "after_attempt = \"exit 1\"\nafter_run = \"sleep 60\"\ntimeout = \"200ms\"");
     project.add(&["A"]);
     let run = project.ok(&["run"]);
-    assert!(
-        run.stdout.contains("hook after_attempt exited with code 1"),
-        "{}",
-        run.stdout
-    );
-    assert!(
-        run.stdout.contains("hook after_run timed out after 200 ms"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("hook after_attempt exited with code 1"), "{}", run.stdout);
+    assert!(run.stdout.contains("hook after_run timed out after 200 ms"), "{}", run.stdout);
 }
 
 #[test]
@@ -170,8 +135,5 @@ fn stop_inside_a_hook_of_the_same_run_does_not_wait_for_its_end() {
     project.ralph(&["run"]).expect_code(143);
     let said = project.read("said");
     assert!(said.ends_with(" stops when this hook ends\n0\n"), "{said}");
-    assert_eq!(
-        (project.status_of("a"), project.status_of("b")),
-        ("done".into(), "pending".into())
-    );
+    assert_eq!((project.status_of("a"), project.status_of("b")), ("done".into(), "pending".into()));
 }

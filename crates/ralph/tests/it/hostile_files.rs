@@ -73,10 +73,7 @@ fn goes_on(make: &str, said: &str) {
         assert_eq!(run.code, 0, "{target}: {}{}", run.stdout, run.stderr);
         assert_eq!(project.status_of("1.3"), "done", "{target}");
         let after = fs::symlink_metadata(project.path(target)).unwrap();
-        assert!(
-            !after.is_file() || after.len() > 1 << 30,
-            "{target} was {before:?}"
-        );
+        assert!(!after.is_file() || after.len() > 1 << 30, "{target} was {before:?}");
         let told = warnings(&project);
         let about: Vec<_> = told.iter().filter(|told| told.contains(said)).collect();
         assert_eq!(about.len(), 1, "{target}: {told:?}");
@@ -153,10 +150,7 @@ fn nothing_is_written_through_a_link_that_appeared_during_a_run() {
     ] {
         for (name, text) in [
             ("AGENTS.md", "# Theirs\n"),
-            (
-                "tasks.md",
-                "# Tasks\n\n- [ ] 1.1 Theirs\n\n- [ ] 1.3 Theirs\n",
-            ),
+            ("tasks.md", "# Tasks\n\n- [ ] 1.1 Theirs\n\n- [ ] 1.3 Theirs\n"),
             ("s.json", "{}"),
             ("STATE.md", "Theirs.\n"),
             ("lock", ""),
@@ -192,12 +186,7 @@ fn no_log_is_written_through_a_link_in_the_place_of_the_directory() {
         assert_eq!(contents(outside.path()), []);
         let logs = fs::symlink_metadata(project.path(".ralph/logs")).unwrap();
         assert!(logs.is_dir(), "{steps}");
-        assert!(
-            project
-                .ok(&["logs", "1.3"])
-                .stdout
-                .contains("TASK_COMPLETE")
-        );
+        assert!(project.ok(&["logs", "1.3"]).stdout.contains("TASK_COMPLETE"));
         let told = warnings(&project);
         assert!(told[0].contains("was replaced by something"), "{told:?}");
     }
@@ -231,10 +220,7 @@ fn names_of_logs_cannot_be_guessed_and_planted_ones_are_not_written_through() {
         let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
         secrets.push(stem.rsplit_once('-').unwrap().1.to_owned());
     }
-    assert!(
-        secrets.iter().all(|secret| secret.len() == 16),
-        "{secrets:?}"
-    );
+    assert!(secrets.iter().all(|secret| secret.len() == 16), "{secrets:?}");
     secrets.dedup();
     assert_eq!(secrets.len(), 3);
     let shown = project.ok(&["logs", "1.2"]).stdout;
@@ -249,11 +235,7 @@ fn prune_never_leaves_the_directory_of_logs() {
     file.set_modified(std::time::UNIX_EPOCH).unwrap();
     let project = project("");
     // A link with the name of a log, and then one in the place of the directory.
-    symlink(
-        outside.path().join(old),
-        project.path(".ralph/logs").join(old),
-    )
-    .unwrap();
+    symlink(outside.path().join(old), project.path(".ralph/logs").join(old)).unwrap();
     project.ok(&["logs", "--prune"]);
     assert_eq!(contents(outside.path()).len(), 1);
     fs::remove_dir_all(project.path(".ralph/logs")).unwrap();
@@ -270,10 +252,7 @@ fn prune_never_leaves_the_directory_of_logs() {
 fn a_log_that_became_something_else_is_not_shown() {
     let project = project("");
     bounded(&project, &["run"]).expect_code(0);
-    let log = project.history()[0]["log_path"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let log = project.history()[0]["log_path"].as_str().unwrap().to_owned();
     let path = project.path(&log);
     for make in ["mkfifo", "ln -s /etc/passwd", "ln -s /dev/zero"] {
         fs::remove_file(&path).unwrap();
@@ -282,11 +261,7 @@ fn a_log_that_became_something_else_is_not_shown() {
         assert!(made.unwrap().success());
         for args in [&["logs", "1.1"][..], &["logs", "1.1", "--raw"]] {
             let shown = bounded(&project, args);
-            assert!(
-                shown.code > 0 && shown.code != 124,
-                "{make}: {}",
-                shown.code
-            );
+            assert!(shown.code > 0 && shown.code != 124, "{make}: {}", shown.code);
             assert!(!shown.stdout.contains("root:"), "{}", shown.stdout);
         }
     }
@@ -305,10 +280,7 @@ fn what_is_no_file_is_no_plan() {
         assert!(made.unwrap().success());
     };
     fifo("pipe.md");
-    File::create(project.path("huge.md"))
-        .unwrap()
-        .set_len(3 << 30)
-        .unwrap();
+    File::create(project.path("huge.md")).unwrap().set_len(3 << 30).unwrap();
     project.write("specs/b/tasks.md", SPEC);
     fifo("specs/b/.ralph-state.json");
     for (path, why) in [
@@ -318,26 +290,16 @@ fn what_is_no_file_is_no_plan() {
         ("specs/b", "named pipe"),
     ] {
         let import = bounded(&project, &["import", path]);
-        assert!(
-            import.code > 0 && import.code != 124,
-            "{path}: {}",
-            import.code
-        );
+        assert!(import.code > 0 && import.code != 124, "{path}: {}", import.code);
         assert!(import.stderr.contains(why), "{path}: {}", import.stderr);
     }
     // What only reads lines takes pipes as well, but not without end.
-    for args in [
-        &["learnings", "import", "/dev/zero"][..],
-        &["fingerprint", "/dev/zero"],
-        &["replay", "/dev/zero"],
-    ] {
+    for args in
+        [&["learnings", "import", "/dev/zero"][..], &["fingerprint", "/dev/zero"], &["replay", "/dev/zero"]]
+    {
         let refused = bounded(&project, args);
         assert_eq!(refused.code, 2, "{args:?}: {}", refused.stderr);
-        assert!(
-            refused.stderr.contains("larger than 64 MiB"),
-            "{args:?}: {}",
-            refused.stderr
-        );
+        assert!(refused.stderr.contains("larger than 64 MiB"), "{args:?}: {}", refused.stderr);
     }
     // Settings and templates: nothing can be run by them.
     for path in [".ralph/templates/task.md", ".ralph.toml"] {
@@ -353,47 +315,29 @@ fn what_is_no_file_is_no_plan() {
 #[test]
 fn an_attempt_that_prints_without_end_does_not_fill_the_disk() {
     let mut project = Project::new();
-    project.agent(
-        "echo first; yes | head -c 9000000; yes no | head -c 5000000 >&2; echo TASK_COMPLETE",
-    );
+    project.agent("echo first; yes | head -c 9000000; yes no | head -c 5000000 >&2; echo TASK_COMPLETE");
     project.set_env("RALPH_SET_LOGS_MAX_ATTEMPT_MB", "1");
     project.add(&["One", "--key", "1"]);
     project.ok(&["run"]);
     assert_eq!(project.status_of("1"), "done");
-    let log = project.history()[0]["log_path"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let log = project.history()[0]["log_path"].as_str().unwrap().to_owned();
     let errors = log.replace(".jsonl", ".stderr.log");
     for path in [&log, &errors] {
         let text = project.read(path);
-        assert!(
-            text.len() <= 1 << 20 && text.len() > 1 << 18,
-            "{}",
-            text.len()
-        );
+        assert!(text.len() <= 1 << 20 && text.len() > 1 << 18, "{}", text.len());
         let first = text.lines().next().unwrap();
-        assert!(
-            first.contains("bytes were dropped before this line"),
-            "{first}"
-        );
+        assert!(first.contains("bytes were dropped before this line"), "{first}");
         assert!(first.contains("max_attempt_mb"), "{first}");
     }
     assert!(project.read(&log).ends_with("y\nTASK_COMPLETE\n"));
     let shown = project.ok(&["logs", "1"]).stdout;
     assert!(shown.contains("bytes were dropped"), "{:.200}", shown);
-    assert_eq!(
-        fs::read_dir(project.path(".ralph/logs")).unwrap().count(),
-        2
-    );
+    assert_eq!(fs::read_dir(project.path(".ralph/logs")).unwrap().count(), 2);
     // Without a bound all of it is there.
     project.set_env("RALPH_SET_LOGS_MAX_ATTEMPT_MB", "0");
     project.add(&["Two", "--key", "2"]);
     project.ok(&["run"]);
-    let log = project.history()[1]["log_path"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let log = project.history()[1]["log_path"].as_str().unwrap().to_owned();
     let text = project.read(&log);
     assert!(text.starts_with("first\ny\n") && text.len() > 9_000_000);
 }
@@ -404,13 +348,7 @@ fn what_is_no_file_beside_the_database_is_named() {
         let project = project("");
         let path = project.path(format!(".ralph/progress.db{ending}"));
         let _ = fs::remove_file(&path);
-        assert!(
-            Command::new("mkfifo")
-                .arg(&path)
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         for args in [&["status"][..], &["run"], &["doctor"]] {
             let said = bounded(&project, args);
             let told = format!("{}{}", said.stdout, said.stderr);

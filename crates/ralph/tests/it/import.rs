@@ -10,9 +10,7 @@ const SPEC: &str = "# Tasks\n\n## Phase 1: First\n\n- [x] 1.1 One\n  - **Do**: B
 fn keys(project: &Project) -> Vec<String> {
     let tasks = project.json(&["task", "list", "--json"]);
     let tasks = tasks.as_array().unwrap().iter();
-    tasks
-        .map(|task| task["key"].as_str().unwrap_or("-").to_owned())
-        .collect()
+    tasks.map(|task| task["key"].as_str().unwrap_or("-").to_owned()).collect()
 }
 
 #[test]
@@ -20,16 +18,10 @@ fn imp_05_a_second_import_updates_and_neither_doubles_nor_deletes_nor_reopens() 
     let project = Project::new();
     project.write("tasks.md", SPEC);
     let dry = project.json(&["import", "tasks.md", "--dry-run", "--json"]);
-    assert_eq!(
-        (&dry["dry_run"], dry["added"].as_array().unwrap().len()),
-        (&json!(true), 5)
-    );
+    assert_eq!((&dry["dry_run"], dry["added"].as_array().unwrap().len()), (&json!(true), 5));
     assert_eq!(keys(&project).len(), 0, "a dry run changes nothing");
     let first = project.json(&["import", "tasks.md", "--json"]);
-    assert_eq!(
-        (&first["format"], first["added"].as_array().unwrap().len()),
-        (&json!("tasks_md"), 5)
-    );
+    assert_eq!((&first["format"], first["added"].as_array().unwrap().len()), (&json!("tasks_md"), 5));
     let id = project.task("1.3")["id"].clone();
     let second = project.json(&["import", "tasks.md", "--json"]);
     assert_eq!(
@@ -47,28 +39,19 @@ fn imp_05_a_second_import_updates_and_neither_doubles_nor_deletes_nor_reopens() 
     let third = project.json(&["import", "tasks.md", "--json"]);
     let names = |list: &str| {
         let list = third[list].as_array().unwrap().iter();
-        list.map(|task| task["name"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
+        list.map(|task| task["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names("added"), ["1.4"]);
     assert_eq!(names("removed"), ["2.1"]);
     assert!(names("updated").contains(&"1.3".to_owned()));
     assert_eq!(
-        keys(&project)
-            .into_iter()
-            .filter(|key| key != "2.1")
-            .collect::<Vec<_>>(),
+        keys(&project).into_iter().filter(|key| key != "2.1").collect::<Vec<_>>(),
         ["1.1", "1.2", "1.3", "1.4", "V1"],
         "the file's order"
     );
     assert_eq!(project.task("1.3")["id"], id);
     assert_eq!(project.task("1.3")["title"], "Three and a half");
-    for (key, status) in [
-        ("1.1", "done"),
-        ("1.2", "done"),
-        ("1.4", "done"),
-        ("2.1", "pending"),
-    ] {
+    for (key, status) in [("1.1", "done"), ("1.2", "done"), ("1.4", "done"), ("2.1", "pending")] {
         assert_eq!(project.status_of(key), status, "{key}");
     }
 }
@@ -82,22 +65,14 @@ fn imp_04_order_and_groups_give_dependencies() {
         let ids = project.task(key)["depends_on"].clone();
         let names = ids.as_array().unwrap().iter();
         names
-            .map(|id| {
-                project.task(id.as_str().unwrap())["key"]
-                    .as_str()
-                    .unwrap()
-                    .to_owned()
-            })
+            .map(|id| project.task(id.as_str().unwrap())["key"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
     assert_eq!(after("1.2"), ["1.1"]);
     assert_eq!(after("1.3"), ["1.1"]);
     assert_eq!(after("V1"), ["1.2", "1.3"]);
     assert_eq!(after("2.1"), ["V1"]);
-    assert_eq!(
-        (&project.task("1.3")["phase"], &project.task("2.1")["phase"]),
-        (&json!(1), &json!(2))
-    );
+    assert_eq!((&project.task("1.3")["phase"], &project.task("2.1")["phase"]), (&json!(1), &json!(2)));
     assert_eq!(project.task("V1")["verify"], "true");
 }
 
@@ -105,22 +80,14 @@ fn imp_04_order_and_groups_give_dependencies() {
 fn imp_07_bad_input_is_named_and_nothing_of_it_is_imported() {
     let project = Project::new();
     for (name, text, place) in [
-        (
-            "tasks.md",
-            "- [ ] 1.1 One\n- [ ] 1.1 Again\n",
-            "tasks.md:2:",
-        ),
+        ("tasks.md", "- [ ] 1.1 One\n- [ ] 1.1 Again\n", "tasks.md:2:"),
         (
             "prd.json",
             "{\"userStories\": [\n {\"id\": \"A\", \"title\": \"a\"},\n {\"id\": \"B\"}\n]}",
             "prd.json:3:",
         ),
         ("prd2.json", "{\"userStories\": [\n", "prd2.json:2:"),
-        (
-            "plan.jsonl",
-            "{\"type\":\"task\",\"key\":\"a\",\"title\":\"A\"}\nnonsense\n",
-            "plan.jsonl:2:",
-        ),
+        ("plan.jsonl", "{\"type\":\"task\",\"key\":\"a\",\"title\":\"A\"}\nnonsense\n", "plan.jsonl:2:"),
         ("notes.md", "# Nothing to do\n", "notes.md:1:"),
     ] {
         project.write(name, text);
@@ -134,33 +101,19 @@ fn imp_07_bad_input_is_named_and_nothing_of_it_is_imported() {
 #[test]
 fn other_formats_are_read() {
     let project = Project::new();
-    project.write(
-        "TODO.md",
-        "# Things\n\n- [ ] Parent\n  - [x] First part\n  - [ ] Second part\n- [ ] Alone\n",
-    );
+    project
+        .write("TODO.md", "# Things\n\n- [ ] Parent\n  - [x] First part\n  - [ ] Second part\n- [ ] Alone\n");
     let report = project.json(&["import", "TODO.md", "--json"]);
-    assert_eq!(
-        (&report["format"], report["added"].as_array().unwrap().len()),
-        (&json!("checklist"), 4)
-    );
-    assert_eq!(
-        project.json(&["import", "TODO.md", "--json"])["unchanged"],
-        4
-    );
+    assert_eq!((&report["format"], report["added"].as_array().unwrap().len()), (&json!("checklist"), 4));
+    assert_eq!(project.json(&["import", "TODO.md", "--json"])["unchanged"], 4);
     project.write(
         "prd.json",
         "{\"userStories\": [{\"id\": \"US-1\", \"title\": \"A\", \"acceptanceCriteria\": [\"x\"], \"priority\": 2, \"passes\": true},\
          {\"id\": \"US-2\", \"title\": \"B\", \"priority\": 1, \"passes\": false, \"dependsOn\": [\"US-1\"]}]}",
     );
     project.ok(&["import", "prd.json"]);
-    assert_eq!(
-        (project.status_of("US-1"), project.status_of("US-2")),
-        ("done".into(), "pending".into())
-    );
-    project.write(
-        ".planning/ROADMAP.md",
-        "# Roadmap\n\n- [ ] **Phase 1: Base**\n",
-    );
+    assert_eq!((project.status_of("US-1"), project.status_of("US-2")), ("done".into(), "pending".into()));
+    project.write(".planning/ROADMAP.md", "# Roadmap\n\n- [ ] **Phase 1: Base**\n");
     project.write(
         ".planning/phases/01-base/01-01-PLAN.md",
         "---\nphase: 01-base\nplan: 01\nwave: 1\ndepends_on: []\n---\n<objective>\nMake the base.\n</objective>\n<tasks>\n\
@@ -176,16 +129,11 @@ fn an_export_is_imported_elsewhere_and_here() {
     let project = Project::new();
     project.write("tasks.md", SPEC);
     project.ok(&["import", "tasks.md"]);
-    project.add(&[
-        "By hand", "--key", "hand", "--after", "2.1", "--verify", "true",
-    ]);
+    project.add(&["By hand", "--key", "hand", "--after", "2.1", "--verify", "true"]);
     project.ok(&["task", "skip", "1.3"]);
     project.ok(&["export", "--output", "plan.jsonl"]);
     let text = project.read("plan.jsonl");
-    assert_eq!(
-        project.ok(&["export"]).stdout.lines().count(),
-        text.lines().count()
-    );
+    assert_eq!(project.ok(&["export"]).stdout.lines().count(), text.lines().count());
     let other = Project::new();
     other.write("plan.jsonl", &text);
     other.ok(&["import", "plan.jsonl"]);
@@ -193,21 +141,12 @@ fn an_export_is_imported_elsewhere_and_here() {
     let brief = |project: &Project, key: &str| {
         let task = project.task(key);
         let after = task["depends_on"].as_array().unwrap().len();
-        (
-            task["title"].clone(),
-            task["status"].clone(),
-            task["verify"].clone(),
-            task["phase"].clone(),
-            after,
-        )
+        (task["title"].clone(), task["status"].clone(), task["verify"].clone(), task["phase"].clone(), after)
     };
     for key in ["1.1", "1.2", "1.3", "V1", "2.1", "hand"] {
         assert_eq!(brief(&other, key), brief(&project, key), "{key}");
     }
-    assert_eq!(
-        other.json(&["import", "plan.jsonl", "--json"])["unchanged"],
-        6
-    );
+    assert_eq!(other.json(&["import", "plan.jsonl", "--json"])["unchanged"], 6);
 }
 
 #[test]
@@ -225,17 +164,13 @@ fn imp_08_a_persons_edit_during_a_run_wins_and_takes_effect() {
     project.ok(&["import", "tasks.md"]);
     let run = project.ok(&["run"]);
     assert!(
-        run.stdout
-            .contains("2.1 was checked off in tasks.md while an agent was running"),
+        run.stdout.contains("2.1 was checked off in tasks.md while an agent was running"),
         "{}",
         run.stdout
     );
     assert_eq!(project.read("order.txt"), "1.2\n1.3\nV1\n2.1\n2.2\n");
     let expected = SPEC
-        .replace(
-            "- [ ] 2.1 Four\n",
-            "- [x] 2.1 Four by hand\n- [ ] 2.2 Five\n\nA last word.\n",
-        )
+        .replace("- [ ] 2.1 Four\n", "- [x] 2.1 Four by hand\n- [ ] 2.2 Five\n\nA last word.\n")
         .replace("# Tasks", "# My tasks")
         .replace("- [ ]", "- [x]");
     assert_eq!(project.read("tasks.md"), expected);
@@ -245,7 +180,8 @@ fn imp_08_a_persons_edit_during_a_run_wins_and_takes_effect() {
 #[test]
 fn out_01_an_agent_that_ticks_boxes_finishes_nothing() {
     let project = Project::new();
-    project.agent("sed -i 's/- \\[ \\]/- [x]/' tasks.md; echo \"$RALPH_TASK_KEY\" >> order.txt; echo 'no idea'");
+    project
+        .agent("sed -i 's/- \\[ \\]/- [x]/' tasks.md; echo \"$RALPH_TASK_KEY\" >> order.txt; echo 'no idea'");
     project.write(
         "tasks.md",
         "# T\n\n- [ ] 1.1 A\n  - **Verify**: `false`\n- [ ] 1.2 B\n  - **Verify**: `false`\n",
@@ -255,25 +191,16 @@ fn out_01_an_agent_that_ticks_boxes_finishes_nothing() {
     for key in ["1.1", "1.2"] {
         assert_eq!(project.status_of(key), "pending", "{key}");
     }
-    assert!(
-        project.read("tasks.md").contains("- [ ] 1.1 A"),
-        "its own box is opened again"
-    );
+    assert!(project.read("tasks.md").contains("- [ ] 1.1 A"), "its own box is opened again");
     project.ralph(&["run", "--limit", "1"]).expect_code(4);
-    assert_eq!(
-        project.status_of("1.2"),
-        "pending",
-        "nor does the next run believe it"
-    );
+    assert_eq!(project.status_of("1.2"), "pending", "nor does the next run believe it");
 }
 
 #[test]
 fn imp_07_circles_are_refused_in_every_format() {
     let project = Project::new();
     let line = |key: &str, after: &str| {
-        format!(
-            "{{\"type\":\"task\",\"key\":\"{key}\",\"title\":\"{key}\",\"after\":[\"{after}\"]}}\n"
-        )
+        format!("{{\"type\":\"task\",\"key\":\"{key}\",\"title\":\"{key}\",\"after\":[\"{after}\"]}}\n")
     };
     for text in [line("a", "b") + &line("b", "a"), line("a", "a")] {
         project.write("c.jsonl", &text);
@@ -295,12 +222,8 @@ fn imp_06_a_linked_spec_keeps_its_own_state() {
     project.ok(&["run"]);
     assert!(project.path("specs/a/tasks.md").is_symlink());
     assert_eq!(project.read("real/t.md"), SPEC.replace("- [ ]", "- [x]"));
-    let state: serde_json::Value =
-        serde_json::from_str(&project.read("specs/a/.ralph-state.json")).unwrap();
-    assert_eq!(
-        (&state["mine"], &state["totalTasks"]),
-        (&json!(1), &json!(5))
-    );
+    let state: serde_json::Value = serde_json::from_str(&project.read("specs/a/.ralph-state.json")).unwrap();
+    assert_eq!((&state["mine"], &state["totalTasks"]), (&json!(1), &json!(5)));
     assert!(!project.path("real/.ralph-state.json").exists());
 }
 
@@ -325,10 +248,7 @@ fn plan_files_of_two_specs_do_not_mix() {
     project.ok(&["import", "b"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert!(project.read("a/.progress.md").contains("1.1 A"));
-    assert!(
-        !project.path("b/.progress.md").exists(),
-        "nothing to say yet"
-    );
+    assert!(!project.path("b/.progress.md").exists(), "nothing to say yet");
     project.ok(&["run"]);
     assert!(project.read("b/.progress.md").contains("- [x] 2.1 B"));
 }
@@ -344,15 +264,7 @@ fn imp_08_a_file_that_is_no_plan_just_now_is_left_alone_until_it_is() {
     project.write("tasks.md", "- [ ] 1.1 One\n- [ ] 1.2 Two\n");
     project.ok(&["import", "tasks.md"]);
     let run = project.ok(&["run"]);
-    assert!(
-        run.stdout.contains("it is not a valid plan right now"),
-        "{}",
-        run.stdout
-    );
-    assert_eq!(
-        project.read("seen.md"),
-        project.read("broken.md"),
-        "not a byte was changed"
-    );
+    assert!(run.stdout.contains("it is not a valid plan right now"), "{}", run.stdout);
+    assert_eq!(project.read("seen.md"), project.read("broken.md"), "not a byte was changed");
     assert_eq!(project.read("tasks.md"), "- [x] 1.1 One\n- [x] 1.2 Two\n");
 }

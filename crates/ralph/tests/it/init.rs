@@ -116,10 +116,7 @@ fn init_below_a_project_says_so_and_makes_another_only_on_request() {
     let project = Project::new();
     project.write("deep/down/x", "");
     let root = project.root().canonicalize().unwrap();
-    for args in [
-        &["-C", "deep/down", "init"][..],
-        &["-C", "deep/down", "init", "--yes"],
-    ] {
+    for args in [&["-C", "deep/down", "init"][..], &["-C", "deep/down", "init", "--yes"]] {
         let no = project.ralph(args).expect_code(2);
         let above = format!("is inside the Ralph project at {}", root.display());
         assert!(no.stderr.contains(&above), "{}", no.stderr);
@@ -147,9 +144,7 @@ fn init_below_the_root_of_a_repository_says_so() {
     );
     assert!(made.stderr.contains(&told), "{}", made.stderr);
     let mut terminal = project.in_terminal(&["-C", "web", "init"], 120);
-    terminal
-        .expect("Set up Ralph in this subdirectory only? [y/N]")
-        .unwrap();
+    terminal.expect("Set up Ralph in this subdirectory only? [y/N]").unwrap();
     terminal.send("\r").unwrap();
     terminal.expect("Nothing was created.").unwrap();
     assert!(!project.path("web/.ralph.toml").exists());
@@ -171,20 +166,14 @@ fn init_asks_in_a_terminal_and_takes_enter_for_yes() {
     terminal.send("\r").unwrap();
     terminal.expect("[make test]").unwrap();
     terminal.send("\r").unwrap();
-    terminal
-        .expect("Commit the work of each finished task? [Y/n]")
-        .unwrap();
+    terminal.expect("Commit the work of each finished task? [Y/n]").unwrap();
     terminal.send("n\r").unwrap();
     terminal.expect("AGENTS.md exists").unwrap();
     terminal.expect("[Y/n]").unwrap();
     terminal.send("no\r").unwrap();
     terminal.expect("ralph run").unwrap();
     let toml = project.read(".ralph.toml");
-    for line in [
-        "agent = \"gemini\"",
-        "verify = \"make test\"",
-        "agents_md = false",
-    ] {
+    for line in ["agent = \"gemini\"", "verify = \"make test\"", "agents_md = false"] {
         assert!(toml.contains(line), "{line}: {toml}");
     }
     assert!(!toml.contains("commit ="), "{toml}");
@@ -247,15 +236,11 @@ fn every_snippet_of_the_docs_can_be_pasted_at_the_end_of_what_init_writes() {
                 project.write(".ralph.toml", &written);
                 let place = file.display();
                 // TOML allows a table once; then the error says where both are.
-                let is_twice = written.lines().any(|line| {
-                    line.starts_with('[') && snippet.lines().any(|other| other == line)
-                });
+                let is_twice = written
+                    .lines()
+                    .any(|line| line.starts_with('[') && snippet.lines().any(|other| other == line));
                 if is_twice {
-                    assert!(
-                        shown.stderr.contains(" twice, on lines "),
-                        "{place}: {}",
-                        shown.stderr
-                    );
+                    assert!(shown.stderr.contains(" twice, on lines "), "{place}: {}", shown.stderr);
                 } else {
                     assert_eq!(shown.code, 0, "{place}: {snippet}\n{}", shown.stderr);
                 }

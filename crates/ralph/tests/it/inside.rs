@@ -54,10 +54,7 @@ fn commands_that_change_something_are_refused_inside_an_attempt() {
         .collect();
     let project = project(&format!("{calls}{DONE}"));
     project.ralph(&["run", "--once"]).expect_code(4);
-    let expected: String = commands
-        .iter()
-        .map(|command| format!("2 1 {command}\n"))
-        .collect();
+    let expected: String = commands.iter().map(|command| format!("2 1 {command}\n")).collect();
     assert_eq!(project.read("codes"), expected);
     assert_eq!(project.status_of("b"), "pending");
     assert_eq!(project.task("a")["verify"], json!(null));
@@ -111,7 +108,9 @@ fn commands_that_read_work_inside_an_attempt() {
     ];
     let calls: String = commands
         .iter()
-        .map(|command| format!("{RALPH} {command} </dev/null >out 2>err; echo \"$? {command} $(cat err)\" >> codes\n"))
+        .map(|command| {
+            format!("{RALPH} {command} </dev/null >out 2>err; echo \"$? {command} $(cat err)\" >> codes\n")
+        })
         .collect();
     let project = project(&format!("{calls}{DONE}"));
     project.ralph(&["run", "--once"]).expect_code(4);
@@ -119,10 +118,7 @@ fn commands_that_read_work_inside_an_attempt() {
     for line in codes.lines() {
         assert!(line.starts_with("0 "), "{codes}");
     }
-    assert_eq!(
-        codes.lines().filter(|l| l.starts_with("0 ")).count(),
-        commands.len()
-    );
+    assert_eq!(codes.lines().filter(|l| l.starts_with("0 ")).count(), commands.len());
 }
 
 #[test]
@@ -156,10 +152,8 @@ fn a_hook_acts_for_the_person_who_wrote_it() {
     project.set("hooks", &hook);
     project.ok(&["run"]);
     assert_eq!(project.status_of("b"), "skipped");
-    let hooks: i64 = project
-        .database()
-        .query_row("SELECT count(*) FROM hook_processes", [], |row| row.get(0))
-        .unwrap();
+    let hooks: i64 =
+        project.database().query_row("SELECT count(*) FROM hook_processes", [], |row| row.get(0)).unwrap();
     assert_eq!(hooks, 0);
 }
 
@@ -200,20 +194,12 @@ fn a_notify_command_acts_for_the_person_who_wrote_it() {
     let command = format!(
         "if [ -e told ]; then exit; fi; while [ ! -e second ]; do sleep 0.02; done; '{RALPH}' task skip c --reason notice 2> said; touch told"
     );
-    project.set(
-        "notify",
-        &format!("command = \"{command}\"\non = [\"blocked\"]"),
-    );
+    project.set("notify", &format!("command = \"{command}\"\non = [\"blocked\"]"));
     for key in ["a", "b", "c"] {
         project.add(&[key, "--key", key]);
     }
     project.ralph(&["run"]).expect_code(5);
-    assert_eq!(
-        project.status_of("c"),
-        "skipped",
-        "{}",
-        project.read("said")
-    );
+    assert_eq!(project.status_of("c"), "skipped", "{}", project.read("said"));
 }
 
 #[test]
@@ -229,9 +215,8 @@ fn another_project_is_not_inside() {
 #[test]
 fn outside_an_attempt_a_running_run_changes_nothing() {
     // A person at another terminal, even one whose shell has an agent's environment.
-    let mut project = project(
-        "touch begun; while [ ! -e go ]; do sleep 0.02; done; echo '<task-failed>a</task-failed>'",
-    );
+    let mut project =
+        project("touch begun; while [ ! -e go ]; do sleep 0.02; done; echo '<task-failed>a</task-failed>'");
     let mut run = project.start(&["run", "--once"]);
     eventually("the attempt begins", || project.path("begun").exists());
     project.set_env("RALPH_RUN_ID", "r-00000000");

@@ -48,9 +48,7 @@ fn listed(project: &Project, args: &[&str]) -> Vec<String> {
 fn days_ago(project: &Project, days: u32) -> String {
     let sql = "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1)";
     let before = format!("-{days} days");
-    let row = project
-        .database()
-        .query_row(sql, [before], |row| row.get(0));
+    let row = project.database().query_row(sql, [before], |row| row.get(0));
     row.unwrap()
 }
 
@@ -91,10 +89,7 @@ fn life_06_a_learning_added_by_hand_has_no_task() {
         assert_eq!(&learning[field], value, "{field}");
     }
     let plain = project.json(&["learnings", "add", "Plain", "--json"]);
-    assert_eq!(
-        (&plain["category"], &plain["tags"]),
-        (&json!("other"), &json!([]))
-    );
+    assert_eq!((&plain["category"], &plain["tags"]), (&json!("other"), &json!([])));
 }
 
 #[test]
@@ -102,10 +97,7 @@ fn content_may_come_from_standard_input_and_secrets_are_masked() {
     let project = Project::new();
     let args = ["learnings", "add", "-", "--json"];
     let output = project
-        .ralph_with_input(
-            &args,
-            "\u{1b}[31mpassword = hunter2hunter2\u{1b}[0m\r\n日本\n\n",
-        )
+        .ralph_with_input(&args, "\u{1b}[31mpassword = hunter2hunter2\u{1b}[0m\r\n日本\n\n")
         .expect_code(0);
     assert_eq!(output.json()["content"], json!("password = [masked]\n日本"));
     assert!(output.stderr.contains("[masked]"), "{}", output.stderr);
@@ -172,23 +164,13 @@ fn list_takes_only_what_is_asked_for() {
     assert_eq!(listed(&project, &["--state", "pruned"]), ["old"]);
     assert_eq!(listed(&project, &["--state", "all"]).len(), 4);
     let list = |args: &[&str]| project.ralph(&[&["learnings", "list"], args].concat());
-    refused(
-        list(&["--state", "dead"]),
-        &["dead", "active, pruned, superseded, all"],
-    );
+    refused(list(&["--state", "dead"]), &["dead", "active, pruned, superseded, all"]);
     refused(list(&["--source", "me"]), &["me", "human"]);
     refused(list(&["--newer-than", "soon"]), &["soon", "90d"]);
-    refused(
-        list(&["--task", "none"]),
-        &["there is no task `none`", "task list"],
-    );
+    refused(list(&["--task", "none"]), &["there is no task `none`", "task list"]);
     let none = list(&["--tag", "none"]).expect_code(0);
     assert_eq!(none.stdout, "");
-    assert!(
-        none.stderr.contains("no learnings match"),
-        "{}",
-        none.stderr
-    );
+    assert!(none.stderr.contains("no learnings match"), "{}", none.stderr);
 }
 
 #[test]
@@ -197,11 +179,7 @@ fn lists_are_tables_that_mark_what_is_pinned_and_put_away() {
     let line = |id: &str, content: &str, days: u32| json!({ "id": id, "category": "pitfall", "content": content, "created_at": days_ago(&project, days) });
     import(
         &project,
-        &[
-            line("l-1", "clear the\ncache", 100),
-            line("l-2", "kept", 3),
-            line("l-3", "away", 200),
-        ],
+        &[line("l-1", "clear the\ncache", 100), line("l-2", "kept", 3), line("l-3", "away", 200)],
     );
     let sql = "UPDATE learnings SET shown = 12, helpful = 3, harmful = 1 WHERE id = 'l-1'";
     project.database().execute(sql, []).unwrap();
@@ -238,9 +216,7 @@ fn show_tells_all_that_is_known() {
     let task = project.task("k")["id"].as_str().unwrap().to_owned();
     let show = |id: &str| {
         let text = project.ok(&["learnings", "show", id]).stdout;
-        text.replace(&old, "OLD")
-            .replace(&new, "NEW")
-            .replace(&task, "TASK")
+        text.replace(&old, "OLD").replace(&new, "NEW").replace(&task, "TASK")
     };
     insta::assert_snapshot!(show(&new), @r"
     id         NEW
@@ -259,11 +235,7 @@ fn show_tells_all_that_is_known() {
 
     use the lexer
     ");
-    assert!(
-        show(&old).contains("state      superseded by NEW\n"),
-        "{}",
-        show(&old)
-    );
+    assert!(show(&old).contains("state      superseded by NEW\n"), "{}", show(&old));
     assert_eq!(shown(&project, &new)["withheld"], json!(true));
     assert_eq!(shown(&project, &new)["supersedes"], json!([old]));
     project.ok(&["learnings", "pin", &new]);
@@ -272,25 +244,14 @@ fn show_tells_all_that_is_known() {
     project.ok(&["learnings", "prune", &new]);
     assert!(show(&new).contains("state      pruned 2"), "{}", show(&new));
     let unknown = project.ralph(&["learnings", "show", "l-nobody"]);
-    refused(
-        unknown,
-        &["there is no learning `l-nobody`", "list --state all"],
-    );
+    refused(unknown, &["there is no learning `l-nobody`", "list --state all"]);
 }
 
 #[test]
 fn edit_makes_a_new_one_that_takes_the_old_ones_place() {
     let project = Project::new();
     let old = learn(&project, "before", &["--tags", "a,b", "--title", "T"]);
-    let told = project.ok(&[
-        "learnings",
-        "edit",
-        &old,
-        "--content",
-        "after",
-        "--title",
-        "",
-    ]);
+    let told = project.ok(&["learnings", "edit", &old, "--content", "after", "--title", ""]);
     let new = told.text().strip_prefix(&format!("{old} is now ")).unwrap();
     let learning = shown(&project, new);
     assert_eq!(
@@ -298,35 +259,17 @@ fn edit_makes_a_new_one_that_takes_the_old_ones_place() {
         (&json!("after"), &Value::Null, &json!(["a", "b"]))
     );
     assert_eq!(shown(&project, &old)["superseded_by"], json!(new));
-    let args = [
-        "learnings",
-        "edit",
-        new,
-        "--content",
-        "-",
-        "--tags",
-        "",
-        "--category",
-        "c",
-        "--json",
-    ];
-    let newest = project
-        .ralph_with_input(&args, "from stdin\n")
-        .expect_code(0)
-        .json();
+    let args = ["learnings", "edit", new, "--content", "-", "--tags", "", "--category", "c", "--json"];
+    let newest = project.ralph_with_input(&args, "from stdin\n").expect_code(0).json();
     assert_eq!(
         (&newest["content"], &newest["tags"], &newest["category"]),
         (&json!("from stdin"), &json!([]), &json!("c"))
     );
     let newest = newest["id"].as_str().unwrap();
-    let edit =
-        |id: &str, args: &[&str]| project.ralph(&[&["learnings", "edit", id], args].concat());
+    let edit = |id: &str, args: &[&str]| project.ralph(&[&["learnings", "edit", id], args].concat());
     refused(edit(newest, &[]), &["nothing to change"]);
     refused(edit(newest, &["--content", " "]), &["empty"]);
-    refused(
-        edit(&old, &["--content", "x"]),
-        &["superseded by", new, "restore"],
-    );
+    refused(edit(&old, &["--content", "x"]), &["superseded by", new, "restore"]);
     refused(edit("l-nobody", &["--content", "x"]), &["l-nobody"]);
     assert_eq!(listed(&project, &[]), [newest]);
 }
@@ -335,17 +278,11 @@ fn edit_makes_a_new_one_that_takes_the_old_ones_place() {
 fn pin_is_for_all_that_are_named_or_none() {
     let project = Project::new();
     let (a, b) = (learn(&project, "a", &[]), learn(&project, "b", &[]));
-    refused(
-        project.ralph(&["learnings", "pin", &a, "l-nobody"]),
-        &["l-nobody"],
-    );
+    refused(project.ralph(&["learnings", "pin", &a, "l-nobody"]), &["l-nobody"]);
     assert_eq!(listed(&project, &["--pinned"]), Vec::<String>::new());
     let pinned = project.json(&["learnings", "pin", &a, &b, &a, "--json"]);
     assert_eq!(pinned, json!({ "pinned": [a, b] }));
-    assert_eq!(
-        project.ok(&["learnings", "pin", &b, "--off"]).text(),
-        format!("unpinned {b}")
-    );
+    assert_eq!(project.ok(&["learnings", "pin", &b, "--off"]).text(), format!("unpinned {b}"));
     assert_eq!(listed(&project, &["--pinned"]), [a]);
     refused(project.ralph(&["learnings", "pin"]), &["ID"]);
 }
@@ -368,14 +305,7 @@ fn escape_codes_in_learnings_do_not_reach_the_terminal() {
         &["merge", "--dry-run"],
         &["merge"],
         &["restore", "l-1"],
-        &[
-            "prune",
-            "--dry-run",
-            "--older-than",
-            "1s",
-            "--unused-for",
-            "0",
-        ],
+        &["prune", "--dry-run", "--older-than", "1s", "--unused-for", "0"],
         &["prune", "l-1", "l-2", "l-\u{1b}[2J"],
         &["restore", "l-1", "l-\u{1b}[2J"],
         &["pin", "l-\u{1b}[2J"],
@@ -393,14 +323,10 @@ fn escape_codes_in_learnings_do_not_reach_the_terminal() {
 fn every_command_and_flag_has_a_help_text() {
     let project = Project::empty();
     let help = project.ok(&["learnings", "--help"]).stdout;
-    for command in [
-        "list", "show", "search", "add", "edit", "pin", "prune", "restore", "merge", "import",
-        "export",
-    ] {
-        assert!(
-            help.contains(&format!("\n  {command} ")),
-            "{command}: {help}"
-        );
+    for command in
+        ["list", "show", "search", "add", "edit", "pin", "prune", "restore", "merge", "import", "export"]
+    {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}: {help}");
         let own = project.ok(&["learnings", command, "-h"]).stdout;
         for line in own.lines().filter(|line| line.starts_with("      --")) {
             let (_, text) = line.trim().split_once("  ").unwrap_or_default();

@@ -5,11 +5,7 @@ use crate::support::{Project, eventually};
 
 /// A task whose agent meets a limit of an hour once.
 fn limited_once() -> Project {
-    let script = format!(
-        "if [ -e met ]; then {}; else touch met; {}; fi",
-        done(0.1),
-        limit(3600)
-    );
+    let script = format!("if [ -e met ]; then {}; else touch met; {}; fi", done(0.1), limit(3600));
     let project = project(&script, "");
     project.add(&["A"]);
     project
@@ -26,15 +22,9 @@ fn a_remembered_limit_is_shown_and_can_be_forgotten() {
     assert_eq!(limits[0]["agent"], "main");
     assert_eq!(project.json(&["status", "--json"])["limits"], limits);
     let shown = project.ok(&["limits", "show"]).stdout;
-    assert!(
-        shown.starts_with("main hit its usage limit: resets "),
-        "{shown}"
-    );
+    assert!(shown.starts_with("main hit its usage limit: resets "), "{shown}");
     let status = project.ok(&["status"]).stdout;
-    assert!(
-        status.contains("main hit its usage limit: resets "),
-        "{status}"
-    );
+    assert!(status.contains("main hit its usage limit: resets "), "{status}");
     let doctor = project.ralph(&["doctor", "--json"]).json();
     let findings = doctor["findings"].as_array().unwrap();
     let told = findings.iter().any(|one| {
@@ -93,11 +83,7 @@ fn who_goes_on_in_whose_place_is_told_with_the_reason() {
 #[test]
 fn forgetting_the_limit_of_one_agent_leaves_that_of_another() {
     let project = project(&limit(3600), "fallback = [\"second\"]");
-    let script = format!(
-        "if [ -e met ]; then {}; else touch met; {}; fi",
-        done(0.1),
-        limit(7200)
-    );
+    let script = format!("if [ -e met ]; then {}; else touch met; {}; fi", done(0.1), limit(7200));
     speaker(&project, "second", &script);
     project.add(&["A"]);
     let mut run = project.start(&["run", "--quiet"]);
@@ -107,14 +93,7 @@ fn forgetting_the_limit_of_one_agent_leaves_that_of_another() {
     });
     project.ok(&["limits", "clear", "second"]);
     assert!(run.wait().unwrap().success());
-    assert_eq!(
-        tries(&project),
-        [
-            "main error rate_limit",
-            "second error rate_limit",
-            "second done"
-        ]
-    );
+    assert_eq!(tries(&project), ["main error rate_limit", "second error rate_limit", "second done"]);
     let limits = project.json(&["limits", "show", "--json"])["limits"].clone();
     assert_eq!(limits[0]["agent"], "main");
 }

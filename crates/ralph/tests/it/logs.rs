@@ -45,10 +45,7 @@ fn a_log_is_for_people_unless_it_is_wanted_raw() {
     let shown = project.ok(&["logs", "a"]);
     assert_eq!(shown.stderr, "");
     let lines: Vec<&str> = shown.stdout.lines().collect();
-    assert!(
-        lines[0].starts_with("a Paint it · attempt 1 · script · 20"),
-        "{lines:?}"
-    );
+    assert!(lines[0].starts_with("a Paint it · attempt 1 · script · 20"), "{lines:?}");
     assert!(lines[0].ends_with(" · gate failed"), "{lines:?}");
     assert_eq!(lines[1..5], ["", "first red line", "", "  kept  apart"]);
     assert!(lines[5].starts_with("<task-done>t-"));
@@ -56,12 +53,7 @@ fn a_log_is_for_people_unless_it_is_wanted_raw() {
     assert!(lines[8].ends_with(" s"), "{lines:?}");
     assert_eq!(
         lines[9..],
-        [
-            "  last lines of the gate's output:",
-            "  │ checked",
-            "  last lines of its stderr:",
-            "  │ warned"
-        ]
+        ["  last lines of the gate's output:", "  │ checked", "  last lines of its stderr:", "  │ warned"]
     );
     let log = project.ok(&["logs", "a", "--path"]).text().to_owned();
     let raw = project.ok(&["logs", "a", "--raw"]).stdout;
@@ -101,25 +93,14 @@ fn what_claude_code_said_is_there_in_full_with_every_tool() {
 
 #[test]
 fn an_attempt_under_way_is_found() {
-    let project = project(&format!(
-        "echo working; while [ ! -f go ]; do sleep 0.05; done; {DONE}"
-    ));
+    let project = project(&format!("echo working; while [ ! -f go ]; do sleep 0.05; done; {DONE}"));
     project.add(&["A", "--key", "a"]);
     let none = project.ralph(&["logs", "a"]).expect_code(2);
-    assert!(
-        none.stderr.contains("a has no attempts yet"),
-        "{}",
-        none.stderr
-    );
+    assert!(none.stderr.contains("a has no attempts yet"), "{}", none.stderr);
     let run = Background(project.start(&["run"]));
-    eventually("the agent is at work", || {
-        project.ralph(&["logs", "a"]).stdout.contains("working")
-    });
+    eventually("the agent is at work", || project.ralph(&["logs", "a"]).stdout.contains("working"));
     let shown = project.ok(&["logs", "a"]).stdout;
-    assert!(
-        shown.lines().next().unwrap().ends_with("· in progress"),
-        "{shown}"
-    );
+    assert!(shown.lines().next().unwrap().ends_with("· in progress"), "{shown}");
     assert!(shown.contains("to follow it: ralph logs -f a"), "{shown}");
     let document = project.json(&["logs", "a", "--json"]);
     assert_eq!(document["under_way"], json!(true));
@@ -130,10 +111,7 @@ fn an_attempt_under_way_is_found() {
     let document = project.json(&["logs", "a", "--json"]);
     assert_eq!(document["under_way"], json!(false));
     assert_eq!(document["outcome"], json!("done"));
-    assert_eq!(
-        document["path"],
-        json!(project.ok(&["logs", "a", "--path"]).text())
-    );
+    assert_eq!(document["path"], json!(project.ok(&["logs", "a", "--path"]).text()));
 }
 
 #[test]
@@ -143,46 +121,29 @@ fn attempts_are_chosen_by_their_number() {
     project.ralph(&["run", "--limit", "3"]).expect_code(4);
     assert!(project.ok(&["logs", "a"]).stdout.contains("try 3"));
     let second = project.ok(&["logs", "a", "--attempt", "2"]).stdout;
-    assert!(
-        second.contains("attempt 2") && second.contains("try 2"),
-        "{second}"
-    );
-    let fourth = project
-        .ralph(&["logs", "a", "--attempt", "4"])
-        .expect_code(2);
+    assert!(second.contains("attempt 2") && second.contains("try 2"), "{second}");
+    let fourth = project.ralph(&["logs", "a", "--attempt", "4"]).expect_code(2);
     assert!(fourth.stderr.contains("no attempt 4"), "{}", fourth.stderr);
 }
 
 #[test]
 fn without_a_task_the_run_is_told_as_it_was_shown() {
-    let project = project(&format!(
-        "case $RALPH_TASK_KEY in bad) echo 'FAILURE_REASON: square';; *) {DONE};; esac"
-    ));
+    let project =
+        project(&format!("case $RALPH_TASK_KEY in bad) echo 'FAILURE_REASON: square';; *) {DONE};; esac"));
     project.add(&["Good", "--key", "good"]);
     project.add(&["Bad", "--key", "bad"]);
     let none = project.ralph(&["logs"]).expect_code(2);
     assert!(none.stderr.contains("no runs yet"), "{}", none.stderr);
-    let run = project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    let run = project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     let story = project.ok(&["logs"]).stdout;
     let told: Vec<&str> = story.lines().collect();
     assert_eq!(told[0].len(), "2026-11-17".len(), "{story}");
     // The same lines, each after a time of day; then how it ended, where the run shows its table.
     let shown: Vec<&str> = run.stdout.split("\n\n").next().unwrap().lines().collect();
-    let bare: Vec<&str> = told[1..]
-        .iter()
-        .map(|line| line.get(10..).unwrap())
-        .collect();
+    let bare: Vec<&str> = told[1..].iter().map(|line| line.get(10..).unwrap()).collect();
     assert_eq!(bare[..shown.len()], shown[..]);
-    assert!(
-        bare[shown.len()].starts_with("Stopped: the remaining tasks are blocked"),
-        "{story}"
-    );
-    assert!(
-        bare.contains(&run.stdout.lines().last().unwrap()),
-        "{story}"
-    );
+    assert!(bare[shown.len()].starts_with("Stopped: the remaining tasks are blocked"), "{story}");
+    assert!(bare.contains(&run.stdout.lines().last().unwrap()), "{story}");
     for line in &told[1..] {
         let time = line.get(..8).unwrap();
         let is_time = time.bytes().enumerate().all(|(i, b)| match i {
@@ -208,10 +169,7 @@ fn a_run_as_json_has_its_events_and_another_can_be_chosen() {
     assert_eq!(document["path"], Value::Null);
     let events = document["events"].as_array().unwrap();
     // Those that only displays want are not kept.
-    let kept: Vec<&Value> = first
-        .iter()
-        .filter(|event| events.contains(event))
-        .collect();
+    let kept: Vec<&Value> = first.iter().filter(|event| events.contains(event)).collect();
     assert_eq!(kept.len(), events.len());
     assert_eq!(events.last().unwrap()["type"], json!("run_finished"));
     let raw = project.ok(&["logs", "--run", id, "--raw"]).json_lines();
@@ -220,18 +178,11 @@ fn a_run_as_json_has_its_events_and_another_can_be_chosen() {
     let no = project.ralph(&["logs", "--run", "r-0"]).expect_code(2);
     assert!(no.stderr.contains("unknown run `r-0`"), "{}", no.stderr);
     let no = project.ralph(&["logs", "--path"]).expect_code(2);
-    assert!(
-        no.stderr.contains("printed to its terminal"),
-        "{}",
-        no.stderr
-    );
+    assert!(no.stderr.contains("printed to its terminal"), "{}", no.stderr);
     let printed = "UPDATE runs SET output = '.ralph/logs/run-1.log'";
     project.database().execute(printed, []).unwrap();
     let path = project.path(".ralph/logs/run-1.log");
-    assert_eq!(
-        project.ok(&["logs", "--path"]).text(),
-        path.display().to_string()
-    );
+    assert_eq!(project.ok(&["logs", "--path"]).text(), path.display().to_string());
 }
 
 #[test]
@@ -242,21 +193,13 @@ fn the_log_of_an_agent_that_is_gone_is_shown_as_text() {
     project.write(".ralph.toml", "[run]\n");
     let shown = project.ok(&["logs", "a"]);
     assert!(shown.stdout.contains("\nhello\n"), "{}", shown.stdout);
-    assert!(
-        shown
-            .stderr
-            .contains("`script` is no longer in the settings"),
-        "{}",
-        shown.stderr
-    );
+    assert!(shown.stderr.contains("`script` is no longer in the settings"), "{}", shown.stderr);
 }
 
 #[test]
 fn in_a_terminal_lines_are_as_wide_as_it_is() {
     use expectrl::{Eof, Expect};
-    let mut project = project(&format!(
-        "yes 'word and' | head -30 | tr '\\n' ' '; echo; {DONE}"
-    ));
+    let mut project = project(&format!("yes 'word and' | head -30 | tr '\\n' ' '; echo; {DONE}"));
     project.set_env("TERM", "xterm-256color");
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
@@ -267,10 +210,7 @@ fn in_a_terminal_lines_are_as_wide_as_it_is() {
         for line in all.lines() {
             assert!(line.trim_end().chars().count() <= 40, "{line:?}");
         }
-        assert!(
-            args.len() == 1 || all.matches("word").count() == 30,
-            "{all}"
-        );
+        assert!(args.len() == 1 || all.matches("word").count() == 30, "{all}");
     }
 }
 

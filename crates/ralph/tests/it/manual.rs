@@ -31,10 +31,7 @@ fn every_command_that_help_lists_has_a_page() {
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    assert!(
-        said.contains(&format!("wrote {} pages", pages.len())),
-        "{said}"
-    );
+    assert!(said.contains(&format!("wrote {} pages", pages.len())), "{said}");
     let mut expected = BTreeSet::from(["ralph.1".to_owned()]);
     for command in commands(&project, &[]) {
         expected.insert(format!("ralph-{command}.1"));
@@ -42,20 +39,9 @@ fn every_command_that_help_lists_has_a_page() {
             expected.insert(format!("ralph-{command}-{below}.1"));
         }
     }
-    assert!(
-        expected.len() > 40 && expected.contains("ralph-man.1"),
-        "{expected:?}"
-    );
-    assert!(
-        pages.is_superset(&expected),
-        "{:?}",
-        expected.difference(&pages)
-    );
-    assert!(
-        pages
-            .iter()
-            .all(|page| !page.contains("guard") && !page.contains("complete."))
-    );
+    assert!(expected.len() > 40 && expected.contains("ralph-man.1"), "{expected:?}");
+    assert!(pages.is_superset(&expected), "{:?}", expected.difference(&pages));
+    assert!(pages.iter().all(|page| !page.contains("guard") && !page.contains("complete.")));
     // A second time they are replaced.
     project.ok(&["man", "--dir", "made/man1"]);
 }
@@ -84,21 +70,13 @@ fn the_main_page_says_what_no_help_says() {
     }
     for flag in ["-C", "--dir"] {
         let other = project.ok(&[flag, ".", "man"]).stdout;
-        assert_eq!(
-            page, other,
-            "{flag} before the command is not where to write"
-        );
+        assert_eq!(page, other, "{flag} before the command is not where to write");
     }
     assert_eq!(project.root().read_dir().unwrap().count(), 0);
     project.ok(&["man", "--dir", "pages"]);
     let run = project.read("pages/ralph-run.1");
-    assert!(
-        run.contains("\n.SH \"EXIT STATUS\"\n") && run.contains("\n\\fB143\\fR\n"),
-        "{run}"
-    );
-    let output = project
-        .ralph(&["man", "--dir", "/proc/nowhere"])
-        .expect_code(1);
+    assert!(run.contains("\n.SH \"EXIT STATUS\"\n") && run.contains("\n\\fB143\\fR\n"), "{run}");
+    let output = project.ralph(&["man", "--dir", "/proc/nowhere"]).expect_code(1);
     assert!(output.stderr.contains("hint"), "{}", output.stderr);
 }
 
@@ -109,21 +87,13 @@ fn pages_are_laid_out_without_complaint() {
     let mut groff = Command::new("groff");
     groff
         .args(["-man", "-Tutf8", "-ww", "-z"])
-        .args(
-            fs::read_dir(project.path("pages"))
-                .unwrap()
-                .flatten()
-                .map(|entry| entry.path()),
-        )
+        .args(fs::read_dir(project.path("pages")).unwrap().flatten().map(|entry| entry.path()))
         .stdin(Stdio::null());
     match groff.output() {
         Err(error) => eprintln!("NOT TESTED: the layout of manual pages: groff: {error}"),
         Ok(output) => {
             let complaints = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success() && complaints.is_empty(),
-                "{complaints}"
-            );
+            assert!(output.status.success() && complaints.is_empty(), "{complaints}");
         }
     }
 }

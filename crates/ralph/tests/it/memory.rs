@@ -63,14 +63,7 @@ fn cap_02_03_06_07_attempts_are_numbered_and_metrics_kept_over_runs() {
             "SELECT total_attempts, consecutive_failures, stuck_flag, last_success_at, suggested_model,
                     last_attempt_at IS NOT NULL FROM strategy_metrics"
         ),
-        [[
-            Sql::Integer(2),
-            Sql::Integer(2),
-            Sql::Integer(0),
-            Sql::Null,
-            Sql::Null,
-            Sql::Integer(1)
-        ]]
+        [[Sql::Integer(2), Sql::Integer(2), Sql::Integer(0), Sql::Null, Sql::Null, Sql::Integer(1)]]
     );
     project.ok(&["run"]);
     assert_eq!(
@@ -93,13 +86,7 @@ fn cap_02_03_06_07_attempts_are_numbered_and_metrics_kept_over_runs() {
             "SELECT total_attempts, consecutive_failures, stuck_flag, suggested_model,
                     last_success_at = last_attempt_at FROM strategy_metrics"
         ),
-        [[
-            Sql::Integer(3),
-            Sql::Integer(0),
-            Sql::Integer(0),
-            text("script"),
-            Sql::Integer(1)
-        ]]
+        [[Sql::Integer(3), Sql::Integer(0), Sql::Integer(0), text("script"), Sql::Integer(1)]]
     );
 }
 
@@ -121,10 +108,7 @@ fn cap_04_09_sug_01_a_report_is_stored_with_its_suggestion_and_all_files() {
     project.add(&["A", "--key", "a"]);
     project.write(
         "agent.sh",
-        &format!(
-            "{}\necho new >> src/db.rs; echo x > src/other.rs",
-            project.read("agent.sh")
-        ),
+        &format!("{}\necho new >> src/db.rs; echo x > src/other.rs", project.read("agent.sh")),
     );
     answer(&project, "a.1", &format!("{REPORT}\n{FAILED}"));
     project.ralph(&["run", "--once"]).expect_code(4);
@@ -177,19 +161,11 @@ fn cap_04_05_sug_01_without_a_report_ralph_writes_one() {
     let Sql::Text(excerpt) = &reports[0][5] else {
         panic!("no excerpt");
     };
-    assert!(
-        words.starts_with(excerpt.trim_end_matches('…')),
-        "{excerpt}"
-    );
+    assert!(words.starts_with(excerpt.trim_end_matches('…')), "{excerpt}");
     assert!((190..=200).contains(&excerpt.chars().count()), "{excerpt}");
     assert_eq!(
         reports[1][1..5],
-        [
-            text("Task failed (no structured report)"),
-            text("unknown"),
-            Sql::Null,
-            Sql::Integer(1)
-        ]
+        [text("Task failed (no structured report)"), text("unknown"), Sql::Null, Sql::Integer(1)]
     );
     // SUG-02: the first attempt's suggestion is not the newest one's.
     answer(&project, "a.3", DONE);
@@ -202,25 +178,15 @@ fn cap_04_05_sug_01_without_a_report_ralph_writes_one() {
 fn dif_02_the_last_valid_estimate_is_kept() {
     let project = project();
     project.add(&["A", "--key", "a"]);
-    let estimate =
-        |name: &str| format!("<difficulty-estimate>{name}</difficulty-estimate>\n{FAILED}");
-    for (n, said) in [
-        FAILED.to_owned(),
-        estimate("easy"),
-        estimate("super-hard"),
-        estimate("hard"),
-    ]
-    .iter()
-    .enumerate()
+    let estimate = |name: &str| format!("<difficulty-estimate>{name}</difficulty-estimate>\n{FAILED}");
+    for (n, said) in
+        [FAILED.to_owned(), estimate("easy"), estimate("super-hard"), estimate("hard")].iter().enumerate()
     {
         answer(&project, &format!("a.{}", n + 1), said);
     }
     for kept in [Sql::Null, text("easy"), text("easy"), text("hard")] {
         project.ralph(&["run", "--once"]).expect_code(4);
-        assert_eq!(
-            one(&project, "SELECT difficulty_estimate FROM strategy_metrics"),
-            kept
-        );
+        assert_eq!(one(&project, "SELECT difficulty_estimate FROM strategy_metrics"), kept);
     }
 }
 
@@ -237,40 +203,21 @@ fn lsg_02_lrn_08_what_one_task_learnt_reaches_another_in_a_later_run() {
         "a.1",
         &format!(
             "{}{}{FAILED}",
-            learning(
-                "The tokenizer drops trailing commas: test them.",
-                "tokenizer, commas"
-            ),
-            learning(
-                "Colours of the login page come from theme.css.",
-                "css, login"
-            )
+            learning("The tokenizer drops trailing commas: test them.", "tokenizer, commas"),
+            learning("Colours of the login page come from theme.css.", "css, login")
         ),
     );
     answer(&project, "a.2", DONE);
     project.ok(&["run"]);
     assert_eq!(
-        rows(
-            &project,
-            "SELECT category, relevance_tags, source FROM learnings ORDER BY content DESC"
-        ),
+        rows(&project, "SELECT category, relevance_tags, source FROM learnings ORDER BY content DESC"),
         [
-            [
-                text("pitfall"),
-                text(r#"["tokenizer","commas"]"#),
-                text("agent")
-            ],
+            [text("pitfall"), text(r#"["tokenizer","commas"]"#), text("agent")],
             [text("pitfall"), text(r#"["css","login"]"#), text("agent")]
         ]
     );
     project.ok(&["task", "delete", &first, "--yes"]);
-    project.add(&[
-        "Tokenizer loses commas",
-        "--key",
-        "b",
-        "--description",
-        "In lists.",
-    ]);
+    project.add(&["Tokenizer loses commas", "--key", "b", "--description", "In lists."]);
     answer(&project, "b.1", DONE);
     // CTX-06: what `ralph context` prints is what the agent gets.
     let told = project.ok(&["context", "b"]).stdout;
@@ -283,10 +230,7 @@ fn lsg_02_lrn_08_what_one_task_learnt_reaches_another_in_a_later_run() {
         - **This task:** attempt #1, 0 consecutive failure(s)\n";
     assert!(prompt.contains(section), "{prompt}");
     assert!(!prompt.contains("theme.css"), "{prompt}");
-    let shown = one(
-        &project,
-        "SELECT id FROM learnings WHERE shown = 1 AND helpful = 1 AND harmful = 0",
-    );
+    let shown = one(&project, "SELECT id FROM learnings WHERE shown = 1 AND helpful = 1 AND harmful = 0");
     let Sql::Text(shown) = shown else { panic!() };
     let attempts = project.history();
     assert_eq!(attempts.last().unwrap()["learnings_shown"], json!([shown]));
@@ -321,20 +265,11 @@ fn lrn_09_what_hurt_is_withheld_and_explained_and_a_pinned_one_is_not() {
     project.add(&["Mend the tokenizer", "--key", "a"]);
     insert(&project, "l-bad", "rewrite the tokenizer in one go", NOW);
     assert_eq!(shown(&project, "a"), ["l-bad"]);
-    project
-        .database()
-        .execute("UPDATE learnings SET shown = 9, harmful = 9", [])
-        .unwrap();
+    project.database().execute("UPDATE learnings SET shown = 9, harmful = 9", []).unwrap();
     assert!(shown(&project, "a").is_empty());
     let explained = project.ok(&["context", "a", "--explain"]).stdout;
-    assert!(
-        explained.contains("l-bad withheld: did not help before"),
-        "{explained}"
-    );
-    project
-        .database()
-        .execute("UPDATE learnings SET pinned = 1", [])
-        .unwrap();
+    assert!(explained.contains("l-bad withheld: did not help before"), "{explained}");
+    project.database().execute("UPDATE learnings SET pinned = 1", []).unwrap();
     assert_eq!(shown(&project, "a"), ["l-bad"]);
 }
 
@@ -361,12 +296,7 @@ fn lrn_02_max_learnings_is_a_setting() {
     let mut project = project();
     project.add(&["Mend the tokenizer", "--key", "a"]);
     for (n, what) in ["commas", "quotes", "numbers"].iter().enumerate() {
-        insert(
-            &project,
-            &format!("l-{n}"),
-            &format!("the tokenizer and its {what}"),
-            NOW,
-        );
+        insert(&project, &format!("l-{n}"), &format!("the tokenizer and its {what}"), NOW);
     }
     assert_eq!(shown(&project, "a").len(), 3);
     project.set_env("RALPH_SET_MEMORY_MAX_LEARNINGS", "1");
@@ -379,25 +309,12 @@ fn lrn_02_max_learnings_is_a_setting() {
 fn explain_says_what_each_section_got_and_what_each_learning_scored() {
     let project = project();
     project.add(&["Mend the tokenizer", "--key", "a"]);
-    insert(
-        &project,
-        "l-0",
-        "the tokenizer drops commas",
-        "2020-01-01T00:00:00Z",
-    );
-    insert(
-        &project,
-        "l-1",
-        "the login page is blue",
-        "2020-01-01T00:00:00Z",
-    );
+    insert(&project, "l-0", "the tokenizer drops commas", "2020-01-01T00:00:00Z");
+    insert(&project, "l-1", "the login page is blue", "2020-01-01T00:00:00Z");
     insta::assert_snapshot!(project.ok(&["context", "a", "--explain"]).stdout);
     let json = project.json(&["context", "a", "--json"]);
     let scored = &json["learnings"][0];
-    assert_eq!(
-        (&scored["id"], &scored["shown"]),
-        (&json!("l-0"), &json!(true))
-    );
+    assert_eq!((&scored["id"], &scored["shown"]), (&json!("l-0"), &json!(true)));
     let parts = scored["parts"].as_object().unwrap();
     let sum: f64 = parts.values().filter_map(Value::as_f64).sum();
     assert!((sum - scored["score"].as_f64().unwrap()).abs() < 1e-9);
@@ -415,45 +332,21 @@ fn life_03_04_the_end_of_a_run_merges_and_prunes_and_says_so() {
     insert(&project, "l-second", &format!("{said}!"), NOW);
     project
         .database()
-        .execute(
-            "UPDATE learnings SET last_used_at = strftime('%Y-%m-%dT%H:%M:%fZ')",
-            [],
-        )
+        .execute("UPDATE learnings SET last_used_at = strftime('%Y-%m-%dT%H:%M:%fZ')", [])
         .unwrap();
     insert(&project, "l-old", "long forgotten", "2020-01-01T00:00:00Z");
     project.add(&["A", "--key", "a"]);
     answer(&project, "a.1", DONE);
     let output = project.ok(&["run"]).stdout;
-    assert!(
-        output.contains("learnings: 2 similar merged into 1, 1 unused archived"),
-        "{output}"
-    );
-    let undo = output
-        .lines()
-        .find_map(|line| line.split_once("undo: ralph learnings restore --merge "));
+    assert!(output.contains("learnings: 2 similar merged into 1, 1 unused archived"), "{output}");
+    let undo = output.lines().find_map(|line| line.split_once("undo: ralph learnings restore --merge "));
     assert!(undo.is_some_and(|(_, id)| id.starts_with("m-")), "{output}");
     assert_eq!(
-        one(
-            &project,
-            "SELECT count(DISTINCT superseded_by) FROM learnings WHERE superseded_by IS NOT NULL"
-        ),
+        one(&project, "SELECT count(DISTINCT superseded_by) FROM learnings WHERE superseded_by IS NOT NULL"),
         Sql::Integer(1)
     );
-    assert_eq!(
-        one(
-            &project,
-            "SELECT id FROM learnings WHERE pruned_at IS NOT NULL"
-        ),
-        text("l-old")
-    );
-    assert_eq!(
-        one(&project, "SELECT count(*) FROM learnings"),
-        Sql::Integer(203),
-        "one more, none less"
-    );
-    let kinds = rows(
-        &project,
-        "SELECT type FROM run_events WHERE type = 'learnings_tidied'",
-    );
+    assert_eq!(one(&project, "SELECT id FROM learnings WHERE pruned_at IS NOT NULL"), text("l-old"));
+    assert_eq!(one(&project, "SELECT count(*) FROM learnings"), Sql::Integer(203), "one more, none less");
+    let kinds = rows(&project, "SELECT type FROM run_events WHERE type = 'learnings_tidied'");
     assert_eq!(kinds.len(), 1);
 }

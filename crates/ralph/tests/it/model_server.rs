@@ -45,9 +45,7 @@ impl Request {
             }
         }
         let fields = self.body.as_object().into_iter().flatten();
-        fields
-            .filter(|(name, _)| *name != "tools")
-            .any(|(_, field)| any(field, needle))
+        fields.filter(|(name, _)| *name != "tools").any(|(_, field)| any(field, needle))
     }
 }
 
@@ -95,18 +93,12 @@ impl Reply {
 
     /// The use of a tool.
     pub fn tool(name: impl Into<String>, input: Value) -> Self {
-        Self::Tool {
-            name: name.into(),
-            input,
-        }
+        Self::Tool { name: name.into(), input }
     }
 
     /// An HTTP error without further headers.
     pub fn error(status: u16) -> Self {
-        Self::Error {
-            status,
-            headers: Vec::new(),
-        }
+        Self::Error { status, headers: Vec::new() }
     }
 }
 
@@ -139,9 +131,7 @@ impl ModelServer {
     #[expect(clippy::expect_used, reason = "a test without its server cannot go on")]
     pub fn start(script: impl FnMut(&Request) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
+        let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             replies: AtomicUsize::new(0),
@@ -150,11 +140,7 @@ impl ModelServer {
         });
         let for_acceptor = Arc::clone(&shared);
         let acceptor = thread::spawn(move || accept(&listener, &for_acceptor));
-        Self {
-            address,
-            shared,
-            acceptor: Some(acceptor),
-        }
+        Self { address, shared, acceptor: Some(acceptor) }
     }
 
     /// The base URL, without a slash at its end.
@@ -251,12 +237,7 @@ fn ask(dialect: &dyn Dialect, call: &Call, body: Value, shared: &Shared) -> Repl
             seen.sessions.push(id);
             seen.sessions.len() - 1
         });
-        Request {
-            body,
-            ordinal: seen.requests.len(),
-            session: session + 1,
-            after_tool,
-        }
+        Request { body, ordinal: seen.requests.len(), session: session + 1, after_tool }
     };
     (lock(&shared.script))(&request)
 }
@@ -295,11 +276,7 @@ fn respond(
     if dialect.streams(call, body) {
         let events = dialect.events(body, id, content);
         // What comes before the end of the answer's text.
-        let sent = if is_half {
-            dialect.half()
-        } else {
-            events.len()
-        };
+        let sent = if is_half { dialect.half() } else { events.len() };
         connection.start_events()?;
         for event in events.iter().take(sent) {
             connection.event(event)?;

@@ -11,12 +11,7 @@ use crate::support::{Project, eventually};
 fn apart(project: &Project, args: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command
-        .args([
-            "--pid",
-            "--fork",
-            "--mount-proc",
-            env!("CARGO_BIN_EXE_ralph"),
-        ])
+        .args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_ralph")])
         .args(args)
         .current_dir(project.root())
         .stdout(Stdio::null())
@@ -42,9 +37,7 @@ fn ended(mut child: Child) -> Option<i32> {
 
 #[test]
 fn plan_07_a_live_run_in_another_pid_namespace_is_not_taken_for_dead() {
-    let probe = Command::new("unshare")
-        .args(["--pid", "--fork", "--mount-proc", "true"])
-        .output();
+    let probe = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
     if !probe.is_ok_and(|probe| probe.status.success()) {
         eprintln!("skipped: pid namespaces are not permitted here");
         return;
@@ -53,9 +46,7 @@ fn plan_07_a_live_run_in_another_pid_namespace_is_not_taken_for_dead() {
     let (here, apart): (Start, Start) = (here, apart);
     for (holder, other) in [(apart, here), (here, apart), (apart, apart)] {
         let project = Project::new();
-        project.agent(&format!(
-            "echo x >> started; while [ ! -e go ]; do sleep 0.02; done; {DONE}"
-        ));
+        project.agent(&format!("echo x >> started; while [ ! -e go ]; do sleep 0.02; done; {DONE}"));
         project.add(&["A", "--key", "a"]);
         let holds = holder(&project, &["run", "--limit", "1"]).spawn().unwrap();
         eventually("the attempt", || project.path("started").exists());
@@ -63,10 +54,8 @@ fn plan_07_a_live_run_in_another_pid_namespace_is_not_taken_for_dead() {
         ended(other(&project, &["task", "reset", "a"]).spawn().unwrap());
         let waits = other(&project, &["run"]).spawn().unwrap();
         eventually("the second run", || {
-            let runs: i64 = project
-                .database()
-                .query_row("SELECT count(*) FROM runs", [], |row| row.get(0))
-                .unwrap();
+            let runs: i64 =
+                project.database().query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap();
             runs == 2
         });
         ended(other(&project, &["task", "reset", "a"]).spawn().unwrap());

@@ -61,9 +61,8 @@ fn project() -> Project {
     );
     project.write("night.sh", &agent());
     project.ok(&["init"]);
-    let plan: String = (0..TASKS)
-        .map(|n| format!("- [ ] {}.{} Task {n}\n", n / 50 + 1, n % 50 + 1))
-        .collect();
+    let plan: String =
+        (0..TASKS).map(|n| format!("- [ ] {}.{} Task {n}\n", n / 50 + 1, n % 50 + 1)).collect();
     let plan = plan.replace("] ", "] [P] ").replace("[ ] [P] ", "[ ] ");
     project.write("plan.md", &plan);
     project.ok(&["import", "plan.md"]);
@@ -75,19 +74,14 @@ fn project() -> Project {
 
 fn recorded(project: &Project) -> usize {
     let count = "SELECT count(*) FROM iteration_outcomes";
-    let count: i64 = project
-        .database()
-        .query_row(count, [], |row| row.get(0))
-        .unwrap_or(0);
+    let count: i64 = project.database().query_row(count, [], |row| row.get(0)).unwrap_or(0);
     count as usize
 }
 
 /// The most memory a process has had so far.
 fn peak_kb(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
@@ -107,10 +101,7 @@ fn stretch(project: &Project, until: Option<(usize, Duration)>) -> (Option<i32>,
             child.wait().unwrap();
             return (None, peak);
         }
-        assert!(
-            began.elapsed() < Duration::from_secs(600),
-            "it does not end"
-        );
+        assert!(began.elapsed() < Duration::from_secs(600), "it does not end");
         thread::sleep(Duration::from_millis(15));
     }
 }
@@ -188,17 +179,11 @@ fn after_a_night_every_task_is_done_or_blocked_and_everything_adds_up() {
     each.dedup();
     assert_eq!(each.len(), logs.len(), "two records share a log");
     let sessions = project.read("ledger").lines().count();
-    let lost = history
-        .iter()
-        .filter(|attempt| attempt["error_type"] == "lost")
-        .count();
+    let lost = history.iter().filter(|attempt| attempt["error_type"] == "lost").count();
     assert!(lost <= KILLS, "{lost} lost");
     // A kill may come between the record of a session's beginning and the session.
     let recorded = history.len();
-    assert!(
-        sessions <= recorded && recorded <= sessions + KILLS,
-        "{sessions} and {recorded}"
-    );
+    assert!(sessions <= recorded && recorded <= sessions + KILLS, "{sessions} and {recorded}");
 
     // What it cost is what the sessions said.
     let reported = reported(&project);
@@ -211,10 +196,7 @@ fn after_a_night_every_task_is_done_or_blocked_and_everything_adds_up() {
     let known = status["cost_usd"].as_f64().unwrap();
     assert!((told - known).abs() < 1e-6, "{told} and {known}");
     let spent = "SELECT sum(cost_usd) FROM spending";
-    let spent: f64 = project
-        .database()
-        .query_row(spent, [], |row| row.get(0))
-        .unwrap();
+    let spent: f64 = project.database().query_row(spent, [], |row| row.get(0)).unwrap();
     assert!((told - spent).abs() < 1e-6, "{told} and {spent}");
 
     assert!(peak < MEMORY_KB, "{peak} kB");

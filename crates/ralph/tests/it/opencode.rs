@@ -65,10 +65,7 @@ fn error(status: u16) -> Reply {
 }
 
 fn error_with(status: u16, header: &str, value: &str) -> Reply {
-    Reply::Error {
-        status,
-        headers: vec![(header.to_owned(), value.to_owned())],
-    }
+    Reply::Error { status, headers: vec![(header.to_owned(), value.to_owned())] }
 }
 
 fn bash(command: &str) -> Reply {
@@ -126,10 +123,7 @@ fn out_05_06_opencode_waits_out_limits_and_overload_then_does_the_work() {
     let events = stage.project.ok(&["run", "--json"]).json_lines();
     let limited = "error rate_limit uncounted #1";
     let busy = "error overloaded uncounted #1";
-    assert_eq!(
-        stage.tries(),
-        [limited, busy, limited, busy, "done counted #1"]
-    );
+    assert_eq!(stage.tries(), [limited, busy, limited, busy, "done counted #1"]);
     stage.expect_status(1, 0, 1);
     stage.expect_no_process();
     assert_eq!(stage.project.read("parser.txt"), "it parses\n");
@@ -138,10 +132,7 @@ fn out_05_06_opencode_waits_out_limits_and_overload_then_does_the_work() {
     let reset = i64::try_from(reset.load(Ordering::SeqCst)).unwrap();
     let second = "SELECT unixepoch(started_at) FROM iteration_outcomes WHERE attempt_number = 2";
     assert!(stage.number(second) >= reset);
-    let waits: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["type"] == "waiting")
-        .collect();
+    let waits: Vec<&Value> = events.iter().filter(|event| event["type"] == "waiting").collect();
     assert_eq!(waits.len(), 4, "{waits:?}");
 
     let history = stage.project.history();
@@ -153,21 +144,14 @@ fn out_05_06_opencode_waits_out_limits_and_overload_then_does_the_work() {
     assert_eq!(last["tokens_input"], 2000);
     assert_eq!(last["tokens_output"], 14);
     assert_eq!(last["gate"], "passed");
-    assert!(
-        last["session_id"].as_str().unwrap().starts_with("ses_"),
-        "{last}"
-    );
+    assert!(last["session_id"].as_str().unwrap().starts_with("ses_"), "{last}");
 }
 
 #[test]
 fn out_07_opencode_with_a_refused_key_stops_the_run() {
     let stage = stage(|_| error(401));
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("log in to opencode"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("log in to opencode"), "{}", output.stderr);
     assert_eq!(stage.tries(), ["error auth uncounted #1"]);
     stage.expect_untouched_task();
     stage.expect_no_process();
@@ -178,11 +162,7 @@ fn out_07_opencode_with_a_refused_key_stops_the_run() {
 fn out_07_opencode_with_an_unknown_model_stops_the_run() {
     let stage = stage(done).agent_setting("models = [\"scripted/nobody\"]");
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("check the model's name"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("check the model's name"), "{}", output.stderr);
     assert_eq!(stage.tries(), ["error config uncounted #1"]);
     stage.expect_untouched_task();
     assert!(stage.model.requests().is_empty());
@@ -192,11 +172,7 @@ fn out_07_opencode_with_an_unknown_model_stops_the_run() {
 fn out_07_opencode_that_may_not_use_a_tool_stops_the_run() {
     let stage = stage(|_| bash("touch made-by-tool")).agent_setting("skip_permissions = false");
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("denied permission: bash"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("denied permission: bash"), "{}", output.stderr);
     assert_eq!(stage.tries(), ["error permission uncounted #1"]);
     stage.expect_untouched_task();
     let attempt = stage.project.history().remove(0);

@@ -30,29 +30,14 @@ fn give_away(path: &Path) -> bool {
 fn refused(project: &Project, output: &Output, why: &str) {
     assert_eq!(output.code, 2, "{}\n{}", output.stdout, output.stderr);
     assert!(output.stderr.contains(why), "{}", output.stderr);
-    assert!(
-        output.stderr.contains("hint:") && output.stderr.contains("ralph trust "),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        !project
-            .root()
-            .with_file_name("home")
-            .join("obeyed")
-            .exists()
-    );
+    assert!(output.stderr.contains("hint:") && output.stderr.contains("ralph trust "), "{}", output.stderr);
+    assert!(!project.root().with_file_name("home").join("obeyed").exists());
 }
 
 #[test]
 fn a_project_of_another_user_is_not_obeyed() {
-    let paths = [
-        ".ralph.toml",
-        ".ralph",
-        ".ralph/progress.db",
-        ".ralph/templates",
-        ".ralph/templates/rules.md",
-    ];
+    let paths =
+        [".ralph.toml", ".ralph", ".ralph/progress.db", ".ralph/templates", ".ralph/templates/rules.md"];
     for path in paths {
         let project = project();
         if !give_away(&project.path(path)) {
@@ -70,18 +55,10 @@ fn a_project_of_another_user_is_not_obeyed() {
             &["init"],
             &["context", "t-000000"],
         ] {
-            refused(
-                &project,
-                &project.ralph(args),
-                "belongs to another user (uid 65534)",
-            );
+            refused(&project, &project.ralph(args), "belongs to another user (uid 65534)");
         }
         let doctor = project.ralph(&["doctor"]).expect_code(1);
-        assert!(
-            doctor.stdout.contains("belongs to another user"),
-            "{}",
-            doctor.stdout
-        );
+        assert!(doctor.stdout.contains("belongs to another user"), "{}", doctor.stdout);
         let names = project.ralph(&["complete", "--", "ralph", "task", "show", ""]);
         assert!(!names.stdout.contains("t-"), "{}", names.stdout);
     }
@@ -97,19 +74,11 @@ fn a_link_to_or_of_another_user_is_not_obeyed() {
     if !give_away(&file) {
         return;
     }
-    refused(
-        &project,
-        &project.ralph(&["run"]),
-        "belongs to another user",
-    );
+    refused(&project, &project.ralph(&["run"]), "belongs to another user");
     fs::remove_file(&file).unwrap();
     symlink(&real, &file).unwrap();
     chown(&real, Some(NOBODY), None).unwrap();
-    refused(
-        &project,
-        &project.ralph(&["run"]),
-        "belongs to another user",
-    );
+    refused(&project, &project.ralph(&["run"]), "belongs to another user");
 }
 
 #[test]
@@ -139,18 +108,12 @@ fn consent_is_recorded_and_taken_back() {
     let root = project.root().canonicalize().unwrap();
     let root = root.to_str().unwrap();
     fs::create_dir(project.path("sub")).unwrap();
-    assert_eq!(
-        project.json(&["trust", "--list", "--json"]),
-        json!({ "trusted": [] })
-    );
+    assert_eq!(project.json(&["trust", "--list", "--json"]), json!({ "trusted": [] }));
     let said = project.json(&["trust", "sub", "--json"]);
     assert_eq!(said, json!({ "path": root, "trusted": true }));
     project.ok(&["trust", "."]);
     assert_eq!(project.ok(&["trust", "--list"]).text(), root);
-    let file = project
-        .root()
-        .with_file_name("home")
-        .join(".config/ralph/trusted");
+    let file = project.root().with_file_name("home").join(".config/ralph/trusted");
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
     project.ok(&["status"]);
     // It covers what everybody may write as well, and no other project.
@@ -161,19 +124,11 @@ fn consent_is_recorded_and_taken_back() {
     refused(&other, &other.ralph(&["status"]), "belongs to another user");
     // A list that others may write counts for nothing.
     fs::set_permissions(&file, Permissions::from_mode(0o622)).unwrap();
-    refused(
-        &project,
-        &project.ralph(&["status"]),
-        "belongs to another user",
-    );
+    refused(&project, &project.ralph(&["status"]), "belongs to another user");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     project.ok(&["trust", "--remove", root]);
     project.ralph(&["trust", "--remove", root]).expect_code(2);
-    refused(
-        &project,
-        &project.ralph(&["run"]),
-        "belongs to another user",
-    );
+    refused(&project, &project.ralph(&["run"]), "belongs to another user");
 }
 
 #[test]
@@ -187,10 +142,7 @@ fn an_agent_cannot_give_consent() {
     project.add(&["A"]);
     project.ok(&["run"]);
     let said = project.read("said");
-    assert!(
-        said.contains("inside a run") && said.ends_with("2\n"),
-        "{said}"
-    );
+    assert!(said.contains("inside a run") && said.ends_with("2\n"), "{said}");
     assert!(!project.path("../home/.config/ralph/trusted").exists());
 }
 
@@ -223,9 +175,7 @@ fn what_ralph_keeps_is_private_and_what_is_in_the_tree_follows_the_umask() {
         let output = project.clean(&mut shell).output().unwrap();
         let mode = |path: &str| {
             let meta = fs::metadata(project.path(path));
-            meta.unwrap_or_else(|e| panic!("{path}: {e}\n{output:?}"))
-                .mode()
-                & 0o777
+            meta.unwrap_or_else(|e| panic!("{path}: {e}\n{output:?}")).mode() & 0o777
         };
         assert_eq!(mode(".ralph.toml"), settings, "{umask}");
         let plain = 0o666 & !u32::from_str_radix(umask, 8).unwrap();
@@ -235,11 +185,7 @@ fn what_ralph_keeps_is_private_and_what_is_in_the_tree_follows_the_umask() {
         }
         let logs = fs::read_dir(project.path(".ralph/logs")).unwrap().flatten();
         let logs = logs.map(|entry| format!(".ralph/logs/{}", entry.file_name().display()));
-        let locks = [
-            ".ralph/state_md.lock",
-            ".ralph/agents_md.lock",
-            ".ralph/progress.db",
-        ];
+        let locks = [".ralph/state_md.lock", ".ralph/agents_md.lock", ".ralph/progress.db"];
         let files: Vec<String> = logs.chain(locks.map(str::to_owned)).collect();
         assert!(files.len() >= 5, "{files:?}");
         for file in files {

@@ -15,19 +15,10 @@ fn project() -> Project {
     project.set_env("RALPH_SET_BREAKER_THRESHOLD", "2");
     project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "1");
     project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
-    project.write(
-        "gate.sh",
-        "[ -f broken ] || exit 0\necho \"sh: 1: frobnicate: not found\"\nexit 1",
-    );
+    project.write("gate.sh", "[ -f broken ] || exit 0\necho \"sh: 1: frobnicate: not found\"\nexit 1");
     project.write("broken", "");
     for key in ["a", "b", "c"] {
-        project.add(&[
-            &format!("Thing {key}"),
-            "--key",
-            key,
-            "--verify",
-            "sh gate.sh",
-        ]);
+        project.add(&[&format!("Thing {key}"), "--key", key, "--verify", "sh gate.sh"]);
     }
     project
 }
@@ -39,18 +30,13 @@ struct Seat {
 
 impl Seat {
     fn take(project: &Project, args: &[&str]) -> Self {
-        Self {
-            session: project.in_terminal(args, 100),
-        }
+        Self { session: project.in_terminal(args, 100) }
     }
 
     /// Waits for a text; returns what came before it.
     #[track_caller]
     fn wait_for(&mut self, text: &str) -> String {
-        let found = self
-            .session
-            .expect(text)
-            .unwrap_or_else(|e| panic!("{text}: {e}"));
+        let found = self.session.expect(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         String::from_utf8_lossy(found.before()).into_owned()
     }
 
@@ -75,10 +61,7 @@ fn pau_01_03_resume_resets_and_the_next_failure_does_not_ask_again() {
     let project = project();
     let mut seat = Seat::take(&project, &["run"]);
     let screen = seat.wait_for(QUESTION);
-    assert!(
-        screen.contains("CIRCUIT BREAKER: 2 consecutive failures"),
-        "{screen}"
-    );
+    assert!(screen.contains("CIRCUIT BREAKER: 2 consecutive failures"), "{screen}");
     assert!(screen.contains("Multiple tasks are failing - systemic issue suspected"));
     assert!(screen.contains("Failure Analysis:") && screen.contains("frobnicate"));
     assert!(screen.contains("33mCIRCUIT BREAKER"), "yellow: {screen:?}");
@@ -117,11 +100,8 @@ fn pau_04_skip_goes_on_with_another_task_and_never_the_same() {
     let (rest, code) = seat.end();
     assert_eq!(code, 5, "a still waits: {rest}");
     assert_eq!(project.status_of("b"), "skipped", "the last to fail");
-    let tried: Vec<String> = project
-        .history()
-        .iter()
-        .map(|a| a["key"].as_str().unwrap().to_owned())
-        .collect();
+    let tried: Vec<String> =
+        project.history().iter().map(|a| a["key"].as_str().unwrap().to_owned()).collect();
     assert_eq!(tried, ["a", "b", "c"]);
     let state = project.read(".ralph/STATE.md");
     assert!(!state.contains("**Next task:** b"), "{state}");
@@ -144,9 +124,7 @@ fn pau_05_ctrl_c_and_a_closed_terminal_end_the_run() {
     seat.wait_for(QUESTION);
     drop(seat);
     // The terminal is gone: nothing of the run stays.
-    eventually("the run ends", || {
-        project.json(&["status", "--json"])["run"]["ended_at"].is_string()
-    });
+    eventually("the run ends", || project.json(&["status", "--json"])["run"]["ended_at"].is_string());
     let run = &project.json(&["status", "--json"])["run"];
     assert_eq!(run["outcome"], "aborted", "{run}");
     assert_eq!(run["exit_code"], 7);
@@ -172,12 +150,7 @@ fn pau_06_pause_on_says_when_and_nobody_means_unattended() {
     for (name, value, args, code) in [
         ("RALPH_SET_RUN_PAUSE_ON", "never", vec!["run"], 6),
         ("RALPH_SET_RUN_PAUSE_TIMEOUT", "1", vec!["run"], 6),
-        (
-            "RALPH_SET_RUN_PAUSE_ON",
-            "breaker",
-            vec!["run", "--no-input"],
-            6,
-        ),
+        ("RALPH_SET_RUN_PAUSE_ON", "breaker", vec!["run", "--no-input"], 6),
     ] {
         let mut project = project();
         project.set_env(name, value);
@@ -188,16 +161,10 @@ fn pau_06_pause_on_says_when_and_nobody_means_unattended() {
     project.set_env("RALPH_SET_RUN_PAUSE_ON", "failure");
     let mut seat = Seat::take(&project, &["run"]);
     let screen = seat.wait_for(QUESTION);
-    assert!(
-        screen.contains("FAILURE: an attempt on a failed"),
-        "{screen}"
-    );
+    assert!(screen.contains("FAILURE: an attempt on a failed"), "{screen}");
     seat.type_in("s");
     let screen = seat.wait_for(QUESTION);
-    assert!(
-        screen.contains("FAILURE: an attempt on b failed"),
-        "skip reset the count: {screen}"
-    );
+    assert!(screen.contains("FAILURE: an attempt on b failed"), "skip reset the count: {screen}");
     seat.type_in("a");
     assert_eq!(seat.end().1, 7);
     assert_eq!(project.status_of("a"), "skipped");
@@ -211,10 +178,7 @@ fn pau_06_a_stuck_task_asks_where_that_is_wanted() {
     project.set_env("RALPH_SET_BREAKER_THRESHOLD", "50");
     let mut seat = Seat::take(&project, &["run"]);
     let screen = seat.wait_for(QUESTION);
-    assert!(
-        screen.contains("STUCK: a has failed 3 times in a row"),
-        "{screen}"
-    );
+    assert!(screen.contains("STUCK: a has failed 3 times in a row"), "{screen}");
     seat.type_in("a");
     assert_eq!(seat.end().1, 7);
     assert_eq!(project.history().len(), 3);

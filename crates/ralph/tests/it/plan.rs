@@ -42,12 +42,7 @@ fn task_list_json_has_the_fields_of_the_contract() {
         "opus",
     ]);
     let list = project.json(&["task", "list", "--json"]);
-    let task = list
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|task| task["id"] == json!(id))
-        .unwrap();
+    let task = list.as_array().unwrap().iter().find(|task| task["id"] == json!(id)).unwrap();
     let mut expected = json!({
         "id": id, "key": "2.1", "title": "Second", "description": "Do it\nwell", "status": "pending",
         "phase": 5, "parent_id": parent, "depends_on": [first], "priority": 3, "verify": "true",
@@ -97,19 +92,14 @@ fn a_description_may_come_from_standard_input() {
     let project = Project::new();
     let output = project.ralph_with_input(&["task", "add", "T", "-d", "-"], "from\nstdin — 日本\n");
     let id = output.expect_code(0).text().to_owned();
-    assert_eq!(
-        project.task(&id)["description"],
-        json!("from\nstdin — 日本")
-    );
+    assert_eq!(project.task(&id)["description"], json!("from\nstdin — 日本"));
 }
 
 #[test]
 fn edit_changes_and_clears() {
     let project = Project::new();
     let id = project.add(&["T", "--key", "k", "--verify", "true", "--phase", "1"]);
-    project.ok(&[
-        "task", "edit", "k", "--title", "U", "--verify", "", "--phase", "2.1", "--key", "k2",
-    ]);
+    project.ok(&["task", "edit", "k", "--title", "U", "--verify", "", "--phase", "2.1", "--key", "k2"]);
     let task = project.task(&id);
     assert_eq!(task["title"], json!("U"));
     assert_eq!(task["verify"], Value::Null);
@@ -129,17 +119,11 @@ fn a_persons_word_moves_tasks_and_their_family() {
     project.ok(&["task", "skip", "b", "--reason", "not needed"]);
     assert_eq!(project.status_of("p"), "done");
     project.ok(&["task", "reset", "a"]);
-    assert_eq!(
-        (project.status_of("a"), project.status_of("p")),
-        ("pending".into(), "pending".into())
-    );
+    assert_eq!((project.status_of("a"), project.status_of("p")), ("pending".into(), "pending".into()));
     project.ok(&["task", "fail", "a", "--reason", "too hard"]);
     assert_eq!(project.status_of("a"), "failed");
     let status = project.ok(&["status"]).stdout;
-    assert!(
-        status.contains("too hard") && status.contains(" · waiting for a (failed)"),
-        "{status}"
-    );
+    assert!(status.contains("too hard") && status.contains(" · waiting for a (failed)"), "{status}");
 }
 
 #[test]
@@ -163,11 +147,7 @@ fn delete_asks_first_and_frees_who_waited() {
     assert_eq!(unasked.code, 2);
     assert!(unasked.stderr.contains("--yes"));
     let deleted = project.ok(&["task", "delete", "a", "--yes"]);
-    assert!(
-        deleted.stderr.contains("b no longer depends on a"),
-        "{}",
-        deleted.stderr
-    );
+    assert!(deleted.stderr.contains("b no longer depends on a"), "{}", deleted.stderr);
     assert_eq!(project.json(&["status", "--json"])["ready"], json!(1));
 }
 
@@ -189,18 +169,9 @@ fn deps_and_tree_show_the_plan() {
     let a = project.add(&["Alpha", "--key", "a", "--parent", &parent]);
     let b = project.add(&["Beta", "--key", "b", "--parent", &parent]);
     project.ok(&["task", "deps", "add", "b", "a"]);
-    assert_eq!(
-        project.json(&["task", "deps", "list", "--json"]),
-        json!([{ "task_id": b, "depends_on": a }])
-    );
-    assert_eq!(
-        project.ok(&["task", "deps", "list", "b"]).text(),
-        "b depends on a (pending)"
-    );
-    assert_eq!(
-        project.ok(&["task", "tree"]).text(),
-        "· p Parent\n├─ · a Alpha\n└─ · b Beta"
-    );
+    assert_eq!(project.json(&["task", "deps", "list", "--json"]), json!([{ "task_id": b, "depends_on": a }]));
+    assert_eq!(project.ok(&["task", "deps", "list", "b"]).text(), "b depends on a (pending)");
+    assert_eq!(project.ok(&["task", "tree"]).text(), "· p Parent\n├─ · a Alpha\n└─ · b Beta");
     let tree = project.json(&["task", "tree", "--json"]);
     assert_eq!(tree[0]["children"][1]["id"], json!(b));
     project.ok(&["task", "deps", "rm", "b", "a"]);
@@ -211,45 +182,27 @@ fn deps_and_tree_show_the_plan() {
 fn imp_07_titles_are_at_most_300_characters() {
     let project = Project::new();
     let long = format!("{}end", "word ".repeat(60));
-    for args in [
-        vec!["task", "add", long.as_str()],
-        vec!["task", "edit", "k", "--title", long.as_str()],
-    ] {
+    for args in [vec!["task", "add", long.as_str()], vec!["task", "edit", "k", "--title", long.as_str()]] {
         project.ok(&["task", "list"]);
         if args[1] == "edit" {
             project.add(&["Short", "--key", "k"]);
         }
         let refused = project.ralph(&args).expect_code(2);
         assert!(
-            refused
-                .stderr
-                .contains("the title has 303 characters; at most 300 are allowed")
+            refused.stderr.contains("the title has 303 characters; at most 300 are allowed")
                 && refused.stderr.contains("--description"),
             "{}",
             refused.stderr
         );
     }
-    project.write(
-        "tasks.md",
-        &format!("# Tasks\n\n- [ ] 1.1 {long}\n  - **Do**: It\n"),
-    );
+    project.write("tasks.md", &format!("# Tasks\n\n- [ ] 1.1 {long}\n  - **Do**: It\n"));
     let imported = project.ok(&["import", "tasks.md"]);
-    assert!(
-        imported.stderr.contains("longer than 300"),
-        "{}",
-        imported.stderr
-    );
+    assert!(imported.stderr.contains("longer than 300"), "{}", imported.stderr);
     let task = project.task("1.1");
     let title = task["title"].as_str().unwrap();
-    assert!(
-        title.chars().count() <= 300 && title.ends_with("word…"),
-        "{title}"
-    );
+    assert!(title.chars().count() <= 300 && title.ends_with("word…"), "{title}");
     let description = task["description"].as_str().unwrap();
-    assert!(
-        description.starts_with(&long) && description.contains("It"),
-        "{description}"
-    );
+    assert!(description.starts_with(&long) && description.contains("It"), "{description}");
     let again = project.json(&["import", "tasks.md", "--json"]);
     assert_eq!(again["updated"], serde_json::json!([]));
 }

@@ -35,15 +35,10 @@ fn a_limit_of_processes_is_an_error_and_no_panic() {
         // Root obeys the project of the user behind sudo.
         project.set_env("SUDO_UID", NOBODYS);
         project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
-        project.set(
-            "notify",
-            "command = \"true\"\nwebhook = \"http://localhost:9/\"\nwebhook_retries = 0",
-        );
+        project.set("notify", "command = \"true\"\nwebhook = \"http://localhost:9/\"\nwebhook_retries = 0");
         project.add(&["A", "--key", "a"]);
-        let given = Command::new("chown")
-            .args(["-R", NOBODYS])
-            .arg(project.root().parent().unwrap())
-            .status();
+        let given =
+            Command::new("chown").args(["-R", NOBODYS]).arg(project.root().parent().unwrap()).status();
         // Only root can do that, and only root can become somebody else.
         if !given.is_ok_and(|status| status.success()) {
             return;
@@ -78,8 +73,5 @@ fn a_limit_of_processes_is_an_error_and_no_panic() {
             }
         }
     }
-    assert!(
-        refused > 0 && not_started > 0 && done > 0,
-        "{refused} {not_started} {done}"
-    );
+    assert!(refused > 0 && not_started > 0 && done > 0, "{refused} {not_started} {done}");
 }

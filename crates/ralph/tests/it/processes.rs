@@ -16,10 +16,7 @@ fn project(script: &str) -> (Project, String) {
     let project = Project::new();
     project.agent(script);
     project.add(&["A", "--key", "a"]);
-    let mark = format!(
-        "RALPH_PROJECT={}",
-        project.root().canonicalize().unwrap().display()
-    );
+    let mark = format!("RALPH_PROJECT={}", project.root().canonicalize().unwrap().display());
     (project, mark)
 }
 
@@ -30,14 +27,9 @@ fn assert_nothing_left(mark: &str) {
 #[test]
 fn out_04_an_attempt_that_takes_too_long_is_ended_and_counts() {
     let (project, mark) = project("while :; do echo busy; sleep 0.05; done");
-    project
-        .ralph(&["run", "--once", "--attempt-timeout", "0.5"])
-        .expect_code(4);
+    project.ralph(&["run", "--once", "--attempt-timeout", "0.5"]).expect_code(4);
     let attempt = &project.history()[0];
-    assert_eq!(
-        (&attempt["outcome"], &attempt["error_type"]),
-        (&json!("error"), &json!("timeout"))
-    );
+    assert_eq!((&attempt["outcome"], &attempt["error_type"]), (&json!("error"), &json!("timeout")));
     assert_eq!(attempt["counted"], json!(true));
     assert_nothing_left(&mark);
 }
@@ -45,9 +37,7 @@ fn out_04_an_attempt_that_takes_too_long_is_ended_and_counts() {
 #[test]
 fn out_04_an_agent_that_falls_silent_is_ended_and_counts() {
     let (project, mark) = project("echo hello; sleep 600");
-    project
-        .ralph(&["run", "--once", "--idle-timeout", "500ms"])
-        .expect_code(4);
+    project.ralph(&["run", "--once", "--idle-timeout", "500ms"]).expect_code(4);
     assert_eq!(project.history()[0]["error_type"], json!("idle_timeout"));
     assert_nothing_left(&mark);
 }
@@ -56,9 +46,7 @@ fn out_04_an_agent_that_falls_silent_is_ended_and_counts() {
 fn an_agent_that_ignores_term_is_killed_after_the_grace() {
     let (project, mark) = project("trap '' TERM; while :; do sleep 0.1; done");
     project.set("run", "grace = \"300ms\"");
-    project
-        .ralph(&["run", "--once", "--attempt-timeout", "300ms"])
-        .expect_code(4);
+    project.ralph(&["run", "--once", "--attempt-timeout", "300ms"]).expect_code(4);
     assert_eq!(project.history()[0]["error_type"], json!("timeout"));
     assert_nothing_left(&mark);
 }
@@ -89,14 +77,9 @@ fn exit_04_the_first_interrupt_ends_the_attempt_in_order() {
         assert_eq!(attempt["error_type"], json!("interrupted"));
         assert_eq!(attempt["counted"], json!(false));
         let task = project.task("a");
-        assert_eq!(
-            (&task["status"], &task["attempts"]),
-            (&json!("pending"), &json!(0))
-        );
-        let claims: i64 = project
-            .database()
-            .query_row("SELECT count(*) FROM claims", [], |row| row.get(0))
-            .unwrap();
+        assert_eq!((&task["status"], &task["attempts"]), (&json!("pending"), &json!(0)));
+        let claims: i64 =
+            project.database().query_row("SELECT count(*) FROM claims", [], |row| row.get(0)).unwrap();
         assert_eq!(claims, 0);
         assert_nothing_left(&mark);
     }
@@ -122,8 +105,7 @@ fn interrupted_until_it_ends(project: &Project) -> Option<i32> {
 
 #[test]
 fn the_second_interrupt_does_not_wait() {
-    let (project, mark) =
-        project("trap '' TERM INT; echo x > started; while :; do sleep 0.1; done");
+    let (project, mark) = project("trap '' TERM INT; echo x > started; while :; do sleep 0.1; done");
     assert_eq!(interrupted_until_it_ends(&project), Some(130));
     assert_eq!(project.history()[0]["error_type"], json!("interrupted"));
     assert_nothing_left(&mark);
@@ -141,15 +123,8 @@ fn the_second_interrupt_does_not_wait_for_stubborn_left_overs() {
 
 #[test]
 fn exit_04_an_interrupt_while_a_gate_runs_starts_nothing_more() {
-    let (project, mark) =
-        project("echo started >> agents; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
-    project.add(&[
-        "Parent",
-        "--key",
-        "p",
-        "--verify",
-        "echo x > gate; sleep 600",
-    ]);
+    let (project, mark) = project("echo started >> agents; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.add(&["Parent", "--key", "p", "--verify", "echo x > gate; sleep 600"]);
     let part = project.add(&["Part", "--parent", "p"]);
     project.ok(&["task", "done", &part]);
     let mut child = project.start(&["run"]);
@@ -164,10 +139,7 @@ fn exit_04_an_interrupt_while_a_gate_runs_starts_nothing_more() {
 
 /// Runs the plan with a signal ignored from the start; returns the exit code.
 fn run_ignoring(project: &Project, signal: &str) -> Option<i32> {
-    let script = format!(
-        "trap '' {signal}; exec {} run --quiet",
-        env!("CARGO_BIN_EXE_ralph")
-    );
+    let script = format!("trap '' {signal}; exec {} run --quiet", env!("CARGO_BIN_EXE_ralph"));
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &script]).current_dir(project.root());
     project.clean(&mut command).status().unwrap().code()
@@ -201,26 +173,14 @@ fn plan_07_a_killed_ralph_leaves_no_agent_and_loses_no_try() {
     // The guard ends the agent and what it put into other sessions; no further run is needed for that.
     assert_nothing_left(&mark);
     let output = project.ok(&["run"]);
-    assert!(
-        output.stdout.contains("interrupted by a crash"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("interrupted by a crash"), "{}", output.stdout);
     assert_nothing_left(&mark);
     let attempts = project.history();
     assert_eq!(attempts.len(), 2);
-    assert_eq!(
-        (&attempts[0]["error_type"], &attempts[0]["counted"]),
-        (&json!("lost"), &json!(false))
-    );
-    assert_eq!(
-        (&attempts[1]["outcome"], &attempts[1]["attempt"]),
-        (&json!("done"), &json!(1))
-    );
-    let learnt: i64 = project
-        .database()
-        .query_row("SELECT count(*) FROM learnings", [], |row| row.get(0))
-        .unwrap();
+    assert_eq!((&attempts[0]["error_type"], &attempts[0]["counted"]), (&json!("lost"), &json!(false)));
+    assert_eq!((&attempts[1]["outcome"], &attempts[1]["attempt"]), (&json!("done"), &json!(1)));
+    let learnt: i64 =
+        project.database().query_row("SELECT count(*) FROM learnings", [], |row| row.get(0)).unwrap();
     assert_eq!(learnt, 2);
 }
 
@@ -230,11 +190,7 @@ fn a_persons_word_frees_a_task_whose_run_died() {
     let mut child = project.start(&["run"]);
     eventually("the agent starts", || project.path("started").exists());
     let refused = project.ralph(&["task", "done", "a"]).expect_code(2);
-    assert!(
-        refused.stderr.contains("being attempted"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("being attempted"), "{}", refused.stderr);
     child.kill().unwrap();
     child.wait().unwrap();
     project.ok(&["task", "done", "a"]);
@@ -268,13 +224,8 @@ fn out_08_a_signal_to_agent_and_ralph_alike_is_an_interruption() {
     for agent_first in [true, false] {
         let (project, _) = project("echo $$ > pid; exec sleep 600");
         let mut child = project.start(&["run"]);
-        let pid = || {
-            project
-                .path("pid")
-                .exists()
-                .then(|| project.read("pid").trim().parse::<i32>().ok())
-                .flatten()
-        };
+        let pid =
+            || project.path("pid").exists().then(|| project.read("pid").trim().parse::<i32>().ok()).flatten();
         eventually("the agent starts", || pid().is_some());
         let agent = Pid::from_raw(pid().unwrap()).unwrap();
         if agent_first {
@@ -286,9 +237,6 @@ fn out_08_a_signal_to_agent_and_ralph_alike_is_an_interruption() {
         }
         assert_eq!(child.wait().unwrap().code(), Some(143));
         let attempt = &project.history()[0];
-        assert_eq!(
-            (&attempt["error_type"], &attempt["counted"]),
-            (&json!("interrupted"), &json!(false))
-        );
+        assert_eq!((&attempt["error_type"], &attempt["counted"]), (&json!("interrupted"), &json!(false)));
     }
 }

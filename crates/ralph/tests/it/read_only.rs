@@ -38,9 +38,7 @@ const LOOKS: [&[&str]; 25] = [
 
 fn project() -> Project {
     let project = Project::new();
-    project.agent(&format!(
-        "if [ $RALPH_ATTEMPT = 1 ]; then echo words; exit 1; fi; {DONE}"
-    ));
+    project.agent(&format!("if [ $RALPH_ATTEMPT = 1 ]; then echo words; exit 1; fi; {DONE}"));
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b", "--after", "a"]);
     project.ok(&["learnings", "add", "Dates are parsed by hand"]);

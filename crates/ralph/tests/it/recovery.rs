@@ -71,9 +71,7 @@ fn rcx_01_rcg_06_rci_02_03_rcs_01_02_03_a_failure_gets_a_fix_that_comes_first() 
     );
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "1", "File not found: src/parser.ts");
-    project
-        .ralph(&["run", "--recovery", "--limit", "1"])
-        .expect_code(4);
+    project.ralph(&["run", "--recovery", "--limit", "1"]).expect_code(4);
     let expected = SPEC.replace("\n- [ ] 1.4", &format!("\n{BLOCK}\n- [ ] 1.4"));
     assert_eq!(project.read("specs/auth/tasks.md"), expected);
     assert_eq!(
@@ -83,33 +81,17 @@ fn rcx_01_rcg_06_rci_02_03_rcs_01_02_03_a_failure_gets_a_fix_that_comes_first() 
             "fixTaskMap": {"1.3": {"attempts": 1, "fixTaskIds": ["1.3.1"], "lastError": "File not found: src/parser.ts"}},
         })
     );
-    assert!(
-        project
-            .read("specs/auth/.ralph-state.json")
-            .contains("\"mine\": [1.50, null]")
-    );
+    assert!(project.read("specs/auth/.ralph-state.json").contains("\"mine\": [1.50, null]"));
     let fix = project.task("1.3.1");
     assert_eq!(fix["markers"], json!(["FIX 1.3"]));
-    assert_eq!(
-        project.task("1.3")["depends_on"].as_array().unwrap().len(),
-        2
-    );
+    assert_eq!(project.task("1.3")["depends_on"].as_array().unwrap().len(), 2);
     // The same once more changes nothing; then all of it is done.
     project.ok(&["import", "specs/auth"]);
     assert_eq!(state(&project)["totalTasks"], 5);
     project.ok(&["run", "--recovery"]);
     assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.4"]);
-    assert_eq!(
-        project.read("specs/auth/tasks.md"),
-        expected.replace("- [ ]", "- [x]")
-    );
-    assert_eq!(
-        (
-            &state(&project)["taskIndex"],
-            &state(&project)["totalTasks"]
-        ),
-        (&json!(5), &json!(5))
-    );
+    assert_eq!(project.read("specs/auth/tasks.md"), expected.replace("- [ ]", "- [x]"));
+    assert_eq!((&state(&project)["taskIndex"], &state(&project)["totalTasks"]), (&json!(5), &json!(5)));
 }
 
 #[test]
@@ -118,15 +100,10 @@ fn rci_02_rcs_03_the_index_minds_keys_that_the_author_used() {
     let project = project(&SPEC.replace("- [ ] 1.4", &format!("{part}- [ ] 1.4")));
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "1", "broken");
-    project
-        .ralph(&["run", "--recovery", "--limit", "3"])
-        .expect_code(4);
+    project.ralph(&["run", "--recovery", "--limit", "3"]).expect_code(4);
     assert_eq!(order(&project), ["1.3", "1.3.2", "1.3"]);
     let file = project.read("specs/auth/tasks.md");
-    assert!(
-        file.find("1.3.1 A part") < file.find("1.3.2 [FIX"),
-        "{file}"
-    );
+    assert!(file.find("1.3.1 A part") < file.find("1.3.2 [FIX"), "{file}");
     assert_eq!(state(&project)["taskIndex"], 3, "the part comes next");
     let again = project.json(&["import", "specs/auth", "--json"]);
     assert_eq!(again["updated"], json!([]), "Ralph's own block is no news");
@@ -143,29 +120,16 @@ fn rcx_02_rch_01_03_04_fixes_of_fixes_run_in_order_and_are_logged_once() {
     fails(&project, "1.3", "1", "syntax error in parser.ts");
     fails(&project, "1.3.1", "1", "the fix broke");
     project.ok(&["run", "--recovery"]);
-    assert_eq!(
-        order(&project),
-        ["1.3", "1.3.1", "1.3.1.1", "1.3.1", "1.3", "1.4"]
-    );
+    assert_eq!(order(&project), ["1.3", "1.3.1", "1.3.1.1", "1.3.1", "1.3", "1.4"]);
     let log = project.read("specs/auth/.progress.md");
     assert!(log.contains("- [x] 1.1 Setup - abc1234\n"), "{log}");
     assert!(log.contains("- [x] 1.3 Add failure parser"), "{log}");
-    assert!(
-        log.contains("- Task 1.3: 1 fix attempted (1.3.1) - Final: PASS\n"),
-        "{log}"
-    );
+    assert!(log.contains("- Task 1.3: 1 fix attempted (1.3.1) - Final: PASS\n"), "{log}");
     assert_eq!(log.matches("- Task 1.3: ").count(), 1, "{log}");
     assert!(!log.contains("Task 1.4:"), "{log}");
     let at = |text: &str| log.find(text).unwrap();
-    assert!(
-        at("## Fix Task History") < at("## Learnings") && at("## Learnings") < at("- Mine"),
-        "{log}"
-    );
-    assert!(
-        project
-            .read("specs/auth/tasks.md")
-            .contains("address syntax from task 1.3`")
-    );
+    assert!(at("## Fix Task History") < at("## Learnings") && at("## Learnings") < at("- Mine"), "{log}");
+    assert!(project.read("specs/auth/tasks.md").contains("address syntax from task 1.3`"));
 }
 
 #[test]
@@ -176,19 +140,11 @@ fn rcl_03_05_rch_02_three_fixes_and_then_a_human() {
     fails(&project, "1.3", "all", "it will not work");
     let run = project.ralph(&["run", "--recovery"]).expect_code(5);
     let said = said(&run);
-    assert!(
-        said.contains("ERROR: Max fix attempts (3) reached for task 1.3"),
-        "{said}"
-    );
+    assert!(said.contains("ERROR: Max fix attempts (3) reached for task 1.3"), "{said}");
     assert!(said.contains("Fix attempts: 1.3.1, 1.3.2, 1.3.3"), "{said}");
     assert_eq!(said.matches("\nERROR: Max fix").count(), 1, "{said}");
     assert!(!said.contains("ALL_TASKS_COMPLETE"));
-    assert_eq!(
-        order(&project),
-        [
-            "1.3", "1.3.1", "1.3", "1.3.2", "1.3", "1.3.3", "1.3", "free"
-        ]
-    );
+    assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.3.2", "1.3", "1.3.3", "1.3", "free"]);
     assert_eq!(project.status_of("1.3"), "blocked");
     assert_eq!(project.status_of("free"), "done", "the loop goes on");
     assert_eq!(project.task("1.3")["needs_human"], true);
@@ -199,10 +155,7 @@ fn rcl_03_05_rch_02_three_fixes_and_then_a_human() {
     std::fs::remove_file(project.path("does.1.3.all")).unwrap();
     project.ok(&["run", "1.3", "--recovery"]);
     let log = project.read("specs/auth/.progress.md");
-    assert!(
-        log.contains("- Task 1.3: 3 fixes attempted (1.3.1, 1.3.2, 1.3.3) - Final: PASS\n"),
-        "{log}"
-    );
+    assert!(log.contains("- Task 1.3: 3 fixes attempted (1.3.1, 1.3.2, 1.3.3) - Final: PASS\n"), "{log}");
     assert!(!log.contains("FAIL"), "{log}");
 }
 
@@ -215,38 +168,22 @@ fn rcd_01_02_rcl_04_a_chain_ends_at_its_depth_and_waits_whole() {
     }
     let run = project.ralph(&["run", "--recovery"]).expect_code(5);
     let said = said(&run);
-    assert!(
-        said.contains("ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1"),
-        "{said}"
-    );
-    assert!(
-        said.contains("Fix task chain: 1.3 -> 1.3.1 -> 1.3.1.1 -> 1.3.1.1.1"),
-        "{said}"
-    );
-    assert!(
-        said.contains("The fix chain has become too deep. Manual intervention required."),
-        "{said}"
-    );
+    assert!(said.contains("ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1"), "{said}");
+    assert!(said.contains("Fix task chain: 1.3 -> 1.3.1 -> 1.3.1.1 -> 1.3.1.1.1"), "{said}");
+    assert!(said.contains("The fix chain has become too deep. Manual intervention required."), "{said}");
     for key in ["1.3", "1.3.1", "1.3.1.1", "1.3.1.1.1"] {
         assert_eq!(project.status_of(key), "blocked", "{key}");
     }
     let reason = project.task("1.3")["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("Fix task chain"), "{reason}");
     let log = project.read("specs/auth/.progress.md");
-    assert!(
-        log.contains("- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL"),
-        "{log}"
-    );
+    assert!(log.contains("- Task 1.3: 1 fix attempted (1.3.1) - Final: FAIL"), "{log}");
     // One entry for the whole chain, with what failed last.
     let text = project.ok(&["status"]).stdout;
     let needs_you = text.split("Needs you\n").nth(1).unwrap();
     let needs_you = needs_you.split("\n\n").next().unwrap();
     assert_eq!(needs_you.matches("next: ").count(), 1, "{text}");
-    for told in [
-        "Last failure: ",
-        "broken at 1.3.1.1.1",
-        "next: ralph run 1.3\n",
-    ] {
+    for told in ["Last failure: ", "broken at 1.3.1.1.1", "next: ralph run 1.3\n"] {
         assert!(text.contains(told), "{told:?} in\n{text}");
     }
 }
@@ -272,14 +209,8 @@ fn rcl_01_recovery_is_off_unless_it_is_asked_for() {
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "1", "broken");
     project.set("recovery", "enabled = true");
-    project
-        .ralph(&["run", "--once", "--no-recovery"])
-        .expect_code(4);
-    assert_eq!(
-        project.ralph(&["task", "show", "1.3.1"]).code,
-        2,
-        "the flag wins"
-    );
+    project.ralph(&["run", "--once", "--no-recovery"]).expect_code(4);
+    assert_eq!(project.ralph(&["task", "show", "1.3.1"]).code, 2, "the flag wins");
 }
 
 #[test]
@@ -287,9 +218,7 @@ fn rcl_02_without_recovery_a_task_is_retried_to_its_limit_and_that_is_said() {
     let project = project(SPEC);
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "all", "it will not work");
-    let run = project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    let run = project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     let said = said(&run);
     for line in [
         "ERROR: Max retries reached for task 1.3 after 2 attempts",
@@ -301,10 +230,7 @@ fn rcl_02_without_recovery_a_task_is_retried_to_its_limit_and_that_is_said() {
     }
     assert_eq!(order(&project), ["1.3", "1.3"]);
     let log = project.read("specs/auth/.progress.md");
-    assert!(
-        log.contains("- Task 1.3 failed: it will not work\n"),
-        "{log}"
-    );
+    assert!(log.contains("- Task 1.3 failed: it will not work\n"), "{log}");
 }
 
 #[test]
@@ -322,10 +248,7 @@ fn rcx_03_a_fix_reads_the_report_and_passes_when_the_gate_fails_otherwise() {
     assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.4"]);
     let prompt = project.read("prompt.1.3.1.1");
     assert!(prompt.contains("### Failure to Fix"), "{prompt}");
-    assert!(
-        prompt.contains("task 1.3 (Add failure parser)") && prompt.contains("E0432"),
-        "{prompt}"
-    );
+    assert!(prompt.contains("task 1.3 (Add failure parser)") && prompt.contains("E0432"), "{prompt}");
     assert!(prompt.contains("Task KEY: NAME FAILED"), "{prompt}");
 }
 
@@ -338,9 +261,7 @@ fn rcx_03_a_fix_that_mends_nothing_is_not_done() {
         if gate.contains("words") {
             fails(&project, "1.3", "1", "words.txt: no such file");
         }
-        project
-            .ralph(&["run", "--recovery", "--limit", "2"])
-            .expect_code(4);
+        project.ralph(&["run", "--recovery", "--limit", "2"]).expect_code(4);
         assert_eq!(project.status_of("1.3.1"), "pending", "{gate}");
         assert_eq!(order(&project), ["1.3", "1.3.1"]);
     }
@@ -355,16 +276,10 @@ fn imp_05_what_ralph_wrote_is_no_change() {
     );
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "1", "broken");
-    project
-        .ralph(&["run", "--recovery", "--once"])
-        .expect_code(4);
+    project.ralph(&["run", "--recovery", "--once"]).expect_code(4);
     let fix = project.task("1.3.1");
     let again = project.json(&["import", "specs/auth", "--json"]);
-    assert_eq!(
-        (&again["updated"], &again["added"]),
-        (&json!([]), &json!([])),
-        "{again}"
-    );
+    assert_eq!((&again["updated"], &again["added"]), (&json!([]), &json!([])), "{again}");
     assert_eq!(project.task("1.3.1"), fix);
     assert_eq!(fix["verify"], Value::Null, "nothing to prove it with");
     let run = project.ok(&["run", "--recovery"]);
@@ -374,10 +289,7 @@ fn imp_05_what_ralph_wrote_is_no_change() {
 #[test]
 fn rcl_01_each_spec_speaks_for_its_own_tasks() {
     let project = project(SPEC);
-    project.write(
-        "specs/auth/.ralph-state.json",
-        "{\"recoveryMode\": true, \"maxFixTasksPerOriginal\": 1}",
-    );
+    project.write("specs/auth/.ralph-state.json", "{\"recoveryMode\": true, \"maxFixTasksPerOriginal\": 1}");
     project.write("specs/b/tasks.md", "# B\n\n- [ ] 9.1 Other\n");
     project.write("specs/b/.ralph-state.json", "{\"recoveryMode\": false}");
     project.ok(&["import", "specs/auth"]);
@@ -386,19 +298,10 @@ fn rcl_01_each_spec_speaks_for_its_own_tasks() {
     for key in ["1.3", "9.1", "hand"] {
         fails(&project, key, "all", &format!("broken {key}"));
     }
-    let run = project
-        .ralph(&["run", "--max-attempts", "3"])
-        .expect_code(6);
-    assert!(
-        said(&run).contains("ERROR: Max fix attempts (1) reached for task 1.3"),
-        "{}",
-        said(&run)
-    );
+    let run = project.ralph(&["run", "--max-attempts", "3"]).expect_code(6);
+    assert!(said(&run).contains("ERROR: Max fix attempts (1) reached for task 1.3"), "{}", said(&run));
     assert_eq!(
-        said(&run)
-            .lines()
-            .filter(|line| line.starts_with("ERROR: Max fix attempts"))
-            .count(),
+        said(&run).lines().filter(|line| line.starts_with("ERROR: Max fix attempts")).count(),
         1,
         "said once"
     );
@@ -426,32 +329,21 @@ fn rcx_04_a_fix_that_is_done_does_not_finish_the_original() {
     let project = project(SPEC);
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "1", "broken");
-    project
-        .ralph(&["run", "--recovery", "--limit", "2"])
-        .expect_code(4);
+    project.ralph(&["run", "--recovery", "--limit", "2"]).expect_code(4);
     assert_eq!(project.status_of("1.3.1"), "done");
     assert_eq!(project.status_of("1.3"), "pending");
     let file = project.read("specs/auth/tasks.md");
-    assert!(
-        file.contains("- [ ] 1.3 Add") && file.contains("- [x] 1.3.1 [FIX"),
-        "{file}"
-    );
+    assert!(file.contains("- [ ] 1.3 Add") && file.contains("- [x] 1.3.1 [FIX"), "{file}");
 }
 
 #[test]
 fn rcx_05_a_fix_that_nobody_needs_is_skipped() {
-    for way in [
-        &["task", "done", "1.3"][..],
-        &["task", "skip", "1.3"],
-        &["task", "delete", "1.3", "--yes"],
-    ] {
+    for way in [&["task", "done", "1.3"][..], &["task", "skip", "1.3"], &["task", "delete", "1.3", "--yes"]] {
         let project = project(SPEC);
         project.ok(&["import", "specs/auth"]);
         fails(&project, "1.3", "1", "broken");
         fails(&project, "1.3.1", "1", "broken too");
-        project
-            .ralph(&["run", "--recovery", "--limit", "2"])
-            .expect_code(4);
+        project.ralph(&["run", "--recovery", "--limit", "2"]).expect_code(4);
         project.ok(way);
         for fix in ["1.3.1", "1.3.1.1"] {
             assert_eq!(project.status_of(fix), "skipped", "{way:?} {fix}");
@@ -466,10 +358,7 @@ fn rcx_01_faults_of_others_make_no_fix() {
     let project = project(SPEC);
     project.ok(&["import", "specs/auth"]);
     let toml = project.read(".ralph.toml");
-    project.write(
-        ".ralph.toml",
-        &toml.replace("[\"sh\", \"agent.sh\"]", "[\"/nowhere/agent\"]"),
-    );
+    project.write(".ralph.toml", &toml.replace("[\"sh\", \"agent.sh\"]", "[\"/nowhere/agent\"]"));
     project.ralph(&["run", "--recovery"]).expect_code(1);
     assert_eq!(project.ralph(&["task", "show", "1.3.1"]).code, 2);
 }
@@ -479,26 +368,16 @@ fn rcp_01_the_failure_object_is_told_with_the_fix() {
     let project = project(SPEC);
     project.ok(&["import", "specs/auth"]);
     fails(&project, "1.3", "1", "File not found: src/parser.ts");
-    let run = project
-        .ralph(&["run", "--recovery", "--once", "--json"])
-        .expect_code(4);
+    let run = project.ralph(&["run", "--recovery", "--once", "--json"]).expect_code(4);
     let events = run.json_lines();
-    let event = events
-        .iter()
-        .find(|event| event["type"] == "fix_created")
-        .unwrap();
+    let event = events.iter().find(|event| event["type"] == "fix_created").unwrap();
     let failure = &event["failure"];
     assert_eq!(failure["taskId"], "1.3");
     assert_eq!(failure["failed"], true);
     assert_eq!(failure["error"], "File not found: src/parser.ts");
     assert_eq!(failure["attemptedFix"], "Checked alternate paths");
     assert_eq!(failure["status"], "Blocked, needs manual intervention");
-    assert!(
-        failure["rawOutput"]
-            .as_str()
-            .unwrap()
-            .starts_with("Task 1.3: Add")
-    );
+    assert!(failure["rawOutput"].as_str().unwrap().starts_with("Task 1.3: Add"));
 }
 
 #[test]
@@ -510,14 +389,7 @@ fn rcs_04_any_error_text_leaves_valid_files() {
     project.ok(&["run", "--recovery"]);
     assert_eq!(state(&project)["fixTaskMap"]["1.3"]["lastError"], error);
     project.ok(&["import", "specs/auth"]);
-    assert_eq!(
-        project
-            .json(&["task", "list", "--json"])
-            .as_array()
-            .unwrap()
-            .len(),
-        5
-    );
+    assert_eq!(project.json(&["task", "list", "--json"]).as_array().unwrap().len(), 5);
 }
 
 #[test]
@@ -541,10 +413,7 @@ fn brk_02_fix_tasks_count_as_their_root() {
     fails(&project, "1.3", "all", "error: the same again");
     project.ralph(&["run", "--recovery"]).expect_code(5);
     let breaker = project.json(&["breaker", "show", "--json"]);
-    assert_eq!(
-        breaker["state"], "closed",
-        "one hard task never opens it: {breaker}"
-    );
+    assert_eq!(breaker["state"], "closed", "one hard task never opens it: {breaker}");
 }
 
 #[test]
@@ -557,28 +426,16 @@ fn brk_08_models_escalate_along_a_chain_of_fixes_and_the_record_says_so() {
     );
     project.write(".ralph.toml", &toml);
     project.add(&["Parse", "--key", "1.3", "--verify", "test -f parser"]);
-    project
-        .ralph(&["run", "--recovery", "--strategy", "cost-optimized"])
-        .expect_code(5);
+    project.ralph(&["run", "--recovery", "--strategy", "cost-optimized"]).expect_code(5);
     let tried: Vec<(String, String, String)> = project
         .history()
         .iter()
         .map(|a| ["key", "model", "rationale"].map(|name| a[name].as_str().unwrap().to_owned()))
         .map(|[key, model, why]| (key, model, why))
         .collect();
-    let models: Vec<(&str, &str)> = tried
-        .iter()
-        .map(|(key, model, _)| (key.as_str(), model.as_str()))
-        .collect();
-    assert_eq!(
-        models,
-        [
-            ("1.3", "sonnet"),
-            ("1.3.1", "sonnet"),
-            ("1.3.1.1", "opus"),
-            ("1.3.1.1.1", "opus")
-        ]
-    );
+    let models: Vec<(&str, &str)> =
+        tried.iter().map(|(key, model, _)| (key.as_str(), model.as_str())).collect();
+    assert_eq!(models, [("1.3", "sonnet"), ("1.3.1", "sonnet"), ("1.3.1.1", "opus"), ("1.3.1.1.1", "opus")]);
     assert_eq!(tried[2].2, "escalated after 2 consecutive failures");
     let reason = project.task("1.3")["reason"].to_string();
     assert!(reason.contains("tried sonnet, then opus"), "{reason}");
@@ -596,8 +453,7 @@ fn rcx_01_plan_07_a_third_crash_in_a_row_gets_its_fix() {
     for crash in 1..=3 {
         let mut child = project.start(&["run", "--recovery", "--quiet"]);
         eventually("the attempt", || {
-            std::fs::read_to_string(project.path("order.txt"))
-                .is_ok_and(|text| text.lines().count() == crash)
+            std::fs::read_to_string(project.path("order.txt")).is_ok_and(|text| text.lines().count() == crash)
         });
         child.kill().unwrap();
         child.wait().unwrap();

@@ -23,14 +23,7 @@ fn loss(report: &Value, name: &str) -> f64 {
 fn replay_compares_every_strategy_with_hindsight_and_the_oracle() {
     let project = Project::empty();
     project.write("outcomes.csv", &easy());
-    let args = [
-        "replay",
-        "outcomes.csv",
-        "--ladder",
-        "small,large",
-        "--value",
-        "5",
-    ];
+    let args = ["replay", "outcomes.csv", "--ladder", "small,large", "--value", "5"];
     let json_args: Vec<&str> = args.into_iter().chain(["--json"]).collect();
     let report = project.json(&json_args);
     assert_eq!(report["best_fixed"]["sequence"], json!(["small"]));
@@ -38,19 +31,13 @@ fn replay_compares_every_strategy_with_hindsight_and_the_oracle() {
     assert!((report["oracle"]["loss"].as_f64().unwrap() - 0.1).abs() < 1e-9);
     assert!((loss(&report, "escalate") - 0.1).abs() < 1e-9);
     assert!((loss(&report, "plan-then-execute") - 1.0).abs() < 1e-9);
-    assert!(
-        loss(&report, "adaptive") < 0.5,
-        "it learns that small is enough"
-    );
+    assert!(loss(&report, "adaptive") < 0.5, "it learns that small is enough");
     for name in ["fixed", "cost-optimized", "adaptive"] {
         assert!(loss(&report, name) >= 0.1 - 1e-9);
     }
     assert_eq!(project.json(&json_args), report, "the same every time");
     let human = project.ok(&args).stdout;
-    assert!(
-        human.contains("adaptive") && human.contains("40 tasks replayed"),
-        "{human}"
-    );
+    assert!(human.contains("adaptive") && human.contains("40 tasks replayed"), "{human}");
 }
 
 #[test]
@@ -58,27 +45,14 @@ fn replay_names_what_is_missing() {
     let project = Project::empty();
     project.write("outcomes.csv", &easy());
     let no_ladder = project.ralph(&["replay", "outcomes.csv"]).expect_code(2);
-    assert!(
-        no_ladder.stderr.contains("large, small"),
-        "{}",
-        no_ladder.stderr
-    );
+    assert!(no_ladder.stderr.contains("large, small"), "{}", no_ladder.stderr);
     let other = ["replay", "outcomes.csv", "--ladder", "small,huge"];
     project.ralph(&other).expect_code(2);
     project.write("bad.csv", "task,model,success,cost_usd\na,m,perhaps,1\n");
-    let bad = project
-        .ralph(&["replay", "bad.csv", "--ladder", "m"])
-        .expect_code(2);
-    assert!(
-        bad.stderr
-            .contains("line 2: `perhaps` is not a valid success"),
-        "{}",
-        bad.stderr
-    );
+    let bad = project.ralph(&["replay", "bad.csv", "--ladder", "m"]).expect_code(2);
+    assert!(bad.stderr.contains("line 2: `perhaps` is not a valid success"), "{}", bad.stderr);
     project.ralph(&["replay"]).expect_code(2);
-    project
-        .ralph(&["replay", "outcomes.csv", "--retry-success", "2"])
-        .expect_code(2);
+    project.ralph(&["replay", "outcomes.csv", "--retry-success", "2"]).expect_code(2);
 }
 
 #[test]
@@ -88,10 +62,7 @@ fn replay_takes_the_projects_own_history() {
     project.add(&["A"]);
     project.ok(&["run"]);
     let report = project.json(&["replay", "--history", "--ladder", "script", "--json"]);
-    assert_eq!(
-        (&report["tasks"], &report["oracle"]["solved"]),
-        (&json!(1), &json!(1.0))
-    );
+    assert_eq!((&report["tasks"], &report["oracle"]["solved"]), (&json!(1), &json!(1.0)));
 }
 
 #[test]
@@ -111,22 +82,12 @@ fn replay_of_an_ordinary_history_draws_what_nobody_tried_and_says_so() {
     }
     project.ok(&["run", "--strategy", "cost-optimized"]);
     let report = project.json(&["replay", "--history", "--json"]);
-    assert_eq!(
-        (&report["tasks"], &report["skipped"]),
-        (&json!(4), &json!(0))
-    );
-    assert_eq!(
-        report["imputed"],
-        json!(3),
-        "large on three tasks; small was never tried"
-    );
+    assert_eq!((&report["tasks"], &report["skipped"]), (&json!(4), &json!(0)));
+    assert_eq!(report["imputed"], json!(3), "large on three tasks; small was never tried");
     assert_eq!(report["without_cost"], json!(["middle", "large"]));
     let human = project.ok(&["replay", "--history"]).stdout;
     assert!(human.contains("3 outcomes not recorded"), "{human}");
-    assert!(
-        human.contains("No recorded cost for middle, large"),
-        "{human}"
-    );
+    assert!(human.contains("No recorded cost for middle, large"), "{human}");
 }
 
 #[test]
@@ -135,14 +96,8 @@ fn replay_names_unknown_models_and_keeps_control_characters_to_itself() {
     project.write("outcomes.csv", &easy());
     let other = ["replay", "outcomes.csv", "--ladder", "small,huge"];
     let output = project.ralph(&other).expect_code(2);
-    assert!(
-        output.stderr.contains("no outcomes for model `huge`"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("no outcomes for model `huge`"), "{}", output.stderr);
     project.write("bad.csv", "task,model,success,cost_usd\na,m,\u{1b}[2Jx,1\n");
-    let output = project
-        .ralph(&["replay", "bad.csv", "--ladder", "m"])
-        .expect_code(2);
+    let output = project.ralph(&["replay", "bad.csv", "--ladder", "m"]).expect_code(2);
     assert!(!output.stderr.contains('\u{1b}'), "{}", output.stderr);
 }

@@ -17,11 +17,7 @@ pub fn project(agent: &str) -> Project {
 
 pub fn outcomes(project: &Project) -> Vec<(String, Value)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    project
-        .history()
-        .iter()
-        .map(|a| (text(&a["outcome"]), a["error_type"].clone()))
-        .collect()
+    project.history().iter().map(|a| (text(&a["outcome"]), a["error_type"].clone())).collect()
 }
 
 #[test]
@@ -35,13 +31,7 @@ fn out_01_done_needs_the_signal_and_the_gate() {
 #[test]
 fn out_02_a_failing_gate_is_a_failed_attempt_that_the_next_one_sees() {
     let project = project(DONE);
-    project.add(&[
-        "A",
-        "--key",
-        "a",
-        "--verify",
-        "echo 'FAIL: widget is square' >&2; exit 3",
-    ]);
+    project.add(&["A", "--key", "a", "--verify", "echo 'FAIL: widget is square' >&2; exit 3"]);
     project.ralph(&["run", "--limit", "2"]).expect_code(4);
     let expected = ("failed".to_owned(), json!("test_failure"));
     assert_eq!(outcomes(&project), [expected.clone(), expected]);
@@ -57,37 +47,24 @@ fn out_03_no_signal_counts_and_ends_at_max_attempts() {
     let project = project("echo I think it works");
     project.add(&["A", "--key", "a"]);
     project.ralph(&["run"]).expect_code(5);
-    assert_eq!(
-        outcomes(&project),
-        vec![("no_sigil".to_owned(), Value::Null); 5]
-    );
+    assert_eq!(outcomes(&project), vec![("no_sigil".to_owned(), Value::Null); 5]);
     let task = project.task("a");
-    assert_eq!(
-        (&task["status"], &task["needs_human"]),
-        (&json!("blocked"), &json!(true))
-    );
+    assert_eq!((&task["status"], &task["needs_human"]), (&json!("blocked"), &json!(true)));
     assert_eq!(task["attempts"], json!(5));
 }
 
 #[test]
 fn str_04_a_blocked_task_does_not_hold_up_the_rest() {
-    let project = project(&format!(
-        "case $RALPH_TASK_KEY in bad) {FAILED};; *) {DONE};; esac"
-    ));
+    let project = project(&format!("case $RALPH_TASK_KEY in bad) {FAILED};; *) {DONE};; esac"));
     project.add(&["Bad", "--key", "bad"]);
     project.add(&["After bad", "--key", "waits", "--after", "bad"]);
     project.add(&["Good", "--key", "good"]);
-    project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     assert_eq!(project.status_of("bad"), "blocked");
     assert_eq!(project.status_of("good"), "done");
     assert_eq!(project.status_of("waits"), "pending");
     let status = project.ok(&["status"]).stdout;
-    assert!(
-        status.contains("waits After bad · waiting for bad (blocked)"),
-        "{status}"
-    );
+    assert!(status.contains("waits After bad · waiting for bad (blocked)"), "{status}");
     // Naming a blocked task is the go-ahead to try it again.
     project.ralph(&["run", "bad", "--once"]).expect_code(4);
     assert_eq!(project.status_of("bad"), "pending");
@@ -123,10 +100,8 @@ fn out_11_a_done_attempt_leaves_no_report() {
     let project = project(&format!("echo 'error: this was mended'; {DONE}"));
     project.add(&["A"]);
     project.ok(&["run"]);
-    let reports: i64 = project
-        .database()
-        .query_row("SELECT count(*) FROM failure_reports", [], |row| row.get(0))
-        .unwrap();
+    let reports: i64 =
+        project.database().query_row("SELECT count(*) FROM failure_reports", [], |row| row.get(0)).unwrap();
     assert_eq!(reports, 0);
 }
 
@@ -136,22 +111,12 @@ fn out_07_an_agent_that_cannot_be_started_stops_the_run_uncounted() {
     project.configure("[agents.gone]\nkind = \"command\"\ncommand = [\"/does/not/exist\"]");
     project.add(&["A", "--key", "a"]);
     let output = project.ralph(&["run", "--agent", "gone"]).expect_code(1);
-    assert!(
-        output.stderr.contains("/does/not/exist") && output.stderr.contains("hint"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("/does/not/exist") && output.stderr.contains("hint"), "{}", output.stderr);
     assert_eq!(outcomes(&project), [("error".to_owned(), json!("spawn"))]);
     assert_eq!(project.history()[0]["counted"], json!(false));
     let task = project.task("a");
-    assert_eq!(
-        (&task["attempts"], &task["status"]),
-        (&json!(0), &json!("pending"))
-    );
-    assert_eq!(
-        project.json(&["status", "--json"])["breaker"]["failures"],
-        json!(0)
-    );
+    assert_eq!((&task["attempts"], &task["status"]), (&json!(0), &json!("pending")));
+    assert_eq!(project.json(&["status", "--json"])["breaker"]["failures"], json!(0));
     let database = project.database();
     let rows = "SELECT count(*) FROM strategy_metrics";
     let rows: i64 = database.query_row(rows, [], |row| row.get(0)).unwrap();
@@ -180,9 +145,7 @@ fn exit_02_the_time_limit_ends_a_run_with_work_left() {
     for n in 0..20 {
         project.add(&[&format!("Task {n}")]);
     }
-    project
-        .ralph(&["run", "--max-minutes", "0.01"])
-        .expect_code(4);
+    project.ralph(&["run", "--max-minutes", "0.01"]).expect_code(4);
     let made = project.history().len();
     assert!((1..20).contains(&made), "{made}");
 }
@@ -194,10 +157,7 @@ fn exit_03_a_promise_of_failure_aborts_and_one_of_completion_does_nothing() {
     project.add(&["B", "--key", "b"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(project.status_of("a"), "pending");
-    project.write(
-        "agent.sh",
-        &format!("cat >/dev/null; {DONE}; echo '<promise>FAILURE</promise>'"),
-    );
+    project.write("agent.sh", &format!("cat >/dev/null; {DONE}; echo '<promise>FAILURE</promise>'"));
     project.ralph(&["run"]).expect_code(7);
     assert_eq!(outcomes(&project)[1].0, "failed");
     assert_eq!(project.history().len(), 2);
@@ -205,24 +165,19 @@ fn exit_03_a_promise_of_failure_aborts_and_one_of_completion_does_nothing() {
 
 #[test]
 fn sig_02_another_tasks_signal_is_nothing() {
-    let project =
-        project("echo '<task-done>t-000000</task-done>'; echo '<task-done>b</task-done>'");
+    let project = project("echo '<task-done>t-000000</task-done>'; echo '<task-done>b</task-done>'");
     project.add(&["A", "--key", "a"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(outcomes(&project)[0].0, "no_sigil");
-    project.write(
-        "agent.sh",
-        "cat > /dev/null; echo '  `<task-done> a </task-done>`  '",
-    );
+    project.write("agent.sh", "cat > /dev/null; echo '  `<task-done> a </task-done>`  '");
     project.ok(&["run"]);
 }
 
 #[test]
 fn sig_09_next_model_holds_for_the_next_attempt() {
     let project = Project::new();
-    project.agent(
-        "echo '<next-model>huge</next-model><next-model>large</next-model>'; echo \"$1\" >> models",
-    );
+    project
+        .agent("echo '<next-model>huge</next-model><next-model>large</next-model>'; echo \"$1\" >> models");
     let toml = project.read(".ralph.toml").replace(
         "command = [\"sh\", \"agent.sh\"]",
         "command = [\"sh\", \"agent.sh\", \"{model}\"]\nmodels = [\"small\", \"medium\", \"large\"]",
@@ -231,30 +186,22 @@ fn sig_09_next_model_holds_for_the_next_attempt() {
     project.add(&["A"]);
     project.ralph(&["run", "--limit", "2"]).expect_code(4);
     assert_eq!(project.read("models"), "small\nlarge\n");
-    assert_eq!(
-        project.history()[1]["rationale"],
-        json!("hinted by previous iteration")
-    );
-    project
-        .ralph(&["run", "--once", "--model", "small"])
-        .expect_code(4);
+    assert_eq!(project.history()[1]["rationale"], json!("hinted by previous iteration"));
+    project.ralph(&["run", "--once", "--model", "small"]).expect_code(4);
     assert_eq!(project.history()[2]["model"], json!("small"));
 }
 
 #[test]
 fn cli_04_a_command_agent_gets_prompt_and_environment() {
-    let project = project(&format!(
-        "env | grep ^RALPH_ | sort > env.txt; pwd > pwd.txt; {DONE}"
-    ));
+    let project = project(&format!("env | grep ^RALPH_ | sort > env.txt; pwd > pwd.txt; {DONE}"));
     let id = project.add(&["A title", "--key", "1.3", "-d", "The description"]);
     let expected = project.ok(&["context", "1.3"]).stdout;
     project.ok(&["run"]);
     // CTX-06: what `context` printed is what the agent got.
     assert_eq!(project.read(".ralph/last-prompt"), expected);
     assert!(expected.starts_with("## "), "{expected}");
-    let task = format!(
-        "## Assigned Task\n\n**ID:** {id}\n**Title:** A title\n\n### Description\nThe description\n"
-    );
+    let task =
+        format!("## Assigned Task\n\n**ID:** {id}\n**Title:** A title\n\n### Description\nThe description\n");
     assert!(expected.ends_with(&task), "{expected}");
     let env = project.read("env.txt");
     let root = project.root().canonicalize().unwrap();
@@ -292,10 +239,8 @@ fn run_json_prints_events_and_nothing_else() {
         assert!(seq > last);
         last = seq;
     }
-    let stored: i64 = project
-        .database()
-        .query_row("SELECT count(*) FROM run_events", [], |row| row.get(0))
-        .unwrap();
+    let stored: i64 =
+        project.database().query_row("SELECT count(*) FROM run_events", [], |row| row.get(0)).unwrap();
     assert!(stored >= 4, "{stored}");
 }
 
@@ -304,16 +249,9 @@ fn dry_run_changes_nothing() {
     let project = project(DONE);
     project.add(&["A", "--key", "a"]);
     let output = project.ok(&["run", "--dry-run"]);
-    assert!(
-        output.stdout.contains("a A") && output.stdout.contains("attempt 1"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("a A") && output.stdout.contains("attempt 1"), "{}", output.stdout);
     assert!(project.history().is_empty());
-    let runs: i64 = project
-        .database()
-        .query_row("SELECT count(*) FROM runs", [], |r| r.get(0))
-        .unwrap();
+    let runs: i64 = project.database().query_row("SELECT count(*) FROM runs", [], |r| r.get(0)).unwrap();
     assert_eq!(runs, 0);
 }
 
@@ -340,11 +278,7 @@ fn history_json_has_the_fields_of_the_contract() {
         ("files_changed", json!(["agent.sh", "made.txt"])),
     ] {
         // The agent's script was written before the run, so only what it made counts.
-        let value = if field == "files_changed" {
-            json!(["made.txt"])
-        } else {
-            value
-        };
+        let value = if field == "files_changed" { json!(["made.txt"]) } else { value };
         assert_eq!(attempt[field], value, "{field}");
     }
     assert!(attempt["run_id"].as_str().unwrap().starts_with("r-"));
@@ -357,9 +291,7 @@ fn a_scope_covers_named_tasks_their_children_and_with_deps_what_they_need() {
     let project = project(DONE);
     project.add(&["Base", "--key", "base"]);
     project.add(&["Top", "--key", "top"]);
-    project.add(&[
-        "Part", "--key", "part", "--parent", "top", "--after", "base",
-    ]);
+    project.add(&["Part", "--key", "part", "--parent", "top", "--after", "base"]);
     project.add(&["Other", "--key", "other"]);
     let refused = project.ralph(&["run", "top"]).expect_code(5);
     assert!(refused.stderr.contains("base (pending)") && refused.stderr.contains("--with-deps"));
@@ -374,66 +306,39 @@ fn ralph_run_inside_an_attempt_is_refused() {
     project.add(&["A"]);
     project.set_env("RALPH_RUN_ID", "r-00000000");
     let refused = project.ralph(&["run"]).expect_code(2);
-    assert!(
-        refused.stderr.contains("inside an attempt"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("inside an attempt"), "{}", refused.stderr);
 }
 
 #[test]
 fn file_02_logs_are_whole_private_and_out_of_git() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::with_git();
-    project.agent(&format!(
-        "printf 'raw \\001 bytes \\377\\n'; echo oops >&2; {DONE}"
-    ));
+    project.agent(&format!("printf 'raw \\001 bytes \\377\\n'; echo oops >&2; {DONE}"));
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
     let log = project.path(project.history()[0]["log_path"].as_str().unwrap());
     let bytes = fs::read(&log).unwrap();
-    assert!(
-        bytes.starts_with(b"raw \x01 bytes \xff\n<task-done>"),
-        "{bytes:?}"
-    );
-    assert_eq!(
-        fs::metadata(&log).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    assert_eq!(
-        fs::read_to_string(log.with_extension("stderr.log")).unwrap(),
-        "oops\n"
-    );
+    assert!(bytes.starts_with(b"raw \x01 bytes \xff\n<task-done>"), "{bytes:?}");
+    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(log.with_extension("stderr.log")).unwrap(), "oops\n");
     let seen = project.git(&["status", "--porcelain", "--untracked-files=all"]);
     assert!(
-        seen.contains(".ralph/.gitignore")
-            && !seen.contains("logs")
-            && !seen.contains("progress.db"),
+        seen.contains(".ralph/.gitignore") && !seen.contains("logs") && !seen.contains("progress.db"),
         "{seen}"
     );
-    assert_eq!(
-        project.ok(&["logs", "a", "--path"]).text(),
-        log.display().to_string()
-    );
+    assert_eq!(project.ok(&["logs", "a", "--path"]).text(), log.display().to_string());
 }
 
 #[test]
 fn templates_of_the_project_win() {
     let project = project(DONE);
-    project.write(
-        ".ralph/templates/task.md",
-        "Do {{ title }} now.\n{{ memory }}",
-    );
+    project.write(".ralph/templates/task.md", "Do {{ title }} now.\n{{ memory }}");
     project.add(&["A", "--key", "a"]);
     let prompt = project.ok(&["context", "a"]).stdout;
     assert!(prompt.ends_with("Do A now.\n"), "{prompt}");
     project.write(".ralph/templates/task.md", "fine\n{{ titel }}");
     let broken = project.ralph(&["run"]).expect_code(2);
-    assert!(
-        broken.stderr.contains("templates/task.md, line 2"),
-        "{}",
-        broken.stderr
-    );
+    assert!(broken.stderr.contains("templates/task.md, line 2"), "{}", broken.stderr);
     // Nothing stays claimed.
     assert_eq!(project.status_of("a"), "pending");
 }
@@ -451,9 +356,7 @@ fn naming_a_blocked_task_changes_nothing_when_the_run_is_refused() {
     let project = project("echo nothing");
     project.add(&["Base", "--key", "base"]);
     project.add(&["T", "--key", "t"]);
-    project
-        .ralph(&["run", "t", "--max-attempts", "1"])
-        .expect_code(5);
+    project.ralph(&["run", "t", "--max-attempts", "1"]).expect_code(5);
     project.ok(&["task", "deps", "add", "t", "base"]);
     project.ralph(&["run", "t"]).expect_code(5);
     assert_eq!(project.status_of("t"), "blocked");
@@ -468,10 +371,7 @@ fn file_02_logs_stay_out_of_git_also_without_init() {
     project.add(&["A"]);
     project.ok(&["run"]);
     let seen = project.git(&["status", "--porcelain", "--untracked-files=all"]);
-    assert!(
-        !seen.contains("logs/") && !seen.contains("progress.db"),
-        "{seen}"
-    );
+    assert!(!seen.contains("logs/") && !seen.contains("progress.db"), "{seen}");
 }
 
 #[test]
@@ -503,12 +403,7 @@ fn ctx_06_context_prints_the_prompt_of_a_retry_with_the_runs_own_limit() {
 fn out_04_a_command_that_says_done_and_exits_with_an_error_is_not_done_whatever_it_prints() {
     let done = "<task-done>'$RALPH_TASK_ID'</task-done>";
     for (output, line) in [
-        (
-            "claude",
-            format!(
-                r#"{{"type":"result","subtype":"success","is_error":false,"result":"{done}"}}"#
-            ),
-        ),
+        ("claude", format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{done}"}}"#)),
         (
             "gemini",
             format!(

@@ -18,13 +18,7 @@ fn cap_10_a_value_of_the_environment_is_masked_everywhere() {
     );
     project.set_env("MY_API_TOKEN", VALUE);
     project.set_env("MY_PASSWORD", "test");
-    project.add(&[
-        "A test",
-        "--key",
-        "a",
-        "--verify",
-        "echo $MY_API_TOKEN; exit 1",
-    ]);
+    project.add(&["A test", "--key", "a", "--verify", "echo $MY_API_TOKEN; exit 1"]);
     let run = project.ralph(&["run", "--once"]);
     let shown = [
         run.stdout,
@@ -39,10 +33,7 @@ fn cap_10_a_value_of_the_environment_is_masked_everywhere() {
         assert!(!text.contains(VALUE), "{text}");
     }
     assert!(shown.iter().any(|text| text.contains("[masked]")));
-    assert!(
-        project.ok(&["logs", "a"]).stdout.contains("A test"),
-        "a plain word stays"
-    );
+    assert!(project.ok(&["logs", "a"]).stdout.contains("A test"), "a plain word stays");
     assert!(!database(&project).contains(VALUE));
     let raw = project.ok(&["logs", "a", "--raw"]).stdout;
     assert!(raw.contains(VALUE), "raw logs are as they came");
@@ -55,9 +46,7 @@ fn database(project: &Project) -> String {
         let name = entry.file_name();
         name.to_string_lossy().starts_with("progress.db")
     });
-    let bytes: Vec<u8> = databases
-        .flat_map(|entry| fs::read(entry.path()).unwrap_or_default())
-        .collect();
+    let bytes: Vec<u8> = databases.flat_map(|entry| fs::read(entry.path()).unwrap_or_default()).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -145,22 +134,11 @@ secondLineOfTheKey0123456789abcdefghijklmnopqrstuvwxyz0123456789
         echo TASK_COMPLETE"#,
     );
     project.set("notify", "webhook_secret = \"Wombat-72-of-the-settings\"");
-    project.add(&[
-        "One",
-        "--key",
-        "1",
-        "--verify",
-        &format!("echo {VALUE}; exit 1"),
-    ]);
+    project.add(&["One", "--key", "1", "--verify", &format!("echo {VALUE}; exit 1")]);
     project.ralph(&["run", "--once"]);
     assert!(project.ok(&["logs", "1"]).stdout.contains(VALUE));
     project.set_env("READERS_TOKEN", VALUE);
-    for args in [
-        &["logs", "1"][..],
-        &["logs", "-f", "1"],
-        &["logs"],
-        &["logs", "--json"],
-    ] {
+    for args in [&["logs", "1"][..], &["logs", "-f", "1"], &["logs"], &["logs", "--json"]] {
         let shown = project.ok(args).stdout;
         for secret in ["OfTheKey", "s3cr3tpw", "s4cr4tpw", "Wombat", "Zebra"] {
             assert!(!shown.contains(secret), "{args:?} shows {secret}: {shown}");
@@ -214,11 +192,7 @@ fn ctx_07_agm_16_what_was_stored_as_it_came_is_neutralized_where_it_is_shown() {
                 assert!(!line.starts_with(signal), "{file} has {line:?}: {text}");
             }
         }
-        for live in [
-            "<task-done>another",
-            "TASK_MODIFICATION_REQUEST {",
-            "<!-- hide",
-        ] {
+        for live in ["<task-done>another", "TASK_MODIFICATION_REQUEST {", "<!-- hide"] {
             assert!(!text.contains(live), "{file} has {live}: {text}");
         }
         let invisible = ['\u{202e}', '\u{200b}', '\u{e0041}'];
@@ -239,11 +213,7 @@ fn cap_10_ralphs_settings_do_not_reach_agents_and_gates() {
         assert!(env.contains("RALPH_TASK_ID="), "{env}");
         assert!(!env.contains("RALPH_SET_") && !env.contains(VALUE), "{env}");
     }
-    assert!(
-        project
-            .read("hook.env")
-            .contains("RALPH_SET_NOTIFY_WEBHOOK_SECRET=")
-    );
+    assert!(project.read("hook.env").contains("RALPH_SET_NOTIFY_WEBHOOK_SECRET="));
 }
 
 #[test]

@@ -84,10 +84,7 @@ impl Stage {
             task,
             mark,
             player,
-            run: format!(
-                "agent = {:?}\nbackoff = \"100ms\"\nservice_retries = 1",
-                player.agent
-            ),
+            run: format!("agent = {:?}\nbackoff = \"100ms\"\nservice_retries = 1", player.agent),
             agent: (player.settings)(&url),
             env,
         };
@@ -120,23 +117,17 @@ impl Stage {
 
     /// With a subscription in place of an API key: only then does Claude Code tell of usage limits.
     pub fn with_subscription(self) -> Self {
-        self.without_env("ANTHROPIC_API_KEY")
-            .env("CLAUDE_CODE_OAUTH_TOKEN", "test")
+        self.without_env("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "test")
     }
 
     /// With a gate for its task.
     pub fn verify(self, command: &str) -> Self {
-        self.project
-            .ok(&["task", "edit", &self.task, "--verify", command]);
+        self.project.ok(&["task", "edit", &self.task, "--verify", command]);
         self
     }
 
     fn configure(self) -> Self {
-        let env: Vec<String> = self
-            .env
-            .iter()
-            .map(|(name, value)| format!("{name} = {value:?}"))
-            .collect();
+        let env: Vec<String> = self.env.iter().map(|(name, value)| format!("{name} = {value:?}")).collect();
         // The middle of the ladder, whatever was learned: requests to the model are compared.
         let toml = format!(
             "[run]\nstrategy = \"cost-optimized\"\n{}\n\n[agents.{}]\ncommand = [{:?}]\nenv = {{ {} }}\n{}\n",
@@ -239,24 +230,16 @@ fn line(attempt: &Value) -> String {
         _ => "uncounted",
     };
     let number = format!("#{}", attempt["attempt"]);
-    [
-        word("outcome"),
-        word("error_type"),
-        Some(counted),
-        Some(&number),
-    ]
-    .into_iter()
-    .flatten()
-    .collect::<Vec<_>>()
-    .join(" ")
+    [word("outcome"), word("error_type"), Some(counted), Some(&number)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The program under test.
 fn program((variable, name): (&str, &str)) -> PathBuf {
-    let installed = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../.tools/node_modules/.bin"
-    );
+    let installed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools/node_modules/.bin");
     let installed = Path::new(installed).join(name);
     let path = std::env::var_os(variable).map_or(installed, PathBuf::from);
     let path = std::path::absolute(path).unwrap();
@@ -283,11 +266,9 @@ pub fn end_by(mut child: Child, signal: Signal) -> Option<i32> {
 pub fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks
-            .iter()
-            .map(|block| text_of(&block["text"]))
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Value::Array(blocks) => {
+            blocks.iter().map(|block| text_of(&block["text"])).collect::<Vec<_>>().join("\n")
+        }
         _ => String::new(),
     }
 }

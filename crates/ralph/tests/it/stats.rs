@@ -34,12 +34,7 @@ fn stats_say_what_each_model_did_and_what_escalation_bought() {
     project.ok(&["run", "--strategy", "escalate"]);
     let stats = project.json(&["stats", "--json"]);
     let brief = |value: &serde_json::Value| {
-        json!([
-            value["attempts"],
-            value["done"],
-            value["success_rate"],
-            value["cost_usd"]
-        ])
+        json!([value["attempts"], value["done"], value["success_rate"], value["cost_usd"]])
     };
     assert_eq!(brief(&stats["total"]), json!([3, 2, 2.0 / 3.0, null]));
     assert_eq!(stats["by_model"][0]["model"], "small");
@@ -47,35 +42,17 @@ fn stats_say_what_each_model_did_and_what_escalation_bought() {
     assert_eq!(brief(&stats["by_model"][1]), json!([1, 1, 1.0, null]));
     let escalation = &stats["escalation"];
     assert_eq!(brief(&escalation["first_try"]), json!([2, 1, 0.5, null]));
-    assert_eq!(
-        brief(&escalation["same_model_again"]),
-        json!([0, 0, 0.0, null])
-    );
+    assert_eq!(brief(&escalation["same_model_again"]), json!([0, 0, 0.0, null]));
     assert_eq!(brief(&escalation["other_model"]), json!([1, 1, 1.0, null]));
-    assert_eq!(
-        stats["by_error_category"],
-        json!([{ "category": "unknown", "failures": 1, "tasks": 1 }])
-    );
+    assert_eq!(stats["by_error_category"], json!([{ "category": "unknown", "failures": 1, "tasks": 1 }]));
     let hard = &stats["by_task"][0];
-    assert_eq!(
-        (&hard["key"], &hard["models"]),
-        (&json!("hard"), &json!(["small", "large"]))
-    );
+    assert_eq!((&hard["key"], &hard["models"]), (&json!("hard"), &json!(["small", "large"])));
     let human = project.ok(&["stats"]).stdout;
-    for part in [
-        "By model",
-        "small",
-        "Retry results",
-        "retry, other model",
-        "By error",
-    ] {
+    for part in ["By model", "small", "Retry results", "retry, other model", "By error"] {
         assert!(human.contains(part), "{human}");
     }
     let run = project.history()[0]["run_id"].as_str().unwrap().to_owned();
-    assert_eq!(
-        project.json(&["stats", "--run", &run, "--json"])["total"]["attempts"],
-        3
-    );
+    assert_eq!(project.json(&["stats", "--run", &run, "--json"])["total"]["attempts"], 3);
     project.ralph(&["stats", "--run", "r-none"]).expect_code(2);
 }
 
@@ -85,10 +62,7 @@ fn costs_are_summed_where_they_are_known() {
     project.ok(&["run", "--strategy", "escalate"]);
     project
         .database()
-        .execute(
-            "UPDATE iteration_outcomes SET cost_usd = 0.5 WHERE model = 'large'",
-            [],
-        )
+        .execute("UPDATE iteration_outcomes SET cost_usd = 0.5 WHERE model = 'large'", [])
         .unwrap();
     let stats = project.json(&["stats", "--json"]);
     assert_eq!(stats["total"]["cost_usd"], json!(0.5));
@@ -97,9 +71,5 @@ fn costs_are_summed_where_they_are_known() {
     assert_eq!(stats["by_model"][1]["cost_per_done_usd"], json!(0.5));
     let human = project.ok(&["stats"]).stdout;
     assert!(human.contains("≥$0.50"), "{human}");
-    assert_eq!(
-        stats["by_model"][0]["cost_usd"],
-        json!(null),
-        "unknown is not zero"
-    );
+    assert_eq!(stats["by_model"][0]["cost_usd"], json!(null), "unknown is not zero");
 }

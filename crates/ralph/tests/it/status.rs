@@ -54,16 +54,13 @@ fn a_task_whose_run_was_killed_is_not_running() {
 
 #[test]
 fn in_the_morning_it_says_what_was_done_what_was_not_and_what_to_type() {
-    let project = project(&format!(
-        "case $RALPH_TASK_KEY in bad) echo 'FAILURE_REASON: square';; *) {DONE};; esac"
-    ));
+    let project =
+        project(&format!("case $RALPH_TASK_KEY in bad) echo 'FAILURE_REASON: square';; *) {DONE};; esac"));
     for key in ["one", "two", "bad"] {
         project.add(&[&format!("Thing {key}"), "--key", key]);
     }
     assert_eq!(project.json(&["status", "--json"])["last_run"], Value::Null);
-    project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     let status = project.json(&["status", "--json"]);
     let last = &status["last_run"];
     assert_eq!(last["run_id"], status["run"]["id"]);
@@ -78,24 +75,15 @@ fn in_the_morning_it_says_what_was_done_what_was_not_and_what_to_type() {
     ] {
         assert_eq!(last[name], value, "{name}");
     }
-    assert!(
-        last["reason"]
-            .as_str()
-            .unwrap()
-            .starts_with("the remaining tasks are blocked")
-    );
+    assert!(last["reason"].as_str().unwrap().starts_with("the remaining tasks are blocked"));
     let keys = |list: &Value| -> Vec<String> {
         let list = list.as_array().unwrap().iter();
-        list.map(|task| task["key"].as_str().unwrap().to_owned())
-            .collect()
+        list.map(|task| task["key"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(keys(&last["done"]), ["one", "two"]);
     assert_eq!(keys(&last["blocked"]), ["bad"]);
     let bad = &last["blocked"][0];
-    assert_eq!(
-        (&bad["next"], &bad["attempts"]),
-        (&json!("ralph run bad"), &json!(2))
-    );
+    assert_eq!((&bad["next"], &bad["attempts"]), (&json!("ralph run bad"), &json!(2)));
     assert!(bad["reason"].as_str().unwrap().contains("square"), "{bad}");
 
     let text = project.ok(&["status"]).stdout;
@@ -120,10 +108,7 @@ fn a_hint_of_the_runs_end_is_repeated() {
     project.set_env("RALPH_SET_HOOKS_BEFORE_RUN", "exit 3");
     project.ralph(&["run"]).expect_code(7);
     let text = project.ok(&["status"]).stdout;
-    assert!(
-        text.contains("  Stopped: the before_run hook vetoed"),
-        "{text}"
-    );
+    assert!(text.contains("  Stopped: the before_run hook vetoed"), "{text}");
     assert!(text.contains("  hint: fix [hooks] before_run"), "{text}");
 }
 
@@ -131,9 +116,7 @@ fn a_hint_of_the_runs_end_is_repeated() {
 fn while_a_run_goes_on_it_says_what_is_done_now() {
     let project = patient();
     let run = Background(project.start(&["run"]));
-    eventually("the attempt is begun", || {
-        active(&project)[0]["attempts"][0]["agent"] == json!("script")
-    });
+    eventually("the attempt is begun", || active(&project)[0]["attempts"][0]["agent"] == json!("script"));
     let status = project.json(&["status", "--json"]);
     assert_eq!(status["last_run"], Value::Null);
     let now = &status["active"][0];
@@ -145,14 +128,8 @@ fn while_a_run_goes_on_it_says_what_is_done_now() {
         (&json!("a"), &json!(1), &json!("attempt"))
     );
     let text = project.ok(&["status"]).stdout;
-    assert!(
-        text.contains("  ▶ a Wait for it · attempt 1 · script · "),
-        "{text}"
-    );
-    assert!(
-        text.contains("ralph logs -f a") && !text.contains("Last run"),
-        "{text}"
-    );
+    assert!(text.contains("  ▶ a Wait for it · attempt 1 · script · "), "{text}");
+    assert!(text.contains("ralph logs -f a") && !text.contains("Last run"), "{text}");
     project.write("go", "");
     run.expect_success();
     assert_eq!(active(&project), json!([]));
@@ -163,9 +140,7 @@ fn a_pause_that_was_asked_for_is_shown_and_so_is_the_pause() {
     let project = patient();
     project.add(&["B", "--key", "b"]);
     let run = Background(project.start(&["run"]));
-    eventually("the attempt is begun", || {
-        active(&project)[0]["attempts"][0]["agent"] == json!("script")
-    });
+    eventually("the attempt is begun", || active(&project)[0]["attempts"][0]["agent"] == json!("script"));
     let ask = |what: &str| {
         let sql = format!("UPDATE runs SET request = {what}");
         project.database().execute(&sql, []).unwrap();
@@ -174,14 +149,9 @@ fn a_pause_that_was_asked_for_is_shown_and_so_is_the_pause() {
     let text = project.ok(&["status"]).stdout;
     assert!(text.contains("pausing after this attempt"), "{text}");
     project.write("go", "");
-    eventually("it pauses", || {
-        active(&project)[0]["waiting"]["waiting_for"] == json!("resume")
-    });
+    eventually("it pauses", || active(&project)[0]["waiting"]["waiting_for"] == json!("resume"));
     let text = project.ok(&["status"]).stdout;
-    assert!(
-        text.contains("  paused; continue with `ralph resume`"),
-        "{text}"
-    );
+    assert!(text.contains("  paused; continue with `ralph resume`"), "{text}");
     assert_eq!(active(&project)[0]["request"], json!("pause"));
     ask("NULL");
     run.expect_success();
@@ -194,11 +164,7 @@ fn a_pause_that_was_asked_for_is_shown_and_so_is_the_pause() {
 fn a_limit_that_is_waited_for_is_shown_with_its_end() {
     let mut project = Project::new();
     project.set_env("RALPH_SET_RUN_MAX_WAIT", "1h");
-    let resets = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_secs()
-        + 600;
+    let resets = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 600;
     let limit = json!({"type": "rate_limit_event", "rate_limit_info":
         {"status": "rejected", "resetsAt": resets, "rateLimitType": "five_hour"}});
     let result = json!({"type": "result", "subtype": "success", "is_error": true,
@@ -210,14 +176,9 @@ fn a_limit_that_is_waited_for_is_shown_with_its_end() {
     project.write(".ralph.toml", &toml.replace("[agents.script]", output));
     project.add(&["A", "--key", "a"]);
     let run = Background(project.start(&["run"]));
-    eventually("it waits", || {
-        active(&project)[0]["waiting"]["waiting_for"] == json!("limit")
-    });
+    eventually("it waits", || active(&project)[0]["waiting"]["waiting_for"] == json!("limit"));
     let text = project.ok(&["status"]).stdout;
-    assert!(
-        text.contains("  … waiting for ") && text.contains(" until "),
-        "{text}"
-    );
+    assert!(text.contains("  … waiting for ") && text.contains(" until "), "{text}");
     // Ten minutes, less what the run has taken.
     let minutes = [", in 10 min", ", in 9 min"];
     assert!(minutes.iter().any(|left| text.contains(left)), "{text}");
@@ -228,9 +189,7 @@ fn a_limit_that_is_waited_for_is_shown_with_its_end() {
 fn a_run_that_died_is_told_with_what_it_lost() {
     let project = patient();
     let run = Background(project.start(&["run"]));
-    eventually("the attempt is begun", || {
-        active(&project)[0]["attempts"][0]["agent"] == json!("script")
-    });
+    eventually("the attempt is begun", || active(&project)[0]["attempts"][0]["agent"] == json!("script"));
     drop(run);
     let last = project.json(&["status", "--json"])["last_run"].clone();
     assert_eq!(
@@ -238,9 +197,6 @@ fn a_run_that_died_is_told_with_what_it_lost() {
         (&json!("died"), &json!(1), &Value::Null)
     );
     let text = project.ok(&["status"]).stdout;
-    assert!(
-        text.contains("  Stopped: Ralph crashed; the next run continues where it stopped"),
-        "{text}"
-    );
+    assert!(text.contains("  Stopped: Ralph crashed; the next run continues where it stopped"), "{text}");
     assert!(text.contains("1 attempt interrupted by a crash"), "{text}");
 }

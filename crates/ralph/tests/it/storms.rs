@@ -36,15 +36,7 @@ impl Storm {
 
     /// A storm of exactly so many kills.
     pub fn of(name: &'static str, size: u32) -> Self {
-        Self {
-            name,
-            size,
-            kills: 0,
-            rounds: 0,
-            attempts: 0,
-            commits: 0,
-            started: Instant::now(),
-        }
+        Self { name, size, kills: 0, rounds: 0, attempts: 0, commits: 0, started: Instant::now() }
     }
 
     /// How many kills are left.

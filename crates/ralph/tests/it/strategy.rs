@@ -33,18 +33,12 @@ fn project(script: &str) -> Project {
 /// Key, model and rationale of every attempt.
 fn choices(project: &Project) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    project
-        .history()
-        .iter()
-        .map(|a| (text(&a["key"]), text(&a["model"]), text(&a["rationale"])))
-        .collect()
+    project.history().iter().map(|a| (text(&a["key"]), text(&a["model"]), text(&a["rationale"]))).collect()
 }
 
 fn models(project: &Project, key: &str) -> Vec<String> {
     let all = choices(project).into_iter();
-    all.filter(|(of, ..)| of == key)
-        .map(|(_, model, _)| model)
-        .collect()
+    all.filter(|(of, ..)| of == key).map(|(_, model, _)| model).collect()
 }
 
 #[test]
@@ -71,10 +65,7 @@ fn str_07_what_did_a_hard_task_suffices_for_one_like_it() {
     project.add(&["Parse leap years", "--key", "b"]);
     project.ok(&["run"]);
     let rationale = "it finished a, a similar hard task";
-    assert_eq!(
-        choices(&project)[1],
-        ("b".into(), "haiku".into(), rationale.into())
-    );
+    assert_eq!(choices(&project)[1], ("b".into(), "haiku".into(), rationale.into()));
 }
 
 #[test]
@@ -86,10 +77,7 @@ fn str_07_deleting_a_task_takes_its_example_along() {
     let tables = ["task_docs", "task_terms", "task_trials"];
     for table in tables {
         let sql = format!("SELECT count(*) FROM {table}");
-        let rows: u32 = project
-            .database()
-            .query_row(&sql, [], |row| row.get(0))
-            .unwrap();
+        let rows: u32 = project.database().query_row(&sql, [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0, "{table}");
     }
     project.add(&["Parse leap years", "--key", "b"]);
@@ -105,19 +93,12 @@ fn str_08_while_all_goes_well_an_easy_looking_task_gets_the_cheapest() {
         well.add(&["Mend a typing error in the manual", "--key", key]);
     }
     well.ok(&["run"]);
-    assert_eq!(
-        models(&well, "c"),
-        ["sonnet"],
-        "two attempts say nothing yet"
-    );
+    assert_eq!(models(&well, "c"), ["sonnet"], "two attempts say nothing yet");
     well.add(&["Mend typing errors in the manual", "--key", "d"]);
     well.add(&["Rewrite the scheduler", "--key", "e"]);
     well.ok(&["run"]);
     let rationale = "looks easy, and 3 of the last 3 attempts succeeded";
-    assert_eq!(
-        choices(&well)[3],
-        ("d".into(), "haiku".into(), rationale.into())
-    );
+    assert_eq!(choices(&well)[3], ("d".into(), "haiku".into(), rationale.into()));
     assert_eq!(models(&well, "e"), ["sonnet"]);
     // The same with a bad record.
     let badly = project(easy);
@@ -151,10 +132,7 @@ fn str_01_words_in_reports_do_not_change_the_choice() {
         choices(&project)
     };
     let calm = run("went on");
-    assert_eq!(
-        calm,
-        run("error stuck failed opus haiku escalate blocked hard")
-    );
+    assert_eq!(calm, run("error stuck failed opus haiku escalate blocked hard"));
     assert_eq!(calm.len(), 5);
 }
 
@@ -166,11 +144,9 @@ fn str_05_a_done_attempt_clears_the_escalation() {
     assert_eq!(models(&project, "a"), ["sonnet", "sonnet", "opus"]);
     let counters: (u32, bool) = project
         .database()
-        .query_row(
-            "SELECT consecutive_failures, stuck_flag FROM strategy_metrics",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
+        .query_row("SELECT consecutive_failures, stuck_flag FROM strategy_metrics", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .unwrap();
     assert_eq!(counters, (0, false));
     project.ok(&["task", "reset", "a"]);
@@ -190,18 +166,10 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let all = choices(&project);
     let first = &all[0];
     assert_eq!(first.1, "haiku");
-    assert!(
-        first.2.starts_with("adaptive: haiku (60% likely), then "),
-        "{}",
-        first.2
-    );
+    assert!(first.2.starts_with("adaptive: haiku (60% likely), then "), "{}", first.2);
     let last = &all[3];
     assert_eq!(last.1, "haiku");
-    assert!(
-        last.2.contains("likely, ~$0.1"),
-        "the cost was learnt: {}",
-        last.2
-    );
+    assert!(last.2.contains("likely, ~$0.1"), "the cost was learnt: {}", last.2);
     let tried = all.iter().filter(|(_, model, _)| model == "haiku").count();
     let believed: (usize, usize) = project
         .database()
@@ -215,10 +183,7 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let expected = &project.json(&["stats", "--json"])["expected"];
     assert_eq!(expected[0]["model"], "haiku");
     assert!(expected[0]["chance"].as_f64().unwrap() > 0.6, "{expected}");
-    assert!(
-        expected[0]["costs_seen"].as_u64().unwrap() > 0,
-        "{expected}"
-    );
+    assert!(expected[0]["costs_seen"].as_u64().unwrap() > 0, "{expected}");
     assert_eq!(expected[2]["costs_seen"], 0, "{expected}");
     let human = project.ok(&["stats"]).stdout;
     assert!(human.contains("~$"), "a guess is shown as one: {human}");
@@ -238,9 +203,7 @@ fn str_09_every_strategy_teaches_the_adaptive_one() {
         .map(Result::unwrap)
         .collect();
     assert_eq!(tries, [("opus".to_owned(), 1), ("sonnet".to_owned(), 1)]);
-    let retries: f64 = database
-        .query_row("SELECT tries FROM retry_beliefs", [], |row| row.get(0))
-        .unwrap();
+    let retries: f64 = database.query_row("SELECT tries FROM retry_beliefs", [], |row| row.get(0)).unwrap();
     assert!((retries - 41.0).abs() < 1e-9, "{retries}");
 }
 
@@ -252,23 +215,11 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
     let run = ["run", "--strategy", "adaptive", "--value-usd", "0.6"];
     let output = project.ralph(&run).expect_code(5);
     let task = project.task("a");
-    assert_eq!(
-        (&task["status"], &task["needs_human"]),
-        (&json!("blocked"), &json!(true))
-    );
+    assert_eq!((&task["status"], &task["needs_human"]), (&json!("blocked"), &json!(true)));
     let reason = task["reason"].as_str().unwrap();
     assert!(reason.starts_with("adaptive: even "), "{reason}");
-    assert!(
-        reason.ends_with(" is not worth it for a task worth $0.60 (value_usd)"),
-        "{reason}"
-    );
-    assert!(
-        output
-            .stdout
-            .contains("a blocked (needs you): adaptive: even "),
-        "{}",
-        output.stdout
-    );
+    assert!(reason.ends_with(" is not worth it for a task worth $0.60 (value_usd)"), "{reason}");
+    assert!(output.stdout.contains("a blocked (needs you): adaptive: even "), "{}", output.stdout);
     assert_eq!(project.status_of("b"), "done", "the loop goes on");
     let tried = models(&project, "a").len();
     assert!((1..5).contains(&tried), "{tried}");
@@ -282,18 +233,11 @@ fn what_a_human_was_asked_about_is_tried_again_when_somebody_says_so() {
     project.ralph(&run).expect_code(5);
     let first = choices(&project);
     assert_eq!(first.len(), 1);
-    assert_eq!(
-        first[0].2,
-        "adaptive: low expected value, but every task gets one attempt"
-    );
+    assert_eq!(first[0].2, "adaptive: low expected value, but every task gets one attempt");
     let told = project.ralph(&["status"]);
     assert!(told.stdout.contains("adaptive: even "), "{}", told.stdout);
     let dry = project.ok(&["run", "a", "--dry-run"]);
-    assert!(
-        dry.stdout.contains("a Thing a  attempt 2"),
-        "{}",
-        dry.stdout
-    );
+    assert!(dry.stdout.contains("a Thing a  attempt 2"), "{}", dry.stdout);
     let named = ["run", "a", "--strategy", "adaptive", "--value-usd", "0.001"];
     project.ralph(&named).expect_code(5);
     assert_eq!(choices(&project).len(), 2);
@@ -312,18 +256,9 @@ fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
     let dry = project.ok(&["run", "--dry-run"]);
     assert!(dry.stdout.contains("adaptive: even "), "{}", dry.stdout);
     let dry = project.json(&["run", "--dry-run", "--json"]);
-    assert!(
-        dry[0]["ask_human"]
-            .as_str()
-            .unwrap()
-            .starts_with("adaptive")
-    );
+    assert!(dry[0]["ask_human"].as_str().unwrap().starts_with("adaptive"));
     let context = project.ok(&["context", "a"]);
-    assert!(
-        context.stderr.contains("adaptive: even "),
-        "{}",
-        context.stderr
-    );
+    assert!(context.stderr.contains("adaptive: even "), "{}", context.stderr);
     let context = project.json(&["context", "a", "--json"]);
     assert!(context["ask_human"].is_string());
 }
@@ -331,10 +266,8 @@ fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
 #[test]
 fn titles_of_any_letters_are_looked_up() {
     let project = project("");
-    for (key, title) in [
-        ("a", "Draw aⓐb 🅱 ﷺ x٣ \"q\" widget"),
-        ("b", "Draw aⓐb 🅱 ﷺ x٣ \"q\" gadget"),
-    ] {
+    for (key, title) in [("a", "Draw aⓐb 🅱 ﷺ x٣ \"q\" widget"), ("b", "Draw aⓐb 🅱 ﷺ x٣ \"q\" gadget")]
+    {
         project.add(&[title, "--key", key, "--files", "src/ⓐ.rs"]);
     }
     project.ok(&["run"]);
@@ -349,20 +282,17 @@ fn dif_02_an_estimate_in_a_try_that_does_not_count_is_not_kept() {
          echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":401,\"result\":\"<difficulty-estimate>blocked</difficulty-estimate>\"}'\n\
          exit 1",
     );
-    let toml = project.read(".ralph.toml").replace(
-        "command = [\"sh\", \"agent.sh\"]",
-        "command = [\"sh\", \"agent.sh\"]\noutput = \"claude\"",
-    );
+    let toml = project
+        .read(".ralph.toml")
+        .replace("command = [\"sh\", \"agent.sh\"]", "command = [\"sh\", \"agent.sh\"]\noutput = \"claude\"");
     project.write(".ralph.toml", &toml);
     project.add(&["A", "--key", "a"]);
     project.ralph(&["run"]).expect_code(1);
     let rows: u32 = project
         .database()
-        .query_row(
-            "SELECT count(*) FROM strategy_metrics WHERE difficulty_estimate IS NOT NULL",
-            [],
-            |row| row.get(0),
-        )
+        .query_row("SELECT count(*) FROM strategy_metrics WHERE difficulty_estimate IS NOT NULL", [], |row| {
+            row.get(0)
+        })
         .unwrap();
     assert_eq!(rows, 0);
     assert_eq!(project.status_of("a"), "pending");
@@ -370,10 +300,9 @@ fn dif_02_an_estimate_in_a_try_that_does_not_count_is_not_kept() {
 
 #[test]
 fn dif_03_a_blocked_task_keeps_the_agents_own_words() {
-    for (said, reason) in [
-        ("I need the API key.\\n", "I need the API key."),
-        ("", "the agent reported failure"),
-    ] {
+    for (said, reason) in
+        [("I need the API key.\\n", "I need the API key."), ("", "the agent reported failure")]
+    {
         let project = Project::new();
         project.agent(&format!(
             "printf '{said}'\necho '<difficulty-estimate>blocked</difficulty-estimate>'\n\
@@ -383,10 +312,7 @@ fn dif_03_a_blocked_task_keeps_the_agents_own_words() {
         project.ralph(&["run"]).expect_code(5);
         let task = project.task("a");
         let known = task["reason"].as_str().unwrap();
-        assert!(
-            known.starts_with("the agent says it is blocked: "),
-            "{known}"
-        );
+        assert!(known.starts_with("the agent says it is blocked: "), "{known}");
         assert!(said.is_empty() || known.ends_with(reason), "{known}");
     }
 }
@@ -403,10 +329,7 @@ fn fp_05_a_long_gate_output_is_recognised_by_its_failing_tests() {
     project.add(&["A", "--key", "a", "--verify", "sh gate.sh"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let attempt = &project.history()[0];
-    assert_eq!(
-        attempt["failing_tests"],
-        json!(["tests/test_a.py::test_one"])
-    );
+    assert_eq!(attempt["failing_tests"], json!(["tests/test_a.py::test_one"]));
     assert!(attempt["gate_output"].as_str().unwrap().len() <= 8 * 1024);
 }
 
@@ -415,21 +338,9 @@ fn a_model_that_is_no_rung_is_used_with_a_warning() {
     let project = project("");
     project.add(&["A", "--key", "a"]);
     let output = project.ok(&["run", "--model", "sonet"]);
-    assert!(
-        output
-            .stderr
-            .contains("`sonet` is not in the model list of script"),
-        "{}",
-        output.stderr
-    );
-    let output = project
-        .ralph(&["run", "--strategy", "costoptimized"])
-        .expect_code(2);
-    assert!(
-        output.stderr.contains("did you mean `cost-optimized`?"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("`sonet` is not in the model list of script"), "{}", output.stderr);
+    let output = project.ralph(&["run", "--strategy", "costoptimized"]).expect_code(2);
+    assert!(output.stderr.contains("did you mean `cost-optimized`?"), "{}", output.stderr);
 }
 
 #[test]
@@ -449,15 +360,8 @@ fn prices_give_a_cost_where_the_agent_reports_tokens_only() {
     project.add(&["B", "--key", "b"]);
     project.ok(&["run", "a", "--model", "small"]);
     project.ok(&["run", "b", "--model", "large"]);
-    let costs: Vec<f64> = project
-        .history()
-        .iter()
-        .map(|a| a["cost_usd"].as_f64().unwrap())
-        .collect();
-    assert!(
-        (costs[0] - 0.6).abs() < 1e-9 && (costs[1] - 2.4).abs() < 1e-9,
-        "{costs:?}"
-    );
+    let costs: Vec<f64> = project.history().iter().map(|a| a["cost_usd"].as_f64().unwrap()).collect();
+    assert!((costs[0] - 0.6).abs() < 1e-9 && (costs[1] - 2.4).abs() < 1e-9, "{costs:?}");
 }
 
 #[test]
@@ -465,14 +369,8 @@ fn wrong_prices_are_told_with_their_place() {
     let project = Project::new();
     for (price, wrong) in [
         ("price = 3", "[agents.x] price: expected a table of models"),
-        (
-            "price = { a = -1 }",
-            "[agents.x] price.a: expected a price in dollars per million tokens",
-        ),
-        (
-            "price = { a = { input = 1 } }",
-            "[agents.x] price.a has no `output`",
-        ),
+        ("price = { a = -1 }", "[agents.x] price.a: expected a price in dollars per million tokens"),
+        ("price = { a = { input = 1 } }", "[agents.x] price.a has no `output`"),
         ("price = { a = { inptu = 1 } }", "did you mean `input`?"),
     ] {
         project.write(
@@ -487,10 +385,7 @@ fn wrong_prices_are_told_with_their_place() {
 #[test]
 fn str_08_of_many_alike_easy_tasks_all_from_the_fourth_on_get_the_cheapest() {
     let keys: Vec<String> = (1..=12).map(|n| format!("k{n}")).collect();
-    let script: String = keys
-        .iter()
-        .map(|key| format!("{key}. easy done\n"))
-        .collect();
+    let script: String = keys.iter().map(|key| format!("{key}. easy done\n")).collect();
     for strategy in ["cost-optimized", "adaptive"] {
         for names in [
             "1 2 3 4 5 6 7 8 9 10 11 12",
@@ -501,17 +396,9 @@ fn str_08_of_many_alike_easy_tasks_all_from_the_fourth_on_get_the_cheapest() {
                 project.add(&[&format!("Fix the typo in chapter {name}"), "--key", key]);
             }
             project.ok(&["run", "--strategy", strategy]);
-            let chosen: Vec<String> = choices(&project)
-                .into_iter()
-                .map(|(_, model, _)| model)
-                .collect();
+            let chosen: Vec<String> = choices(&project).into_iter().map(|(_, model, _)| model).collect();
             assert_eq!(chosen.len(), 12);
-            assert_eq!(
-                chosen[3..],
-                ["haiku"; 9],
-                "{strategy}: {:?}",
-                choices(&project)
-            );
+            assert_eq!(chosen[3..], ["haiku"; 9], "{strategy}: {:?}", choices(&project));
         }
     }
 }

@@ -33,11 +33,7 @@ impl Output {
     /// Fails the test unless the exit code is this one.
     #[track_caller]
     pub fn expect_code(self, code: i32) -> Self {
-        assert_eq!(
-            self.code, code,
-            "stdout:\n{}\nstderr:\n{}",
-            self.stdout, self.stderr
-        );
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
@@ -55,26 +51,17 @@ impl Output {
     /// Standard output as JSON lines.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<Value> {
-        self.stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
 impl Project {
     /// An empty directory.
     pub fn empty() -> Self {
-        let dir = tempfile::Builder::new()
-            .prefix("ralph-test-")
-            .tempdir()
-            .unwrap();
+        let dir = tempfile::Builder::new().prefix("ralph-test-").tempdir().unwrap();
         fs::create_dir_all(dir.path().join("home")).unwrap();
         fs::create_dir_all(dir.path().join("work")).unwrap();
-        Self {
-            dir,
-            env: Vec::new(),
-        }
+        Self { dir, env: Vec::new() }
     }
 
     /// A project after `ralph init`, without git.
@@ -130,10 +117,7 @@ impl Project {
 
     /// Makes a shell script the default agent. It gets the prompt on standard input, which is drained first.
     pub fn agent(&self, script: &str) {
-        self.write(
-            "agent.sh",
-            &format!("cat > \"$RALPH_PROJECT/.ralph/last-prompt\"\n{script}\n"),
-        );
+        self.write("agent.sh", &format!("cat > \"$RALPH_PROJECT/.ralph/last-prompt\"\n{script}\n"));
         self.set("run", "agent = \"script\"");
         // Last, so that a test can add lines to it.
         self.configure("[agents.script]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]");
@@ -155,10 +139,7 @@ impl Project {
     /// A command on the real binary, not yet run.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
-        command
-            .args(args)
-            .current_dir(self.root())
-            .stdin(Stdio::null());
+        command.args(args).current_dir(self.root()).stdin(Stdio::null());
         self.clean(&mut command);
         command
     }
@@ -218,11 +199,7 @@ impl Project {
     #[track_caller]
     pub fn ok(&self, args: &[&str]) -> Output {
         let output = self.ralph(args);
-        assert_eq!(
-            output.code, 0,
-            "ralph {args:?}\n{}\n{}",
-            output.stdout, output.stderr
-        );
+        assert_eq!(output.code, 0, "ralph {args:?}\n{}\n{}", output.stdout, output.stderr);
         output
     }
 
@@ -255,10 +232,7 @@ impl Project {
     /// Attempts as JSON, of all tasks.
     #[track_caller]
     pub fn history(&self) -> Vec<Value> {
-        self.json(&["history", "--json"])
-            .as_array()
-            .unwrap()
-            .clone()
+        self.json(&["history", "--json"]).as_array().unwrap().clone()
     }
 
     /// Starts the binary in a terminal of so many columns.
@@ -275,10 +249,7 @@ impl Project {
             "until [ \"$(stty size)\" = \"30 {columns}\" ]; do sleep 0.02; done; {prepare}\nexec env --default-signal=HUP \"$0\" \"$@\""
         );
         let mut command = Command::new("sh");
-        command
-            .args(["-c", &script])
-            .args(words)
-            .current_dir(self.root());
+        command.args(["-c", &script]).args(words).current_dir(self.root());
         self.clean(&mut command);
         let mut process = UnixProcess::spawn_command(command).unwrap();
         process.set_window_size(columns, 30).unwrap();
@@ -290,11 +261,7 @@ impl Project {
 
     /// Starts the binary and lets it run.
     pub fn start(&self, args: &[&str]) -> Child {
-        self.command(args)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
+        self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     /// Runs git in the project.
@@ -308,11 +275,7 @@ impl Project {
             .current_dir(self.root())
             .output()
             .unwrap();
-        assert!(
-            output.status.success(),
-            "git {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -333,12 +296,8 @@ pub struct Following {
 
 impl Following {
     pub fn start(project: &Project, args: &[&str]) -> Self {
-        let mut child = project
-            .patient_command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            project.patient_command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self { child, lines }
     }
@@ -407,9 +366,7 @@ pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
 
 /// Ids of living processes whose command line or environment holds a text.
 pub fn processes_with(mark: &str) -> Vec<i32> {
-    let holds = |path: PathBuf| {
-        fs::read(path).is_ok_and(|all| String::from_utf8_lossy(&all).contains(mark))
-    };
+    let holds = |path: PathBuf| fs::read(path).is_ok_and(|all| String::from_utf8_lossy(&all).contains(mark));
     fs::read_dir("/proc")
         .unwrap()
         .flatten()
@@ -417,11 +374,8 @@ pub fn processes_with(mark: &str) -> Vec<i32> {
         .filter(|pid| *pid != std::process::id() as i32)
         .filter(|pid| {
             let proc = PathBuf::from(format!("/proc/{pid}"));
-            let zombie = fs::read_to_string(proc.join("stat")).is_ok_and(|stat| {
-                stat.rsplit(')')
-                    .next()
-                    .is_some_and(|rest| rest.trim().starts_with('Z'))
-            });
+            let zombie = fs::read_to_string(proc.join("stat"))
+                .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('Z')));
             !zombie && (holds(proc.join("environ")) || holds(proc.join("cmdline")))
         })
         .collect()

@@ -12,14 +12,8 @@ fn out_05_another_agent_goes_on_while_the_first_is_limited() {
     project.add(&["A"]);
     project.add(&["B"]);
     let events = project.ok(&["run", "--json"]).json_lines();
-    assert_eq!(
-        tries(&project),
-        ["main error rate_limit", "second done", "second done"]
-    );
-    let changed: Vec<_> = events
-        .iter()
-        .filter(|event| event["type"] == "agent_changed")
-        .collect();
+    assert_eq!(tries(&project), ["main error rate_limit", "second done", "second done"]);
+    let changed: Vec<_> = events.iter().filter(|event| event["type"] == "agent_changed").collect();
     assert_eq!(changed.len(), 1);
     assert_eq!(changed[0]["agent"], "second");
     assert!(!events.iter().any(|event| event["type"] == "waiting"));
@@ -31,20 +25,13 @@ fn out_05_another_agent_goes_on_while_the_first_is_limited() {
 
 #[test]
 fn out_05_the_first_agent_comes_back_when_its_limit_is_over() {
-    let script = format!(
-        "if [ -e met ]; then {}; else touch met; {}; fi",
-        done(0.1),
-        limit(2)
-    );
+    let script = format!("if [ -e met ]; then {}; else touch met; {}; fi", done(0.1), limit(2));
     let project = project(&script, "fallback = [\"second\"]");
     speaker(&project, "second", &format!("sleep 2.5; {}", done(0.1)));
     project.add(&["A"]);
     project.add(&["B"]);
     project.ok(&["run"]);
-    assert_eq!(
-        tries(&project),
-        ["main error rate_limit", "second done", "main done"]
-    );
+    assert_eq!(tries(&project), ["main error rate_limit", "second done", "main done"]);
 }
 
 #[test]
@@ -68,11 +55,7 @@ fn out_07_when_nobody_is_left_the_run_stops_with_every_reason() {
     speaker(&project, "second", &error(404));
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(1);
-    assert!(
-        run.stderr.contains("main: ") && run.stderr.contains("second: "),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("main: ") && run.stderr.contains("second: "), "{}", run.stderr);
     assert_eq!(tries(&project), ["main error auth", "second error config"]);
     assert_eq!(project.json(&["status", "--json"])["attempts"], 0);
 }
@@ -85,10 +68,7 @@ fn out_06_a_troubled_service_is_tried_a_bounded_number_of_times_before_another_g
     project.add(&["A"]);
     project.ok(&["run"]);
     let overloaded = "main error overloaded";
-    assert_eq!(
-        tries(&project),
-        [overloaded, overloaded, overloaded, "second done"]
-    );
+    assert_eq!(tries(&project), [overloaded, overloaded, overloaded, "second done"]);
 }
 
 #[test]
@@ -97,11 +77,7 @@ fn exit_02_with_no_wait_a_limit_ends_the_run() {
     project.add(&["A"]);
     let started = Instant::now();
     let run = project.ralph(&["run", "--no-wait"]).expect_code(4);
-    assert!(
-        run.stdout.contains("main hit its usage limit"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("main hit its usage limit"), "{}", run.stdout);
     // The next run knows of it without asking.
     project.ralph(&["run", "--no-wait"]).expect_code(4);
     assert!(started.elapsed() < PATIENCE);
@@ -114,17 +90,9 @@ fn exit_02_a_limit_longer_than_the_longest_wait_ends_the_run() {
     let project = project(&limit(7200), "max_wait = \"1h\"");
     project.add(&["A"]);
     let run = project.ralph(&["run"]).expect_code(4);
-    assert!(
-        run.stdout.contains("max_wait allows 60 min"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("max_wait allows 60 min"), "{}", run.stdout);
     let run = project.ralph(&["run", "--max-wait", "2"]).expect_code(4);
-    assert!(
-        run.stdout.contains("max_wait allows 2 s)"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("max_wait allows 2 s)"), "{}", run.stdout);
 }
 
 #[test]
@@ -173,37 +141,19 @@ fn exit_01_a_limit_is_not_waited_for_when_there_is_nothing_to_do() {
 #[test]
 fn out_05_an_agent_that_recovered_and_is_then_limited_is_limited_and_not_broken() {
     let count = "n=$(cat $0.n 2> /dev/null || echo 0); echo $((n + 1)) > $0.n";
-    let first = format!(
-        "{count}; case $n in 0) {};; 1) {};; *) {};; esac",
-        error(529),
-        done(0.1),
-        limit(3600)
-    );
+    let first =
+        format!("{count}; case $n in 0) {};; 1) {};; *) {};; esac", error(529), done(0.1), limit(3600));
     let run = "fallback = [\"second\"]\nservice_retries = 0\nbackoff_cap = \"10ms\"";
     let project = project(&first, run);
-    let second = format!(
-        "{count}; case $n in 0) sleep 0.2; {};; *) {};; esac",
-        done(0.1),
-        error(401)
-    );
+    let second = format!("{count}; case $n in 0) sleep 0.2; {};; *) {};; esac", done(0.1), error(401));
     speaker(&project, "second", &second);
     for title in ["A", "B", "C"] {
         project.add(&[title]);
     }
     let run = project.ralph(&["run", "--no-wait"]).expect_code(4);
-    assert!(
-        run.stdout.contains("main hit its usage limit"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("main hit its usage limit"), "{}", run.stdout);
     assert_eq!(
         tries(&project),
-        [
-            "main error overloaded",
-            "second done",
-            "main done",
-            "main error rate_limit",
-            "second error auth"
-        ]
+        ["main error overloaded", "second done", "main done", "main error rate_limit", "second error auth"]
     );
 }

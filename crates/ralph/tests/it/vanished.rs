@@ -13,9 +13,7 @@ use crate::support::{Background, Output, Project, eventually};
 /// A project in git whose agent strikes once, during its first attempt.
 fn struck_by(blow: &str) -> Project {
     let project = Project::with_git();
-    project.agent(&format!(
-        "if [ ! -e \"$HOME/struck\" ]; then : > \"$HOME/struck\"; {blow}; fi; {DONE}"
-    ));
+    project.agent(&format!("if [ ! -e \"$HOME/struck\" ]; then : > \"$HOME/struck\"; {blow}; fi; {DONE}"));
     project.git(&["add", "agent.sh", ".ralph.toml"]);
     project.git(&["commit", "-qm", "start"]);
     for key in ["a", "b", "c"] {
@@ -27,23 +25,15 @@ fn struck_by(blow: &str) -> Project {
 /// The command that a hint gives.
 #[track_caller]
 fn remedy(output: &Output) -> String {
-    let line = output
-        .stderr
-        .lines()
-        .find_map(|line| line.split_once("restore it: "));
-    line.unwrap_or_else(|| panic!("{}", output.stderr))
-        .1
-        .to_owned()
+    let line = output.stderr.lines().find_map(|line| line.split_once("restore it: "));
+    line.unwrap_or_else(|| panic!("{}", output.stderr)).1.to_owned()
 }
 
 #[track_caller]
 fn put_back(project: &Project, command: &str) {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(project.root());
-    assert!(
-        project.clean(&mut shell).status().unwrap().success(),
-        "{command}"
-    );
+    assert!(project.clean(&mut shell).status().unwrap().success(), "{command}");
 }
 
 fn database(project: &Project) -> PathBuf {
@@ -54,21 +44,11 @@ fn database(project: &Project) -> PathBuf {
 #[track_caller]
 fn all_is_there(project: &Project, attempts: usize) {
     assert_eq!(project.history().len(), attempts);
-    assert!(
-        project
-            .history()
-            .iter()
-            .all(|one| one["outcome"] == json!("done"))
-    );
+    assert!(project.history().iter().all(|one| one["outcome"] == json!("done")));
     let run = project.json(&["logs", "--json"]);
-    assert_eq!(
-        (&run["exit_code"], &run["active"]),
-        (&json!(1), &json!(false))
-    );
-    let claims: i64 = project
-        .database()
-        .query_row("SELECT count(*) FROM claims", [], |row| row.get(0))
-        .unwrap();
+    assert_eq!((&run["exit_code"], &run["active"]), (&json!(1), &json!(false)));
+    let claims: i64 =
+        project.database().query_row("SELECT count(*) FROM claims", [], |row| row.get(0)).unwrap();
     assert_eq!(claims, 0);
     project.ok(&["run"]);
     assert_eq!(project.history().len(), 3);
@@ -88,16 +68,8 @@ fn a_run_whose_database_is_deleted_saves_it_stops_and_says_how_to_put_it_back() 
         let project = struck_by(blow);
         let run = project.ralph(&["run"]);
         assert_eq!(run.code, 1, "{blow}\n{}\n{}", run.stdout, run.stderr);
-        assert!(
-            run.stderr.contains("was deleted or replaced"),
-            "{blow}\n{}",
-            run.stderr
-        );
-        assert!(
-            run.stderr.contains("progress.rescued-"),
-            "{blow}\n{}",
-            run.stderr
-        );
+        assert!(run.stderr.contains("was deleted or replaced"), "{blow}\n{}", run.stderr);
+        assert!(run.stderr.contains("progress.rescued-"), "{blow}\n{}", run.stderr);
         let command = remedy(&run);
         if !database(&project).exists() {
             let status = project.ralph(&["status"]).expect_code(2);
@@ -135,11 +107,7 @@ fn the_command_that_puts_the_database_back_works_whatever_took_its_place() {
         assert_ne!(status.code, 0, "{blow}\n{}", status.stdout);
         put_back(&project, &command);
         let status = project.ok(&["status"]);
-        assert!(
-            status.stdout.contains("1 of 3 done"),
-            "{blow}\n{}",
-            status.stdout
-        );
+        assert!(status.stdout.contains("1 of 3 done"), "{blow}\n{}", status.stdout);
         all_is_there(&project, 1);
     }
 }
@@ -154,29 +122,18 @@ fn a_database_that_was_replaced_is_not_taken_for_the_plan() {
     ));
     let run = project.ralph(&["run"]).expect_code(1);
     let others = project.json(&["task", "list", "--json"]);
-    assert_eq!(
-        others.as_array().unwrap().len(),
-        1,
-        "theirs was not written to"
-    );
+    assert_eq!(others.as_array().unwrap().len(), 1, "theirs was not written to");
     put_back(&project, &remedy(&run));
     all_is_there(&project, 1);
 }
 
 #[test]
 fn an_emptied_log_stops_the_run_and_leaves_a_database_that_can_be_read() {
-    for blow in [
-        ": > .ralph/progress.db-wal",
-        "truncate -s 0 .ralph/progress.db-wal; sleep 1",
-    ] {
+    for blow in [": > .ralph/progress.db-wal", "truncate -s 0 .ralph/progress.db-wal; sleep 1"] {
         let project = struck_by(blow);
         let run = project.ralph(&["run"]);
         assert_eq!(run.code, 1, "{blow}\n{}\n{}", run.stdout, run.stderr);
-        assert!(
-            run.stderr.contains("progress.db was "),
-            "{blow}\n{}",
-            run.stderr
-        );
+        assert!(run.stderr.contains("progress.db was "), "{blow}\n{}", run.stderr);
         if let Some((_, command)) = run.stderr.split_once("restore it: ") {
             put_back(&project, command);
             all_is_there(&project, 1);
@@ -206,13 +163,7 @@ fn a_database_deleted_at_the_very_end_is_saved_too() {
     let last = run.json_lines().pop().unwrap();
     assert_eq!(last["type"], json!("run_finished"));
     assert_eq!(last["exit_code"], json!(1));
-    assert!(
-        last["hint"]
-            .as_str()
-            .unwrap()
-            .starts_with("restore it: mv "),
-        "{last}"
-    );
+    assert!(last["hint"].as_str().unwrap().starts_with("restore it: mv "), "{last}");
     put_back(&project, &remedy(&run));
     assert_eq!(project.history().len(), 1);
     let run = project.json(&["logs", "--json"]);
@@ -224,15 +175,8 @@ fn a_paused_run_whose_database_is_gone_ends_and_saves_it() {
     let project = project(&format!("while [ ! -e go ]; do sleep 0.05; done; {DONE}"));
     project.add(&["A", "--key", "a"]);
     project.add(&["B"]);
-    let run = project
-        .patient_command(&["run"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    eventually("the first attempt", || {
-        project.status_of("a") == "in_progress"
-    });
+    let run = project.patient_command(&["run"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("the first attempt", || project.status_of("a") == "in_progress");
     project.ok(&["pause"]);
     // Two who look on, each in a way of its own.
     let watch = |args: &[&str]| {
@@ -310,32 +254,16 @@ fn only_commands_that_start_a_plan_make_a_database() {
         for (args, code) in refused {
             let output = project.ralph(args);
             assert_eq!(output.code, code, "{args:?}: {}", output.stderr);
-            assert!(
-                output.stderr.contains("no plan in "),
-                "{args:?}: {}",
-                output.stderr
-            );
-            assert!(
-                output.stderr.contains("hint:"),
-                "{args:?}: {}",
-                output.stderr
-            );
+            assert!(output.stderr.contains("no plan in "), "{args:?}: {}", output.stderr);
+            assert!(output.stderr.contains("hint:"), "{args:?}: {}", output.stderr);
             assert!(!database(&project).exists(), "{args:?}");
         }
     }
-    for settings in [
-        &["config", "show"][..],
-        &["config", "get", "run.agent"],
-        &["doctor"],
-    ] {
+    for settings in [&["config", "show"][..], &["config", "get", "run.agent"], &["doctor"]] {
         project.ralph(settings);
         assert!(!database(&project).exists(), "{settings:?}");
     }
-    for args in [
-        &["init"][..],
-        &["task", "add", "A"],
-        &["import", "tasks.md"],
-    ] {
+    for args in [&["init"][..], &["task", "add", "A"], &["import", "tasks.md"]] {
         let project = bare();
         project.ok(args);
         assert!(database(&project).exists(), "{args:?}");
@@ -350,17 +278,8 @@ fn doctor_says_that_the_database_is_gone_and_how_to_put_it_back() {
     project.ralph(&["run"]).expect_code(1);
     let doctor = project.ralph(&["doctor", "--json"]).expect_code(1).json();
     let findings = doctor["findings"].as_array().unwrap();
-    let gone = findings
-        .iter()
-        .find(|one| one["check"] == "database")
-        .unwrap();
-    assert!(
-        gone["message"]
-            .as_str()
-            .unwrap()
-            .contains("a copy was saved"),
-        "{gone}"
-    );
+    let gone = findings.iter().find(|one| one["check"] == "database").unwrap();
+    assert!(gone["message"].as_str().unwrap().contains("a copy was saved"), "{gone}");
     put_back(&project, gone["fix"].as_str().unwrap());
     all_is_there(&project, 1);
 }
@@ -379,37 +298,23 @@ fn a_database_that_another_process_has_locked_is_waited_for_with_a_message() {
     let mut said = String::new();
     let stderr = add.stderr.take().unwrap();
     BufReader::new(stderr).read_line(&mut said).unwrap();
-    assert_eq!(
-        said,
-        "waiting for the database: another process has locked it\n"
-    );
+    assert_eq!(said, "waiting for the database: another process has locked it\n");
     drop(lock);
     assert!(add.wait().unwrap().success());
-    assert_eq!(
-        project.json(&["task", "list", "--json"])[0]["title"],
-        json!("Waited")
-    );
+    assert_eq!(project.json(&["task", "list", "--json"])[0]["title"], json!("Waited"));
 }
 
 #[test]
 fn a_plan_that_an_agent_puts_in_the_place_of_the_lost_one_is_not_run() {
     let ralph = env!("CARGO_BIN_EXE_ralph");
-    let project = struck_by(&format!(
-        "rm -rf .ralph; {ralph} task add Mine --key m --verify true >/dev/null"
-    ));
+    let project =
+        struck_by(&format!("rm -rf .ralph; {ralph} task add Mine --key m --verify true >/dev/null"));
     project.ralph(&["run"]).expect_code(1);
     let again = project.ralph(&["run"]).expect_code(1);
-    assert!(
-        again.stderr.contains("not the one the last run used"),
-        "{}",
-        again.stderr
-    );
+    assert!(again.stderr.contains("not the one the last run used"), "{}", again.stderr);
     let status = project.ok(&["status"]);
     assert!(status.stderr.contains("restore it: "), "{}", status.stderr);
     put_back(&project, &remedy(&again));
     project.ok(&["run"]);
-    assert_eq!(
-        project.json(&["status", "--json"])["tasks"]["done"],
-        json!(3)
-    );
+    assert_eq!(project.json(&["status", "--json"])["tasks"]["done"], json!(3));
 }

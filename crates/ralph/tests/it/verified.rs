@@ -31,9 +31,7 @@ fn verified(value: &Value) -> (&Value, &Value, &Value) {
 #[test]
 fn exit_01_unverified_is_not_verified_in_any_view() {
     let project = night();
-    let run = project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    let run = project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     assert_eq!(run.stdout.lines().last(), Some(SUMMARY), "{}", run.stdout);
     for told in [
         "! 3 tasks have no gate (ungated, after, later): Ralph cannot verify them",
@@ -58,35 +56,19 @@ fn exit_01_unverified_is_not_verified_in_any_view() {
     assert!(list.contains("done, unverified  1"), "{list}");
     let stats = project.ok(&["stats"]).stdout;
     assert_eq!(stats.matches("done, unverified").count(), 1, "{stats}");
-    for task in project.json(&["stats", "--json"])["by_task"]
-        .as_array()
-        .unwrap()
-    {
+    for task in project.json(&["stats", "--json"])["by_task"].as_array().unwrap() {
         let gated = task["key"] == json!("gated");
         assert_eq!(task["verified"], json!(gated), "{task}");
     }
     assert!(list.contains("done (by you)"), "{list}");
     let tree = project.ok(&["task", "tree"]).stdout;
-    for line in [
-        "✓ gated",
-        "◐ ungated",
-        "◐ hand",
-        "– skipped",
-        "✗ bad",
-        "· after",
-    ] {
+    for line in ["✓ gated", "◐ ungated", "◐ hand", "– skipped", "✗ bad", "· after"] {
         assert!(tree.contains(line), "{line} in\n{tree}");
     }
     let history = project.history();
-    assert_eq!(
-        (&history[0]["verified"], &history[1]["verified"]),
-        (&json!(true), &json!(false))
-    );
+    assert_eq!((&history[0]["verified"], &history[1]["verified"]), (&json!(true), &json!(false)));
     let shown = project.ok(&["history"]).stdout;
-    assert!(
-        shown.contains("◐  ungated") && shown.contains("done, unverified"),
-        "{shown}"
-    );
+    assert!(shown.contains("◐  ungated") && shown.contains("done, unverified"), "{shown}");
     let status = project.json(&["status", "--json"]);
     assert_eq!(
         status["tasks"],
@@ -96,18 +78,12 @@ fn exit_01_unverified_is_not_verified_in_any_view() {
         })
     );
     assert_eq!(
-        (
-            &status["last_run"]["done"][0]["verified"],
-            &status["last_run"]["done"][1]["verified"]
-        ),
+        (&status["last_run"]["done"][0]["verified"], &status["last_run"]["done"][1]["verified"]),
         (&json!(true), &json!(false))
     );
     let state = project.read(".ralph/STATE.md");
     assert!(state.contains("42% (3 of 7 tasks)"), "{state}");
-    assert!(
-        state.contains(SUMMARY) && state.contains("SUCCESS, unverified"),
-        "{state}"
-    );
+    assert!(state.contains(SUMMARY) && state.contains("SUCCESS, unverified"), "{state}");
     assert!(project.ok(&["status"]).stdout.contains(SUMMARY));
     assert!(project.ok(&["logs"]).stdout.contains(SUMMARY));
     assert!(project.ok(&["doctor"]).stdout.contains(SUMMARY));
@@ -119,23 +95,13 @@ fn events_say_what_is_verified() {
     project.add(&["Gated", "--key", "gated", "--verify", "true"]);
     project.add(&["Ungated", "--key", "ungated"]);
     let events = project.ok(&["run", "--json"]).json_lines();
-    let first = |name: &str| {
-        events
-            .iter()
-            .find(|event| event["type"] == json!(name))
-            .unwrap()
-    };
+    let first = |name: &str| events.iter().find(|event| event["type"] == json!(name)).unwrap();
     assert_eq!(first("run_started")["without_gate"], json!(1));
-    let attempts = events
-        .iter()
-        .filter(|event| event["type"] == json!("attempt_finished"));
+    let attempts = events.iter().filter(|event| event["type"] == json!("attempt_finished"));
     let verified: Vec<&Value> = attempts.map(|event| &event["verified"]).collect();
     assert_eq!(verified, [&json!(true), &json!(false)]);
     let last = &events.last().unwrap()["tasks"];
-    assert_eq!(
-        (&last["verified"], &last["unverified"], &last["waiting"]),
-        (&json!(1), &json!(1), &json!(0))
-    );
+    assert_eq!((&last["verified"], &last["unverified"], &last["waiting"]), (&json!(1), &json!(1), &json!(0)));
 }
 
 #[test]
@@ -145,30 +111,19 @@ fn a_gate_that_passes_verifies_what_was_done_without() {
     project.add(&["Child", "--key", "c", "--parent", "p"]);
     project.ok(&["run"]);
     let is_verified = |name: &str| project.task(name)["verified"].clone();
-    assert_eq!(
-        (is_verified("c"), is_verified("p")),
-        (json!(false), json!(false))
-    );
+    assert_eq!((is_verified("c"), is_verified("p")), (json!(false), json!(false)));
     project.ok(&["task", "edit", "c", "--verify", "test -f proof"]);
-    project
-        .ralph(&["task", "done", "c", "--verify"])
-        .expect_code(1);
+    project.ralph(&["task", "done", "c", "--verify"]).expect_code(1);
     assert_eq!(is_verified("c"), json!(false));
     project.write("proof", "");
     project.ok(&["task", "done", "c", "--verify"]);
-    assert_eq!(
-        (is_verified("c"), is_verified("p")),
-        (json!(true), json!(true))
-    );
+    assert_eq!((is_verified("c"), is_verified("p")), (json!(true), json!(true)));
     assert_eq!(project.task("p")["done_by"], json!("children"));
     // A person's word takes nothing away from a gate's.
     project.ok(&["task", "done", "c"]);
     assert_eq!(is_verified("c"), json!(true));
     project.ok(&["task", "reset", "c"]);
-    assert_eq!(
-        (is_verified("c"), is_verified("p")),
-        (json!(false), json!(false))
-    );
+    assert_eq!((is_verified("c"), is_verified("p")), (json!(false), json!(false)));
 }
 
 #[test]
@@ -182,20 +137,15 @@ fn the_projects_gate_counts_and_switched_off_gates_do_not() {
     assert!(!run.stdout.contains("no gate"), "{}", run.stdout);
     assert_eq!(project.task("a")["done_by"], json!("gate"));
     let run = project.ok(&["run", "--no-gate"]);
-    assert!(
-        run.stdout.contains("! --no-gate: gates do not run"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.stdout.contains("! --no-gate: gates do not run"), "{}", run.stdout);
     assert_eq!(project.task("b")["done_by"], json!("agent"));
 }
 
 #[test]
 fn adding_and_importing_say_how_many_tasks_have_no_gate() {
     let project = Project::new();
-    let told = |what: &str, name: &str| {
-        format!("! {what}; to add one: ralph task edit {name} --verify CMD\n")
-    };
+    let told =
+        |what: &str, name: &str| format!("! {what}; to add one: ralph task edit {name} --verify CMD\n");
     let first = project.ok(&["task", "add", "A", "--key", "a"]);
     let one = "1 task has no gate (a): Ralph cannot verify it";
     assert_eq!(first.stderr, told(one, "a"));
@@ -212,17 +162,10 @@ fn adding_and_importing_say_how_many_tasks_have_no_gate() {
     let dry = project.json(&["import", "tasks.md", "--dry-run", "--json"]);
     assert_eq!(dry["without_gate"], json!(1));
     let import = project.ok(&["import", "tasks.md"]);
-    assert!(
-        import.stdout.contains("1.1  Ticked · done (by you)\n"),
-        "{}",
-        import.stdout
-    );
+    assert!(import.stdout.contains("1.1  Ticked · done (by you)\n"), "{}", import.stdout);
     let open = "1 task has no gate (1.2): Ralph cannot verify it";
     assert_eq!(import.stderr, told(open, "1.2"));
-    assert_eq!(
-        verified(&project.task("1.1")),
-        (&json!("done"), &json!(false), &json!("person"))
-    );
+    assert_eq!(verified(&project.task("1.1")), (&json!("done"), &json!(false), &json!("person")));
 }
 
 #[test]
@@ -238,14 +181,8 @@ fn required_gates_refuse_to_start_and_name_what_has_none() {
         output.stderr
     };
     let stderr = refused(&["run", "--require-gates"]);
-    assert!(
-        stderr.contains("gates are required, but 2 tasks have none: bare, naked\n"),
-        "{stderr}"
-    );
-    assert!(
-        stderr.contains("hint: add one: ralph task edit bare --verify CMD"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("gates are required, but 2 tasks have none: bare, naked\n"), "{stderr}");
+    assert!(stderr.contains("hint: add one: ralph task edit bare --verify CMD"), "{stderr}");
     refused(&["run", "--require-gates", "--detach"]);
     refused(&["run", "--require-gates", "--no-gate"]);
     project.set("gate", "require = true");
@@ -256,28 +193,18 @@ fn required_gates_refuse_to_start_and_name_what_has_none() {
     project.set("gate", "verify = \"true\"");
     project.ok(&["run"]);
     let status = project.json(&["status", "--json"])["tasks"].clone();
-    assert_eq!(
-        (&status["verified"], &status["unverified"]),
-        (&json!(4), &json!(0))
-    );
+    assert_eq!((&status["verified"], &status["unverified"]), (&json!(4), &json!(0)));
 }
 
 #[test]
 fn required_gates_hold_for_tasks_that_are_added_during_a_run() {
-    let project = project(&format!(
-        "[ -e added ] || echo '- [ ] 1.2 Sneaked in' >> tasks.md; touch added; {DONE}"
-    ));
-    project.write(
-        "tasks.md",
-        "# Tasks: x\n\n- [ ] 1.1 Gated\n  - **Verify**: `true`\n",
-    );
+    let project =
+        project(&format!("[ -e added ] || echo '- [ ] 1.2 Sneaked in' >> tasks.md; touch added; {DONE}"));
+    project.write("tasks.md", "# Tasks: x\n\n- [ ] 1.1 Gated\n  - **Verify**: `true`\n");
     project.ok(&["import", "tasks.md"]);
     let run = project.ralph(&["run", "--require-gates"]).expect_code(5);
     let task = project.task("1.2");
-    assert_eq!(
-        (&task["status"], &task["attempts"]),
-        (&json!("blocked"), &json!(0))
-    );
+    assert_eq!((&task["status"], &task["attempts"]), (&json!("blocked"), &json!(0)));
     let told = "gates are required, but this task has none";
     assert!(task["reason"].as_str().unwrap().starts_with(told), "{task}");
     let next = "next: ralph task edit 1.2 --verify CMD && ralph run 1.2\n";
@@ -308,10 +235,9 @@ fn lists_of_unverified_tasks_add_up_and_say_how_to_verify_one() {
     let other = self::project(DONE);
     other.add(&["A", "--key", "a", "--verify", "true"]);
     let run = other.ok(&["run", "--no-gate"]).stdout;
-    for told in [
-        "! --no-gate: gates do not run, tasks will be unverified\n",
-        "  next: ralph task done a --verify\n",
-    ] {
+    for told in
+        ["! --no-gate: gates do not run, tasks will be unverified\n", "  next: ralph task done a --verify\n"]
+    {
         assert!(run.contains(told), "{told:?} in\n{run}");
     }
 }
@@ -320,9 +246,7 @@ fn lists_of_unverified_tasks_add_up_and_say_how_to_verify_one() {
 fn a_run_does_not_claim_what_a_person_did() {
     let project = project("echo 'no luck'");
     project.add(&["C", "--key", "c"]);
-    project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     let marked = project.ok(&["task", "done", "c"]).stdout;
     assert_eq!(marked, "c C · done (by you)\n");
     let text = project.ok(&["status"]).stdout;
@@ -335,9 +259,7 @@ fn a_run_does_not_claim_what_a_person_did() {
 #[test]
 fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
     let project = night();
-    project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     project.add(&["New", "--key", "new", "--verify", "true"]);
     project.ok(&["task", "fail", "later", "--reason", "too hard"]);
     let text = project.ok(&["status"]).stdout;
@@ -358,25 +280,13 @@ fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
     let status = project.json(&["status", "--json"]);
     let open = status["open"].as_array().unwrap();
     let of = |key: &str| open.iter().find(|task| task["key"] == json!(key)).unwrap();
-    let keys: Vec<&str> = open
-        .iter()
-        .map(|task| task["key"].as_str().unwrap())
-        .collect();
+    let keys: Vec<&str> = open.iter().map(|task| task["key"].as_str().unwrap()).collect();
     assert_eq!(keys, ["bad", "after", "later", "skipped", "new"]);
     assert_eq!(
-        (
-            &of("bad")["dependents"],
-            &of("bad")["next"],
-            &of("bad")["attempts"]
-        ),
+        (&of("bad")["dependents"], &of("bad")["next"], &of("bad")["attempts"]),
         (&json!(2), &json!("ralph run bad"), &json!(2))
     );
-    assert!(
-        of("bad")["last_attempt_at"]
-            .as_str()
-            .unwrap()
-            .ends_with('Z')
-    );
+    assert!(of("bad")["last_attempt_at"].as_str().unwrap().ends_with('Z'));
     assert_eq!(of("after")["next"], json!("ralph run bad"));
     assert_eq!(of("after")["waits_for"][0]["name"], json!("bad"));
     assert_eq!(status["unverified"][0]["key"], json!("ungated"));
@@ -385,23 +295,16 @@ fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
     let open = "UPDATE breaker SET state = 'open', opened_at = '2026-01-02T03:04:05Z'";
     project.database().execute_batch(open).unwrap();
     let text = project.ok(&["status"]).stdout;
-    assert!(
-        text.contains("Circuit breaker open since 2026-01-0"),
-        "{text}"
-    );
+    assert!(text.contains("Circuit breaker open since 2026-01-0"), "{text}");
     assert!(text.contains("  next: ralph analyze "), "{text}");
 }
 
 #[test]
 fn status_says_what_to_type_where_only_the_report_is_missing_and_where_nothing_counted() {
-    let project = project(&format!(
-        "case $RALPH_TASK_KEY in green) echo 'all good';; *) {DONE};; esac"
-    ));
+    let project = project(&format!("case $RALPH_TASK_KEY in green) echo 'all good';; *) {DONE};; esac"));
     project.add(&["Green", "--key", "green", "--verify", "true"]);
     project.add(&["Broken", "--key", "broken", "--verify", "bash no-such.sh"]);
-    project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     let text = project.ok(&["status"]).stdout;
     for told in [
         "      next: ralph task done green --verify\n",
@@ -425,10 +328,7 @@ fn times_are_those_of_the_readers_clock() {
     };
     project.set_env("TZ", "UTC0");
     let utc = started(&project);
-    let recorded = project.history()[0]["started_at"]
-        .as_str()
-        .unwrap()
-        .replace('T', " ");
+    let recorded = project.history()[0]["started_at"].as_str().unwrap().replace('T', " ");
     assert!(recorded.starts_with(&utc), "{recorded} {utc}");
     project.set_env("TZ", "XXX-5");
     assert_ne!(started(&project), utc);
@@ -442,10 +342,7 @@ fn a_parent_that_is_marked_done_says_what_was_skipped_with_it() {
     let marked = project.ok(&["task", "done", "q"]).stdout;
     assert_eq!(marked, "q Parent · done (by you)\nskipped with it: q.1\n");
     let breaker = project.ok(&["breaker", "show"]).stdout;
-    assert!(
-        breaker.contains(" on 3 tasks, or on 2 with the same cause"),
-        "{breaker}"
-    );
+    assert!(breaker.contains(" on 3 tasks, or on 2 with the same cause"), "{breaker}");
 }
 
 #[test]
@@ -453,20 +350,11 @@ fn a_parents_gate_is_told_once_and_has_no_log() {
     let project = project(DONE);
     project.add(&["Parent", "--key", "p", "--verify", "false"]);
     project.add(&["Child", "--key", "p.1", "--parent", "p"]);
-    let run = project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     let told = "✗ p Parent  gate after its subtasks, ";
-    assert_eq!(
-        run.stdout.matches("✗ p Parent  ").count(),
-        1,
-        "{}",
-        run.stdout
-    );
+    assert_eq!(run.stdout.matches("✗ p Parent  ").count(), 1, "{}", run.stdout);
     assert!(run.stdout.contains(told), "{}", run.stdout);
-    let refused = project
-        .ralph(&["logs", "p", "--attempt", "1"])
-        .expect_code(2);
+    let refused = project.ralph(&["logs", "p", "--attempt", "1"]).expect_code(2);
     let told = "attempt 1 of p ran only the gate; it has no log";
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
 }

@@ -14,12 +14,7 @@ const OK: &str = r#"{"type":"turn.completed","usage":{"input_tokens":2000,"cache
 
 /// 2026-11-16, 09:16:30 in Greenwich; the agent works in /p.
 fn parser() -> Box<dyn StreamParser> {
-    let now = || {
-        Zoned::new(
-            jiff::Timestamp::constant(1_794_820_590, 0),
-            jiff::tz::TimeZone::UTC,
-        )
-    };
+    let now = || Zoned::new(jiff::Timestamp::constant(1_794_820_590, 0), jiff::tz::TimeZone::UTC);
     let reader = CodexEvents::in_dir("/p".into(), now);
     Box::new(EventParser::new("codex", reader))
 }
@@ -34,10 +29,7 @@ fn report(lines: &[&str], exit: Exit) -> AgentReport {
 
 fn activities(lines: &[&str]) -> Vec<Activity> {
     let mut stream = parser();
-    lines
-        .iter()
-        .filter_map(|line| stream.line(line.as_bytes(), true))
-        .collect()
+    lines.iter().filter_map(|line| stream.line(line.as_bytes(), true)).collect()
 }
 
 fn item(event: &str, item: Value) -> String {
@@ -45,10 +37,7 @@ fn item(event: &str, item: Value) -> String {
 }
 
 fn said(text: &str) -> String {
-    item(
-        "completed",
-        json!({"id": "item_0", "type": "agent_message", "text": text}),
-    )
+    item("completed", json!({"id": "item_0", "type": "agent_message", "text": text}))
 }
 
 fn ran(event: &str, command: &str) -> String {
@@ -103,15 +92,7 @@ fn a_success_is_read_whole() {
 fn a_failed_turn_has_the_class_of_its_error_and_all_that_was_said() {
     let busy = "unexpected status 529 <unknown status code>: Overloaded, url: u";
     let retry = error(&format!("Reconnecting... 1/1 ({busy})"));
-    let lines = [
-        THREAD,
-        TURN,
-        &said("one"),
-        &said("two"),
-        &retry,
-        &error(busy),
-        &failed(busy),
-    ];
+    let lines = [THREAD, TURN, &said("one"), &said("two"), &retry, &error(busy), &failed(busy)];
     let report = report(&lines, Exit::Code(1));
     assert_eq!(fault_of(&report), Some(Fault::Overloaded));
     assert_eq!(message_of(&report), busy);
@@ -127,10 +108,7 @@ fn prose_is_no_evidence() {
     let prose = "exceeded retry limit, last status: 429 Too Many Requests";
     let warning = item("completed", json!({"type": "error", "message": prose}));
     let ok = report(&[THREAD, TURN, &warning, &said(prose), OK], Exit::Code(0));
-    assert_eq!(
-        (&ok.ending, ok.result_text.as_str()),
-        (&Ending::Completed, prose)
-    );
+    assert_eq!((&ok.ending, ok.result_text.as_str()), (&Ending::Completed, prose));
     let ended = report(&[THREAD, TURN, &warning, &said(prose)], Exit::Code(1));
     assert_eq!(fault_of(&ended), Some(Fault::Crash));
 }
@@ -138,16 +116,8 @@ fn prose_is_no_evidence() {
 #[test]
 fn a_usage_limit_tells_when_it_is_over() {
     let used_up = "You’ve hit your usage limit. Visit https://x/usage to purchase more credits or try again at 9:17 AM.";
-    let limited = report(
-        &[THREAD, TURN, &error(used_up), &failed(used_up)],
-        Exit::Code(1),
-    );
-    let Ending::Faulted {
-        fault, resets_at, ..
-    } = limited.ending
-    else {
-        panic!("completed")
-    };
+    let limited = report(&[THREAD, TURN, &error(used_up), &failed(used_up)], Exit::Code(1));
+    let Ending::Faulted { fault, resets_at, .. } = limited.ending else { panic!("completed") };
     // 09:18:00, the end of the minute that was told.
     assert_eq!((fault, resets_at), (Fault::RateLimit, Some(1_794_820_680)));
     let notice = limited.limit.map(|limit| (limit.status, limit.resets_at));
@@ -155,44 +125,29 @@ fn a_usage_limit_tells_when_it_is_over() {
 
     let later = "You’ve hit your usage limit. Try again later.";
     let later = report(&[THREAD, TURN, &failed(later)], Exit::Code(1));
-    let Ending::Faulted {
-        fault, resets_at, ..
-    } = later.ending
-    else {
-        panic!("completed")
-    };
+    let Ending::Faulted { fault, resets_at, .. } = later.ending else { panic!("completed") };
     assert_eq!((fault, resets_at), (Fault::RateLimit, None));
 }
 
 #[test]
 fn without_a_result_the_last_trouble_decides_unless_an_answer_followed() {
-    let waiting =
-        error("Reconnecting... waiting for network (Connection failed: error sending request)");
+    let waiting = error("Reconnecting... waiting for network (Connection failed: error sending request)");
     let killed = report(&[THREAD, TURN, &waiting], Exit::Signal(15));
     assert_eq!(fault_of(&killed), Some(Fault::Network));
     assert_eq!(
         message_of(&killed),
         "codex ended without a result (signal 15): Connection failed: error sending request"
     );
-    let untold = report(
-        &[THREAD, TURN, &error("Reconnecting... 2/5")],
-        Exit::Signal(15),
-    );
+    let untold = report(&[THREAD, TURN, &error("Reconnecting... 2/5")], Exit::Signal(15));
     assert_eq!(fault_of(&untold), Some(Fault::Network));
 
     for answer in [said("on"), ran("started", "make")] {
         let went_on = report(&[THREAD, TURN, &waiting, &answer], Exit::Signal(15));
         assert_eq!(fault_of(&went_on), Some(Fault::Crash), "{answer}");
-        assert_eq!(
-            message_of(&went_on),
-            "codex ended without a result (signal 15)"
-        );
+        assert_eq!(message_of(&went_on), "codex ended without a result (signal 15)");
     }
     let nothing = report(&[], Exit::Code(2));
-    assert_eq!(
-        message_of(&nothing),
-        "codex ended without a result (exit code 2)"
-    );
+    assert_eq!(message_of(&nothing), "codex ended without a result (exit code 2)");
     assert_eq!(fault_of(&nothing), Some(Fault::Crash));
 }
 
@@ -204,25 +159,13 @@ fn an_exit_code_after_an_answer_counts_unless_it_was_told_to_end() {
     }
     let bad = report(&lines, Exit::Code(1));
     assert_eq!(fault_of(&bad), Some(Fault::Crash));
-    assert_eq!(
-        message_of(&bad),
-        "codex failed after its answer (exit code 1)"
-    );
+    assert_eq!(message_of(&bad), "codex failed after its answer (exit code 1)");
 }
 
 #[test]
 fn of_several_turns_the_words_add_up_and_the_last_end_counts() {
     let more = OK.replace("2000", "3000");
-    let lines = [
-        THREAD,
-        TURN,
-        &said("<a>"),
-        &said("b"),
-        OK,
-        TURN,
-        &said("c"),
-        &more,
-    ];
+    let lines = [THREAD, TURN, &said("<a>"), &said("b"), OK, TURN, &said("c"), &more];
     let whole = report(&lines, Exit::Code(0));
     assert_eq!(whole.result_text, "b\nc");
     assert_eq!(whole.usage.input, Some(2750));
@@ -273,8 +216,7 @@ fn tools_are_told_once_and_in_a_few_words() {
     let search = r#"{"type":"item.EVENT","item":{"id":"item_0","type":"web_search","id":"ws_1","query":"QUERY","action":{"type":"search"}}}"#;
     let search = |event: &str, query: &str| search.replace("EVENT", event).replace("QUERY", query);
     let call = json!({"type": "mcp_tool_call", "server": "docs", "tool": "find", "arguments": {}});
-    let helper =
-        json!({"type": "collab_tool_call", "tool": "spawn_agent", "prompt": "Look\nfor it"});
+    let helper = json!({"type": "collab_tool_call", "tool": "spawn_agent", "prompt": "Look\nfor it"});
     let lines = [
         THREAD,
         TURN,
@@ -322,10 +264,7 @@ fn declined_commands_are_denials_and_another_model_is_noted() {
 fn odd_fields_cost_only_themselves() {
     let odd = r#"{"type":"turn.completed","usage":{"input_tokens":-1,"cached_input_tokens":"?","output_tokens":3},"item":7,"error":[],"message":{}}"#;
     let text = r#"{"type":"item.completed","item":{"type":"agent_message","text":"cut \ud83d here","changes":{},"status":1}}"#;
-    let report = report(
-        &["", "no json", "[]", "null", "{}", THREAD, text, odd],
-        Exit::Code(0),
-    );
+    let report = report(&["", "no json", "[]", "null", "{}", THREAD, text, odd], Exit::Code(0));
     assert_eq!(report.ending, Ending::Completed);
     assert_eq!(report.result_text, "cut \u{fffd}\u{fffd}\u{fffd} here");
     assert_eq!((report.usage.input, report.usage.output), (None, Some(3)));
@@ -349,20 +288,9 @@ fn displays_get_short_clean_lines() {
         [
             Activity::Started { model: None },
             Activity::Said { text: "red".into() },
-            Activity::Tool {
-                name: "Bash".into(),
-                target: "cargo test…".into()
-            },
-            Activity::Retrying {
-                attempt: 2,
-                max: 5,
-                status: Some(502)
-            },
-            Activity::Retrying {
-                attempt: 2,
-                max: 0,
-                status: None
-            },
+            Activity::Tool { name: "Bash".into(), target: "cargo test…".into() },
+            Activity::Retrying { attempt: 2, max: 5, status: Some(502) },
+            Activity::Retrying { attempt: 2, max: 0, status: None },
         ]
     );
 }
@@ -383,10 +311,7 @@ fn what_is_kept_is_bounded() {
     let length = report.result_text.len();
     assert!((255 * 1024..=256 * 1024).contains(&length), "{length}");
     assert_eq!(report.actions.len(), 36);
-    assert_eq!(
-        report.actions.last().map(String::as_str),
-        Some("Bash step 39")
-    );
+    assert_eq!(report.actions.last().map(String::as_str), Some("Bash step 39"));
     assert!(message_of(&report).chars().count() <= 500);
 }
 

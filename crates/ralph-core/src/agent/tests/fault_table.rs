@@ -17,29 +17,17 @@ fn report(kind: AgentKind, events: &[Value], exit: Exit) -> AgentReport {
 #[track_caller]
 fn expect(kind: AgentKind, events: &[Value], exit: Exit, expected: Fault) {
     let found = report(kind, events, exit);
-    assert_eq!(
-        fault_of(&found),
-        Some(expected),
-        "{kind:?} {exit:?} {events:?}"
-    );
+    assert_eq!(fault_of(&found), Some(expected), "{kind:?} {exit:?} {events:?}");
 }
 
 /// A field that is left out where it is empty.
 fn given(text: &str) -> Value {
-    if text.is_empty() {
-        Value::Null
-    } else {
-        text.into()
-    }
+    if text.is_empty() { Value::Null } else { text.into() }
 }
 
 /// What Claude Code prints in place of an answer.
 fn claude_error(status: u16, cause: &str, service_type: &str, kind: &str) -> [Value; 2] {
-    let status = if status == 0 {
-        Value::Null
-    } else {
-        status.into()
-    };
+    let status = if status == 0 { Value::Null } else { status.into() };
     [
         json!({"type": "assistant", "is_api_error_message": true, "error": given(kind), "message": {"content": []}}),
         json!({"type": "result", "subtype": "success", "is_error": true, "result": "Told", "api_error_status": status,
@@ -51,32 +39,14 @@ fn claude_error(status: u16, cause: &str, service_type: &str, kind: &str) -> [Va
 fn claude_by_status_cause_service_type_and_kind() {
     let cases = [
         (400, "", "invalid_request_error", "unknown", Fault::Crash),
-        (
-            400,
-            "",
-            "invalid_request_error",
-            "billing_error",
-            Fault::Auth,
-        ),
+        (400, "", "invalid_request_error", "billing_error", Fault::Auth),
         (400, "max_output_tokens", "", "", Fault::Crash),
-        (
-            401,
-            "",
-            "authentication_error",
-            "authentication_failed",
-            Fault::Auth,
-        ),
+        (401, "", "authentication_error", "authentication_failed", Fault::Auth),
         (402, "", "billing_error", "billing_error", Fault::Auth),
         (403, "", "permission_error", "invalid_request", Fault::Auth),
         (404, "", "not_found_error", "model_not_found", Fault::Config),
         (408, "", "", "server_error", Fault::Network),
-        (
-            413,
-            "",
-            "request_too_large",
-            "invalid_request",
-            Fault::Crash,
-        ),
+        (413, "", "request_too_large", "invalid_request", Fault::Crash),
         (422, "", "", "", Fault::Crash),
         (429, "", "rate_limit_error", "rate_limit", Fault::RateLimit),
         (429, "", "billing_error", "billing_error", Fault::RateLimit),
@@ -116,10 +86,7 @@ fn claude_by_the_last_retry_limit_or_own_end_where_the_answer_says_nothing() {
     };
     assert_eq!(end(&[&lost, &error, &untold]), Some(Fault::Network));
     assert_eq!(end(&[&busy, &error, &untold]), Some(Fault::Overloaded));
-    assert_eq!(
-        end(&[&busy, &limit, &error, &untold]),
-        Some(Fault::RateLimit)
-    );
+    assert_eq!(end(&[&busy, &limit, &error, &untold]), Some(Fault::RateLimit));
     let [error, mut refusal] = claude_error(0, "", "", "server_error");
     refusal["stop_reason"] = json!("refusal");
     assert_eq!(end(&[&limit, &error, &refusal]), Some(Fault::Crash));
@@ -129,25 +96,15 @@ fn claude_by_the_last_retry_limit_or_own_end_where_the_answer_says_nothing() {
         ("error_max_budget_usd", Fault::Budget),
     ] {
         refusal["subtype"] = json!(subtype);
-        assert_eq!(
-            end(&[&limit, &error, &refusal]),
-            Some(expected),
-            "{subtype}"
-        );
+        assert_eq!(end(&[&limit, &error, &refusal]), Some(expected), "{subtype}");
     }
 }
 
 #[test]
 fn codex_by_its_sentences() {
     let cases = [
-        (
-            "unexpected status 401 Unauthorized: bad key, url: http://h/v1/responses",
-            Fault::Auth,
-        ),
-        (
-            "unexpected status 402 Payment Required: deactivated_workspace, url: u",
-            Fault::Auth,
-        ),
+        ("unexpected status 401 Unauthorized: bad key, url: http://h/v1/responses", Fault::Auth),
+        ("unexpected status 402 Payment Required: deactivated_workspace, url: u", Fault::Auth),
         ("unexpected status 403 Forbidden: no, url: u", Fault::Auth),
         (
             "Access blocked by Cloudflare. This usually happens when connecting from a restricted region (status 403 Forbidden), url: u",
@@ -158,102 +115,45 @@ fn codex_by_its_sentences() {
             "Your access token could not be refreshed because your refresh token was revoked. Please log out and sign in again.",
             Fault::Auth,
         ),
-        (
-            "Quota exceeded. Check your plan and billing details.",
-            Fault::Auth,
-        ),
-        (
-            "unexpected status 404 Not Found: no such route, url: u",
-            Fault::Config,
-        ),
-        (
-            "The model `gpt-x` does not exist or you do not have access to it.",
-            Fault::Config,
-        ),
+        ("Quota exceeded. Check your plan and billing details.", Fault::Auth),
+        ("unexpected status 404 Not Found: no such route, url: u", Fault::Config),
+        ("The model `gpt-x` does not exist or you do not have access to it.", Fault::Config),
         ("The requested model 'gpt-x' does not exist.", Fault::Config),
         (
             r#"{"detail":"The 'gpt-x' model is not supported when using Codex with a ChatGPT account."}"#,
             Fault::Config,
         ),
-        (
-            "unexpected status 408 Request Timeout: x, url: u",
-            Fault::Network,
-        ),
-        (
-            "exceeded retry limit, last status: 429 Too Many Requests, request id: req_1",
-            Fault::RateLimit,
-        ),
-        (
-            "rate limit exceeded: Please try again in 1.5s.",
-            Fault::RateLimit,
-        ),
-        (
-            "You’ve hit your usage limit. Try again later.",
-            Fault::RateLimit,
-        ),
+        ("unexpected status 408 Request Timeout: x, url: u", Fault::Network),
+        ("exceeded retry limit, last status: 429 Too Many Requests, request id: req_1", Fault::RateLimit),
+        ("rate limit exceeded: Please try again in 1.5s.", Fault::RateLimit),
+        ("You’ve hit your usage limit. Try again later.", Fault::RateLimit),
         (
             "You've hit your usage limit for gpt-6-astra. Switch to another model now, or try again later.",
             Fault::RateLimit,
         ),
-        (
-            "We’re currently experiencing high demand, which may cause temporary errors.",
-            Fault::Overloaded,
-        ),
-        (
-            "exceeded retry limit, last status: 500 Internal Server Error",
-            Fault::Overloaded,
-        ),
-        (
-            "unexpected status 502 Bad Gateway: <html>, url: u",
-            Fault::Overloaded,
-        ),
-        (
-            "unexpected status 529 <unknown status code>: Overloaded, url: u",
-            Fault::Overloaded,
-        ),
-        (
-            "Selected model is at capacity. Please try a different model.",
-            Fault::Overloaded,
-        ),
-        (
-            "stream disconnected before completion: stream closed before response.completed",
-            Fault::Network,
-        ),
-        (
-            "stream disconnected before completion: idle timeout waiting for SSE",
-            Fault::Network,
-        ),
+        ("We’re currently experiencing high demand, which may cause temporary errors.", Fault::Overloaded),
+        ("exceeded retry limit, last status: 500 Internal Server Error", Fault::Overloaded),
+        ("unexpected status 502 Bad Gateway: <html>, url: u", Fault::Overloaded),
+        ("unexpected status 529 <unknown status code>: Overloaded, url: u", Fault::Overloaded),
+        ("Selected model is at capacity. Please try a different model.", Fault::Overloaded),
+        ("stream disconnected before completion: stream closed before response.completed", Fault::Network),
+        ("stream disconnected before completion: idle timeout waiting for SSE", Fault::Network),
         ("Connection failed: error sending request", Fault::Network),
-        (
-            "error sending request for url (https://auth.example/oauth/token)",
-            Fault::Network,
-        ),
-        (
-            "unexpected status 413 Payload Too Large: too large, url: u",
-            Fault::Crash,
-        ),
+        ("error sending request for url (https://auth.example/oauth/token)", Fault::Network),
+        ("unexpected status 413 Payload Too Large: too large, url: u", Fault::Crash),
         (
             r#"{"error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Too long."}}"#,
             Fault::Crash,
         ),
-        (
-            "Codex ran out of room in the model's context window. Start a new thread.",
-            Fault::Crash,
-        ),
-        (
-            "Incomplete response returned, reason: max_output_tokens",
-            Fault::Crash,
-        ),
+        ("Codex ran out of room in the model's context window. Start a new thread.", Fault::Crash),
+        ("Incomplete response returned, reason: max_output_tokens", Fault::Crash),
         (
             "stream disconnected before completion: Incomplete response returned, reason: content_filter",
             Fault::Crash,
         ),
         ("Invalid prompt: flagged", Fault::Crash),
         // Words of the service inside an answer that was refused are nobody's sentences.
-        (
-            r#"{"error":{"message":"exceeded retry limit, last status: 429"}}"#,
-            Fault::Crash,
-        ),
+        (r#"{"error":{"message":"exceeded retry limit, last status: 429"}}"#, Fault::Crash),
         ("the file says: unexpected status 429", Fault::Crash),
         ("unexpected status ünf", Fault::Crash),
         ("unexpected status 99", Fault::Crash),
@@ -268,10 +168,7 @@ fn codex_by_its_sentences() {
 #[test]
 fn codex_tells_people_the_text_of_an_answer() {
     for (message, told) in [
-        (
-            r#"{"error": {"message": "bad\nrequest", "type": "invalid_request_error"}}"#,
-            "bad request",
-        ),
+        (r#"{"error": {"message": "bad\nrequest", "type": "invalid_request_error"}}"#, "bad request"),
         (r#"{"detail":"no such model"}"#, "no such model"),
         (r#"{"else":1}"#, r#"{"else":1}"#),
         ("Quota exceeded.", "Quota exceeded."),
@@ -327,13 +224,7 @@ fn gemini_by_status_reason_and_exit_code() {
 fn gemini_by_type_message_and_start() {
     use Fault::{Auth, Config, Crash, Network, Permission};
     let cases = [
-        (
-            "unknown",
-            "[API Error: terminated]",
-            1,
-            Network,
-            "terminated",
-        ),
+        ("unknown", "[API Error: terminated]", 1, Network, "terminated"),
         (
             "unknown",
             "[API Error: exception TypeError: fetch failed sending request]",
@@ -355,13 +246,7 @@ fn gemini_by_type_message_and_start() {
             Network,
             "request failed, reason: getaddrinfo ENOTFOUND x",
         ),
-        (
-            "unknown",
-            "[API Error: x is not found]",
-            1,
-            Config,
-            "x is not found",
-        ),
+        ("unknown", "[API Error: x is not found]", 1, Config, "x is not found"),
         (
             "unknown",
             "[API Error: Requested entity was not found.]",
@@ -369,13 +254,7 @@ fn gemini_by_type_message_and_start() {
             Config,
             "Requested entity was not found.",
         ),
-        (
-            "unknown",
-            "[API Error: Retry attempts exhausted]",
-            1,
-            Crash,
-            "Retry attempts exhausted",
-        ),
+        ("unknown", "[API Error: Retry attempts exhausted]", 1, Crash, "Retry attempts exhausted"),
         (
             "unknown",
             "[API Error: The turn was terminated by a rule]",
@@ -383,13 +262,7 @@ fn gemini_by_type_message_and_start() {
             Crash,
             "The turn was terminated by a rule",
         ),
-        (
-            "unknown",
-            "[API Error: [{\"error\":{\"code\":401,\"message\":\"no\"}}]]",
-            145,
-            Auth,
-            "no (401)",
-        ),
+        ("unknown", "[API Error: [{\"error\":{\"code\":401,\"message\":\"no\"}}]]", 145, Auth, "no (401)"),
         (
             "unknown",
             "[API Error: got status: X. {\"error\":{\"code\":401,\"message\":\"no\"}}]",
@@ -397,35 +270,13 @@ fn gemini_by_type_message_and_start() {
             Auth,
             "no (401)",
         ),
-        (
-            "FatalInputError",
-            "[API Error: a is not found]",
-            42,
-            Crash,
-            "[API Error: a is not found]",
-        ),
+        ("FatalInputError", "[API Error: a is not found]", 42, Crash, "[API Error: a is not found]"),
         ("FatalAuthenticationError", "log in", 41, Auth, "log in"),
-        (
-            "FatalTurnLimitedError",
-            "Reached max session turns",
-            53,
-            Crash,
-            "Reached max session turns",
-        ),
-        (
-            "no_space_left",
-            "Error executing tool",
-            54,
-            Crash,
-            "Error executing tool",
-        ),
+        ("FatalTurnLimitedError", "Reached max session turns", 53, Crash, "Reached max session turns"),
+        ("no_space_left", "Error executing tool", 54, Crash, "Error executing tool"),
     ];
     for (kind, message, code, expected, told) in cases {
-        let report = report(
-            AgentKind::Gemini,
-            &[gemini_error(kind, message)],
-            Exit::Code(code),
-        );
+        let report = report(AgentKind::Gemini, &[gemini_error(kind, message)], Exit::Code(code));
         assert_eq!(fault_of(&report), Some(expected), "{kind} {message}");
         assert_eq!(message_of(&report), told);
     }
@@ -434,26 +285,13 @@ fn gemini_by_type_message_and_start() {
     let others = [0, 1, 42, 145, 173, 244].map(|code| (code, Crash));
     for (code, expected) in starts.into_iter().chain(others) {
         expect(AgentKind::Gemini, &[], Exit::Code(code), expected);
-        expect(
-            AgentKind::Gemini,
-            &[json!({"type": "init"})],
-            Exit::Code(code),
-            Crash,
-        );
-        expect(
-            AgentKind::Gemini,
-            &[gemini_error("Error", "x")],
-            Exit::Code(code),
-            Crash,
-        );
+        expect(AgentKind::Gemini, &[json!({"type": "init"})], Exit::Code(code), Crash);
+        expect(AgentKind::Gemini, &[gemini_error("Error", "x")], Exit::Code(code), Crash);
     }
     expect(AgentKind::Gemini, &[], Exit::Signal(9), Crash);
     for (message, expected) in [
         ("Model stream ended without a finish reason.", Network),
-        (
-            "The model response was blocked due to safety settings.",
-            Crash,
-        ),
+        ("The model response was blocked due to safety settings.", Crash),
     ] {
         let event = json!({"type": "error", "severity": "error", "message": message});
         expect(AgentKind::Gemini, &[event], Exit::Code(1), expected);
@@ -468,9 +306,7 @@ fn gemini_tells_how_long_to_wait() {
         let events = [gemini_error("unknown", &message)];
         match report(AgentKind::Gemini, &events, Exit::Code(1)).ending {
             Ending::Completed => panic!("completed"),
-            Ending::Faulted {
-                fault, resets_at, ..
-            } => {
+            Ending::Faulted { fault, resets_at, .. } => {
                 assert_eq!(fault, Fault::RateLimit);
                 resets_at.map(|at| at - 1_767_323_045)
             }
@@ -481,21 +317,9 @@ fn gemini_tells_how_long_to_wait() {
     assert_eq!(over("Quota. Please retry in 250ms."), Some(1));
     assert_eq!(over("Your quota will reset after 1h2m3s."), Some(3724));
     assert_eq!(over("Your quota will reset after 1d."), Some(86_401));
-    assert_eq!(
-        over("Please retry in 3600.5s.\nSuggested retry after 3600s."),
-        Some(3601)
-    );
-    assert_eq!(
-        over(r#"{"error":{"code":429,"details":[{"retryDelay":"7s"}]}}"#),
-        Some(8)
-    );
-    for none in [
-        "Quota.",
-        "retry after a while",
-        "retry in .s",
-        "retry in 0s",
-        "retry in 5",
-    ] {
+    assert_eq!(over("Please retry in 3600.5s.\nSuggested retry after 3600s."), Some(3601));
+    assert_eq!(over(r#"{"error":{"code":429,"details":[{"retryDelay":"7s"}]}}"#), Some(8));
+    for none in ["Quota.", "retry after a while", "retry in .s", "retry in 0s", "retry in 5"] {
         assert_eq!(over(none), None, "{none}");
     }
     assert_eq!(over(&format!("retry in {}s", "9".repeat(400))), None);
@@ -545,28 +369,18 @@ fn opencode_by_status_and_the_services_own_type() {
             json!({"code": 400, "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}),
             Fault::Auth,
         ),
-        (
-            json!({"type": "invalid_request_error", "code": "model_not_found"}),
-            Fault::Config,
-        ),
+        (json!({"type": "invalid_request_error", "code": "model_not_found"}), Fault::Config),
         (json!({"type": "overloaded_error"}), Fault::Crash),
     ] {
         let body = json!({"error": error}).to_string();
-        let data =
-            json!({"message": "x", "statusCode": 400, "isRetryable": false, "responseBody": body});
+        let data = json!({"message": "x", "statusCode": 400, "isRetryable": false, "responseBody": body});
         expect_opencode("APIError", &data, expected);
     }
     for (error, expected) in [
         (json!({"type": "overloaded_error"}), Fault::Overloaded),
-        (
-            json!({"type": "x", "code": "rate_limit_exceeded"}),
-            Fault::RateLimit,
-        ),
+        (json!({"type": "x", "code": "rate_limit_exceeded"}), Fault::RateLimit),
         (json!({"code": 502}), Fault::Overloaded),
-        (
-            json!({"code": 429, "type": "of tomorrow"}),
-            Fault::RateLimit,
-        ),
+        (json!({"code": 429, "type": "of tomorrow"}), Fault::RateLimit),
         (json!({"code": "insufficient_quota"}), Fault::Auth),
         (json!({"type": "timeout_error"}), Fault::Network),
         (json!({"code": "context_length_exceeded"}), Fault::Crash),
@@ -592,8 +406,7 @@ fn opencode_without_an_answer_and_by_its_own_names() {
         let data = json!({"message": "cut", "isRetryable": true, "metadata": metadata});
         expect_opencode("APIError", &data, Fault::Network);
     }
-    let untyped =
-        |retryable: bool| json!({"message": "x", "isRetryable": retryable, "responseBody": "{}"});
+    let untyped = |retryable: bool| json!({"message": "x", "isRetryable": retryable, "responseBody": "{}"});
     expect_opencode("APIError", &untyped(true), Fault::Overloaded);
     expect_opencode("APIError", &untyped(false), Fault::Crash);
     let no_key = json!({"providerID": "openai", "message": "no key"});
@@ -606,45 +419,24 @@ fn opencode_without_an_answer_and_by_its_own_names() {
         "MessageAbortedError",
     ] {
         // Whatever they say.
-        expect_opencode(
-            name,
-            &json!({"message": r#"{"type":"overloaded_error"}"#}),
-            Fault::Crash,
-        );
+        expect_opencode(name, &json!({"message": r#"{"type":"overloaded_error"}"#}), Fault::Crash);
     }
-    expect_opencode(
-        "UnknownError",
-        &json!({"message": "429 rate limit"}),
-        Fault::Crash,
-    );
+    expect_opencode("UnknownError", &json!({"message": "429 rate limit"}), Fault::Crash);
     expect_opencode("UnknownError", &json!(7), Fault::Crash);
 }
 
 #[test]
 fn opencode_tells_people_one_short_clean_line() {
     let told = |name: &str, data: Value| {
-        let report = report(
-            AgentKind::Opencode,
-            &[opencode_error(name, &data)],
-            Exit::Code(1),
-        );
+        let report = report(AgentKind::Opencode, &[opencode_error(name, &data)], Exit::Code(1));
         message_of(&report).to_owned()
     };
     let inside = json!({"message": r#"{"type":"overloaded_error","message":"busy"}"#});
     assert_eq!(told("UnknownError", inside), "busy");
-    assert_eq!(
-        told("MessageOutputLengthError", json!({})),
-        "opencode reported MessageOutputLengthError"
-    );
-    let long = told(
-        "APIError",
-        json!({"message": format!("\u{1b}[31m{}", "x".repeat(10_000))}),
-    );
+    assert_eq!(told("MessageOutputLengthError", json!({})), "opencode reported MessageOutputLengthError");
+    let long = told("APIError", json!({"message": format!("\u{1b}[31m{}", "x".repeat(10_000))}));
     assert!(long.chars().count() <= 500 && !long.contains(char::is_control));
-    let refused = told(
-        "UnknownError",
-        json!({"message": "Unexpected", "ref": "err_1"}),
-    );
+    let refused = told("UnknownError", json!({"message": "Unexpected", "ref": "err_1"}));
     assert!(refused.contains("cannot start") && refused.contains("(Unexpected)"));
 }
 
@@ -653,13 +445,7 @@ fn opencode_tells_when_a_limit_is_over_by_headers() {
     let over = |after: &str, after_ms: &str, unified: &str| {
         let data = json!({"message": "slow", "statusCode": 429, "responseHeaders": {"retry-after": given(after),
             "retry-after-ms": given(after_ms), "anthropic-ratelimit-unified-reset": given(unified)}});
-        match report(
-            AgentKind::Opencode,
-            &[opencode_error("APIError", &data)],
-            Exit::Code(1),
-        )
-        .ending
-        {
+        match report(AgentKind::Opencode, &[opencode_error("APIError", &data)], Exit::Code(1)).ending {
             Ending::Completed => panic!("completed"),
             Ending::Faulted { resets_at, .. } => resets_at,
         }

@@ -46,14 +46,8 @@ fn came_of(tool: &str, error: Option<&str>) -> String {
 
 #[test]
 fn a_success_is_read_whole() {
-    let write = used(
-        "write_file",
-        json!({"file_path": "src/a.rs", "content": "x"}),
-    );
-    let test = used(
-        "run_shell_command",
-        json!({"command": "cargo test", "description": "d"}),
-    );
+    let write = used("write_file", json!({"file_path": "src/a.rs", "content": "x"}));
+    let test = used("run_shell_command", json!({"command": "cargo test", "description": "d"}));
     let lines = [
         INIT,
         PROMPT,
@@ -75,19 +69,11 @@ fn a_success_is_read_whole() {
             session_id: Some("s1".into()),
             model: Some("gemini-9-flash".into()),
             cost_usd: None,
-            usage: Usage {
-                input: Some(900),
-                output: Some(12),
-                cache_read: Some(100),
-                cache_write: None
-            },
+            usage: Usage { input: Some(900), output: Some(12), cache_read: Some(100), cache_write: None },
             denials: vec![],
             retries: 0,
             limit: None,
-            actions: vec![
-                "write_file src/a.rs".into(),
-                "run_shell_command cargo test".into()
-            ],
+            actions: vec!["write_file src/a.rs".into(), "run_shell_command cargo test".into()],
         }
     );
 }
@@ -151,29 +137,15 @@ fn displays_get_short_clean_lines() {
         PROMPT.to_owned(),
         said("\n\u{1b}[31mred\u{7}"),
         said(" and blue\nsecond"),
-        used(
-            "run_shell_command",
-            json!({"command": command, "description": "d"}),
-        ),
-        used(
-            "grep_search",
-            json!({"pattern": "fn main", "dir_path": "src"}),
-        ),
+        used("run_shell_command", json!({"command": command, "description": "d"})),
+        used("grep_search", json!({"pattern": "fn main", "dir_path": "src"})),
         OK.to_owned(),
     ];
-    let shown: Vec<Activity> = lines
-        .iter()
-        .filter_map(|line| stream.line(line.as_bytes(), true))
-        .collect();
+    let shown: Vec<Activity> = lines.iter().filter_map(|line| stream.line(line.as_bytes(), true)).collect();
     let said = |text: &str| Activity::Said { text: text.into() };
-    let tool = |name: &str, target: &str| Activity::Tool {
-        name: name.into(),
-        target: target.into(),
-    };
+    let tool = |name: &str, target: &str| Activity::Tool { name: name.into(), target: target.into() };
     let expected = [
-        Activity::Started {
-            model: Some("flash".into()),
-        },
+        Activity::Started { model: Some("flash".into()) },
         said("red"),
         said("second"),
         tool("run_shell_command", "cargo test…"),
@@ -201,10 +173,7 @@ fn what_is_kept_is_bounded() {
     for number in 0..80 {
         stream.line(piece.as_bytes(), true);
         stream.line(piece.as_bytes(), true);
-        let run = used(
-            "run_shell_command",
-            json!({"command": format!("step {number}")}),
-        );
+        let run = used("run_shell_command", json!({"command": format!("step {number}")}));
         stream.line(run.as_bytes(), true);
     }
     for _ in 0..40 {
@@ -232,10 +201,8 @@ fn a_log_tells_all_that_was_said_line_by_line_before_what_was_done() {
         used("write_file", json!({"file_path": "a.rs"})),
         said("Cut off in the mid"),
     ];
-    let mut told: Vec<LogEntry> = lines
-        .iter()
-        .flat_map(|line| stream.entries(line.as_bytes(), true))
-        .collect();
+    let mut told: Vec<LogEntry> =
+        lines.iter().flat_map(|line| stream.entries(line.as_bytes(), true)).collect();
     told.extend(stream.rest());
     let words = |text: &str| LogEntry::Said { text: text.into() };
     assert_eq!(told.len(), 4, "{told:?}");
@@ -266,34 +233,19 @@ fn mute() -> String {
 fn only_a_successful_result_is_a_success() {
     let half = said("<task-done>t-1</task-done>");
     let ended = |last: &[&str], exit| {
-        let lines: Vec<&str> = [INIT, &half]
-            .into_iter()
-            .chain(last.iter().copied())
-            .collect();
+        let lines: Vec<&str> = [INIT, &half].into_iter().chain(last.iter().copied()).collect();
         let report = report(&lines, exit);
         assert_eq!(fault_of(&report), Some(Fault::Crash), "{last:?}");
         message_of(&report).to_owned()
     };
     // Told to end, it exits 0 and says nothing.
     let mute = mute();
-    assert_eq!(
-        ended(&[], Exit::Code(0)),
-        "gemini ended without a result (exit code 0)"
-    );
-    assert_eq!(
-        ended(&[&mute], Exit::Code(0)),
-        "gemini ended without a successful result (exit code 0)"
-    );
+    assert_eq!(ended(&[], Exit::Code(0)), "gemini ended without a result (exit code 0)");
+    assert_eq!(ended(&[&mute], Exit::Code(0)), "gemini ended without a successful result (exit code 0)");
     let looping = notice("warning", "Loop detected, stopping execution");
-    assert_eq!(
-        ended(&[&looping, OK], Exit::Code(0)),
-        "Loop detected, stopping execution"
-    );
+    assert_eq!(ended(&[&looping, OK], Exit::Code(0)), "Loop detected, stopping execution");
     let turns = notice("error", "Maximum session turns exceeded");
-    assert_eq!(
-        ended(&[&turns, OK], Exit::Code(0)),
-        "Maximum session turns exceeded"
-    );
+    assert_eq!(ended(&[&turns, OK], Exit::Code(0)), "Maximum session turns exceeded");
     // Other warnings are no end, and what is overcome is none either.
     let warned = notice("warning", "Agent execution blocked: a hook");
     let overcome = [INIT, &warned, &looping, &half, OK];
@@ -304,10 +256,7 @@ fn only_a_successful_result_is_a_success() {
 fn what_did_not_end_well_has_all_that_was_said() {
     let tool = used("glob", json!({"pattern": "**/*.rs"}));
     let error = failed("FatalTurnLimitedError", "Reached max session turns");
-    let report = report(
-        &[INIT, &said("one"), &tool, &said("two"), &error],
-        Exit::Code(53),
-    );
+    let report = report(&[INIT, &said("one"), &tool, &said("two"), &error], Exit::Code(53));
     assert_eq!(report.result_text, "one\ntwo");
     assert_eq!(fault_of(&report), Some(Fault::Crash));
     assert_eq!(message_of(&report), "Reached max session turns");

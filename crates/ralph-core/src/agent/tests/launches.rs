@@ -9,20 +9,12 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().copied().map(String::from).collect()
 }
 
-fn agent(
-    kind: AgentKind,
-    models: &[&str],
-    skip_permissions: bool,
-    args: &[&str],
-) -> Box<dyn Agent> {
+fn agent(kind: AgentKind, models: &[&str], skip_permissions: bool, args: &[&str]) -> Box<dyn Agent> {
     kind.build(Setup {
         name: kind.as_str().into(),
         command: words(&[kind.as_str()]),
         models: words(models),
-        env: vec![
-            ("PWD".into(), "/elsewhere".into()),
-            ("KEY".into(), "k".into()),
-        ],
+        env: vec![("PWD".into(), "/elsewhere".into()), ("KEY".into(), "k".into())],
         skip_permissions,
         args: words(args),
         ..Setup::default()
@@ -51,8 +43,7 @@ const CODEX: &str = "exec --json --skip-git-repo-check -c check_for_update_on_st
 #[test]
 fn arguments_follow_trust_model_and_settings() {
     use AgentKind::{Claude, Codex, Gemini, Opencode};
-    let codex_trusted =
-        format!("{CODEX} --dangerously-bypass-approvals-and-sandbox -m m --add-dir /d");
+    let codex_trusted = format!("{CODEX} --dangerously-bypass-approvals-and-sandbox -m m --add-dir /d");
     let codex_sandboxed = format!("{CODEX} -c sandbox_mode=workspace-write");
     let own_title = ["--title=mine"].as_slice();
     let claude = "-p --output-format stream-json --verbose";
@@ -75,40 +66,18 @@ fn arguments_follow_trust_model_and_settings() {
             "claude",
             format!("{claude} --append-system-prompt RULES --max-budget-usd 2"),
         ),
-        (
-            Codex,
-            &["m"],
-            true,
-            &["--add-dir", "/d"],
-            "m",
-            codex_trusted,
-        ),
+        (Codex, &["m"], true, &["--add-dir", "/d"], "m", codex_trusted),
         // The agent's own name is no model, unless the settings say so.
         (Codex, &[], false, &[], "codex", codex_sandboxed.clone()),
-        (
-            Codex,
-            &["codex"],
-            false,
-            &[],
-            "codex",
-            format!("{codex_sandboxed} -m codex"),
-        ),
-        (
-            Codex,
-            &[],
-            false,
-            &[],
-            "m",
-            format!("{codex_sandboxed} -m m"),
-        ),
+        (Codex, &["codex"], false, &[], "codex", format!("{codex_sandboxed} -m codex")),
+        (Codex, &[], false, &[], "m", format!("{codex_sandboxed} -m m")),
         (
             Gemini,
             &["m"],
             true,
             &["--include-directories", "../lib"],
             "m",
-            "--output-format stream-json --yolo --skip-trust -m m --include-directories ../lib"
-                .into(),
+            "--output-format stream-json --yolo --skip-trust -m m --include-directories ../lib".into(),
         ),
         (
             Gemini,
@@ -126,30 +95,13 @@ fn arguments_follow_trust_model_and_settings() {
             "a/m",
             "run --format json --model a/m --auto --title=mine".into(),
         ),
-        (
-            Opencode,
-            &[],
-            false,
-            &["--titles"],
-            "opencode",
-            "run --format json --title TITLE --titles".into(),
-        ),
+        (Opencode, &[], false, &["--titles"], "opencode", "run --format json --title TITLE --titles".into()),
     ] {
-        let launch = launch(
-            agent(kind, models, trusted, args).as_ref(),
-            model,
-            "task",
-            Some(1.25),
-        );
+        let launch = launch(agent(kind, models, trusted, args).as_ref(), model, "task", Some(1.25));
         let shown = launch.args.join(" ");
-        let shown = shown
-            .replace("## Rules\n", "RULES")
-            .replace("Ralph: task 1.3, attempt 2", "TITLE");
+        let shown = shown.replace("## Rules\n", "RULES").replace("Ralph: task 1.3, attempt 2", "TITLE");
         assert_eq!(shown, expected, "{kind:?}");
-        assert_eq!(
-            (launch.program.as_str(), launch.cwd.as_path()),
-            (kind.as_str(), Path::new("/w"))
-        );
+        assert_eq!((launch.program.as_str(), launch.cwd.as_path()), (kind.as_str(), Path::new("/w")));
     }
 }
 
@@ -164,22 +116,11 @@ fn variables_of_the_attempt_win_over_the_settings_and_those_over_the_agents_own(
     ] {
         let launch = launch(agent(kind, &[], trusted, &[]).as_ref(), "", "task", None);
         let names: Vec<&str> = launch.env.iter().map(|(name, _)| name.as_str()).collect();
-        let expected: Vec<&str> = own
-            .into_iter()
-            .chain(["PWD", "KEY", "RALPH_TASK_ID"])
-            .collect();
+        let expected: Vec<&str> = own.into_iter().chain(["PWD", "KEY", "RALPH_TASK_ID"]).collect();
         assert_eq!(names[..expected.len()], expected, "{kind:?}");
         // OpenCode works where this variable says, not where it was started.
-        let pwd = launch
-            .env
-            .iter()
-            .rfind(|(name, _)| name == "PWD")
-            .map(|(_, value)| value.as_os_str());
-        let expected = if kind == AgentKind::Opencode {
-            "/w"
-        } else {
-            "/elsewhere"
-        };
+        let pwd = launch.env.iter().rfind(|(name, _)| name == "PWD").map(|(_, value)| value.as_os_str());
+        let expected = if kind == AgentKind::Opencode { "/w" } else { "/elsewhere" };
         assert_eq!(pwd, Some(expected.as_ref()), "{kind:?}");
     }
 }
@@ -187,20 +128,10 @@ fn variables_of_the_attempt_win_over_the_settings_and_those_over_the_agents_own(
 #[test]
 fn prompts_carry_the_rules_unless_they_are_the_system_prompt() {
     for kind in [AgentKind::Codex, AgentKind::Gemini, AgentKind::Opencode] {
-        let launch = launch(
-            agent(kind, &[], false, &[]).as_ref(),
-            "",
-            "## Assigned Task\n",
-            None,
-        );
+        let launch = launch(agent(kind, &[], false, &[]).as_ref(), "", "## Assigned Task\n", None);
         assert_eq!(launch.stdin, "## Rules\n\n## Assigned Task\n", "{kind:?}");
     }
-    let claude = launch(
-        agent(AgentKind::Claude, &[], false, &[]).as_ref(),
-        "",
-        "task",
-        None,
-    );
+    let claude = launch(agent(AgentKind::Claude, &[], false, &[]).as_ref(), "", "task", None);
     assert_eq!(claude.stdin, "task");
 }
 

@@ -77,9 +77,7 @@ pub(super) fn recorded(program: &str) -> Vec<(String, String)> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let case = file
-            .strip_prefix(program)
-            .and_then(|rest| rest.strip_prefix('-'));
+        let case = file.strip_prefix(program).and_then(|rest| rest.strip_prefix('-'));
         if let Some(case) = case.and_then(|name| name.strip_suffix(".jsonl")) {
             streams.push((case.to_owned(), fs::read_to_string(&path).unwrap()));
         }

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::{fault_of, message_of};
 use crate::agent::{
-    Activity, Agent, AgentReport, Ending, Exit, Fault, LogEntry, Opencode, Price, Setup,
-    StreamParser, Usage,
+    Activity, Agent, AgentReport, Ending, Exit, Fault, LogEntry, Opencode, Price, Setup, StreamParser, Usage,
 };
 
 fn parser() -> Box<dyn StreamParser> {
@@ -21,8 +20,7 @@ fn report(lines: &[&str], exit: Exit) -> AgentReport {
 }
 
 fn event(kind: &str, part: Value) -> String {
-    json!({"type": kind, "timestamp": 1_794_770_179_201_i64, "sessionID": "ses_1", "part": part})
-        .to_string()
+    json!({"type": kind, "timestamp": 1_794_770_179_201_i64, "sessionID": "ses_1", "part": part}).to_string()
 }
 
 fn began(message: &str) -> String {
@@ -30,10 +28,7 @@ fn began(message: &str) -> String {
 }
 
 fn said(text: &str) -> String {
-    event(
-        "text",
-        json!({"messageID": "m", "text": text, "time": {"end": 1}}),
-    )
+    event("text", json!({"messageID": "m", "text": text, "time": {"end": 1}}))
 }
 
 fn used(tool: &str, state: Value) -> String {
@@ -41,11 +36,9 @@ fn used(tool: &str, state: Value) -> String {
 }
 
 fn ended(reason: &str) -> String {
-    let tokens = json!({"total": 1014, "input": 1000, "output": 5, "reasoning": 2, "cache": {"write": 4, "read": 3}});
-    event(
-        "step_finish",
-        json!({"reason": reason, "tokens": tokens, "cost": 0.25}),
-    )
+    let tokens =
+        json!({"total": 1014, "input": 1000, "output": 5, "reasoning": 2, "cache": {"write": 4, "read": 3}});
+    event("step_finish", json!({"reason": reason, "tokens": tokens, "cost": 0.25}))
 }
 
 fn failed(name: &str, data: Value) -> String {
@@ -84,12 +77,7 @@ fn a_success_is_read_whole() {
             session_id: Some("ses_1".into()),
             model: None,
             cost_usd: Some(0.5),
-            usage: Usage {
-                input: Some(2000),
-                output: Some(14),
-                cache_read: Some(6),
-                cache_write: Some(8)
-            },
+            usage: Usage { input: Some(2000), output: Some(14), cache_read: Some(6), cache_write: Some(8) },
             denials: vec![],
             retries: 0,
             limit: None,
@@ -100,13 +88,8 @@ fn a_success_is_read_whole() {
 
 #[test]
 fn a_last_step_without_words_leaves_all_that_was_said() {
-    let lines = [
-        began("m1"),
-        said("<task-done>1.3</task-done>"),
-        ended("tool-calls"),
-        began("m2"),
-        ended("stop"),
-    ];
+    let lines =
+        [began("m1"), said("<task-done>1.3</task-done>"), ended("tool-calls"), began("m2"), ended("stop")];
     assert_eq!(of(&lines, OK).result_text, "<task-done>1.3</task-done>");
 }
 
@@ -114,14 +97,8 @@ fn a_last_step_without_words_leaves_all_that_was_said() {
 fn only_a_step_that_stopped_finishes_a_session() {
     for (reason, message) in [
         ("length", "the model reached its output token limit"),
-        (
-            "tool-calls",
-            "opencode ended after a step with finish reason `tool-calls` (exit code 0)",
-        ),
-        (
-            "unknown",
-            "opencode ended after a step with finish reason `unknown` (exit code 0)",
-        ),
+        ("tool-calls", "opencode ended after a step with finish reason `tool-calls` (exit code 0)"),
+        ("unknown", "opencode ended after a step with finish reason `unknown` (exit code 0)"),
     ] {
         let whole = of(&[began("m1"), said("half"), ended(reason)], OK);
         assert_eq!(fault_of(&whole), Some(Fault::Crash), "{reason}");
@@ -131,10 +108,7 @@ fn only_a_step_that_stopped_finishes_a_session() {
     }
     let again = [began("m1"), said("one"), ended("stop"), began("m2")];
     let again = of(&again, Exit::Signal(9));
-    assert_eq!(
-        message_of(&again),
-        "opencode ended without finishing (signal 9)"
-    );
+    assert_eq!(message_of(&again), "opencode ended without finishing (signal 9)");
     // Another event of a later version is no further step.
     let odd = json!({"type": "session_idle", "sessionID": "ses_1"}).to_string();
     let finished = [began("m1"), said("one"), ended("stop"), odd];
@@ -149,10 +123,7 @@ fn a_session_without_events_names_the_exit_and_what_was_printed() {
         message_of(&nothing),
         "opencode ended without finishing (exit code 1): Error: Configuration is invalid"
     );
-    assert_eq!(
-        (nothing.cost_usd, nothing.usage, nothing.session_id),
-        (None, Usage::default(), None)
-    );
+    assert_eq!((nothing.cost_usd, nothing.usage, nothing.session_id), (None, Usage::default(), None));
 
     let mut cut = parser();
     cut.line(br#"{"type":"text","part":{"text":"lo"#, false);
@@ -220,11 +191,7 @@ fn faults_have_their_class_message_and_reset_time() {
 
     let busy = json!({"message": "busy", "statusCode": 503, "isRetryable": true,
         "responseHeaders": {"retry-after": "1"}});
-    let expected = Ending::Faulted {
-        fault: Fault::Overloaded,
-        message: "busy".into(),
-        resets_at: None,
-    };
+    let expected = Ending::Faulted { fault: Fault::Overloaded, message: "busy".into(), resets_at: None };
     assert_eq!(of(&[failed("APIError", busy)], FAILED).ending, expected);
 
     let unnamed = json!({"type": "error", "error": "odd"}).to_string();
@@ -235,10 +202,7 @@ fn faults_have_their_class_message_and_reset_time() {
 
 #[test]
 fn a_refused_start_is_told_from_a_breakdown_on_the_way() {
-    let kept = failed(
-        "UnknownError",
-        json!({"message": "Unexpected", "ref": "err_1"}),
-    );
+    let kept = failed("UnknownError", json!({"message": "Unexpected", "ref": "err_1"}));
     let at_once = of(std::slice::from_ref(&kept), FAILED);
     assert_eq!(fault_of(&at_once), Some(Fault::Config));
     let later = of(&[began("m1"), kept], FAILED);
@@ -319,19 +283,9 @@ fn displays_get_short_clean_lines() {
         said(" \n"),
         ended("stop"),
     ];
-    let shown: Vec<Activity> = lines
-        .iter()
-        .filter_map(|line| stream.line(line.as_bytes(), true))
-        .collect();
-    let retrying = |attempt| Activity::Retrying {
-        attempt,
-        max: 5,
-        status: None,
-    };
-    let tool = |name: &str, target: &str| Activity::Tool {
-        name: name.into(),
-        target: target.into(),
-    };
+    let shown: Vec<Activity> = lines.iter().filter_map(|line| stream.line(line.as_bytes(), true)).collect();
+    let retrying = |attempt| Activity::Retrying { attempt, max: 5, status: None };
+    let tool = |name: &str, target: &str| Activity::Tool { name: name.into(), target: target.into() };
     assert_eq!(
         shown,
         [
@@ -390,11 +344,7 @@ fn where_the_program_knows_no_price_its_tokens_cost_what_the_settings_say() {
         stream.line(line.as_bytes(), true);
     }
     assert_eq!(stream.cost_so_far(None), None);
-    let price = Price {
-        input: 2.0,
-        output: 10.0,
-        ..Price::default()
-    };
+    let price = Price { input: 2.0, output: 10.0, ..Price::default() };
     assert_eq!(stream.cost_so_far(Some(&price)), Some(3.0));
 }
 
@@ -402,9 +352,7 @@ fn where_the_program_knows_no_price_its_tokens_cost_what_the_settings_say() {
 fn a_log_tells_all_that_was_said() {
     let mut stream = parser();
     let words = format!("First line.\n{}", "more ".repeat(200));
-    let told: Vec<LogEntry> = [began("m"), said(&words)]
-        .iter()
-        .flat_map(|line| stream.entries(line.as_bytes(), true))
-        .collect();
+    let told: Vec<LogEntry> =
+        [began("m"), said(&words)].iter().flat_map(|line| stream.entries(line.as_bytes(), true)).collect();
     assert_eq!(told.last(), Some(&LogEntry::Said { text: words }));
 }

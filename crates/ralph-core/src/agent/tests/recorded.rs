@@ -6,12 +6,7 @@ use serde_json::{Value, json};
 use super::{fault_of, message_of};
 use crate::agent::{Activity, AgentKind, AgentReport, Exit, Fault, Setup, StreamParser};
 
-const KINDS: [AgentKind; 4] = [
-    AgentKind::Claude,
-    AgentKind::Codex,
-    AgentKind::Gemini,
-    AgentKind::Opencode,
-];
+const KINDS: [AgentKind; 4] = [AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini, AgentKind::Opencode];
 
 /// Exit and class of recorded streams, by name; those not named here completed.
 const RECORDED: &[(&str, Exit, Fault)] = &[
@@ -20,49 +15,25 @@ const RECORDED: &[(&str, Exit, Fault)] = &[
     ("claude-err400", Exit::Code(1), Fault::Crash),
     ("claude-err401-retries1", Exit::Code(1), Fault::Auth),
     ("claude-err404-model", Exit::Code(1), Fault::Config),
-    (
-        "claude-err429-default-10-retries",
-        Exit::Code(1),
-        Fault::RateLimit,
-    ),
+    ("claude-err429-default-10-retries", Exit::Code(1), Fault::RateLimit),
     ("claude-err429-retries2", Exit::Code(1), Fault::RateLimit),
     ("claude-err500-retries2", Exit::Code(1), Fault::Overloaded),
-    (
-        "claude-err529-default-10-retries",
-        Exit::Code(1),
-        Fault::Overloaded,
-    ),
+    ("claude-err529-default-10-retries", Exit::Code(1), Fault::Overloaded),
     ("claude-err529-retries2", Exit::Code(1), Fault::Overloaded),
     ("claude-max-budget", Exit::Code(1), Fault::Budget),
     ("claude-max-tokens", Exit::Code(1), Fault::Crash),
     ("claude-max-turns", Exit::Code(1), Fault::Crash),
     ("claude-no-key", Exit::Code(1), Fault::Auth),
-    (
-        "claude-ratelimit-rejected-apikey",
-        Exit::Code(1),
-        Fault::RateLimit,
-    ),
-    (
-        "claude-ratelimit-rejected-oauth",
-        Exit::Code(1),
-        Fault::RateLimit,
-    ),
+    ("claude-ratelimit-rejected-apikey", Exit::Code(1), Fault::RateLimit),
+    ("claude-ratelimit-rejected-oauth", Exit::Code(1), Fault::RateLimit),
     ("claude-refusal", Exit::Code(1), Fault::Crash),
     ("claude-resume-unknown", Exit::Code(1), Fault::Crash),
     ("claude-sigint-during-request", Exit::Code(0), Fault::Crash),
     ("claude-sigint-during-tool", Exit::Code(0), Fault::Crash),
     ("claude-sigkill-during-tool", Exit::Signal(9), Fault::Crash),
-    (
-        "claude-sigterm-during-request",
-        Exit::Code(143),
-        Fault::Crash,
-    ),
+    ("claude-sigterm-during-request", Exit::Code(143), Fault::Crash),
     ("claude-sigterm-during-tool", Exit::Code(143), Fault::Crash),
-    (
-        "claude-sse-error-no-fallback",
-        Exit::Code(1),
-        Fault::Overloaded,
-    ),
+    ("claude-sse-error-no-fallback", Exit::Code(1), Fault::Overloaded),
     ("claude-stream-cut", Exit::Code(1), Fault::Network),
     ("codex-err400", Exit::Code(1), Fault::Crash),
     ("codex-err401-retries1", Exit::Code(1), Fault::Auth),
@@ -116,30 +87,19 @@ fn check(kind: AgentKind, case: &str, stream: &str, report: &AgentReport) {
             assert_eq!(report.usage.input.is_some(), told, "{case}");
             let denied = case == "claude-permission-denied";
             assert_eq!(!report.denials.is_empty(), denied, "{case}");
-            assert_eq!(
-                report.actions.is_empty(),
-                count("tool_use\",\"id") == 0,
-                "{case}"
-            );
+            assert_eq!(report.actions.is_empty(), count("tool_use\",\"id") == 0, "{case}");
             assert_eq!(report.retries, count("\"api_retry\"") as u64, "{case}");
         }
         AgentKind::Codex => {
             assert_eq!(report.cost_usd, None, "{case}");
             assert_eq!(report.usage.input.is_some(), completed, "{case}");
-            assert_eq!(
-                report.result_text.contains("STANDIN-FINAL"),
-                completed,
-                "{case}"
-            );
+            assert_eq!(report.result_text.contains("STANDIN-FINAL"), completed, "{case}");
             let has_tool = count("command_execution") > 0;
             assert_eq!(report.actions.len(), usize::from(has_tool), "{case}");
             assert_eq!(report.retries, count("Reconnecting... ") as u64, "{case}");
         }
         AgentKind::Gemini => {
-            assert!(
-                report.model.is_some() && report.denials.is_empty(),
-                "{case}"
-            );
+            assert!(report.model.is_some() && report.denials.is_empty(), "{case}");
             assert_eq!(report.actions.len(), count(r#""tool_use""#), "{case}");
             let said = count(r#""role":"assistant""#) > 0;
             assert_eq!(!report.result_text.is_empty(), said, "{case}");
@@ -154,16 +114,8 @@ fn check(kind: AgentKind, case: &str, stream: &str, report: &AgentReport) {
             assert!((cost - 0.00207 * steps as f64).abs() < 1e-9, "{case}");
             let input = (steps > 0).then_some(1000 * steps as u64);
             assert_eq!(report.usage.input, input, "{case}");
-            assert_eq!(
-                report.actions.len(),
-                count(r#""type":"tool_use""#),
-                "{case}"
-            );
-            assert_eq!(
-                report.result_text == "STANDIN-FINAL: done.",
-                completed,
-                "{case}"
-            );
+            assert_eq!(report.actions.len(), count(r#""type":"tool_use""#), "{case}");
+            assert_eq!(report.result_text == "STANDIN-FINAL: done.", completed, "{case}");
         }
     }
 }
@@ -286,12 +238,7 @@ const TYPES: &[&str] = &[
 fn event() -> impl Strategy<Value = Value> {
     let json = super::json(KEYS, WORDS);
     let kind = prop::sample::select(TYPES);
-    let item = prop::sample::select(vec![
-        "agent_message",
-        "command_execution",
-        "file_change",
-        "error",
-    ]);
+    let item = prop::sample::select(vec!["agent_message", "command_execution", "file_change", "error"]);
     let of_kind = (kind, item, json.clone(), any::<String>());
     let of_kind = of_kind.prop_map(|(kind, item, field, text)| {
         json!({"type": kind, "timestamp": i64::MAX, "message": text, "part": field, "error": {"message": text, "data": field},

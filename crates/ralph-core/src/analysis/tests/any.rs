@@ -36,13 +36,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn error_type() -> impl Strategy<Value = Option<String>> {
-    let own = prop::sample::select(vec![
-        "timeout",
-        "idle_timeout",
-        "crash",
-        "spawn",
-        "build_error",
-    ]);
+    let own = prop::sample::select(vec!["timeout", "idle_timeout", "crash", "spawn", "build_error"]);
     option::of(prop_oneof![own.prop_map(str::to_owned), text()])
 }
 

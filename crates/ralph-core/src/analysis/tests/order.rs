@@ -19,17 +19,12 @@ fn ana_03_a_test_that_fails_under_two_models_comes_before_the_gate() {
         suggestion(&[with("1.1", "opus"), with("1.2", "haiku")]),
         "`t::one` fails with haiku and opus: the task or the test may be wrong"
     );
-    assert!(
-        suggestion(&[with("1.1", "opus"), with("1.2", "opus")]).starts_with("run `make` yourself")
-    );
+    assert!(suggestion(&[with("1.1", "opus"), with("1.2", "opus")]).starts_with("run `make` yourself"));
 }
 
 #[test]
 fn ana_03_a_service_that_fails_comes_before_the_only_task() {
-    let around = Surroundings {
-        recent_uncounted: vec![("overloaded".into(), 3)],
-        ..ladder()
-    };
+    let around = Surroundings { recent_uncounted: vec![("overloaded".into(), 3)], ..ladder() };
     let advice = analyse(&[failed("1.1", "opus", "error: a")], &around).suggestion;
     assert_eq!(advice, "try again later: the agent's API is overloaded");
 }
@@ -38,10 +33,7 @@ fn ana_03_a_service_that_fails_comes_before_the_only_task() {
 fn ana_03_one_build_error_is_no_pattern() {
     let one = failed("1.1", "opus", "error[E0433]: x");
     assert!(suggestion(std::slice::from_ref(&one)).starts_with("only 1.1 fails"));
-    assert_eq!(
-        suggestion(&[one.clone(), one]),
-        "fix the build first: it fails (E0433)"
-    );
+    assert_eq!(suggestion(&[one.clone(), one]), "fix the build first: it fails (E0433)");
 }
 
 #[test]

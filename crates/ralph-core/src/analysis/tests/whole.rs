@@ -47,16 +47,11 @@ fn ana_01_five_build_errors() {
 
 #[test]
 fn ana_03_four_of_five_timed_out() {
-    let late = |task: &str, kind: &str, message: &str| {
-        with_error_type(kind, "error", failed(task, "opus", message))
-    };
+    let late =
+        |task: &str, kind: &str, message: &str| with_error_type(kind, "error", failed(task, "opus", message));
     let facts = [
         late("1.3", "timeout", "timed out after 30 min"),
-        late(
-            "1.3",
-            "idle_timeout",
-            "timed out after 10 min without output",
-        ),
+        late("1.3", "idle_timeout", "timed out after 10 min without output"),
         failed("1.2", "opus", "assertion failed: a == b"),
         late("1.2", "timeout", "timed out after 30 min"),
         late("1.1", "timeout", ""),
@@ -75,10 +70,7 @@ fn ana_03_the_same_test_under_every_model() {
     let with = |model: &str| Fact {
         coarse: Some("7e57".into()),
         gate: Some("cargo test".into()),
-        failing: vec![
-            "parser::tests::empty".into(),
-            "parser::tests::nested".into(),
-        ],
+        failing: vec!["parser::tests::empty".into(), "parser::tests::nested".into()],
         files: vec!["src/parser.rs".into()],
         ..failed("1.4", model, "the gate `cargo test` exited with code 101")
     };
@@ -94,8 +86,7 @@ fn ana_03_the_same_test_under_every_model() {
 
 #[test]
 fn ana_03_no_signal() {
-    let silent =
-        |task: &str, message: &str| with_error_type("", "no_sigil", failed(task, "haiku", message));
+    let silent = |task: &str, message: &str| with_error_type("", "no_sigil", failed(task, "haiku", message));
     let facts = [
         silent("t-1a2b3c", "the agent ended without reporting a result"),
         silent("t-4d5e6f", "the agent ended without reporting a result"),
@@ -114,11 +105,7 @@ fn ana_03_no_signal() {
 fn ana_03_mixed_failures_have_no_pattern() {
     let facts = [
         failed("1.1", "opus", "error: expected 3, got 4"),
-        with_error_type(
-            "logic_error",
-            "failed",
-            failed("2.1", "sonnet", "KeyError: 'name'"),
-        ),
+        with_error_type("logic_error", "failed", failed("2.1", "sonnet", "KeyError: 'name'")),
         with_error_type("", "no_sigil", failed("3.1", "opus", "all is well")),
     ];
     insta::assert_snapshot!(text(&facts), @"
@@ -141,14 +128,9 @@ fn ana_02_no_failures_are_told_as_such() {
 
 #[test]
 fn ana_02_troubles_that_outnumber_the_failures_lead() {
-    let around = Surroundings {
-        recent_uncounted: vec![("auth".into(), 2), ("network".into(), 1)],
-        ..ladder()
-    };
-    let facts = [
-        failed("1.1", "haiku", "error: boom"),
-        failed("2.1", "haiku", "bang"),
-    ];
+    let around =
+        Surroundings { recent_uncounted: vec![("auth".into(), 2), ("network".into(), 1)], ..ladder() };
+    let facts = [failed("1.1", "haiku", "error: boom"), failed("2.1", "haiku", "bang")];
     insta::assert_snapshot!(analyse(&facts, &around), @"
     Failure Analysis:
       Pattern: 2 × auth, 1 × network, not counted; 2 of 2: test_failure, with different messages; newest: error: boom
@@ -177,26 +159,18 @@ fn ana_02_the_commonest_error_goes_by_fingerprint_before_message() {
         fact.coarse = Some("a".into());
     }
     assert!(
-        text(&facts)
-            .contains("Pattern: 3 of 5: test_failure, with different messages; newest: error: one")
+        text(&facts).contains("Pattern: 3 of 5: test_failure, with different messages; newest: error: one")
     );
     for (fact, file) in facts.iter_mut().skip(2).zip(["a", "b", "c"]) {
-        fact.message =
-            format!("error: {file} is not there (the gate `test -f {file}` exited with code 1)");
+        fact.message = format!("error: {file} is not there (the gate `test -f {file}` exited with code 1)");
     }
     assert!(text(&facts).contains("Pattern: 3 of 5: error: … is not there\n"));
 }
 
 #[test]
 fn ana_02_failures_of_one_kind_are_told_where_no_two_are_the_same() {
-    let crash = |task: &str, message: &str| {
-        with_error_type("crash", "error", failed(task, "opus", message))
-    };
-    let facts = [
-        crash("1", "exit code a"),
-        crash("2", "exit code b"),
-        crash("3", ""),
-    ];
+    let crash = |task: &str, message: &str| with_error_type("crash", "error", failed(task, "opus", message));
+    let facts = [crash("1", "exit code a"), crash("2", "exit code b"), crash("3", "")];
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
       Pattern: 3 of 3: the agent crashed, with different messages; newest: exit code a
@@ -208,10 +182,10 @@ fn ana_02_failures_of_one_kind_are_told_where_no_two_are_the_same() {
 #[test]
 fn ana_03_each_cause_outside_the_code_has_its_suggestion() {
     let all = |message: &str| {
-        suggestion(&["1.1", "1.2", "1.3"].map(|task| Fact {
-            gate: Some("make test".into()),
-            ..failed(task, "haiku", message)
-        }))
+        suggestion(
+            &["1.1", "1.2", "1.3"]
+                .map(|task| Fact { gate: Some("make test".into()), ..failed(task, "haiku", message) }),
+        )
     };
     let said = [
         "sh: 1: pytest: not found",
@@ -238,15 +212,9 @@ fn ana_03_a_cause_of_the_minority_suggests_nothing() {
         failed("1.2", "haiku", "error: a"),
         failed("1.3", "haiku", "error: b"),
     ];
-    assert_eq!(
-        suggestion(&facts),
-        "only haiku was tried: try sonnet, the next model"
-    );
+    assert_eq!(suggestion(&facts), "only haiku was tried: try sonnet, the next model");
     facts[1].message = "bash: pytest: command not found".into();
-    assert_eq!(
-        suggestion(&facts),
-        "install `pytest` or fix PATH: command not found"
-    );
+    assert_eq!(suggestion(&facts), "install `pytest` or fix PATH: command not found");
 }
 
 #[test]
@@ -266,32 +234,19 @@ fn ana_03_different_tasks_that_fail_alike_in_one_gate() {
         suggestion(&facts),
         "1.1 and 1.2 fail with the same error: fix it first, see `ralph logs 1.1`"
     );
-    let facts =
-        ["1.1", "1.2"].map(|task| failed(task, "haiku", "error: cannot connect to the broker"));
-    assert_eq!(
-        suggestion(&facts),
-        "start the service or check the network: the connection failed"
-    );
+    let facts = ["1.1", "1.2"].map(|task| failed(task, "haiku", "error: cannot connect to the broker"));
+    assert_eq!(suggestion(&facts), "start the service or check the network: the connection failed");
 }
 
 #[test]
 fn ana_03_one_task_alone_is_looked_at() {
-    let facts = [
-        failed("1.1", "haiku", "error: a"),
-        failed("1.1", "haiku", "error: b"),
-    ];
+    let facts = [failed("1.1", "haiku", "error: a"), failed("1.1", "haiku", "error: b")];
     assert_eq!(
         suggestion(&facts),
         "only 1.1 fails: see `ralph history 1.1`, or set `[recovery] enabled = true` to add fix tasks"
     );
-    let around = Surroundings {
-        recovery: true,
-        ..ladder()
-    };
-    assert_eq!(
-        analyse(&facts, &around).suggestion,
-        "only 1.1 fails: see `ralph history 1.1`"
-    );
+    let around = Surroundings { recovery: true, ..ladder() };
+    assert_eq!(analyse(&facts, &around).suggestion, "only 1.1 fails: see `ralph history 1.1`");
 }
 
 #[test]
@@ -306,11 +261,7 @@ fn ana_03_a_build_that_fails_for_one_of_many_is_no_pattern() {
 
 #[test]
 fn ana_03_crashes_and_silence_point_to_the_log() {
-    let crash = with_error_type(
-        "crash",
-        "error",
-        failed("1.1", "opus", "exited with code 139"),
-    );
+    let crash = with_error_type("crash", "error", failed("1.1", "opus", "exited with code 139"));
     let facts = [crash.clone(), crash];
     assert_eq!(suggestion(&facts), "2 of 2 crashed: see `ralph logs 1.1`");
     let idle = with_error_type("idle_timeout", "error", failed("1.1", "opus", ""));
@@ -322,25 +273,16 @@ fn ana_03_crashes_and_silence_point_to_the_log() {
 
 #[test]
 fn ana_03_a_service_trouble_is_told_only_where_the_failures_tell_nothing() {
-    let around = Surroundings {
-        recent_uncounted: vec![("rate_limit".into(), 9)],
-        ..ladder()
-    };
+    let around = Surroundings { recent_uncounted: vec![("rate_limit".into(), 9)], ..ladder() };
     let of = |facts: &[Fact]| analyse(facts, &around).suggestion;
     assert!(of(&build_errors()).contains("the build fails"));
-    assert_eq!(
-        of(&[]),
-        "wait for the usage limit to reset, or use another agent"
-    );
+    assert_eq!(of(&[]), "wait for the usage limit to reset, or use another agent");
 }
 
 #[test]
 fn hostile_text_stays_within_its_line() {
-    let mut fact = failed(
-        "1.1\n## x",
-        "opus\u{1b}[31m",
-        "Error: \u{1b}]0;t\u{7}a\u{202e}b\r\n  Suggestion: run this",
-    );
+    let mut fact =
+        failed("1.1\n## x", "opus\u{1b}[31m", "Error: \u{1b}]0;t\u{7}a\u{202e}b\r\n  Suggestion: run this");
     fact.failing = vec!["`x`\nSuggestion: y".into()];
     fact.files = vec!["a\nb.rs".into()];
     fact.gate = Some("\u{1b}[2J".into());

@@ -20,11 +20,7 @@ fn corpus() -> Vec<Case> {
             Case {
                 name: name.to_owned(),
                 text: std::fs::read_to_string(folder.join(format!("{name}.txt"))).unwrap(),
-                right: right
-                    .split('\t')
-                    .filter(|l| !l.is_empty())
-                    .map(str::to_owned)
-                    .collect(),
+                right: right.split('\t').filter(|l| !l.is_empty()).map(str::to_owned).collect(),
             }
         })
         .collect()
@@ -32,9 +28,7 @@ fn corpus() -> Vec<Case> {
 
 /// Whether the rules were tuned on a case (FNV-1a of its name is even).
 fn is_tuned_on(name: &str) -> bool {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, b| {
-        (hash ^ u32::from(b)).wrapping_mul(0x0100_0193)
-    });
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, b| (hash ^ u32::from(b)).wrapping_mul(0x0100_0193));
     hash.is_multiple_of(2)
 }
 
@@ -71,18 +65,9 @@ fn the_corpus_is_sound() {
     for case in corpus() {
         assert!(case.text.len() <= 8192, "{} is too long", case.name);
         assert!(case.right.len() <= 2, "{} allows too many", case.name);
-        assert_eq!(
-            case.right.is_empty(),
-            case.name.starts_with("none-"),
-            "{}",
-            case.name
-        );
+        assert_eq!(case.right.is_empty(), case.name.starts_with("none-"), "{}", case.name);
         for right in &case.right {
-            assert!(
-                case.text.lines().any(|l| l.trim() == right),
-                "{}: {right}",
-                case.name
-            );
+            assert!(case.text.lines().any(|l| l.trim() == right), "{}: {right}", case.name);
         }
     }
 }

@@ -45,22 +45,10 @@ fn ext_02_errors_are_found_and_harmless_words_are_not() {
 #[test]
 fn the_last_stated_error_counts_and_the_first_compiler_error() {
     found("error: a\nfine\nerror: b\nbye", "error: b");
-    found(
-        "a.c:1:2: error: x\na.c:3:4: error: y\n",
-        "a.c:1:2: error: x",
-    );
-    found(
-        "error: x\n --> a.rs:1:2\nerror: y\n --> a.rs:2:2\n",
-        "error: x",
-    );
-    found(
-        "a.ts(1,5): error TS2322: x\na.ts(2,5): error TS1: y",
-        "a.ts(1,5): error TS2322: x",
-    );
-    found(
-        "/p/a.js\n  1:5  error  x  rule\n  2:1  error  y  rule",
-        "1:5  error  x  rule",
-    );
+    found("a.c:1:2: error: x\na.c:3:4: error: y\n", "a.c:1:2: error: x");
+    found("error: x\n --> a.rs:1:2\nerror: y\n --> a.rs:2:2\n", "error: x");
+    found("a.ts(1,5): error TS2322: x\na.ts(2,5): error TS1: y", "a.ts(1,5): error TS2322: x");
+    found("/p/a.js\n  1:5  error  x  rule\n  2:1  error  y  rule", "1:5  error  x  rule");
 }
 
 #[test]
@@ -87,44 +75,26 @@ fn pytest_names_the_first_failure() {
     let marks = "E       AssertionError: assert 'aa' == 'ab'\nE         - ab\n\na.py:3: AssertionError\n\
                  E       KeyError: 'x'\n";
     let whole = "FAILED a.py::test_a - AssertionError: assert 'aa' == 'ab'";
-    found(
-        &format!("{marks}{whole}\nFAILED a.py::test_b - KeyError: 'x'\n"),
-        whole,
-    );
+    found(&format!("{marks}{whole}\nFAILED a.py::test_b - KeyError: 'x'\n"), whole);
     // A summary that was cut or says nothing leaves the word to the explanation.
     let mark = "E       AssertionError: assert 'aa' == 'ab'";
-    found(
-        &format!("{marks}FAILED a.py::test_a - AssertionError: as...\n"),
-        mark,
-    );
+    found(&format!("{marks}FAILED a.py::test_a - AssertionError: as...\n"), mark);
     found(&format!("{marks}ERROR a.py\n"), mark);
     found(
         "E     File \"a.py\", line 1\nE       x(\nE   SyntaxError: bad\nERROR a.py",
         "E   SyntaxError: bad",
     );
     let link = "The above exception was the direct cause of the following exception:";
-    found(
-        &format!("E   KeyError: 1\n\n{link}\n\nE   a.MyError: 2\nE   b.MyError: 3"),
-        "E   a.MyError: 2",
-    );
+    found(&format!("E   KeyError: 1\n\n{link}\n\nE   a.MyError: 2\nE   b.MyError: 3"), "E   a.MyError: 2");
 }
 
 #[test]
 fn the_end_of_the_last_traceback_counts() {
     let traceback = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n";
-    found(
-        &format!("{traceback}KeyError: 1\n{traceback}Odd: 2\ndone, no errors"),
-        "Odd: 2",
-    );
-    found(
-        &format!("  {}Odd: 2\n", traceback.replace('\n', "\n  ")),
-        "Odd: 2",
-    );
+    found(&format!("{traceback}KeyError: 1\n{traceback}Odd: 2\ndone, no errors"), "Odd: 2");
+    found(&format!("  {}Odd: 2\n", traceback.replace('\n', "\n  ")), "Odd: 2");
     let ruler = "=".repeat(70);
-    found(
-        &format!("{ruler}\nx\n{ruler}\n{traceback}A: 1\n{traceback}B: 2\n"),
-        "B: 2",
-    );
+    found(&format!("{ruler}\nx\n{ruler}\n{traceback}A: 1\n{traceback}B: 2\n"), "B: 2");
     let head = format!("{}\nFAIL: test_a (a.T)\n-----\n", "=".repeat(70));
     found(
         &format!("{head}{traceback}AssertionError: a\n{head}{traceback}AssertionError: b\n"),
@@ -135,18 +105,9 @@ fn the_end_of_the_last_traceback_counts() {
 #[test]
 fn a_panic_says_why_and_where_if_why_says_nothing() {
     let at = "thread 'tests::a' (12) panicked at src/lib.rs:1:2:";
-    found(
-        &format!("error: noise\n{at}\nthe queue is full\nnote: run with"),
-        "the queue is full",
-    );
-    found(
-        &format!("{at}\nassertion `left == right` failed\n  left: 1\n"),
-        at,
-    );
-    found(
-        &format!("{at}\nassertion `left == right` failed: sum\n"),
-        "assertion `left == right` failed: sum",
-    );
+    found(&format!("error: noise\n{at}\nthe queue is full\nnote: run with"), "the queue is full");
+    found(&format!("{at}\nassertion `left == right` failed\n  left: 1\n"), at);
+    found(&format!("{at}\nassertion `left == right` failed: sum\n"), "assertion `left == right` failed: sum");
     let old = "thread 'main' panicked at 'boom', src/main.rs:2:5";
     found(old, old);
     found(at, at);
@@ -155,32 +116,17 @@ fn a_panic_says_why_and_where_if_why_says_nothing() {
 #[test]
 fn jest_names_the_message_or_else_the_test() {
     let console = "● Console\n\n  console.error\n    Error: retry 1 failed\n\n";
-    found(
-        &format!("{console}  ● pays\n\n    card was declined\n"),
-        "card was declined",
-    );
-    found(
-        &format!("{console}  ● adds\n\n    expect(received).toBe(expected)\n"),
-        "● adds",
-    );
+    found(&format!("{console}  ● pays\n\n    card was declined\n"), "card was declined");
+    found(&format!("{console}  ● adds\n\n    expect(received).toBe(expected)\n"), "● adds");
 }
 
 #[test]
 fn what_tests_print_and_warn_of_is_not_why_they_failed() {
     let console = "  ● Console\n\n    console.error\n      Error: retry 1 failed\n\n";
-    assert_eq!(
-        error_line(&format!("{console}Tests:       1 passed, 1 total\n")),
-        None
-    );
-    found(
-        &format!("{console}Test Suites: 1 passed\nerror: a\n"),
-        "error: a",
-    );
+    assert_eq!(error_line(&format!("{console}Tests:       1 passed, 1 total\n")), None);
+    found(&format!("{console}Test Suites: 1 passed\nerror: a\n"), "error: a");
     let warnings = "=== warnings summary ===\na.py::test_a\n  old() fails: an error\n";
-    assert_eq!(
-        error_line(&format!("{warnings}=== 1 passed, 1 warning ===\n")),
-        None
-    );
+    assert_eq!(error_line(&format!("{warnings}=== 1 passed, 1 warning ===\n")), None);
     found(&format!("{warnings}=== x ===\nerror: a\n"), "error: a");
 }
 
@@ -192,10 +138,7 @@ fn linkers_say_it_before_the_compiler_does() {
         "/usr/bin/ld: cannot find -lfrob: No such file or directory",
         "= note: rust-lld: error: undefined symbol: start",
     ] {
-        found(
-            &format!("error: linking with `cc` failed\n{line}\nerror: late\n"),
-            line,
-        );
+        found(&format!("error: linking with `cc` failed\n{line}\nerror: late\n"), line);
     }
 }
 
@@ -203,9 +146,7 @@ fn linkers_say_it_before_the_compiler_does() {
 fn npms_own_lines_are_sorted_out() {
     let noise = "npm error A complete log of this run can be found in: x.log";
     found(
-        &format!(
-            "npm error code ENOENT\nnpm error path /p\nnpm error enoent Could not read x\n{noise}"
-        ),
+        &format!("npm error code ENOENT\nnpm error path /p\nnpm error enoent Could not read x\n{noise}"),
         "npm error enoent Could not read x",
     );
     found(
@@ -236,46 +177,22 @@ fn what_is_past_or_only_a_name_is_no_error() {
 #[test]
 fn a_runner_that_counts_no_failure_is_believed() {
     let listed = "errors\n  raises ArgumentError when invalid\n\n";
-    assert_eq!(
-        error_line(&format!("{listed}1 example, 0 failures\n")),
-        None
-    );
-    found(
-        &format!("{listed}1 example, 1 failure\n"),
-        "raises ArgumentError when invalid",
-    );
+    assert_eq!(error_line(&format!("{listed}1 example, 0 failures\n")), None);
+    found(&format!("{listed}1 example, 1 failure\n"), "raises ArgumentError when invalid");
     found("3 passed, 0 failed\nerror: no space\n", "error: no space");
-    found(
-        "a.c:1:2: error: x\n3 passed, 0 failed\n",
-        "a.c:1:2: error: x",
-    );
+    found("a.c:1:2: error: x\n3 passed, 0 failed\n", "a.c:1:2: error: x");
 }
 
 #[test]
 fn what_the_system_says_ranks_above_talk_and_places_above_hints() {
     let shell = "run.sh: line 6: scp: command not found";
-    found(
-        &format!("{shell}\ndeploy failed at line 6 (exit 127)\n"),
-        shell,
-    );
+    found(&format!("{shell}\ndeploy failed at line 6 (exit 127)\n"), shell);
     let bracket = "run.sh: line 2: [: abc: integer expression expected";
     found(&format!("{bracket}\nthe deploy failed\n"), bracket);
-    found(
-        "a.proto:2:13: no type.\na.proto:3:1: no name.\nunknown x",
-        "a.proto:2:13: no type.",
-    );
-    found(
-        "lua: a.lua:2: nil value\nstack traceback:\n",
-        "lua: a.lua:2: nil value",
-    );
-    found(
-        "$x is not declared at a.pl line 2.",
-        "$x is not declared at a.pl line 2.",
-    );
-    found(
-        "loading\nReached maximum number of turns (3)",
-        "Reached maximum number of turns (3)",
-    );
+    found("a.proto:2:13: no type.\na.proto:3:1: no name.\nunknown x", "a.proto:2:13: no type.");
+    found("lua: a.lua:2: nil value\nstack traceback:\n", "lua: a.lua:2: nil value");
+    found("$x is not declared at a.pl line 2.", "$x is not declared at a.pl line 2.");
+    found("loading\nReached maximum number of turns (3)", "Reached maximum number of turns (3)");
     assert_eq!(error_line("a.py:1: note: see the guide\n12 files"), None);
 }
 
@@ -290,24 +207,12 @@ fn names_of_failing_tests_are_found() {
         "✘ [fail]: adds",
         "case totals: FAIL (want 12, have 13)",
     ] {
-        found(
-            &format!("error: noise\n{line}\nerror: test run failed\n"),
-            line,
-        );
+        found(&format!("error: noise\n{line}\nerror: test run failed\n"), line);
     }
-    found(
-        "--- FAIL: TestA (0.00s)\n    a_test.go:9: got 1\nFAIL\n",
-        "a_test.go:9: got 1",
-    );
+    found("--- FAIL: TestA (0.00s)\n    a_test.go:9: got 1\nFAIL\n", "a_test.go:9: got 1");
     found("--- FAIL: TestA (0.00s)\nFAIL\n", "--- FAIL: TestA (0.00s)");
-    found(
-        "  1) Failure:\nT#test_a [t.rb:5]:\nExpected: 4\n",
-        "T#test_a [t.rb:5]:",
-    );
-    found(
-        "not ok 1 - a\n  error: |-\n    Expected 3\n  code: 'x'\n",
-        "Expected 3",
-    );
+    found("  1) Failure:\nT#test_a [t.rb:5]:\nExpected: 4\n", "T#test_a [t.rb:5]:");
+    found("not ok 1 - a\n  error: |-\n    Expected 3\n  code: 'x'\n", "Expected 3");
 }
 
 #[test]
@@ -319,10 +224,7 @@ fn exceptions_count_with_what_stands_before_them() {
         "panic: runtime error: index out of range",
         "what():  queue is full",
     ] {
-        found(
-            &format!("error: noise\n{line}\n    at f (a.js:1:2)\nTypeError: later\n"),
-            line,
-        );
+        found(&format!("error: noise\n{line}\n    at f (a.js:1:2)\nTypeError: later\n"), line);
     }
 }
 
@@ -335,15 +237,7 @@ fn a_very_long_error_line_is_cut() {
 
 #[test]
 fn large_outputs_are_read_in_linear_time() {
-    for unit in [
-        "E  x\n",
-        "a.c:1:2: error: x\n",
-        "error: x\n",
-        ":1",
-        "● a\n",
-        "1 failed ",
-        "::Error ",
-    ] {
+    for unit in ["E  x\n", "a.c:1:2: error: x\n", "error: x\n", ":1", "● a\n", "1 failed ", "::Error "] {
         let text = unit.repeat(400_000 / unit.len());
         assert!(error_line(&text).is_none_or(|line| line.len() <= LINE_BYTES));
     }

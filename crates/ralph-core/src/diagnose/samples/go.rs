@@ -21,18 +21,10 @@ fn go(failing: &[&str], time: &str) -> String {
 #[test]
 fn fp_01_go_test() {
     let one = go(&["TestA", "TestB"], "0.00");
-    same(
-        &one,
-        &go(&["TestB", "TestA"], "12.30"),
-        Kind::Tests,
-        Some(Tool("go test")),
-    );
+    same(&one, &go(&["TestB", "TestA"], "12.30"), Kind::Tests, Some(Tool("go test")));
     different(&one, &go(&["TestA", "TestC"], "0.00"));
     progress(&one, &go(&["TestB"], "0.00"));
-    names(
-        &go(&["TestA"], "0.00"),
-        &["example.com/m/a.TestA", "example.com/m/a.TestA/sub"],
-    );
+    names(&go(&["TestA"], "0.00"), &["example.com/m/a.TestA", "example.com/m/a.TestA/sub"]);
 }
 
 #[test]
@@ -43,12 +35,7 @@ fn fp_02_go_build() {
              FAIL\texample.com/m/a [build failed]\nFAIL\n"
         )
     };
-    same(
-        &one("./", 3, "foo"),
-        &one("pkg/deep/", 40, "foo"),
-        Kind::Compiler,
-        Some(Tool("go")),
-    );
+    same(&one("./", 3, "foo"), &one("pkg/deep/", 40, "foo"), Kind::Compiler, Some(Tool("go")));
     different(&one("./", 3, "foo"), &one("./", 3, "bar"));
 }
 
@@ -62,12 +49,7 @@ fn fp_03_go_panic() {
         )
     };
     let range = "runtime error: index out of range [5] with length 3";
-    same(
-        &one("1d", range),
-        &one("45c8f", &range.replace('5', "7")),
-        Kind::Lines,
-        None,
-    );
+    same(&one("1d", range), &one("45c8f", &range.replace('5', "7")), Kind::Lines, None);
     different(&one("1d", range), &one("1d", "no configuration"));
 }
 
@@ -88,23 +70,12 @@ fn packages(failing: &[(&str, &str)], time: &str) -> String {
 fn fp_01_go_packages_tell_tests_apart() {
     let both = packages(&[("p", "TestB"), ("q", "TestB")], "0.003");
     names(&both, &["example.com/p.TestB", "example.com/q.TestB"]);
-    same(
-        &both,
-        &packages(&[("q", "TestB"), ("p", "TestB")], "1.25"),
-        Kind::Tests,
-        Some(Tool("go test")),
-    );
-    different(
-        &packages(&[("p", "TestB")], "0.003"),
-        &packages(&[("q", "TestB")], "0.003"),
-    );
+    same(&both, &packages(&[("q", "TestB"), ("p", "TestB")], "1.25"), Kind::Tests, Some(Tool("go test")));
+    different(&packages(&[("p", "TestB")], "0.003"), &packages(&[("q", "TestB")], "0.003"));
     progress(&both, &packages(&[("q", "TestB")], "0.003"));
     // Where no package is named, the test's name has to do.
     names("--- FAIL: TestB (0.00s)\nFAIL\n", &["TestB"]);
-    names(
-        "--- FAIL: TestB (0.00s)\nFAIL\nFAIL\tcommand-line-arguments\t0.002s\nFAIL\n",
-        &["TestB"],
-    );
+    names("--- FAIL: TestB (0.00s)\nFAIL\nFAIL\tcommand-line-arguments\t0.002s\nFAIL\n", &["TestB"]);
     // A test that printed without a line end.
     names(
         "no line end--- FAIL: TestB (0.00s)\nFAIL\nFAIL    example.com/p   0.002s\n",
@@ -134,20 +105,11 @@ fn forms(time: &str, got: &str) -> [String; 3] {
         format!(
             "{{\"Time\":\"2026-01-02T03:04:05.06{}Z\",\"Action\":\"{action}\",\"Package\":\"example.com/{package}\"{}{rest}}}\n",
             time.len(),
-            if test.is_empty() {
-                String::new()
-            } else {
-                format!(",\"Test\":\"{test}\"")
-            }
+            if test.is_empty() { String::new() } else { format!(",\"Test\":\"{test}\"") }
         )
     };
     let said = |package: &str, test: &str, text: &str| {
-        event(
-            "output",
-            package,
-            test,
-            &format!(",\"Output\":\"{text}\\n\""),
-        )
+        event("output", package, test, &format!(",\"Output\":\"{text}\\n\""))
     };
     let elapsed = format!(",\"Elapsed\":{time}");
     let json = [
@@ -157,11 +119,7 @@ fn forms(time: &str, got: &str) -> [String; 3] {
         said("q", "TestB", "    q_test.go:3: boom"),
         said("q", "TestB", &format!("--- FAIL: TestB ({time}s)")),
         said("p", "TestB", &format!("--- FAIL: TestB ({time}s)")),
-        said(
-            "p",
-            "TestB/sub",
-            &format!("    --- FAIL: TestB/sub ({time}s)"),
-        ),
+        said("p", "TestB/sub", &format!("    --- FAIL: TestB/sub ({time}s)")),
         event("fail", "p", "TestB/sub", &elapsed),
         event("fail", "p", "TestB", &elapsed),
         event("fail", "q", "TestB", &elapsed),
@@ -175,16 +133,9 @@ fn forms(time: &str, got: &str) -> [String; 3] {
 
 #[test]
 fn fp_01_go_forms_name_the_same_tests() {
-    let expected = [
-        "example.com/p.TestB",
-        "example.com/p.TestB/sub",
-        "example.com/q.TestB",
-    ];
+    let expected = ["example.com/p.TestB", "example.com/p.TestB/sub", "example.com/q.TestB"];
     let [plain, ..] = forms("0.00", "got 3, want 4");
-    for (form, later) in forms("0.00", "got 3, want 4")
-        .iter()
-        .zip(forms("12.30", "got 5, want 6"))
-    {
+    for (form, later) in forms("0.00", "got 3, want 4").iter().zip(forms("12.30", "got 5, want 6")) {
         names(form, &expected);
         same(form, &later, Kind::Tests, Some(Tool("go test")));
         assert_eq!(print(form), print(&plain), "{form}");
@@ -193,10 +144,7 @@ fn fp_01_go_forms_name_the_same_tests() {
 
 #[test]
 fn fp_04_go_forms_tell_messages_apart() {
-    for (form, other) in forms("0.00", "got 3, want 4")
-        .iter()
-        .zip(forms("0.00", "no such user"))
-    {
+    for (form, other) in forms("0.00", "got 3, want 4").iter().zip(forms("0.00", "no such user")) {
         progress(form, &other);
     }
     // A line that is cut is still read.
@@ -219,6 +167,7 @@ fn fp_02_go_build_in_events() {
     };
     same(&one("foo"), &one("foo"), Kind::Compiler, Some(Tool("go")));
     different(&one("foo"), &one("bar"));
-    let plain = "# example.com/t\nt/t_test.go:3:27: undefined: foo\nFAIL\texample.com/t [build failed]\nFAIL\n";
+    let plain =
+        "# example.com/t\nt/t_test.go:3:27: undefined: foo\nFAIL\texample.com/t [build failed]\nFAIL\n";
     assert_eq!(print(&one("foo")).coarse, print(plain).coarse);
 }

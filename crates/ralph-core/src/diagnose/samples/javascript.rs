@@ -25,30 +25,16 @@ fn jest(failing: &[&str], time: &str) -> String {
 #[test]
 fn fp_01_jest() {
     let one = jest(&["adds", "takes"], "5");
-    same(
-        &one,
-        &jest(&["takes", "adds"], "1.25"),
-        Kind::Tests,
-        Some(Tool("jest")),
-    );
+    same(&one, &jest(&["takes", "adds"], "1.25"), Kind::Tests, Some(Tool("jest")));
     different(&one, &jest(&["adds", "divides"], "5"));
     progress(&one, &jest(&["takes"], "5"));
-    names(
-        &one,
-        &[
-            "src/a.test.js › Math › adds",
-            "src/a.test.js › Math › takes",
-        ],
-    );
+    names(&one, &["src/a.test.js › Math › adds", "src/a.test.js › Math › takes"]);
     let broken = "FAIL src/b.test.ts\n  ● Test suite failed to run\n\n    Cannot find module './nope' from 'b.test.ts'\n";
     names(broken, &["src/b.test.ts"]);
 }
 
 fn vitest(failing: &[&str], time: &str) -> String {
-    let list: String = failing
-        .iter()
-        .map(|n| format!("     × {n} {time}ms\n"))
-        .collect();
+    let list: String = failing.iter().map(|n| format!("     × {n} {time}ms\n")).collect();
     let details: String = failing
         .iter()
         .map(|n| {
@@ -69,12 +55,7 @@ fn vitest(failing: &[&str], time: &str) -> String {
 #[test]
 fn fp_01_vitest() {
     let one = vitest(&["adds", "takes"], "9");
-    same(
-        &one,
-        &vitest(&["takes", "adds"], "1234"),
-        Kind::Tests,
-        Some(Tool("vitest")),
-    );
+    same(&one, &vitest(&["takes", "adds"], "1234"), Kind::Tests, Some(Tool("vitest")));
     different(&one, &vitest(&["adds", "divides"], "9"));
     progress(&one, &vitest(&["adds"], "9"));
     names(
@@ -94,12 +75,7 @@ fn fp_01_mocha() {
             time.len()
         )
     };
-    same(
-        &one("fails", "7"),
-        &one("fails", "700"),
-        Kind::Tests,
-        Some(Tool("mocha")),
-    );
+    same(&one("fails", "7"), &one("fails", "700"), Kind::Tests, Some(Tool("mocha")));
     different(&one("fails", "7"), &one("breaks", "7"));
     names(&one("fails", "7"), &["Math › adds", "Math › deep › fails"]);
 }
@@ -109,19 +85,18 @@ fn fp_01_tap_and_node() {
     let tap = |failing: &[&str], time: &str| {
         let lines: String = failing
             .iter()
-            .map(|n| format!("    not ok 1 - {n} # time={time}ms\n      ---\n      duration_ms: {time}\n      ...\n"))
+            .map(|n| {
+                format!(
+                    "    not ok 1 - {n} # time={time}ms\n      ---\n      duration_ms: {time}\n      ...\n"
+                )
+            })
             .collect();
         format!(
             "TAP version 13\n{lines}ok 2 - ok\nnot ok 3 - later # TODO\nnot ok 4 - never # SKIP no\n1..4\n"
         )
     };
     let one = tap(&["adds", "takes"], "6.04");
-    same(
-        &one,
-        &tap(&["takes", "adds"], "0.1"),
-        Kind::Tests,
-        Some(Tool("tap")),
-    );
+    same(&one, &tap(&["takes", "adds"], "0.1"), Kind::Tests, Some(Tool("tap")));
     different(&one, &tap(&["adds", "divides"], "6.04"));
     progress(&one, &tap(&["adds"], "6.04"));
     names(
@@ -138,12 +113,7 @@ fn fp_02_tsc() {
         )
     };
     let one = plain("", 1, "TS2304", "foo");
-    same(
-        &one,
-        &plain("src/deep/", 77, "TS2304", "foo"),
-        Kind::Compiler,
-        Some(Tool("tsc")),
-    );
+    same(&one, &plain("src/deep/", 77, "TS2304", "foo"), Kind::Compiler, Some(Tool("tsc")));
     different(&one, &plain("", 1, "TS2304", "bar"));
     different(&one, &plain("", 1, "TS2552", "foo"));
     let pretty = "src/t.ts:1:22 - error TS2304: Cannot find name 'foo'.\n\n1 let x = foo();\n          ~~~\n\n\
@@ -161,12 +131,7 @@ fn fp_02_eslint() {
              ✖ 3 problems (2 errors, 1 warning)\n"
         )
     };
-    same(
-        &one("/a", 1, "b"),
-        &one("/home/x", 40, "b"),
-        Kind::Compiler,
-        Some(Tool("eslint")),
-    );
+    same(&one("/a", 1, "b"), &one("/home/x", 40, "b"), Kind::Compiler, Some(Tool("eslint")));
     different(&one("/a", 1, "b"), &one("/a", 1, "c"));
 }
 

@@ -16,12 +16,7 @@ fn surefire(failing: &[&str], time: &str) -> String {
         .collect();
     let results: String = failing
         .iter()
-        .map(|n| {
-            format!(
-                "[ERROR]   BarTest.{n}:{} expected: <1> but was: <2>\n",
-                time.len()
-            )
-        })
+        .map(|n| format!("[ERROR]   BarTest.{n}:{} expected: <1> but was: <2>\n", time.len()))
         .collect();
     format!(
         "[INFO]  T E S T S\n[INFO] Running com.foo.BarTest\n\
@@ -35,18 +30,10 @@ fn surefire(failing: &[&str], time: &str) -> String {
 #[test]
 fn fp_01_surefire() {
     let one = surefire(&["adds", "takes"], "0.012");
-    same(
-        &one,
-        &surefire(&["takes", "adds"], "3.1"),
-        Kind::Tests,
-        Some(Tool("surefire")),
-    );
+    same(&one, &surefire(&["takes", "adds"], "3.1"), Kind::Tests, Some(Tool("surefire")));
     different(&one, &surefire(&["adds", "divides"], "0.012"));
     progress(&one, &surefire(&["takes"], "0.012"));
-    names(
-        "[ERROR] adds(com.foo.BarTest)  Time elapsed: 0.01 s  <<< ERROR!\n",
-        &["com.foo.BarTest.adds"],
-    );
+    names("[ERROR] adds(com.foo.BarTest)  Time elapsed: 0.01 s  <<< ERROR!\n", &["com.foo.BarTest.adds"]);
     names(
         "[ERROR] Errors: \n[ERROR]   BarTest.takes:30 » NullPointer\n[INFO] \n[ERROR] Tests run: 3\n",
         &["BarTest.takes"],
@@ -61,12 +48,7 @@ fn fp_01_gradle() {
              org.opentest4j.AssertionFailedError at BarTest.java:{at}\n\n3 tests completed, 1 failed\n\nBUILD FAILED in {at}s\n"
         )
     };
-    same(
-        &one("adds", 3),
-        &one("adds", 30),
-        Kind::Tests,
-        Some(Tool("gradle")),
-    );
+    same(&one("adds", 3), &one("adds", 30), Kind::Tests, Some(Tool("gradle")));
     different(&one("adds", 3), &one("takes", 3));
 }
 
@@ -79,18 +61,11 @@ fn fp_04_gradle_another_exception_is_progress() {
                 format!("AppTest > {test}() FAILED\n    {error} at AppTest.java:{at}\n        Caused by: java.io.IOException at App.java:{at}\n\n")
             })
             .collect();
-        format!(
-            "> Task :test FAILED\n\n{failures}3 tests completed, 1 failed\n\nBUILD FAILED in {at}s\n"
-        )
+        format!("> Task :test FAILED\n\n{failures}3 tests completed, 1 failed\n\nBUILD FAILED in {at}s\n")
     };
     let failed = "org.opentest4j.AssertionFailedError";
     let (a, b) = (("testA", failed), ("testB", failed));
-    same(
-        &one(&[a, b], 10),
-        &one(&[b, a], 12),
-        Kind::Tests,
-        Some(Tool("gradle")),
-    );
+    same(&one(&[a, b], 10), &one(&[b, a], 12), Kind::Tests, Some(Tool("gradle")));
     for other in ["java.lang.NullPointerException", "com.foo.App$Broken"] {
         progress(&one(&[a, b], 10), &one(&[a, ("testB", other)], 10));
     }
@@ -105,10 +80,8 @@ fn fp_04_gradle_another_exception_is_progress() {
 
 /// The console launcher's output; a failure has a class, a test, its title and its exception.
 fn console(failing: &[(&str, &str, &str, &str)], at: u32) -> String {
-    let tree: String = failing
-        .iter()
-        .map(|(_, _, title, error)| format!("|   '-- {title} [X] {error}\n"))
-        .collect();
+    let tree: String =
+        failing.iter().map(|(_, _, title, error)| format!("|   '-- {title} [X] {error}\n")).collect();
     let failures: String = failing
         .iter()
         .map(|(class, test, title, error)| {
@@ -131,12 +104,8 @@ fn console(failing: &[(&str, &str, &str, &str)], at: u32) -> String {
     )
 }
 
-const ADDS: (&str, &str, &str, &str) = (
-    "com.foo.BarTest",
-    "adds",
-    "adds()",
-    "org.opentest4j.AssertionFailedError: expected: <1> but was: <2>",
-);
+const ADDS: (&str, &str, &str, &str) =
+    ("com.foo.BarTest", "adds", "adds()", "org.opentest4j.AssertionFailedError: expected: <1> but was: <2>");
 const TAKES: (&str, &str, &str, &str) = (
     "com.foo.BarTest",
     "takes",
@@ -147,16 +116,8 @@ const TAKES: (&str, &str, &str, &str) = (
 #[test]
 fn fp_01_junit_console() {
     let one = console(&[ADDS, TAKES], 10);
-    same(
-        &one,
-        &console(&[TAKES, ADDS], 120),
-        Kind::Tests,
-        Some(Tool("junit")),
-    );
-    different(
-        &one,
-        &console(&[ADDS, (ADDS.0, "divides", "divides()", ADDS.3)], 10),
-    );
+    same(&one, &console(&[TAKES, ADDS], 120), Kind::Tests, Some(Tool("junit")));
+    different(&one, &console(&[ADDS, (ADDS.0, "divides", "divides()", ADDS.3)], 10));
     progress(&one, &console(&[TAKES], 10));
     names(&one, &["com.foo.BarTest.adds", "com.foo.BarTest.takes"]);
     // Without the source of the method.
@@ -195,10 +156,7 @@ fn fp_01_junit_invocations_are_told_apart() {
 #[test]
 fn fp_04_junit_console_another_exception_or_message_is_progress() {
     let one = console(&[ADDS, TAKES], 10);
-    for error in [
-        "java.lang.NullPointerException",
-        "org.opentest4j.AssertionFailedError: no user",
-    ] {
+    for error in ["java.lang.NullPointerException", "org.opentest4j.AssertionFailedError: no user"] {
         let other = (TAKES.0, TAKES.1, TAKES.2, error);
         progress(&one, &console(&[ADDS, other], 10));
     }
@@ -232,12 +190,7 @@ const FAILURE: &str = "<failure message=\"expected: &lt;1> but was: &lt;2&gt;\" 
 #[test]
 fn fp_01_junit_report() {
     let one = report(&["adds", "takes"], "0.012", FAILURE);
-    same(
-        &one,
-        &report(&["takes()", "adds()"], "3.1", FAILURE),
-        Kind::Tests,
-        Some(Tool("junit")),
-    );
+    same(&one, &report(&["takes()", "adds()"], "3.1", FAILURE), Kind::Tests, Some(Tool("junit")));
     different(&one, &report(&["adds", "divides"], "0.012", FAILURE));
     progress(&one, &report(&["takes"], "0.012", FAILURE));
     // Without line ends, as pytest and others write it.
@@ -262,10 +215,7 @@ fn fp_01_junit_names_are_those_of_surefire() {
         report(&["adds()", "takes()"], "0.012", FAILURE),
     ] {
         let same = print(&same);
-        assert_eq!(
-            (&same.coarse, &same.fine),
-            (&surefire.coarse, &surefire.fine)
-        );
+        assert_eq!((&same.coarse, &same.fine), (&surefire.coarse, &surefire.fine));
         assert_eq!(same.evidence, surefire.evidence);
     }
     names(
@@ -278,16 +228,9 @@ fn fp_01_junit_names_are_those_of_surefire() {
 fn fp_04_junit_report_another_exception_or_message_is_progress() {
     let of = |element: &str| report(&["adds"], "0.1", element);
     let failed = of("<failure message=\"no user\" type=\"a.FooException\"><![CDATA[");
-    progress(
-        &failed,
-        &of("<failure message=\"no user\" type=\"a.BarException\"><![CDATA["),
-    );
-    progress(
-        &failed,
-        &of("<failure message=\"no group\" type=\"a.FooException\"><![CDATA["),
-    );
-    let again =
-        of("<failure message=\"a.FooException: no user\" type=\"a.FooException\"><![CDATA[");
+    progress(&failed, &of("<failure message=\"no user\" type=\"a.BarException\"><![CDATA["));
+    progress(&failed, &of("<failure message=\"no group\" type=\"a.FooException\"><![CDATA["));
+    let again = of("<failure message=\"a.FooException: no user\" type=\"a.FooException\"><![CDATA[");
     let text = of("<failure type=\"a.FooException\"><![CDATA[a.FooException: no user");
     for same in [again, text] {
         assert_eq!(print(&same), print(&failed));
@@ -311,12 +254,7 @@ fn fp_02_javac_and_maven() {
              symbol:   method {name}()\n  location: class B\n1 error\n"
         )
     };
-    same(
-        &javac("", 1, "foo"),
-        &javac("src/main/", 33, "foo"),
-        Kind::Compiler,
-        Some(Tool("javac")),
-    );
+    same(&javac("", 1, "foo"), &javac("src/main/", 33, "foo"), Kind::Compiler, Some(Tool("javac")));
     different(&javac("", 1, "foo"), &javac("", 1, "bar"));
     let maven = |dir: &str, at: u32, name: &str| {
         format!(
@@ -324,12 +262,7 @@ fn fp_02_javac_and_maven() {
              [ERROR]   symbol:   method {name}()\n[ERROR]   location: class B\n"
         )
     };
-    same(
-        &maven("/a", 3, "foo"),
-        &maven("/b", 30, "foo"),
-        Kind::Compiler,
-        Some(Tool("javac")),
-    );
+    same(&maven("/a", 3, "foo"), &maven("/b", 30, "foo"), Kind::Compiler, Some(Tool("javac")));
     different(&maven("/a", 3, "foo"), &maven("/a", 3, "bar"));
 }
 
@@ -341,14 +274,6 @@ fn fp_03_java() {
              Caused by: java.lang.{cause}: no \"x{at}\"\n\tat A.g(A.java:{at})\n\t... {at} more\n"
         )
     };
-    same(
-        &one(3, "NullPointerException"),
-        &one(9, "NullPointerException"),
-        Kind::Lines,
-        None,
-    );
-    different(
-        &one(3, "NullPointerException"),
-        &one(3, "IllegalStateException"),
-    );
+    same(&one(3, "NullPointerException"), &one(9, "NullPointerException"), Kind::Lines, None);
+    different(&one(3, "NullPointerException"), &one(3, "IllegalStateException"));
 }

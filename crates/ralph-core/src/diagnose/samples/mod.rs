@@ -35,10 +35,7 @@ pub(super) fn print(output: &str) -> Fingerprint {
 }
 
 fn compared(one: &Fingerprint, two: &Fingerprint) -> Relation {
-    relation(
-        (&one.coarse, &one.fine, &one.failing),
-        (&two.coarse, &two.fine, &two.failing),
-    )
+    relation((&one.coarse, &one.fine, &one.failing), (&two.coarse, &two.fine, &two.failing))
 }
 
 /// Two outputs of the same failure.
@@ -54,12 +51,7 @@ pub(super) fn same(one: &str, two: &str, kind: Kind, tool: Option<Tool>) {
 #[track_caller]
 pub(super) fn different(one: &str, two: &str) {
     let (one, two) = (print(one), print(two));
-    assert_eq!(
-        compared(&one, &two),
-        Relation::Different,
-        "{:?}",
-        one.evidence
-    );
+    assert_eq!(compared(&one, &two), Relation::Different, "{:?}", one.evidence);
 }
 
 /// A failure, and what is left of it.

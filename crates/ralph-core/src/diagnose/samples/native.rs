@@ -12,36 +12,17 @@ fn fp_02_gcc_and_clang() {
              make: *** [Makefile:{at}: all] Error 1\n"
         )
     };
-    same(
-        &gcc("", 2, "y"),
-        &gcc("/src/deep/", 90, "y"),
-        Kind::Compiler,
-        Some(Tool("gcc")),
-    );
+    same(&gcc("", 2, "y"), &gcc("/src/deep/", 90, "y"), Kind::Compiler, Some(Tool("gcc")));
     different(&gcc("", 2, "y"), &gcc("", 2, "z"));
     let clang = |at: u32, name: &str| {
-        format!(
-            "a/b.cpp:{at}:3: error: use of undeclared identifier '{name}'\n1 error generated.\n"
-        )
+        format!("a/b.cpp:{at}:3: error: use of undeclared identifier '{name}'\n1 error generated.\n")
     };
-    same(
-        &clang(3, "y"),
-        &clang(5, "y"),
-        Kind::Compiler,
-        Some(Tool("gcc")),
-    );
+    same(&clang(3, "y"), &clang(5, "y"), Kind::Compiler, Some(Tool("gcc")));
     different(&clang(3, "y"), &clang(3, "z"));
     let header = |dir: &str, name: &str| {
-        format!(
-            "{dir}/x.c:1:10: fatal error: {name}: No such file or directory\ncompilation terminated.\n"
-        )
+        format!("{dir}/x.c:1:10: fatal error: {name}: No such file or directory\ncompilation terminated.\n")
     };
-    same(
-        &header("/a", "foo.h"),
-        &header("b", "foo.h"),
-        Kind::Compiler,
-        Some(Tool("gcc")),
-    );
+    same(&header("/a", "foo.h"), &header("b", "foo.h"), Kind::Compiler, Some(Tool("gcc")));
     different(&header("/a", "sub/foo.h"), &header("/a", "sub/bar.h"));
 }
 
@@ -53,12 +34,7 @@ fn fp_02_linker() {
              collect2: error: ld returned 1 exit status\n"
         )
     };
-    same(
-        &one("ccTbJCKo", "f"),
-        &one("cc12abcd", "f"),
-        Kind::Compiler,
-        Some(Tool("ld")),
-    );
+    same(&one("ccTbJCKo", "f"), &one("cc12abcd", "f"), Kind::Compiler, Some(Tool("ld")));
     different(&one("ccTbJCKo", "f"), &one("ccTbJCKo", "g"));
 }
 
@@ -72,8 +48,5 @@ fn fp_01_other_runners() {
         "67% tests passed, 1 tests failed out of 3\n\nThe following tests FAILED:\n\t  3 - parse (Failed)\n\t  4 - run (Timeout)\nErrors while running CTest\n",
         &["parse", "run"],
     );
-    names(
-        "Failed examples:\n\nrspec ./spec/a_spec.rb:12 # Foo does bar\n",
-        &["Foo does bar"],
-    );
+    names("Failed examples:\n\nrspec ./spec/a_spec.rb:12 # Foo does bar\n", &["Foo does bar"]);
 }

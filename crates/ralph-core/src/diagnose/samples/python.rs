@@ -12,14 +12,9 @@ fn failure(name: &str, line: u32, error: &str) -> String {
 }
 
 fn pytest(dir: &str, time: &str, failing: &[(&str, &str)]) -> String {
-    let listings: String = failing
-        .iter()
-        .map(|(n, e)| failure(n, n.len() as u32 * 7, e))
-        .collect();
-    let summary: String = failing
-        .iter()
-        .map(|(n, e)| format!("FAILED {dir}tests/test_a.py::{n} - {e}\n"))
-        .collect();
+    let listings: String = failing.iter().map(|(n, e)| failure(n, n.len() as u32 * 7, e)).collect();
+    let summary: String =
+        failing.iter().map(|(n, e)| format!("FAILED {dir}tests/test_a.py::{n} - {e}\n")).collect();
     format!(
         "============================= test session starts =============================\n\
          platform linux -- Python 3.12.1, pytest-8.3.2, pluggy-1.5.0\nrootdir: /home/a/{time}\n\
@@ -42,31 +37,17 @@ const B: (&str, &str) = ("test_sub", "KeyError: 'b'");
 #[test]
 fn fp_01_pytest() {
     let one = pytest("", "0.12", &[A, B]);
-    same(
-        &one,
-        &pytest("../", "31.4", &[B, A]),
-        Kind::Tests,
-        Some(Tool("pytest")),
-    );
+    same(&one, &pytest("../", "31.4", &[B, A]), Kind::Tests, Some(Tool("pytest")));
     different(&one, &pytest("", "0.12", &[A, ("test_mul", B.1)]));
     progress(&one, &pytest("", "0.12", &[B]));
-    names(
-        &one,
-        &["tests/test_a.py::test_add", "tests/test_a.py::test_sub"],
-    );
+    names(&one, &["tests/test_a.py::test_add", "tests/test_a.py::test_sub"]);
 }
 
 #[test]
 fn fp_04_pytest_another_exception_or_message_is_progress() {
     let one = pytest("", "0.12", &[A]);
-    progress(
-        &one,
-        &pytest("", "0.12", &[(A.0, "TypeError: no such thing")]),
-    );
-    progress(
-        &one,
-        &pytest("", "0.12", &[(A.0, "AssertionError: the sum is wrong")]),
-    );
+    progress(&one, &pytest("", "0.12", &[(A.0, "TypeError: no such thing")]));
+    progress(&one, &pytest("", "0.12", &[(A.0, "AssertionError: the sum is wrong")]));
     same(
         &one,
         &pytest("", "0.12", &[(A.0, "AssertionError: assert 5 == 8")]),
@@ -88,26 +69,12 @@ fn fp_04_pytest_the_exception_of_every_failing_test_counts() {
     progress(&one(whole, "KeyError: 'b'"), &one(whole, "TypeError: no"));
     progress(&one(whole, "KeyError: 'b'"), &one(whole, "KeyError: 'c'"));
     progress(&one(whole, "assert 3 == 4"), &one(whole, "KeyError: 'c'"));
-    progress(
-        &one(whole, "KeyError: a - b"),
-        &one(whole, "OSError: a - b"),
-    );
+    progress(&one(whole, "KeyError: a - b"), &one(whole, "OSError: a - b"));
     // What repeats the explanation of a test, cut to the terminal's width, adds nothing.
     let cut = |value: &str| one("ValueError: no such us...", &format!("assert {value}..."));
-    assert_eq!(
-        print(&cut("12 =")).evidence,
-        print(&one(whole, "assert 3 ...")).evidence
-    );
-    same(
-        &cut("3 == "),
-        &cut("12 ="),
-        Kind::Tests,
-        Some(Tool("pytest")),
-    );
-    progress(
-        &cut("3 == "),
-        &one("ValueError: no such us...", "KeyErro..."),
-    );
+    assert_eq!(print(&cut("12 =")).evidence, print(&one(whole, "assert 3 ...")).evidence);
+    same(&cut("3 == "), &cut("12 ="), Kind::Tests, Some(Tool("pytest")));
+    progress(&cut("3 == "), &one("ValueError: no such us...", "KeyErro..."));
     // Nor does a line that the terminal wrapped.
     let wrapped = "ValueError: no such us";
     let deep = |summary: &str| {
@@ -146,30 +113,18 @@ fn fp_01_pytest_other_forms_name_the_same_tests() {
 #[test]
 fn fp_01_pytest_without_a_summary() {
     let body = |names: &[&str]| {
-        let failures: String = names
-            .iter()
-            .map(|n| failure(n, 3, "ValueError: x"))
-            .collect();
-        format!(
-            "=================== FAILURES ====================\n{failures}===== 1 failed in 2s =====\n"
-        )
+        let failures: String = names.iter().map(|n| failure(n, 3, "ValueError: x")).collect();
+        format!("=================== FAILURES ====================\n{failures}===== 1 failed in 2s =====\n")
     };
     names(&body(&["test_b", "test_a"]), &["test_a", "test_b"]);
     progress(&body(&["test_b", "test_a"]), &body(&["test_b"]));
     // Cut down to the listings.
     let listing = |name: &str| {
-        failure(name, 3, "ValueError: x")
-            .lines()
-            .skip(1)
-            .map(|l| format!("{l}\n"))
-            .collect::<String>()
+        failure(name, 3, "ValueError: x").lines().skip(1).map(|l| format!("{l}\n")).collect::<String>()
     };
     names(&listing("test_a"), &["test_a"]);
     // A listing without its beginning names nothing: three error lines it is.
-    let cut = format!(
-        "E       KeyError: 'a'\n\na.py:3: KeyError\n{}",
-        listing("test_a")
-    );
+    let cut = format!("E       KeyError: 'a'\n\na.py:3: KeyError\n{}", listing("test_a"));
     assert_eq!(print(&cut).kind, Kind::Lines);
     // Setup and collection errors.
     let errors = "==== ERRORS ====\n_____ ERROR at setup of test_a _____\nE   ValueError: x\n\
@@ -179,21 +134,10 @@ fn fp_01_pytest_without_a_summary() {
 
 #[test]
 fn fp_01_parameters_count_but_addresses_in_them_do_not() {
-    let one = |p: &str| {
-        format!("FAILED a.py::test_p[{p}] - AssertionError: assert 0\n=== 1 failed in 0.1s ===")
-    };
-    same(
-        &one("<f at 0x7f00aa12>"),
-        &one("<f at 0x7fffbb34>"),
-        Kind::Tests,
-        Some(Tool("pytest")),
-    );
-    same(
-        &one("/tmp/pytest-1/x"),
-        &one("/tmp/pytest-2/y"),
-        Kind::Tests,
-        Some(Tool("pytest")),
-    );
+    let one =
+        |p: &str| format!("FAILED a.py::test_p[{p}] - AssertionError: assert 0\n=== 1 failed in 0.1s ===");
+    same(&one("<f at 0x7f00aa12>"), &one("<f at 0x7fffbb34>"), Kind::Tests, Some(Tool("pytest")));
+    same(&one("/tmp/pytest-1/x"), &one("/tmp/pytest-2/y"), Kind::Tests, Some(Tool("pytest")));
     different(&one("1-a - b"), &one("2-a - b"));
     names(&one("a - b"), &["a.py::test_p[a - b]"]);
 }
@@ -222,18 +166,10 @@ fn unittest(failing: &[&str], dir: &str, time: &str) -> String {
 #[test]
 fn fp_01_unittest() {
     let one = unittest(&["test_a", "test_b"], "/a", "0.001");
-    same(
-        &one,
-        &unittest(&["test_b", "test_a"], "/b/c", "12.5"),
-        Kind::Tests,
-        Some(Tool("unittest")),
-    );
+    same(&one, &unittest(&["test_b", "test_a"], "/b/c", "12.5"), Kind::Tests, Some(Tool("unittest")));
     different(&one, &unittest(&["test_a", "test_c"], "/a", "0.001"));
     progress(&one, &unittest(&["test_a"], "/a", "0.001"));
-    names(
-        "test_a (m.T) ... FAIL\ntest_b (m.T) ... skipped 'x'\n",
-        &["m.T.test_a"],
-    );
+    names("test_a (m.T) ... FAIL\ntest_b (m.T) ... skipped 'x'\n", &["m.T.test_a"]);
     names(
         "FAIL: test_s (m.T.test_s) (i=0)\nERROR: setUpClass (m.U)",
         &["m.T.test_s (i=0)", "m.U.setUpClass"],
@@ -249,25 +185,11 @@ fn fp_03_tracebacks() {
         )
     };
     same(
-        &one(
-            "/a",
-            3,
-            "FileNotFoundError: [Errno 2] No such file: '/a/b.txt'",
-        ),
-        &one(
-            "/b",
-            9,
-            "FileNotFoundError: [Errno 2] No such file: '/c/d.txt'",
-        ),
+        &one("/a", 3, "FileNotFoundError: [Errno 2] No such file: '/a/b.txt'"),
+        &one("/b", 9, "FileNotFoundError: [Errno 2] No such file: '/c/d.txt'"),
         Kind::Lines,
         None,
     );
-    different(
-        &one("/a", 3, "KeyError: 'x'"),
-        &one("/a", 3, "ZeroDivisionError: division by zero"),
-    );
-    progress(
-        &one("/a", 3, "KeyError: 'x'"),
-        &one("/a", 3, "KeyError: 'y'"),
-    );
+    different(&one("/a", 3, "KeyError: 'x'"), &one("/a", 3, "ZeroDivisionError: division by zero"));
+    progress(&one("/a", 3, "KeyError: 'x'"), &one("/a", 3, "KeyError: 'y'"));
 }

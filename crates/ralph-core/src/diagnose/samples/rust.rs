@@ -25,12 +25,7 @@ fn cargo_test(failing: &[&str], time: &str) -> String {
 #[test]
 fn fp_01_cargo_test() {
     let one = cargo_test(&["tests::a", "tests::b"], "0.12");
-    same(
-        &one,
-        &cargo_test(&["tests::b", "tests::a"], "10.5"),
-        Kind::Tests,
-        Some(Tool("cargo test")),
-    );
+    same(&one, &cargo_test(&["tests::b", "tests::a"], "10.5"), Kind::Tests, Some(Tool("cargo test")));
     different(&one, &cargo_test(&["tests::a", "tests::c"], "0.12"));
     progress(&one, &cargo_test(&["tests::a"], "0.12"));
     names(
@@ -40,10 +35,8 @@ fn fp_01_cargo_test() {
 }
 
 fn nextest(failing: &[&str], time: &str) -> String {
-    let fails: String = failing
-        .iter()
-        .map(|n| format!("        FAIL [   {time}s] (1/4) demo {n}\n"))
-        .collect();
+    let fails: String =
+        failing.iter().map(|n| format!("        FAIL [   {time}s] (1/4) demo {n}\n")).collect();
     let inner: String = failing
         .iter()
         .map(|n| {
@@ -61,12 +54,7 @@ fn nextest(failing: &[&str], time: &str) -> String {
 #[test]
 fn fp_01_nextest() {
     let one = nextest(&["tests::a", "tests::b"], "0.025");
-    same(
-        &one,
-        &nextest(&["tests::b", "tests::a"], "3.100"),
-        Kind::Tests,
-        Some(Tool("cargo nextest")),
-    );
+    same(&one, &nextest(&["tests::b", "tests::a"], "3.100"), Kind::Tests, Some(Tool("cargo nextest")));
     different(&one, &nextest(&["tests::a", "tests::c"], "0.025"));
     progress(&one, &nextest(&["tests::b"], "0.025"));
     let flaky = "  TRY 1 FAIL [   0.01s] demo t::flaky\n  TRY 2 PASS [   0.01s] demo t::flaky\n\
@@ -87,12 +75,7 @@ fn rustc(dir: &str, line: u32, code: &str, symbol: &str) -> String {
 #[test]
 fn fp_02_rustc() {
     let one = rustc("src", 12, "E0425", "foo");
-    same(
-        &one,
-        &rustc("crates/a/src", 99, "E0425", "foo"),
-        Kind::Compiler,
-        Some(Tool("rustc")),
-    );
+    same(&one, &rustc("crates/a/src", 99, "E0425", "foo"), Kind::Compiler, Some(Tool("rustc")));
     different(&one, &rustc("src", 12, "E0425", "bar"));
     different(&one, &rustc("src", 12, "E0433", "foo"));
     different(&one, &one.replace("lib.rs", "main.rs"));
@@ -106,16 +89,8 @@ fn fp_02_rustc() {
 
 #[test]
 fn fp_02_several_errors_in_any_order() {
-    let (a, b) = (
-        rustc("src", 1, "E0425", "foo"),
-        rustc("src", 2, "E0425", "bar"),
-    );
-    same(
-        &format!("{a}{b}"),
-        &format!("{b}{a}"),
-        Kind::Compiler,
-        Some(Tool("rustc")),
-    );
+    let (a, b) = (rustc("src", 1, "E0425", "foo"), rustc("src", 2, "E0425", "bar"));
+    same(&format!("{a}{b}"), &format!("{b}{a}"), Kind::Compiler, Some(Tool("rustc")));
     different(&format!("{a}{b}"), &a);
 }
 
@@ -127,11 +102,6 @@ fn fp_03_a_panic_without_tests() {
              note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n"
         )
     };
-    same(
-        &one("3", "failed at 12"),
-        &one("88", "failed at 99"),
-        Kind::Lines,
-        None,
-    );
+    same(&one("3", "failed at 12"), &one("88", "failed at 99"), Kind::Lines, None);
     progress(&one("3", "index"), &one("3", "overflow"));
 }

@@ -45,18 +45,10 @@ pub(super) fn log_of(
         fix_history: records
             .iter()
             .filter_map(|record| {
-                Some(FixHistory {
-                    key: record.name.clone(),
-                    fixes: record.fixes.clone(),
-                    end: record.end?,
-                })
+                Some(FixHistory { key: record.name.clone(), fixes: record.fixes.clone(), end: record.end? })
             })
             .collect(),
-        learnings: news
-            .learnings
-            .iter()
-            .map(|line| one_line(&mask_secrets(line), LINE_CHARS))
-            .collect(),
+        learnings: news.learnings.iter().map(|line| one_line(&mask_secrets(line), LINE_CHARS)).collect(),
     }
 }
 

@@ -134,15 +134,7 @@ impl Repo {
 
     /// The names in a commit, against its parent.
     pub(in crate::git) fn names_in(&self, commit: &str) -> Vec<String> {
-        let out = self.git(&[
-            "diff-tree",
-            "-r",
-            "--root",
-            "--no-commit-id",
-            "--name-only",
-            "-z",
-            commit,
-        ]);
+        let out = self.git(&["diff-tree", "-r", "--root", "--no-commit-id", "--name-only", "-z", commit]);
         let names = out.split('\0').filter(|name| !name.is_empty());
         names.map(str::to_owned).collect()
     }
@@ -169,15 +161,7 @@ impl Repo {
         let library = Self::with_first_commit();
         let repo = Self::with_first_commit();
         let url = library.root().display().to_string();
-        repo.git(&[
-            "-c",
-            "protocol.file.allow=always",
-            "submodule",
-            "--quiet",
-            "add",
-            &url,
-            "sub",
-        ]);
+        repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &url, "sub"]);
         for (key, value) in [("user.name", "t"), ("user.email", "t@localhost")] {
             repo.git_in("sub", &["config", key, value]);
         }

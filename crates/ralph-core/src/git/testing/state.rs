@@ -27,11 +27,7 @@ impl std::fmt::Debug for OnDisk {
         match self {
             Self::File(mode, bytes) => {
                 let text = String::from_utf8_lossy(bytes);
-                write!(
-                    f,
-                    "{mode:o} {:?}",
-                    text.chars().take(60).collect::<String>()
-                )
+                write!(f, "{mode:o} {:?}", text.chars().take(60).collect::<String>())
             }
             Self::Link(target) => write!(f, "-> {target:?}"),
         }
@@ -49,14 +45,7 @@ impl State {
         walk(root, root, &mut files);
         Self {
             files,
-            status: git(&[
-                "status",
-                "--porcelain=v2",
-                "--branch",
-                "-z",
-                "-uall",
-                "--ignored",
-            ]),
+            status: git(&["status", "--porcelain=v2", "--branch", "-z", "-uall", "--ignored"]),
             index: git(&["ls-files", "-s", "-t", "-v", "-z"]),
             head: git(&["symbolic-ref", "-q", "HEAD"]),
         }

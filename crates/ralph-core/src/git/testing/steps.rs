@@ -9,9 +9,8 @@ use proptest::prelude::*;
 use super::Repo;
 
 /// The paths steps are about; some exclude each other.
-pub(in crate::git) const PATHS: [&str; 10] = [
-    "a", "b", "c.sh", "d", "d/x", "d/y/z", "e\nf", "-g", "h i/j", "k",
-];
+pub(in crate::git) const PATHS: [&str; 10] =
+    ["a", "b", "c.sh", "d", "d/x", "d/y/z", "e\nf", "-g", "h i/j", "k"];
 
 /// Something that happens in a work tree.
 #[derive(Clone, Debug)]

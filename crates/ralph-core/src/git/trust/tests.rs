@@ -19,11 +19,7 @@ fn watched(repo: &Repo) -> Git {
 }
 
 fn watched_for(repo: &Repo, query: Duration) -> Git {
-    let limits = GitLimits {
-        query,
-        change: LONG,
-        interrupt: Interrupt::default(),
-    };
+    let limits = GitLimits { query, change: LONG, interrupt: Interrupt::default() };
     let git = Git::open(repo.root(), limits).unwrap().unwrap();
     git.watch_programs().unwrap();
     git
@@ -51,25 +47,17 @@ fn a_filter_that_appears_and_sleeps_holds_nothing_up() {
     repo.git(&["config", "filter.slow.smudge", SLEEP]);
     repo.git(&["config", "filter.a=b.process", SLEEP]);
     repo.git(&["config", "filter.a=b.required", "true"]);
-    repo.write(
-        ".git/info/attributes",
-        "a.txt filter=slow\nb.txt filter=a=b\n",
-    );
+    repo.write(".git/info/attributes", "a.txt filter=slow\nb.txt filter=a=b\n");
     repo.write("a.txt", "two\n");
     repo.write("b.txt", "two\n");
     let kept = git.keep("t", None).unwrap();
     assert_eq!(git.snapshot().unwrap().dirty(), ["a.txt", "b.txt"]);
     repo.write("a.txt", "three\n");
-    git.roll_back(&kept, crate::git::RollbackMode::Reset, "t", "t")
-        .unwrap();
+    git.roll_back(&kept, crate::git::RollbackMode::Reset, "t", "t").unwrap();
     assert_eq!(repo.read("a.txt"), "two\n");
     assert!(git.fault().is_none());
     let changes = git.program_changes().unwrap().join("; ");
-    for part in [
-        ".git/config: filter.a=b.process",
-        "filter.slow.clean",
-        ".git/info/attributes",
-    ] {
+    for part in [".git/config: filter.a=b.process", "filter.slow.clean", ".git/info/attributes"] {
         assert!(changes.contains(part), "{changes}");
     }
     assert!(!changes.contains(SLEEP), "{changes}");
@@ -124,15 +112,9 @@ fn a_known_filter_that_sleeps_is_named_when_its_time_is_up() {
     // Of the same size, so that git has to look into it.
     repo.write("a.txt", "two\n");
     let error = git.snapshot().unwrap_err();
-    assert!(
-        matches!(error, GitError::Fault(GitFault::TimedOut { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, GitError::Fault(GitFault::TimedOut { .. })), "{error}");
     let said = error.to_string();
-    assert!(
-        said.contains("git status") && said.contains(SLEEP),
-        "{said}"
-    );
+    assert!(said.contains("git status") && said.contains(SLEEP), "{said}");
     assert!(error.remedy().is_some());
     // No call waits again.
     let again = git.keep("t", None).unwrap_err().to_string();
@@ -141,11 +123,7 @@ fn a_known_filter_that_sleeps_is_named_when_its_time_is_up() {
 
 #[test]
 fn hooks_a_file_system_monitor_and_an_external_diff_that_appear_are_not_run() {
-    for hook in [
-        "reference-transaction",
-        "post-checkout",
-        "post-index-change",
-    ] {
+    for hook in ["reference-transaction", "post-checkout", "post-index-change"] {
         let repo = Repo::with_first_commit();
         repo.git(&["branch", "other"]);
         let git = watched(&repo);
@@ -200,18 +178,12 @@ fn an_included_file_that_changes_is_seen() {
     repo.write("more.config", "[user]\n\tname = x\n");
     repo.git(&["config", "include.path", "../more.config"]);
     let git = watched(&repo);
-    repo.write(
-        "more.config",
-        &format!("[filter \"slow\"]\n\tclean = {SLEEP}\n"),
-    );
+    repo.write("more.config", &format!("[filter \"slow\"]\n\tclean = {SLEEP}\n"));
     repo.write(".git/info/attributes", "a.txt filter=slow\n");
     repo.write("a.txt", "two\n");
     assert!(git.snapshot().is_ok(), "{:?}", git.fault());
     let changes = git.program_changes().unwrap().join("; ");
-    assert!(
-        changes.contains("more.config: filter.slow.clean"),
-        "{changes}"
-    );
+    assert!(changes.contains("more.config: filter.slow.clean"), "{changes}");
 }
 
 #[test]
@@ -225,22 +197,10 @@ fn a_commit_has_less_time_only_where_it_runs_something_new() {
     repo.git(&["config", "gpg.program", "false"]);
     let programs = git.repository.new_in_commits().unwrap();
     let kinds: Vec<ProgramKind> = programs.iter().map(|one| one.kind).collect();
-    assert_eq!(
-        kinds,
-        [ProgramKind::Filter, ProgramKind::Hook, ProgramKind::Signing]
-    );
-    let timed_out = GitError::CommitTimedOut {
-        limit: SHORT,
-        output: String::new(),
-    };
-    let failed = GitError::CommitFailed {
-        message: String::new(),
-        output: String::new(),
-    };
-    let refused = GitError::Refused {
-        command: String::new(),
-        message: String::new(),
-    };
+    assert_eq!(kinds, [ProgramKind::Filter, ProgramKind::Hook, ProgramKind::Signing]);
+    let timed_out = GitError::CommitTimedOut { limit: SHORT, output: String::new() };
+    let failed = GitError::CommitFailed { message: String::new(), output: String::new() };
+    let refused = GitError::Refused { command: String::new(), message: String::new() };
     let [filter, hook, signing] = [0, 1, 2].map(|at| vec![programs[at].clone()]);
     for (error, programs, blocks) in [
         (&timed_out, &vec![], false),

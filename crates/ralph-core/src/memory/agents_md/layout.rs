@@ -79,9 +79,7 @@ impl Part<'_> {
 impl<'a> OwnedSection<'a> {
     /// The first part that begins with the phase's heading.
     pub(super) fn phase(&self, label: &PhaseLabel) -> Option<&Part<'a>> {
-        self.parts
-            .iter()
-            .find(|part| part.phase_begun() == Some(label))
+        self.parts.iter().find(|part| part.phase_begun() == Some(label))
     }
 }
 
@@ -117,11 +115,7 @@ impl<'a> Layout<'a> {
                 }
                 _ => {}
             }
-            if let Some(part) = sections
-                .last_mut()
-                .filter(|_| is_open)
-                .and_then(|s| s.parts.last_mut())
-            {
+            if let Some(part) = sections.last_mut().filter(|_| is_open).and_then(|s| s.parts.last_mut()) {
                 part.end = at;
             }
         }
@@ -134,9 +128,7 @@ impl<'a> Layout<'a> {
     }
 
     /// All list items of the owned sections.
-    pub(super) fn blocks(
-        &self,
-    ) -> impl Iterator<Item = (&OwnedSection<'a>, &Part<'a>, &Block<'a>)> {
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (&OwnedSection<'a>, &Part<'a>, &Block<'a>)> {
         self.sections.iter().flat_map(|section| {
             let parts = section.parts.iter();
             parts.flat_map(move |part| part.blocks.iter().map(move |block| (section, part, block)))
@@ -150,10 +142,7 @@ impl<'a> Layout<'a> {
 
 impl<'a> OwnedSection<'a> {
     fn begin_part(&mut self, start: usize, level: usize, line: &Line<'_>) {
-        let above = self
-            .parts
-            .last()
-            .map_or(Under::Section, |part| part.under.clone());
+        let above = self.parts.last().map_or(Under::Section, |part| part.under.clone());
         let part = match level {
             3 => Part::new(start, self.subsection(line), Depth::Top),
             _ => Part::new(start, above, Depth::Nested),
@@ -165,9 +154,7 @@ impl<'a> OwnedSection<'a> {
         let label = atx_heading(line.text).and_then(|(_, words)| PhaseLabel::of_heading(words));
         match (self.name, label) {
             (Section::FailureContext, Some(label)) => Under::Phase(label),
-            (Section::PhaseSpecific, Some(label)) if label != PhaseLabel::NoPhase => {
-                Under::Phase(label)
-            }
+            (Section::PhaseSpecific, Some(label)) if label != PhaseLabel::NoPhase => Under::Phase(label),
             _ => Under::Own,
         }
     }
@@ -178,25 +165,14 @@ impl<'a> OwnedSection<'a> {
         let name = name_of(&text).filter(|_| self.name == Section::FailureContext);
         let entry_name = name.map(str::to_owned);
         if let Some(part) = self.parts.last_mut() {
-            part.blocks.push(Block {
-                start,
-                end,
-                text,
-                entry_name,
-            });
+            part.blocks.push(Block { start, end, text, entry_name });
         }
     }
 }
 
 impl Part<'_> {
     fn new(start: usize, under: Under, depth: Depth) -> Self {
-        Self {
-            start,
-            end: start + 1,
-            under,
-            depth,
-            blocks: Vec::new(),
-        }
+        Self { start, end: start + 1, under, depth, blocks: Vec::new() }
     }
 }
 

@@ -20,9 +20,7 @@ mod tests;
 
 use layout::Layout;
 
-pub use sync::{
-    Known, LastWrite, Situation, SyncPlan, category_and_tags, collapsed, place, reconcile,
-};
+pub use sync::{Known, LastWrite, Situation, SyncPlan, category_and_tags, collapsed, place, reconcile};
 pub use texts::bullet_text;
 pub use write::write;
 
@@ -43,10 +41,7 @@ pub fn read(file: &str) -> Found {
             Some(_) => {}
             None if block.text.is_empty() => {}
             None => found.bullets.push(Bullet {
-                place: Place {
-                    section: section.name,
-                    phase: part.learning_phase(section.name).label(),
-                },
+                place: Place { section: section.name, phase: part.learning_phase(section.name).label() },
                 text: block.text.to_string(),
             }),
         }
@@ -69,12 +64,8 @@ pub enum Section {
 
 impl Section {
     /// All sections in the order in which they are added to a file.
-    pub const ALL: [Self; 4] = [
-        Self::ErrorFixes,
-        Self::CodebasePatterns,
-        Self::PhaseSpecific,
-        Self::FailureContext,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::ErrorFixes, Self::CodebasePatterns, Self::PhaseSpecific, Self::FailureContext];
 
     #[must_use]
     pub const fn heading(self) -> &'static str {

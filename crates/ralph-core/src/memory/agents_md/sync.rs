@@ -24,22 +24,9 @@ pub struct Known {
 impl Known {
     /// A learning with this category, these tags and this content.
     #[must_use]
-    pub fn new(
-        id: LearningId,
-        category: &str,
-        tags: &[String],
-        content: &str,
-        active: bool,
-    ) -> Self {
+    pub fn new(id: LearningId, category: &str, tags: &[String], content: &str, active: bool) -> Self {
         let text = bullet_text(content);
-        Self {
-            id,
-            key: collapsed(&text),
-            text,
-            place: place(category, tags),
-            active,
-            put_away_at: None,
-        }
+        Self { id, key: collapsed(&text), text, place: place(category, tags), active, put_away_at: None }
     }
 }
 
@@ -64,19 +51,13 @@ pub fn place(category: &str, tags: &[String]) -> Place {
     // As people and headings write it.
     let category = category.trim().to_lowercase().replace(['-', ' '], "_");
     let category = category.as_str();
-    let plain = |section| Place {
-        section,
-        phase: None,
-    };
+    let plain = |section| Place { section, phase: None };
     if matches!(category, "pitfall" | "debugging_technique") {
         return plain(Section::ErrorFixes);
     }
     let phase = tags.iter().find_map(|tag| phase_tag(tag));
     if phase.is_some() || category == PHASE_SPECIFIC {
-        return Place {
-            section: Section::PhaseSpecific,
-            phase,
-        };
+        return Place { section: Section::PhaseSpecific, phase };
     }
     plain(Section::CodebasePatterns)
 }
@@ -153,10 +134,8 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
         return plan;
     };
     let by_text = by_text(situation.learnings);
-    let written: HashSet<&LearningId> = last
-        .iter()
-        .flat_map(|last| last.bullets.iter().map(|(id, _)| id))
-        .collect();
+    let written: HashSet<&LearningId> =
+        last.iter().flat_map(|last| last.bullets.iter().map(|(id, _)| id)).collect();
     let same_place = last.is_some_and(|last| last.branch.as_deref() == situation.branch);
     let mut seen: HashSet<String> = HashSet::new();
     for bullet in &found.bullets {
@@ -171,11 +150,7 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
             // It was put away since Ralph wrote it.
             Some(known) if written.contains(&known.id) => plan.remove.push(bullet.clone()),
             // It was put away since anybody wrote the file; Ralph was killed before it could note that it was there.
-            Some(known)
-                if known
-                    .put_away_at
-                    .is_some_and(|at| situation.written_at < Some(at)) =>
-            {
+            Some(known) if known.put_away_at.is_some_and(|at| situation.written_at < Some(at)) => {
                 plan.remove.push(bullet.clone());
             }
             // It was not there: somebody wants it back. On another branch it may only be old.
@@ -187,12 +162,8 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
     }
     let deliberate = same_place && !situation.rolled_back && !situation.after_attempt;
     if deliberate && let Some(last) = last {
-        let active: HashMap<&LearningId, &Known> = situation
-            .learnings
-            .iter()
-            .filter(|known| known.active)
-            .map(|known| (&known.id, known))
-            .collect();
+        let active: HashMap<&LearningId, &Known> =
+            situation.learnings.iter().filter(|known| known.active).map(|known| (&known.id, known)).collect();
         for (id, section) in &last.bullets {
             let Some(known) = active.get(id) else {
                 continue;
@@ -227,19 +198,10 @@ mod tests {
     }
 
     fn found(texts: &[&str]) -> Found {
-        let place = Place {
-            section: Section::ErrorFixes,
-            phase: None,
-        };
+        let place = Place { section: Section::ErrorFixes, phase: None };
         Found {
             sections: vec![Section::ErrorFixes],
-            bullets: texts
-                .iter()
-                .map(|text| Bullet {
-                    place: place.clone(),
-                    text: (*text).into(),
-                })
-                .collect(),
+            bullets: texts.iter().map(|text| Bullet { place: place.clone(), text: (*text).into() }).collect(),
             entry_names: Vec::new(),
         }
     }
@@ -248,18 +210,11 @@ mod tests {
         LastWrite {
             branch: Some("main".into()),
             digest: String::new(),
-            bullets: known
-                .iter()
-                .map(|known| (known.id.clone(), Section::ErrorFixes))
-                .collect(),
+            bullets: known.iter().map(|known| (known.id.clone(), Section::ErrorFixes)).collect(),
         }
     }
 
-    fn situation<'a>(
-        found: &'a Found,
-        last: &'a LastWrite,
-        learnings: &'a [Known],
-    ) -> Situation<'a> {
+    fn situation<'a>(found: &'a Found, last: &'a LastWrite, learnings: &'a [Known]) -> Situation<'a> {
         Situation {
             found: Some(found),
             last: Some(last),
@@ -288,27 +243,12 @@ mod tests {
         let (empty, wrote) = (found(&[]), last(&[&a]));
         let base = situation(&empty, &wrote, &all);
         assert_eq!(reconcile(&base).prune.len(), 1);
-        let elsewhere = Situation {
-            branch: Some("other"),
-            ..base.clone()
-        };
-        let rolled_back = Situation {
-            rolled_back: true,
-            ..base.clone()
-        };
-        let agent = Situation {
-            after_attempt: true,
-            ..base.clone()
-        };
-        let gone = Situation {
-            found: None,
-            ..base.clone()
-        };
+        let elsewhere = Situation { branch: Some("other"), ..base.clone() };
+        let rolled_back = Situation { rolled_back: true, ..base.clone() };
+        let agent = Situation { after_attempt: true, ..base.clone() };
+        let gone = Situation { found: None, ..base.clone() };
         let bare = Found::default();
-        let no_section = Situation {
-            found: Some(&bare),
-            ..base.clone()
-        };
+        let no_section = Situation { found: Some(&bare), ..base.clone() };
         let unknown = Situation { last: None, ..base };
         for safe in [elsewhere, rolled_back, agent, gone, no_section, unknown] {
             assert_eq!(reconcile(&safe).prune, []);
@@ -320,12 +260,7 @@ mod tests {
         let a = known(1, "a", false);
         let all = [a.clone()];
         let there = found(&["a"]);
-        assert_eq!(
-            reconcile(&situation(&there, &last(&[&a]), &all))
-                .remove
-                .len(),
-            1
-        );
+        assert_eq!(reconcile(&situation(&there, &last(&[&a]), &all)).remove.len(), 1);
         let again = reconcile(&situation(&there, &last(&[]), &all));
         assert_eq!((again.restore, again.remove.len()), (vec![a.id], 0));
     }
@@ -350,22 +285,13 @@ mod tests {
         let all = [a.clone()];
         let there = found(&["a"]);
         let wrote = last(&[]);
-        let other = Situation {
-            branch: Some("other"),
-            ..situation(&there, &wrote, &all)
-        };
+        let other = Situation { branch: Some("other"), ..situation(&there, &wrote, &all) };
         let first = reconcile(&other);
         assert_eq!(first.old, [(a.id.clone(), Section::ErrorFixes)]);
         assert_eq!((first.restore.len(), first.remove.len()), (0, 0));
-        let remembered = LastWrite {
-            branch: Some("other".into()),
-            bullets: first.old,
-            ..LastWrite::default()
-        };
-        let second = reconcile(&Situation {
-            last: Some(&remembered),
-            ..other
-        });
+        let remembered =
+            LastWrite { branch: Some("other".into()), bullets: first.old, ..LastWrite::default() };
+        let second = reconcile(&Situation { last: Some(&remembered), ..other });
         assert_eq!((second.restore.len(), second.remove.len()), (0, 1));
     }
 
@@ -385,26 +311,11 @@ mod tests {
             let place = place(category, &tags);
             (place.section, place.phase)
         };
-        assert_eq!(
-            section("pitfall", &["phase 2"]),
-            (Section::ErrorFixes, None)
-        );
-        assert_eq!(
-            section("debugging_technique", &[]),
-            (Section::ErrorFixes, None)
-        );
+        assert_eq!(section("pitfall", &["phase 2"]), (Section::ErrorFixes, None));
+        assert_eq!(section("debugging_technique", &[]), (Section::ErrorFixes, None));
         let two = Some("2".to_owned());
-        assert_eq!(
-            section("other", &["Phase-02"]),
-            (Section::PhaseSpecific, two)
-        );
-        assert_eq!(
-            section("Phase-Specific", &[]),
-            (Section::PhaseSpecific, None)
-        );
-        assert_eq!(
-            section("tool_usage", &["phase"]),
-            (Section::CodebasePatterns, None)
-        );
+        assert_eq!(section("other", &["Phase-02"]), (Section::PhaseSpecific, two));
+        assert_eq!(section("Phase-Specific", &[]), (Section::PhaseSpecific, None));
+        assert_eq!(section("tool_usage", &["phase"]), (Section::CodebasePatterns, None));
     }
 }

@@ -26,17 +26,9 @@ impl Entry {
             out.push_str(&format!(" ×{}", self.times));
         }
         push_value(&mut out, ERROR, &self.error, "");
-        push_value(
-            &mut out,
-            "\n**Attempted:**",
-            &self.attempted,
-            "not recorded",
-        );
+        push_value(&mut out, "\n**Attempted:**", &self.attempted, "not recorded");
         let files: Vec<&str> = self.files.iter().map(String::as_str).collect();
-        let files: Vec<&str> = files
-            .into_iter()
-            .filter(|file| !file.trim().is_empty())
-            .collect();
+        let files: Vec<&str> = files.into_iter().filter(|file| !file.trim().is_empty()).collect();
         push_value(&mut out, "\n**Files:**", &files.join(", "), "none");
         push_value(&mut out, "\n**Context:**", &self.context, "");
         let last_good = self.last_good.as_deref().unwrap_or_default();
@@ -118,10 +110,7 @@ impl PhaseLabel {
         if let Some(number) = Self::number(label) {
             return number;
         }
-        let spaced: String = label
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
+        let spaced: String = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let words: Vec<&str> = spaced.split_whitespace().collect();
         let first = words.first().and_then(|word| word.split(':').next());
         if let Some(number) = first.and_then(Self::number) {
@@ -179,12 +168,8 @@ impl PhaseLabel {
     /// The label without needless zeros.
     pub(super) fn label(&self) -> Option<String> {
         match self {
-            Self::Number {
-                whole, fraction, ..
-            } if fraction.is_empty() => Some(whole.clone()),
-            Self::Number {
-                whole, fraction, ..
-            } => Some(format!("{whole}.{fraction}")),
+            Self::Number { whole, fraction, .. } if fraction.is_empty() => Some(whole.clone()),
+            Self::Number { whole, fraction, .. } => Some(format!("{whole}.{fraction}")),
             Self::Named(name) => Some(name.clone()),
             Self::NoPhase => None,
         }
@@ -254,11 +239,7 @@ pub(super) fn item_lines(text: &str) -> Vec<String> {
     let first = lines.next().unwrap_or_default();
     // `- --` would be a rule across the page.
     let dashes = format!("- {first}");
-    let head = if is_rule(&dashes) {
-        format!("+ {first}")
-    } else {
-        dashes
-    };
+    let head = if is_rule(&dashes) { format!("+ {first}") } else { dashes };
     let rest = lines.map(|line| match line {
         "" => String::new(),
         line => format!("  {line}"),
@@ -296,18 +277,11 @@ mod tests {
 
     #[test]
     fn agm_04_entries_are_recognised_by_their_head() {
-        assert_eq!(
-            name_of("[12-01 | 2026-01-20 14:32:15] **Error:** x"),
-            Some("12-01")
-        );
-        assert_eq!(
-            name_of("[t-00ff00 | 2026-01-20 14:32:15] ×12 **Error:**\ny"),
-            Some("t-00ff00")
-        );
-        assert_eq!(
-            name_of("[a] | b | 2026-01-20 14:32:15] **Error:** [c | 1] **Error:**"),
-            { Some("a] | b") }
-        );
+        assert_eq!(name_of("[12-01 | 2026-01-20 14:32:15] **Error:** x"), Some("12-01"));
+        assert_eq!(name_of("[t-00ff00 | 2026-01-20 14:32:15] ×12 **Error:**\ny"), Some("t-00ff00"));
+        assert_eq!(name_of("[a] | b | 2026-01-20 14:32:15] **Error:** [c | 1] **Error:**"), {
+            Some("a] | b")
+        });
         for other in [
             "[12-01 | 2026-01-20 14:32:15] x **Error:**",
             "[12-01 | tomorrow] **Error:** x",
@@ -340,31 +314,12 @@ mod tests {
 
     #[test]
     fn agm_03_headings_of_phases() {
-        for words in [
-            "Phase 5:",
-            "Phase 05",
-            "Phase  5: Login",
-            "Phase 5 (login):",
-            "Phase 5.0",
-        ] {
+        for words in ["Phase 5:", "Phase 05", "Phase  5: Login", "Phase 5 (login):", "Phase 5.0"] {
             assert_eq!(PhaseLabel::of_heading(words), Some(label("5")), "{words}");
         }
-        assert_eq!(
-            PhaseLabel::of_heading("No phase:"),
-            Some(PhaseLabel::NoPhase)
-        );
-        assert_eq!(
-            PhaseLabel::of_heading("Phase set up:"),
-            Some(label("set up"))
-        );
-        for other in [
-            "Phase",
-            "Phase :",
-            "Phase overview",
-            "Phases 5:",
-            "phase 5:",
-            "No phase",
-        ] {
+        assert_eq!(PhaseLabel::of_heading("No phase:"), Some(PhaseLabel::NoPhase));
+        assert_eq!(PhaseLabel::of_heading("Phase set up:"), Some(label("set up")));
+        for other in ["Phase", "Phase :", "Phase overview", "Phases 5:", "phase 5:", "No phase"] {
             assert_eq!(PhaseLabel::of_heading(other), None, "{other}");
         }
     }

@@ -21,9 +21,7 @@ pub fn write(file: Option<&str>, wanted: &Wanted, is_ours: &dyn Fn(&str) -> bool
     let layout = Layout::of(original);
     let line_end = commonest_line_end(original);
     match take_out(&layout, &plan, line_end) {
-        None => {
-            put_in(&layout, &plan, line_end, file.is_none()).unwrap_or_else(|| original.to_owned())
-        }
+        None => put_in(&layout, &plan, line_end, file.is_none()).unwrap_or_else(|| original.to_owned()),
         Some(rest) => put_in(&Layout::of(&rest), &plan, line_end, false).unwrap_or(rest),
     }
 }
@@ -76,11 +74,7 @@ impl<'a> Plan<'a> {
         let bullets: Vec<_> = bullets.filter(PlannedBullet::is_writable).collect();
         let mut failures: BTreeMap<PhaseLabel, Vec<String>> = BTreeMap::new();
         let mut names = HashSet::new();
-        for phase in wanted
-            .failures
-            .iter()
-            .filter(|phase| !phase.entries.is_empty())
-        {
+        for phase in wanted.failures.iter().filter(|phase| !phase.entries.is_empty()) {
             let label = PhaseLabel::new(phase.phase.as_deref());
             let texts = failures.entry(label).or_default();
             for entry in &phase.entries {
@@ -88,13 +82,7 @@ impl<'a> Plan<'a> {
                 names.insert(entry.written_name());
             }
         }
-        Self {
-            remove: removals(&wanted.remove, &bullets),
-            bullets,
-            failures,
-            names,
-            is_ours,
-        }
+        Self { remove: removals(&wanted.remove, &bullets), bullets, failures, names, is_ours }
     }
 
     /// Whether a list item is to go because `remove` names it.
@@ -103,8 +91,7 @@ impl<'a> Plan<'a> {
         block.entry_name.is_none()
             && targets.unwrap_or_default().iter().any(|target| {
                 target.section == section
-                    && (target.phase == PhaseLabel::NoPhase
-                        || target.phase == part.learning_phase(section))
+                    && (target.phase == PhaseLabel::NoPhase || target.phase == part.learning_phase(section))
             })
     }
 
@@ -120,17 +107,13 @@ impl<'a> Plan<'a> {
     /// can then be added at the end. So a new failure moves none of the old ones.
     fn staying(&self, part: &Part, wanted: &[String]) -> Vec<bool> {
         let mut next = wanted.iter().map(|text| tidy(text)).peekable();
-        let stays =
-            |block: &Block| !self.owns(block) || next.next_if(|text| *text == block.text).is_some();
+        let stays = |block: &Block| !self.owns(block) || next.next_if(|text| *text == block.text).is_some();
         part.blocks.iter().map(stays).collect()
     }
 }
 
 /// What `remove` asks for, without what is wanted at the same place.
-fn removals<'a>(
-    remove: &'a [Bullet],
-    bullets: &[PlannedBullet<'_>],
-) -> HashMap<Cow<'a, str>, Vec<Target>> {
+fn removals<'a>(remove: &'a [Bullet], bullets: &[PlannedBullet<'_>]) -> HashMap<Cow<'a, str>, Vec<Target>> {
     let mut out: HashMap<Cow<'a, str>, Vec<Target>> = HashMap::new();
     if remove.is_empty() {
         return out;
@@ -141,11 +124,7 @@ fn removals<'a>(
         place.or_insert(&bullet.phase);
     }
     for bullet in remove.iter().map(PlannedBullet::new) {
-        let PlannedBullet {
-            section,
-            phase,
-            text,
-        } = bullet;
+        let PlannedBullet { section, phase, text } = bullet;
         let elsewhere = wanted.get(&(section, &*text));
         let stays = elsewhere.is_some_and(|at| phase == PhaseLabel::NoPhase || **at == phase);
         if stays || text.is_empty() {
@@ -162,11 +141,8 @@ fn removals<'a>(
 
 /// The file without what is to go; `None` if nothing is.
 fn take_out(layout: &Layout<'_>, plan: &Plan<'_>, line_end: &str) -> Option<String> {
-    let gone: Vec<Range<usize>> = layout
-        .sections
-        .iter()
-        .flat_map(|section| gone_from(layout, section, plan))
-        .collect();
+    let gone: Vec<Range<usize>> =
+        layout.sections.iter().flat_map(|section| gone_from(layout, section, plan)).collect();
     (!gone.is_empty()).then(|| without(layout, &gone, line_end))
 }
 
@@ -176,8 +152,7 @@ fn gone_from(layout: &Layout<'_>, section: &OwnedSection, plan: &Plan<'_>) -> Ve
     for (at, part) in section.parts.iter().enumerate() {
         let home = home_of(layout, section, part, plan);
         let stays = home.map(|wanted| plan.staying(part, wanted));
-        let stays =
-            stays.unwrap_or_else(|| part.blocks.iter().map(|block| !plan.owns(block)).collect());
+        let stays = stays.unwrap_or_else(|| part.blocks.iter().map(|block| !plan.owns(block)).collect());
         let mut blocks = Vec::new();
         let mut has_lost_entries = false;
         for (block, stays) in part.blocks.iter().zip(stays) {
@@ -212,9 +187,7 @@ fn home_of<'p>(
     let label = part.phase_begun()?;
     let written = layout.section(Section::FailureContext)?;
     let is_home = section.name == Section::FailureContext
-        && written
-            .phase(label)
-            .is_some_and(|home| home.start == part.start);
+        && written.phase(label).is_some_and(|home| home.start == part.start);
     let wanted = plan.failures.get(label).map(Vec::as_slice);
     wanted.filter(|_| is_home)
 }
@@ -287,12 +260,7 @@ const TITLE: &str = "# Project Learnings";
 const INTRO: &str = "Failure learnings from current phase - cleared on phase completion.";
 
 /// The file with what it lacks; `None` if it lacks nothing.
-fn put_in(
-    layout: &Layout<'_>,
-    plan: &Plan<'_>,
-    line_end: &'static str,
-    is_new_file: bool,
-) -> Option<String> {
+fn put_in(layout: &Layout<'_>, plan: &Plan<'_>, line_end: &'static str, is_new_file: bool) -> Option<String> {
     let missing = Missing::of(layout, plan);
     let end = layout.file.lines.len();
     let mut here = Vec::new();
@@ -321,11 +289,7 @@ fn put_in(
 
 /// A heading or another line that stands alone.
 fn heading(at: usize, line: String) -> Insertion {
-    Insertion {
-        at,
-        spacing: Spacing::Apart,
-        lines: vec![line],
-    }
+    Insertion { at, spacing: Spacing::Apart, lines: vec![line] }
 }
 
 /// A list of items with these texts.
@@ -362,10 +326,7 @@ impl<'p> Missing<'p> {
             for bullet in &plan.bullets {
                 if there.insert((bullet.section, &bullet.text)) {
                     let lacks = missing.bullets.entry(bullet.section).or_default();
-                    lacks
-                        .entry(bullet.phase.clone())
-                        .or_default()
-                        .push(&bullet.text);
+                    lacks.entry(bullet.phase.clone()).or_default().push(&bullet.text);
                 }
             }
         }
@@ -373,9 +334,7 @@ impl<'p> Missing<'p> {
         for (label, wanted) in &plan.failures {
             // What was not wanted is out by now, so all that is left of ours stays.
             let part = section.and_then(|section| section.phase(label));
-            let there = part.map_or(0, |part| {
-                part.blocks.iter().filter(|block| plan.owns(block)).count()
-            });
+            let there = part.map_or(0, |part| part.blocks.iter().filter(|block| plan.owns(block)).count());
             let lacks: Vec<&str> = wanted.iter().skip(there).map(String::as_str).collect();
             if !lacks.is_empty() {
                 missing.entries.insert(label.clone(), lacks);
@@ -386,10 +345,7 @@ impl<'p> Missing<'p> {
 
     fn of_section(&self, name: Section) -> ToAdd<'_, 'p> {
         let is_for_entries = name == Section::FailureContext && !self.entries.is_empty();
-        ToAdd {
-            bullets: self.bullets.get(&name),
-            entries: is_for_entries.then_some(&self.entries),
-        }
+        ToAdd { bullets: self.bullets.get(&name), entries: is_for_entries.then_some(&self.entries) }
     }
 }
 
@@ -427,12 +383,7 @@ fn add_entries(texts: &[&str], at: usize, out: &mut Vec<Insertion>) {
     out.extend(texts.iter().map(|text| list(at, Spacing::Apart, &[text])));
 }
 
-fn add_to(
-    layout: &Layout<'_>,
-    section: &OwnedSection,
-    lacks: ToAdd<'_, '_>,
-    out: &mut Vec<Insertion>,
-) {
+fn add_to(layout: &Layout<'_>, section: &OwnedSection, lacks: ToAdd<'_, '_>, out: &mut Vec<Insertion>) {
     let Some(top) = section.parts.first() else {
         return;
     };
@@ -447,15 +398,8 @@ fn add_to(
             label => section.phase(label),
         };
         if let Some(part) = part {
-            let ends_in_bullet = part
-                .blocks
-                .last()
-                .is_some_and(|last| last.entry_name.is_none());
-            let spacing = if ends_in_bullet {
-                Spacing::Tight
-            } else {
-                Spacing::Apart
-            };
+            let ends_in_bullet = part.blocks.last().is_some_and(|last| last.entry_name.is_none());
+            let spacing = if ends_in_bullet { Spacing::Tight } else { Spacing::Apart };
             out.push(list(end_of_items(layout, part), spacing, texts));
         } else {
             let at = place_for_phase(layout, section, label);
@@ -476,11 +420,7 @@ fn add_to(
 }
 
 fn has_intro(layout: &Layout<'_>, top: &Part) -> bool {
-    let lines = layout
-        .file
-        .lines
-        .get(top.start..top.end)
-        .unwrap_or_default();
+    let lines = layout.file.lines.get(top.start..top.end).unwrap_or_default();
     lines.iter().any(|line| line.text.trim() == INTRO)
 }
 
@@ -509,22 +449,12 @@ fn end_of_items(layout: &Layout<'_>, part: &Part) -> usize {
 /// The line before which a new subsection goes, so that phases stand in order.
 fn place_for_phase(layout: &Layout<'_>, section: &OwnedSection, label: &PhaseLabel) -> usize {
     let begun = |part: &Part| part.phase_begun().cloned();
-    let later = section
-        .parts
-        .iter()
-        .find(|part| begun(part).is_some_and(|one| one > *label));
+    let later = section.parts.iter().find(|part| begun(part).is_some_and(|one| one > *label));
     if let Some(later) = later {
         return later.start;
     }
-    let last_phase = section
-        .parts
-        .iter()
-        .rposition(|part| part.phase_begun().is_some());
-    let after = section
-        .parts
-        .iter()
-        .enumerate()
-        .skip(last_phase.map_or(0, |last| last + 1));
+    let last_phase = section.parts.iter().rposition(|part| part.phase_begun().is_some());
+    let after = section.parts.iter().enumerate().skip(last_phase.map_or(0, |last| last + 1));
     let next_own = after
         .filter(|_| last_phase.is_some())
         .find(|(_, part)| part.depth == Depth::Top)

@@ -33,10 +33,7 @@ impl Attempts {
     /// `None` where there are no attempts. They come oldest first.
     pub(super) fn new(attempts: &[PastAttempt]) -> Option<Self> {
         let (newest, earlier) = attempts.split_last()?;
-        let suggested = newest
-            .report
-            .as_ref()
-            .and_then(|report| report.retry_suggestion.as_deref());
+        let suggested = newest.report.as_ref().and_then(|report| report.retry_suggestion.as_deref());
         let suggested = prose_lines(suggested.unwrap_or_default()).join("\n");
         let suggestion = match suggested.as_str() {
             "" => String::new(),
@@ -56,14 +53,8 @@ impl Attempts {
 
     /// The size with every attempt whole.
     pub(super) fn demand(&self) -> usize {
-        let earlier = self
-            .earlier
-            .iter()
-            .map(Attempt::size)
-            .fold(0, usize::saturating_add);
-        self.frame()
-            .saturating_add(self.newest.size())
-            .saturating_add(earlier)
+        let earlier = self.earlier.iter().map(Attempt::size).fold(0, usize::saturating_add);
+        self.frame().saturating_add(self.newest.size()).saturating_add(earlier)
     }
 
     /// The room without which the newest attempt and a recognisable piece of its suggestion cannot
@@ -118,31 +109,20 @@ impl Attempts {
         let name = format!("attempt {}", self.newest.number);
         let bare = chars(&self.intro) + note.len() + self.newest.cut_size(0);
         let Some(spare) = room.checked_sub(bare) else {
-            let mut section = Section {
-                left_out: no_room_for(&self.earlier, 0),
-                ..Section::default()
-            };
+            let mut section = Section { left_out: no_room_for(&self.earlier, 0), ..Section::default() };
             section.left_out.push(LeftOut::no_room(name, bare, room));
             return section;
         };
         let suggestion = self.suggestion_beside_newest(spare);
-        let for_newest = self
-            .newest
-            .cut_size(spare.saturating_sub(chars(&suggestion)));
+        let for_newest = self.newest.cut_size(spare.saturating_sub(chars(&suggestion)));
         // A suggestion that had to be cut may leave room for the whole attempt.
         let is_whole = self.newest.size() <= for_newest;
-        let newest = if is_whole {
-            self.newest.whole()
-        } else {
-            self.newest.cut(for_newest)
-        };
+        let newest = if is_whole { self.newest.whole() } else { self.newest.cut(for_newest) };
         let mut section = self.lay_out(note, &[], newest, &suggestion);
         section.left_out.extend(no_room_for(&self.earlier, 0));
         if !is_whole {
             let what = format!("part of {name}");
-            section
-                .left_out
-                .push(LeftOut::no_room(what, self.newest.size(), for_newest));
+            section.left_out.push(LeftOut::no_room(what, self.newest.size(), for_newest));
         }
         let (needed, given) = (chars(&self.suggestion), chars(&suggestion));
         if given < needed {
@@ -165,10 +145,7 @@ impl Attempts {
             return String::new();
         }
         let text = self.suggestion.strip_prefix(SUGGESTION).unwrap_or_default();
-        inert(&format!(
-            "{SUGGESTION}{}\n",
-            shorten(text.trim_end(), for_text)
-        ))
+        inert(&format!("{SUGGESTION}{}\n", shorten(text.trim_end(), for_text)))
     }
 
     /// What stands around the attempts when they are whole.
@@ -187,10 +164,7 @@ impl Attempts {
             LeftOut::new(what, "over the display limit")
         };
         let shown = earlier.iter().chain([&self.newest]);
-        let left_out = shown
-            .filter(|attempt| attempt.trace_was_cut)
-            .map(cut_trace)
-            .collect();
+        let left_out = shown.filter(|attempt| attempt.trace_was_cut).map(cut_trace).collect();
         let earlier: String = earlier.iter().map(Attempt::whole).collect();
         let text = [&self.intro, note, &earlier, &newest, end].concat();
         Section { text, left_out }
@@ -199,10 +173,7 @@ impl Attempts {
 
 fn no_room_for(attempts: &[Attempt], left: usize) -> Vec<LeftOut> {
     let name = |attempt: &Attempt| format!("attempt {}", attempt.number);
-    attempts
-        .iter()
-        .map(|a| LeftOut::no_room(name(a), a.size(), left))
-        .collect()
+    attempts.iter().map(|a| LeftOut::no_room(name(a), a.size(), left)).collect()
 }
 
 /// The reason Ralph stores when it knows none; the absence of a report says as much.
@@ -262,28 +233,16 @@ enum FieldText {
 
 impl Attempt {
     fn new(attempt: &PastAttempt) -> Self {
-        let PastAttempt {
-            number,
-            duration_ms,
-            ..
-        } = attempt;
+        let PastAttempt { number, duration_ms, .. } = attempt;
         let model = shorten(&inert_line(&attempt.model), MAX_MODEL);
         let outcome = shorten(&inert_line(&attempt.outcome), MAX_OUTCOME);
-        let mut fields = Fields {
-            list: Vec::new(),
-            trace_was_cut: false,
-        };
+        let mut fields = Fields { list: Vec::new(), trace_was_cut: false };
         match &attempt.report {
             Some(report) if !report.auto => fields.reported(report),
             report => {
-                fields.fixed(
-                    Worth::Outcome,
-                    format!("- **Outcome:** {outcome} after {duration_ms}ms\n"),
-                );
-                fields.fixed(
-                    Worth::NoReport,
-                    "- **No structured failure report was provided.**\n".to_owned(),
-                );
+                fields.fixed(Worth::Outcome, format!("- **Outcome:** {outcome} after {duration_ms}ms\n"));
+                fields
+                    .fixed(Worth::NoReport, "- **No structured failure report was provided.**\n".to_owned());
                 if let Some(report) = report {
                     fields.found_by_ralph(report);
                 }
@@ -299,9 +258,7 @@ impl Attempt {
 
     /// The size of the whole attempt.
     fn size(&self) -> usize {
-        self.fields.iter().fold(chars(&self.heading), |sum, field| {
-            sum.saturating_add(field.size)
-        })
+        self.fields.iter().fold(chars(&self.heading), |sum, field| sum.saturating_add(field.size))
     }
 
     /// The size of the attempt cut down to `of_fields` characters of its fields.
@@ -326,10 +283,7 @@ impl Attempt {
             kept.remove(least);
             level = fair_level(&kept, room);
         }
-        let fields: String = kept
-            .iter()
-            .filter_map(|field| field.within(level))
-            .collect();
+        let fields: String = kept.iter().filter_map(|field| field.within(level)).collect();
         let heading = match self.heading.strip_suffix('\n') {
             Some(heading) if fields.is_empty() => heading,
             Some(_) | None => &self.heading,
@@ -364,10 +318,7 @@ impl Fields {
     fn reported(&mut self, report: &AttemptReport) {
         self.prose(Worth::Approach, "Approach", &report.what_was_tried);
         self.prose(Worth::Why, "Why it failed", &report.why_it_failed);
-        let category = report
-            .error_category
-            .as_deref()
-            .filter(|name| !name.trim().is_empty());
+        let category = report.error_category.as_deref().filter(|name| !name.trim().is_empty());
         self.prose(Worth::Category, "Error type", category.unwrap_or("unknown"));
         self.files(&report.relevant_files);
         self.code(report.stack_trace.as_deref());
@@ -378,10 +329,7 @@ impl Fields {
         if report.why_it_failed.trim() != NO_REASON {
             self.prose(Worth::Why, "Why it failed", &report.why_it_failed);
         }
-        let category = report
-            .error_category
-            .as_deref()
-            .filter(|category| *category != "unknown");
+        let category = report.error_category.as_deref().filter(|category| *category != "unknown");
         self.prose(Worth::Category, "Error type", category.unwrap_or_default());
         self.files(&report.relevant_files);
         let said = |text: &&str| !text.trim().is_empty();
@@ -394,21 +342,14 @@ impl Fields {
     }
 
     fn files(&mut self, files: &[String]) {
-        let names: Vec<String> = files
-            .iter()
-            .map(|file| inert_line(file))
-            .filter(|file| !file.is_empty())
-            .collect();
+        let names: Vec<String> =
+            files.iter().map(|file| inert_line(file)).filter(|file| !file.is_empty()).collect();
         self.prose(Worth::Files, "Files involved", &names.join(", "));
     }
 
     fn fixed(&mut self, worth: Worth, line: String) {
         let size = chars(&line);
-        self.list.push(Field {
-            worth,
-            text: FieldText::Fixed(line),
-            size,
-        });
+        self.list.push(Field { worth, text: FieldText::Fixed(line), size });
     }
 
     fn prose(&mut self, worth: Worth, label: &str, value: &str) {
@@ -417,11 +358,7 @@ impl Fields {
             return;
         }
         let text = format!("- **{label}:** {}\n", lines.join("\n  "));
-        self.list.push(Field {
-            worth,
-            size: chars(&text),
-            text: FieldText::Prose(text),
-        });
+        self.list.push(Field { worth, size: chars(&text), text: FieldText::Prose(text) });
     }
 
     fn code(&mut self, output: Option<&str>) {
@@ -431,15 +368,8 @@ impl Fields {
             return;
         }
         self.trace_was_cut = shown.len() < whole.len();
-        let text = FieldText::Code {
-            fence: fence_for(shown),
-            body: shown.to_owned(),
-        };
-        let mut field = Field {
-            worth: Worth::Output,
-            text,
-            size: 0,
-        };
+        let text = FieldText::Code { fence: fence_for(shown), body: shown.to_owned() };
+        let mut field = Field { worth: Worth::Output, text, size: 0 };
         field.size = chars(&field.whole());
         self.list.push(field);
     }
@@ -478,11 +408,7 @@ fn fenced(fence: &str, body: &str) -> String {
 
 fn indented(body: &str) -> String {
     let indent = |line: &str| {
-        if line.is_empty() {
-            String::new()
-        } else {
-            format!("  {line}")
-        }
+        if line.is_empty() { String::new() } else { format!("  {line}") }
     };
     body.split('\n').map(indent).collect::<Vec<_>>().join("\n")
 }

@@ -129,23 +129,13 @@ impl Parts<'_> {
             status = self.status.within(bare + purse.0);
             purse.take(status.map_or(0, chars) - bare);
         }
-        purse.raise(
-            &mut attempts,
-            demand.min(percent(ATTEMPTS_PERCENT, budget_chars)),
-        );
-        purse.raise(
-            &mut learnings,
-            wanted.min(percent(LEARNINGS_PERCENT, budget_chars)),
-        );
+        purse.raise(&mut attempts, demand.min(percent(ATTEMPTS_PERCENT, budget_chars)));
+        purse.raise(&mut learnings, wanted.min(percent(LEARNINGS_PERCENT, budget_chars)));
 
         purse.raise(&mut attempts, demand);
         purse.raise(&mut learnings, wanted);
         purse.raise(&mut phase, for_phase);
-        Rooms {
-            learnings,
-            status,
-            phase,
-        }
+        Rooms { learnings, status, phase }
     }
 
     /// Whether a stuck task's status found no room: then no less important section takes any.
@@ -163,11 +153,7 @@ impl Parts<'_> {
         let reserved = rooms.status.map_or(0, chars);
 
         let for_attempts = budget - learnings - phase - reserved;
-        let attempts = self
-            .attempts
-            .as_ref()
-            .map(|a| a.render(for_attempts))
-            .unwrap_or_default();
+        let attempts = self.attempts.as_ref().map(|a| a.render(for_attempts)).unwrap_or_default();
         let for_learnings = budget - attempts.size() - phase - reserved;
         let (learnings, shown) = self.learnings.render(for_learnings);
         let for_status = budget - attempts.size() - learnings.size() - phase;
@@ -200,9 +186,7 @@ struct Composed {
 
 impl Composed {
     fn has_other_than_status(&self) -> bool {
-        [&self.attempts.0, &self.learnings.0, &self.phase.0]
-            .iter()
-            .any(|s| !s.text.is_empty())
+        [&self.attempts.0, &self.learnings.0, &self.phase.0].iter().any(|s| !s.text.is_empty())
     }
 
     fn finish(self, parts: &Parts<'_>) -> RenderedMemory {
@@ -217,11 +201,7 @@ impl Composed {
         let sections = [
             (PREVIOUS_ATTEMPTS, self.attempts, has_attempts),
             (LEARNINGS, self.learnings, has_learnings),
-            (
-                STATUS,
-                (status, self.status.1),
-                has_attempts || has_phase || has_learnings,
-            ),
+            (STATUS, (status, self.status.1), has_attempts || has_phase || has_learnings),
             (PHASE_FAILURES, self.phase, has_phase),
         ];
         let mut text = String::new();
@@ -230,24 +210,12 @@ impl Composed {
             text.push_str(&section.text);
             if has_something_to_say {
                 let used_chars = section.size();
-                uses.push(SectionUse {
-                    title,
-                    given_chars,
-                    used_chars,
-                    left_out: section.left_out,
-                });
+                uses.push(SectionUse { title, given_chars, used_chars, left_out: section.left_out });
             }
         }
-        let explanation = Explanation {
-            budget_chars: parts.limits.budget_chars,
-            used_chars: chars(&text),
-            sections: uses,
-        };
-        RenderedMemory {
-            text,
-            shown_learnings: self.shown,
-            explanation,
-        }
+        let explanation =
+            Explanation { budget_chars: parts.limits.budget_chars, used_chars: chars(&text), sections: uses };
+        RenderedMemory { text, shown_learnings: self.shown, explanation }
     }
 }
 

@@ -24,8 +24,7 @@ use serde::Serialize;
 
 pub use budget::{RenderedMemory, render_memory};
 pub use task::{
-    ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes,
-    render_task,
+    ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes, render_task,
 };
 
 /// How much of a stack trace is shown at most, in characters.
@@ -42,10 +41,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            budget_chars: 5000,
-            max_learnings: 5,
-        }
+        Self { budget_chars: 5000, max_learnings: 5 }
     }
 }
 
@@ -214,10 +210,7 @@ pub struct LeftOut {
 
 impl LeftOut {
     fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            why: why.into(),
-        }
+        Self { what: what.into(), why: why.into() }
     }
 
     fn no_room(what: impl Into<String>, needed: usize, left: usize) -> Self {
@@ -227,18 +220,9 @@ impl LeftOut {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "Memory: {} of {} characters",
-            self.used_chars, self.budget_chars
-        )?;
+        writeln!(f, "Memory: {} of {} characters", self.used_chars, self.budget_chars)?;
         for section in &self.sections {
-            let SectionUse {
-                title,
-                given_chars: given,
-                used_chars: used,
-                ..
-            } = section;
+            let SectionUse { title, given_chars: given, used_chars: used, .. } = section;
             writeln!(f, "  {title}: {used} of {given} characters")?;
             for LeftOut { what, why } in &section.left_out {
                 writeln!(f, "    not shown: {what} ({why})")?;

@@ -24,20 +24,13 @@ struct LearningLine {
 impl Learnings {
     pub(super) fn new(learnings: &[ShownLearning], max: usize) -> Self {
         let said = |learning: &&ShownLearning| !learning.content.trim().is_empty();
-        let entries = learnings
-            .iter()
-            .filter(said)
-            .take(max)
-            .map(LearningLine::new)
-            .collect();
+        let entries = learnings.iter().filter(said).take(max).map(LearningLine::new).collect();
         let why = format!("more than {max} learnings");
         let beyond = learnings.iter().filter(said).skip(max);
         Self {
             head: format!("\n### {LEARNINGS}\n\n"),
             entries,
-            over_limit: beyond
-                .map(|l| LeftOut::new(name(&l.id), why.clone()))
-                .collect(),
+            over_limit: beyond.map(|l| LeftOut::new(name(&l.id), why.clone())).collect(),
         }
     }
 
@@ -62,9 +55,7 @@ impl Learnings {
         let mut shown = Vec::new();
         for entry in &self.entries {
             if entry.size > left {
-                section
-                    .left_out
-                    .push(LeftOut::no_room(name(&entry.id), entry.size, left));
+                section.left_out.push(LeftOut::no_room(name(&entry.id), entry.size, left));
                 continue;
             }
             if shown.is_empty() {
@@ -83,11 +74,7 @@ impl LearningLine {
     fn new(learning: &ShownLearning) -> Self {
         let category = inert_line(&learning.category);
         let line = format!("- **[{category}]** {}\n", inert_line(&learning.content));
-        Self {
-            id: learning.id.clone(),
-            size: chars(&line),
-            line,
-        }
+        Self { id: learning.id.clone(), size: chars(&line), line }
     }
 }
 
@@ -121,17 +108,8 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(status: &LoopStatus) -> Self {
-        let LoopStatus {
-            iteration,
-            attempt,
-            consecutive_failures,
-            ..
-        } = status;
-        let LoopStatus {
-            run_successes,
-            run_total,
-            ..
-        } = status;
+        let LoopStatus { iteration, attempt, consecutive_failures, .. } = status;
+        let LoopStatus { run_successes, run_total, .. } = status;
         let limit = match status.limit {
             Some(limit) if limit > 0 => limit.to_string(),
             Some(_) | None => "unlimited".to_owned(),
@@ -159,10 +137,7 @@ impl Status {
             hints.push_str(PLAN_CHANGE);
         }
         let full = (!hints.is_empty()).then(|| format!("{bare}{hints}"));
-        Self {
-            forms: full.into_iter().chain([bare]).collect(),
-            stuck: status.stuck,
-        }
+        Self { forms: full.into_iter().chain([bare]).collect(), stuck: status.stuck }
     }
 
     /// Whether the section carries the warning, for which room is kept before anything else.
@@ -172,18 +147,12 @@ impl Status {
 
     /// The fullest form that fits.
     pub(super) fn within(&self, room: usize) -> Option<&str> {
-        self.forms
-            .iter()
-            .map(String::as_str)
-            .find(|form| chars(form) <= room)
+        self.forms.iter().map(String::as_str).find(|form| chars(form) <= room)
     }
 
     /// The form without hints, if it fits.
     pub(super) fn smallest_within(&self, room: usize) -> Option<&str> {
-        self.forms
-            .last()
-            .map(String::as_str)
-            .filter(|form| chars(form) <= room)
+        self.forms.last().map(String::as_str).filter(|form| chars(form) <= room)
     }
 
     /// The size below which there is no form at all.
@@ -242,11 +211,7 @@ impl PhaseFailures {
         if self.entries.is_empty() {
             return 0;
         }
-        let lines = self
-            .entries
-            .iter()
-            .map(|entry| chars(&entry.line))
-            .sum::<usize>();
+        let lines = self.entries.iter().map(|entry| chars(&entry.line)).sum::<usize>();
         chars(&self.head).saturating_add(lines)
     }
 
@@ -278,10 +243,7 @@ impl PhaseFailures {
             LeftOut::no_room(what, chars(&entry.line), left)
         }));
         let head = if lines.is_empty() { "" } else { &self.head };
-        Section {
-            text: format!("{head}{lines}"),
-            left_out,
-        }
+        Section { text: format!("{head}{lines}"), left_out }
     }
 }
 
@@ -311,14 +273,7 @@ mod tests {
 
     #[test]
     fn loop_03_percentages_are_rounded_to_whole_numbers() {
-        let rates = [
-            (4, 6, 67),
-            (6, 11, 55),
-            (6, 7, 86),
-            (4, 5, 80),
-            (1, 8, 13),
-            (3, 3, 100),
-        ];
+        let rates = [(4, 6, 67), (6, 11, 55), (6, 7, 86), (4, 5, 80), (1, 8, 13), (3, 3, 100)];
         for (part, whole, expected) in rates {
             assert_eq!(percent(part, whole), expected, "{part}/{whole}");
         }

@@ -50,11 +50,7 @@ struct PrerequisiteData {
 /// # Errors
 ///
 /// When the template uses something that is not there, or uses it wrongly.
-pub fn render_task(
-    task: &TaskPart,
-    memory: &str,
-    template: &Template,
-) -> Result<String, TemplateError> {
+pub fn render_task(task: &TaskPart, memory: &str, template: &Template) -> Result<String, TemplateError> {
     let prerequisites = task.prerequisites.iter().map(|done| PrerequisiteData {
         id: one_line(&done.id),
         title: one_line(&done.title),
@@ -131,15 +127,9 @@ pub fn failure_to_fix(failure: &FailureToFix<'_>) -> ExtraSection {
         };
         value("What was tried", &report.what_was_tried);
         value("Why it failed", &report.why_it_failed);
-        value(
-            "Category",
-            report.error_category.as_deref().unwrap_or_default(),
-        );
+        value("Category", report.error_category.as_deref().unwrap_or_default());
         value("Files", &report.relevant_files.join(", "));
-        value(
-            "Suggested next",
-            report.retry_suggestion.as_deref().unwrap_or_default(),
-        );
+        value("Suggested next", report.retry_suggestion.as_deref().unwrap_or_default());
         if let Some(trace) = report.stack_trace.as_deref().or(report.excerpt.as_deref()) {
             fenced(&mut lines, "Error output", trace);
         }
@@ -147,18 +137,12 @@ pub fn failure_to_fix(failure: &FailureToFix<'_>) -> ExtraSection {
     if let Some(output) = failure.gate_output {
         fenced(&mut lines, "Last output of the gate", output);
     }
-    ExtraSection {
-        title: "Failure to Fix".into(),
-        text: lines.join("\n"),
-    }
+    ExtraSection { title: "Failure to Fix".into(), text: lines.join("\n") }
 }
 
 fn fenced(lines: &mut Vec<String>, label: &str, text: &str) {
     let chars = text.chars().count();
-    let tail: String = text
-        .chars()
-        .skip(chars.saturating_sub(OUTPUT_CHARS))
-        .collect();
+    let tail: String = text.chars().skip(chars.saturating_sub(OUTPUT_CHARS)).collect();
     let body = code_lines(&tail);
     if body.iter().all(|line| line.trim().is_empty()) {
         return;
@@ -175,17 +159,13 @@ pub fn refused_changes(refused: &[(Option<String>, String)]) -> Option<ExtraSect
     if refused.is_empty() {
         return None;
     }
-    let mut lines =
-        vec!["Ralph refused plan changes that an earlier attempt requested:".to_owned()];
+    let mut lines = vec!["Ralph refused plan changes that an earlier attempt requested:".to_owned()];
     for (kind, why) in refused {
         let kind = kind.as_deref().unwrap_or("request");
         let why = prose_lines(&cut_words(why, VALUE_CHARS)).join(" ");
         lines.push(format!("- {}: {why}", one_line(kind)));
     }
-    Some(ExtraSection {
-        title: "Refused Plan Changes".into(),
-        text: lines.join("\n"),
-    })
+    Some(ExtraSection { title: "Refused Plan Changes".into(), text: lines.join("\n") })
 }
 
 /// A prompt's text with places for data, in minijinja's language; parsed once, filled in many times.
@@ -233,22 +213,13 @@ impl Template {
     /// # Errors
     ///
     /// When the text is not a template.
-    pub fn parse(
-        name: impl Into<String>,
-        source: impl Into<String>,
-    ) -> Result<Self, TemplateError> {
+    pub fn parse(name: impl Into<String>, source: impl Into<String>) -> Result<Self, TemplateError> {
         // Prompts are Markdown, so nothing is escaped whatever the template is called.
         let mut environment = Environment::new();
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        let mut template = Self {
-            name: name.into(),
-            source: source.into(),
-            environment,
-        };
-        let added = template
-            .environment
-            .add_template_owned(template.name.clone(), template.source.clone());
+        let mut template = Self { name: name.into(), source: source.into(), environment };
+        let added = template.environment.add_template_owned(template.name.clone(), template.source.clone());
         match added {
             Ok(()) => Ok(template),
             Err(error) => Err(template.error(&error)),
@@ -273,20 +244,14 @@ impl Template {
     }
 
     fn error(&self, error: &minijinja::Error) -> TemplateError {
-        let at = error
-            .line()
-            .and_then(|line| self.source.lines().nth(line.checked_sub(1)?));
+        let at = error.line().and_then(|line| self.source.lines().nth(line.checked_sub(1)?));
         let reason = match (error.detail(), at) {
             (Some(detail), _) => format!("{}: {detail}", error.kind()),
             // minijinja does not say which name is not there; its line does.
             (None, Some(at)) => format!("{} in `{}`", error.kind(), at.trim()),
             (None, None) => error.kind().to_string(),
         };
-        TemplateError {
-            template: self.name.clone(),
-            line: error.line(),
-            reason,
-        }
+        TemplateError { template: self.name.clone(), line: error.line(), reason }
     }
 }
 
@@ -310,24 +275,13 @@ mod tests {
             gate_output: Some("FAILED tests::a"),
         });
         assert_eq!(part.title, "Failure to Fix");
-        for wanted in [
-            "task 1.3 (Add parser)",
-            "- **Why it failed:** File not found",
-            "FAILED tests::a",
-            "````",
-        ] {
+        for wanted in
+            ["task 1.3 (Add parser)", "- **Why it failed:** File not found", "FAILED tests::a", "````"]
+        {
             assert!(part.text.contains(wanted), "{wanted}: {}", part.text);
         }
-        assert!(
-            !part.text.contains("\n## ") && !part.text.contains("<task-done>"),
-            "{}",
-            part.text
-        );
-        let scope = crate::signals::Scope {
-            task_id: "t-000001",
-            task_key: Some("1.3.1"),
-            ladder: &[],
-        };
+        assert!(!part.text.contains("\n## ") && !part.text.contains("<task-done>"), "{}", part.text);
+        let scope = crate::signals::Scope { task_id: "t-000001", task_key: Some("1.3.1"), ladder: &[] };
         let signals = crate::signals::parse(&part.text, &scope);
         assert_eq!(signals.completion, crate::signals::Completion::Absent);
     }
@@ -335,12 +289,7 @@ mod tests {
     #[test]
     fn mod_03_a_refusal_is_told() {
         assert_eq!(refused_changes(&[]), None);
-        let part =
-            refused_changes(&[(Some("SPLIT_TASK".into()), "there is no `x`".into())]).unwrap();
-        assert!(
-            part.text.ends_with("- SPLIT_TASK: there is no `x`"),
-            "{}",
-            part.text
-        );
+        let part = refused_changes(&[(Some("SPLIT_TASK".into()), "there is no `x`".into())]).unwrap();
+        assert!(part.text.ends_with("- SPLIT_TASK: there is no `x`"), "{}", part.text);
     }
 }

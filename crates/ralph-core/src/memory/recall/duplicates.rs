@@ -22,19 +22,12 @@ impl WordSet {
         each_word(text, |word| hashes.push(hash(word)));
         hashes.sort_unstable();
         hashes.dedup();
-        Self {
-            hashes,
-            whole: hash(text.trim()),
-        }
+        Self { hashes, whole: hash(text.trim()) }
     }
 
     /// One number per word; for a text without words, one for the text.
     pub(super) fn keys(&self) -> Vec<u64> {
-        if self.hashes.is_empty() {
-            vec![self.whole]
-        } else {
-            self.hashes.clone()
-        }
+        if self.hashes.is_empty() { vec![self.whole] } else { self.hashes.clone() }
     }
 
     /// Over 80% shared words (Jaccard); at exactly 80% the two are different.
@@ -70,9 +63,8 @@ impl WordSet {
 
 fn hash(text: &str) -> u64 {
     // FNV-1a: short, the same on every machine, and fast for words.
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Whether two learnings are near-duplicates: the same category and over 80% shared words.
@@ -95,11 +87,8 @@ pub fn probe_tokens(content: &str, df: impl Fn(&str) -> u64) -> Option<Vec<Strin
         *known = token.map(str::to_owned);
     });
     let needed = words.len().div_ceil(5);
-    let mut tokens: Vec<(u64, String)> = words
-        .into_values()
-        .flatten()
-        .map(|token| (df(&token), token))
-        .collect();
+    let mut tokens: Vec<(u64, String)> =
+        words.into_values().flatten().map(|token| (df(&token), token)).collect();
     if needed == 0 || tokens.len() < needed {
         return None;
     }
@@ -129,20 +118,15 @@ pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
         if fates.get(place) != Some(&Fate::BeyondLimit) {
             continue;
         }
-        let repeats = |other: &(&Entry<'_>, WordSet)| {
-            other.0.category == entry.category && set.nearly_equals(&other.1)
-        };
+        let repeats =
+            |other: &(&Entry<'_>, WordSet)| other.0.category == entry.category && set.nearly_equals(&other.1);
         let later = sets.iter().enumerate().skip(place + 1);
         let mut group = vec![(place, entry.created_at_ms)];
         group.extend(
-            later
-                .filter(|(_, other)| repeats(other))
-                .map(|(place, (other, _))| (place, other.created_at_ms)),
+            later.filter(|(_, other)| repeats(other)).map(|(place, (other, _))| (place, other.created_at_ms)),
         );
         // Of equally new ones the better ranked.
-        let newest = group
-            .iter()
-            .max_by_key(|(place, at)| (*at, Reverse(*place)));
+        let newest = group.iter().max_by_key(|(place, at)| (*at, Reverse(*place)));
         let kept = newest.map_or(place, |(place, _)| *place);
         chosen += 1;
         for (place, _) in group {
@@ -174,15 +158,11 @@ pub fn groups(sayings: &[(&str, &str)]) -> Vec<Vec<usize>> {
         }
         let mut group = index.suspects(place, &mut seen);
         group.retain(|other| {
-            let same = sayings
-                .get(*other)
-                .is_some_and(|(other, _)| other == category);
+            let same = sayings.get(*other).is_some_and(|(other, _)| other == category);
             *other > place
                 && is_free.get(*other) == Some(&true)
                 && same
-                && sets
-                    .get(*other)
-                    .is_some_and(|other| set.nearly_equals(other))
+                && sets.get(*other).is_some_and(|other| set.nearly_equals(other))
         });
         if group.is_empty() {
             continue;
@@ -221,11 +201,8 @@ impl RarestWords {
         let mut of = Vec::with_capacity(sets.len());
         let mut by_word: HashMap<u64, Vec<(usize, usize)>> = HashMap::new();
         for (place, set) in sets.iter().enumerate() {
-            let mut counted: Vec<(u32, u64)> = set
-                .keys()
-                .into_iter()
-                .map(|word| (counts.get(&word).copied().unwrap_or(0), word))
-                .collect();
+            let mut counted: Vec<(u32, u64)> =
+                set.keys().into_iter().map(|word| (counts.get(&word).copied().unwrap_or(0), word)).collect();
             let size = counted.len();
             counted.sort_unstable();
             counted.truncate(size.div_ceil(5));
@@ -277,38 +254,21 @@ mod tests {
             ("c", "one two three four five six seven eight nine"),
             ("c", "one two three four five six seven eight ten")
         ));
-        assert!(near_duplicates(
-            ("c", "Use the CACHE."),
-            ("c", "use, the cache")
-        ));
+        assert!(near_duplicates(("c", "Use the CACHE."), ("c", "use, the cache")));
     }
 
     #[test]
     fn lrn_07_other_categories_are_never_duplicates() {
-        assert!(!near_duplicates(
-            ("a", "the same words"),
-            ("b", "the same words")
-        ));
+        assert!(!near_duplicates(("a", "the same words"), ("b", "the same words")));
     }
 
     #[test]
     fn lrn_07_the_newest_is_kept_at_its_own_place() {
-        let entry = |content, created_at_ms| Entry {
-            category: "c",
-            content,
-            created_at_ms,
-        };
-        let entries = [
-            entry("x y", 1),
-            entry("else", 1),
-            entry("y x", 3),
-            entry("X y", 2),
-        ];
+        let entry = |content, created_at_ms| Entry { category: "c", content, created_at_ms };
+        let entries = [entry("x y", 1), entry("else", 1), entry("y x", 3), entry("X y", 2)];
         let chosen = |max| -> Vec<usize> {
             let fates = keep_newest(&entries, max);
-            (0..fates.len())
-                .filter(|place| fates[*place] == Fate::Chosen)
-                .collect()
+            (0..fates.len()).filter(|place| fates[*place] == Fate::Chosen).collect()
         };
         assert_eq!(chosen(5), [1, 2]);
         assert_eq!(chosen(1), [2], "the newest takes the place of the best");

@@ -37,10 +37,7 @@ pub(super) struct Mentions {
 
 impl Mentions {
     pub(super) fn new(query: &RecallQuery) -> Self {
-        let mut mentions = Self {
-            sequence: " ".to_owned(),
-            ..Self::default()
-        };
+        let mut mentions = Self { sequence: " ".to_owned(), ..Self::default() };
         let title = head(&query.title, MAX_TEXT_BYTES);
         each_word(title, |word| {
             mentions.title.insert(word.to_owned());
@@ -116,10 +113,7 @@ impl Mentions {
         let lower = tag.to_lowercase();
         if is_path(&lower) {
             let strength = self.path_strength(&lower)?;
-            return Some(TagMatch {
-                strength,
-                path: true,
-            });
+            return Some(TagMatch { strength, path: true });
         }
         let phrase = words(tag);
         if !self.has_phrase(&phrase) {
@@ -130,10 +124,7 @@ impl Mentions {
         if phrase.iter().all(|word| self.title.contains(word)) {
             strength += weights::IN_TITLE;
         }
-        Some(TagMatch {
-            strength,
-            path: false,
-        })
+        Some(TagMatch { strength, path: false })
     }
 
     fn path_strength(&self, lower: &str) -> Option<f64> {
@@ -152,9 +143,7 @@ impl Mentions {
             stem = before;
             least_exact = 3;
         }
-        let exact = self
-            .longest_suffix(&whole, least_exact)
-            .max(self.longest_suffix(stem, 1));
+        let exact = self.longest_suffix(&whole, least_exact).max(self.longest_suffix(stem, 1));
         let last = stem.last()?;
         let mut strength = if exact >= 2 {
             1.0 + weights::SEGMENT * small(exact - 2)
@@ -172,10 +161,7 @@ impl Mentions {
     /// How many of the last segments the text names in a row; 0 when fewer than `least`.
     fn longest_suffix(&self, segments: &[&str], least: usize) -> usize {
         // Single segments are in the set too: where the last is not, no suffix is.
-        if !segments
-            .last()
-            .is_some_and(|last| self.paths.contains(*last))
-        {
+        if !segments.last().is_some_and(|last| self.paths.contains(*last)) {
             return 0;
         }
         (least..=segments.len().min(MAX_SEGMENTS))
@@ -194,9 +180,7 @@ fn small(count: usize) -> f64 {
 }
 
 fn segments(path: &str) -> Vec<&str> {
-    path.split(['/', '\\', '.', ':'])
-        .filter(|segment| !segment.is_empty())
-        .collect()
+    path.split(['/', '\\', '.', ':']).filter(|segment| !segment.is_empty()).collect()
 }
 
 /// `a/b`, `a::b` and `a.b` are paths, `some words.` and `3.` are not.
@@ -205,10 +189,7 @@ fn is_path(lower: &str) -> bool {
 }
 
 fn has_extension(lower: &str) -> bool {
-    lower
-        .rsplit(['/', '\\'])
-        .next()
-        .is_some_and(|file| file.trim_start_matches('.').contains('.'))
+    lower.rsplit(['/', '\\']).next().is_some_and(|file| file.trim_start_matches('.').contains('.'))
         && lower.contains(['/', '\\'])
         || lower.matches('.').count() == 1 && !lower.contains("::")
 }
@@ -218,13 +199,8 @@ mod tests {
     use super::*;
 
     fn strength(text: &str, tag: &str) -> f64 {
-        let query = RecallQuery {
-            text: text.to_owned(),
-            ..RecallQuery::default()
-        };
-        Mentions::new(&query)
-            .find(tag)
-            .map_or(0.0, |found| found.strength)
+        let query = RecallQuery { text: text.to_owned(), ..RecallQuery::default() };
+        Mentions::new(&query).find(tag).map_or(0.0, |found| found.strength)
     }
 
     #[test]
@@ -251,10 +227,7 @@ mod tests {
         let dotted = strength("see django.db.models.fields for it", tag);
         let suffix = strength("see models/fields/__init__.py", tag);
         let name = strength("the fields are wrong", tag);
-        assert!(
-            dotted >= suffix && suffix > name && name > 0.0,
-            "{dotted} {suffix} {name}"
-        );
+        assert!(dotted >= suffix && suffix > name && name > 0.0, "{dotted} {suffix} {name}");
         assert_eq!(strength("some other/__init__.py", tag), 0.0);
         assert!(strength("main.rs breaks", "src/main.rs") > strength("main breaks", "src/main.rs"));
         assert!(strength("panic in store::sqlite", "src/store/sqlite.rs") >= 1.0);
@@ -264,12 +237,9 @@ mod tests {
 
     #[test]
     fn lrn_10_punctuation_does_not_hide_a_tag() {
-        for (text, tag) in [
-            ("a \"foo\" b", "foo"),
-            ("a-b", "a-b"),
-            ("in C++!", "C++"),
-            ("(src/main.rs)", "main.rs"),
-        ] {
+        for (text, tag) in
+            [("a \"foo\" b", "foo"), ("a-b", "a-b"), ("in C++!", "C++"), ("(src/main.rs)", "main.rs")]
+        {
             assert!(strength(text, tag) > 0.0, "{text} {tag}");
         }
         assert_eq!(strength("in C", "C++"), 0.0);

@@ -77,12 +77,7 @@ pub struct RecallPolicy {
 
 impl Default for RecallPolicy {
     fn default() -> Self {
-        Self {
-            floor: Some(weights::FLOOR),
-            withhold: true,
-            once: true,
-            max: weights::MAX_LEARNINGS,
-        }
+        Self { floor: Some(weights::FLOOR), withhold: true, once: true, max: weights::MAX_LEARNINGS }
     }
 }
 
@@ -90,12 +85,7 @@ impl RecallPolicy {
     /// A person's search: the same order, nothing kept back.
     #[must_use]
     pub fn search(max: usize) -> Self {
-        Self {
-            floor: None,
-            withhold: false,
-            once: false,
-            max,
-        }
+        Self { floor: None, withhold: false, once: false, max }
     }
 }
 

@@ -4,9 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use super::tokens::{each_token, is_everyday};
-use super::weights::{
-    self, LOOKUP_BUDGET, LOOKUP_TERMS, MAX_FAILURE_BYTES, MAX_TERMS, MAX_TEXT_BYTES,
-};
+use super::weights::{self, LOOKUP_BUDGET, LOOKUP_TERMS, MAX_FAILURE_BYTES, MAX_TERMS, MAX_TEXT_BYTES};
 use super::{Corpus, idf};
 
 /// What learnings are looked for with.
@@ -58,21 +56,13 @@ pub(super) fn weighted_terms(query: &RecallQuery) -> Vec<Term> {
             term.weight += weight;
             term.kind = term.kind.min(kind);
         } else {
-            let term = Term {
-                text: token.to_owned(),
-                weight,
-                kind,
-            };
+            let term = Term { text: token.to_owned(), weight, kind };
             found.insert(token.to_owned(), term);
         }
     };
     let mut position = 0.0;
     let mut fading = |token: &str, kind: TermKind| {
-        add(
-            token,
-            weights::QUERY_HALF / (weights::QUERY_HALF + position),
-            kind,
-        );
+        add(token, weights::QUERY_HALF / (weights::QUERY_HALF + position), kind);
         position += 1.0;
     };
     // The description often begins with the title; then the title is not counted twice.
@@ -143,20 +133,11 @@ pub fn lookup(terms: &[Term], corpus: &Corpus) -> Vec<Lookup> {
         }
         false
     });
-    best.into_iter()
-        .map(|(term, idf)| Lookup {
-            text: term.text.clone(),
-            worth: term.weight * idf,
-        })
-        .collect()
+    best.into_iter().map(|(term, idf)| Lookup { text: term.text.clone(), worth: term.weight * idf }).collect()
 }
 
 /// The terms by weight times rarity, best first, each with its rarity.
-pub(super) fn most_telling<'t>(
-    terms: &'t [Term],
-    corpus: &Corpus,
-    most: usize,
-) -> Vec<(&'t Term, f64)> {
+pub(super) fn most_telling<'t>(terms: &'t [Term], corpus: &Corpus, most: usize) -> Vec<(&'t Term, f64)> {
     let mut all: Vec<(&Term, f64)> = terms
         .iter()
         .filter_map(|term| {
@@ -175,11 +156,7 @@ pub(super) fn most_telling<'t>(
 /// How many of the imagined further learnings have a word: most have each of the everyday ones, none the others.
 /// In a project with three learnings nothing else says that `file` is no rare word.
 fn everyday(token: &str) -> u64 {
-    if is_everyday(token) {
-        (weights::BACKGROUND * weights::EVERYDAY) as u64
-    } else {
-        0
-    }
+    if is_everyday(token) { (weights::BACKGROUND * weights::EVERYDAY) as u64 } else { 0 }
 }
 
 pub(super) fn heavier(a: f64, b: f64) -> Ordering {

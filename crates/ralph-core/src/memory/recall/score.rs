@@ -50,11 +50,7 @@ pub fn ranking(
         .into_iter()
         .zip(fates)
         .map(|((candidate, parts), fate)| Ranked {
-            scored: Scored {
-                id: candidate.id.clone(),
-                score: parts.total(),
-                parts,
-            },
+            scored: Scored { id: candidate.id.clone(), score: parts.total(), parts },
             fate,
         })
         .collect()
@@ -94,9 +90,8 @@ fn fates(sorted: &[(&Candidate, ScoreParts)], policy: &RecallPolicy) -> Vec<Fate
             }
         })
         .collect();
-    let left: Vec<usize> = (0..sorted.len())
-        .filter(|place| fates.get(*place) == Some(&Fate::BeyondLimit))
-        .collect();
+    let left: Vec<usize> =
+        (0..sorted.len()).filter(|place| fates.get(*place) == Some(&Fate::BeyondLimit)).collect();
     if policy.once {
         let entries: Vec<Entry<'_>> = left
             .iter()
@@ -149,21 +144,13 @@ fn document(candidate: &Candidate, numbers: &HashMap<&str, usize>) -> Document {
     for tag in candidate.tags.iter().take(MAX_TAGS) {
         read(head(tag, MAX_CONTENT_BYTES), weights::TAG_WORDS);
     }
-    Document {
-        frequencies,
-        length,
-    }
+    Document { frequencies, length }
 }
 
 /// What a learning is about, in one line.
 fn title(candidate: &Candidate) -> &str {
     let title = if candidate.title.trim().is_empty() {
-        candidate
-            .content
-            .trim_start()
-            .lines()
-            .next()
-            .unwrap_or_default()
+        candidate.content.trim_start().lines().next().unwrap_or_default()
     } else {
         &candidate.title
     };
@@ -173,22 +160,12 @@ fn title(candidate: &Candidate) -> &str {
 /// BM25 of the fields taken together, as a share of what the query's best terms could give.
 fn text_parts(query: &RecallQuery, candidates: &[Candidate], corpus: &Corpus) -> Vec<ScoreParts> {
     let terms = weighted_terms(query);
-    let numbers: HashMap<&str, usize> = terms
-        .iter()
-        .enumerate()
-        .map(|(number, term)| (term.text.as_str(), number))
-        .collect();
-    let documents: Vec<Document> = candidates
-        .iter()
-        .map(|candidate| document(candidate, &numbers))
-        .collect();
+    let numbers: HashMap<&str, usize> =
+        terms.iter().enumerate().map(|(number, term)| (term.text.as_str(), number)).collect();
+    let documents: Vec<Document> = candidates.iter().map(|candidate| document(candidate, &numbers)).collect();
     let corpus = completed(&terms, &documents, corpus);
     let telling = most_telling(&terms, &corpus, weights::RANK_TERMS);
-    let best: f64 = telling
-        .iter()
-        .take(weights::SCALE_TERMS)
-        .map(|(term, idf)| term.weight * idf)
-        .sum();
+    let best: f64 = telling.iter().take(weights::SCALE_TERMS).map(|(term, idf)| term.weight * idf).sum();
     let scale = best.max(weights::LEAST_SCALE) * (weights::K1 + 1.0);
     let length: f64 = documents.iter().map(|document| document.length).sum();
     let average = (length / count(documents.len())).max(1.0);
@@ -220,10 +197,7 @@ fn completed(terms: &[Term], documents: &[Document], corpus: &Corpus) -> Corpus 
             *seen += u64::from(*frequency > 0.0);
         }
     }
-    let mut completed = Corpus {
-        documents: corpus.documents,
-        ..Corpus::default()
-    };
+    let mut completed = Corpus { documents: corpus.documents, ..Corpus::default() };
     for (term, seen) in terms.iter().zip(seen) {
         let known = corpus.df.get(&term.text).copied().unwrap_or(0);
         completed.df.insert(term.text.clone(), known.max(seen));
@@ -278,18 +252,13 @@ impl<'c> Tags<'c> {
 
     /// The rarities as shares of the greatest.
     fn shares(&self) -> Vec<f64> {
-        let most = self
-            .rarity
-            .iter()
-            .copied()
-            .fold(f64::MIN_POSITIVE, f64::max);
+        let most = self.rarity.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         self.rarity.iter().map(|rarity| rarity / most).collect()
     }
 
     fn add_matches(&self, query: &RecallQuery, parts: &mut [ScoreParts]) {
         let mentions = Mentions::new(query);
-        let found: Vec<Option<TagMatch>> =
-            self.names.iter().map(|tag| mentions.find(tag)).collect();
+        let found: Vec<Option<TagMatch>> = self.names.iter().map(|tag| mentions.find(tag)).collect();
         for (parts, own) in parts.iter_mut().zip(&self.of) {
             let mut gains: Vec<(f64, bool)> = own
                 .iter()
@@ -300,16 +269,8 @@ impl<'c> Tags<'c> {
                 .collect();
             gains.sort_by(|(a, _), (b, _)| heavier(*a, *b));
             for (place, (gain, path)) in gains.into_iter().enumerate() {
-                let share = if place < weights::FULL_TAGS {
-                    1.0
-                } else {
-                    weights::FURTHER_TAGS
-                };
-                let part = if path {
-                    &mut parts.paths
-                } else {
-                    &mut parts.tags
-                };
+                let share = if place < weights::FULL_TAGS { 1.0 } else { weights::FURTHER_TAGS };
+                let part = if path { &mut parts.paths } else { &mut parts.tags };
                 *part += weights::TAGS * share * gain;
             }
         }
@@ -324,11 +285,7 @@ fn tag_rarity(documents: u64, df: u64) -> f64 {
 
 /// A learning that has the last failure's category as its own, as a tag or in its text.
 fn add_error_category(query: &RecallQuery, candidates: &[Candidate], parts: &mut [ScoreParts]) {
-    let wanted = query
-        .error_category
-        .as_deref()
-        .map(category_words)
-        .unwrap_or_default();
+    let wanted = query.error_category.as_deref().map(category_words).unwrap_or_default();
     if wanted.is_empty() {
         return;
     }
@@ -401,12 +358,10 @@ fn agreement(relevance: &[f64], tags: &[Vec<usize>], rarity: &[f64]) -> Vec<f64>
         votes / all * rarity
     };
     tags.iter()
-        .map(|tags| {
-            if all > 0.0 {
-                weights::AGREEMENT * tags.iter().map(share).fold(0.0, f64::max)
-            } else {
-                0.0
-            }
-        })
+        .map(
+            |tags| {
+                if all > 0.0 { weights::AGREEMENT * tags.iter().map(share).fold(0.0, f64::max) } else { 0.0 }
+            },
+        )
         .collect()
 }

@@ -10,11 +10,7 @@ const NOW: i64 = 1_800_000_000_000;
 const DAY: i64 = 86_400_000;
 
 fn query(title: &str, text: &str) -> RecallQuery {
-    RecallQuery {
-        title: title.to_owned(),
-        text: text.to_owned(),
-        ..RecallQuery::default()
-    }
+    RecallQuery { title: title.to_owned(), text: text.to_owned(), ..RecallQuery::default() }
 }
 
 fn learning(id: &str, content: &str, tags: &[&str]) -> Candidate {
@@ -29,20 +25,11 @@ fn learning(id: &str, content: &str, tags: &[&str]) -> Candidate {
 }
 
 fn corpus(documents: u64) -> Corpus {
-    Corpus {
-        documents,
-        ..Corpus::default()
-    }
+    Corpus { documents, ..Corpus::default() }
 }
 
 fn ranked(query: &RecallQuery, candidates: &[Candidate]) -> Vec<Scored> {
-    rank(
-        query,
-        candidates,
-        &corpus(50),
-        NOW,
-        &RecallPolicy::default(),
-    )
+    rank(query, candidates, &corpus(50), NOW, &RecallPolicy::default())
 }
 
 fn ids(scored: &[Scored]) -> Vec<&str> {
@@ -53,9 +40,7 @@ fn ids(scored: &[Scored]) -> Vec<&str> {
 fn lrn_02_of_equal_scores_the_newer_comes_first_and_five_at_most() {
     let mut all: Vec<Candidate> = (0..8)
         .map(|n| {
-            let word = [
-                "red", "blue", "green", "pink", "grey", "black", "white", "brown",
-            ][n];
+            let word = ["red", "blue", "green", "pink", "grey", "black", "white", "brown"][n];
             learning(word, &format!("parser {word}"), &[])
         })
         .collect();
@@ -73,10 +58,7 @@ fn lrn_03_what_has_nothing_to_do_with_the_task_is_below_the_floor() {
         learning("on", "the tokenizer drops trailing commas", &["tokenizer"]),
         learning("off", "colours of the login page", &["css"]),
     ];
-    assert_eq!(
-        ids(&ranked(&query("Tokenizer loses commas", ""), &all)),
-        ["on"]
-    );
+    assert_eq!(ids(&ranked(&query("Tokenizer loses commas", ""), &all)), ["on"]);
     assert!(ranked(&query("Completely different", "matter"), &all).is_empty());
 }
 
@@ -88,29 +70,16 @@ fn lrn_03_one_common_word_in_a_long_task_is_below_the_floor() {
     );
     let mut known = corpus(1000);
     known.df = HashMap::from([("add".to_owned(), 600), ("log".to_owned(), 300)]);
-    let all = [learning(
-        "off",
-        "add a column to the report of invoices",
-        &[],
-    )];
+    let all = [learning("off", "add a column to the report of invoices", &[])];
     assert!(rank(&task, &all, &known, NOW, &RecallPolicy::default()).is_empty());
 }
 
 #[test]
 fn lrn_04_a_rare_tag_weighs_more_than_a_common_one() {
-    let all = [
-        learning("common", "same text", &["build"]),
-        learning("rare", "text same x", &["codec"]),
-    ];
+    let all = [learning("common", "same text", &["build"]), learning("rare", "text same x", &["codec"])];
     let mut known = corpus(1000);
     known.tag_df = HashMap::from([("build".to_owned(), 700), ("codec".to_owned(), 2)]);
-    let shown = rank(
-        &query("the build of the codec", ""),
-        &all,
-        &known,
-        NOW,
-        &RecallPolicy::default(),
-    );
+    let shown = rank(&query("the build of the codec", ""), &all, &known, NOW, &RecallPolicy::default());
     assert_eq!(ids(&shown), ["rare", "common"]);
     assert!(shown[0].parts.tags > shown[1].parts.tags);
 }
@@ -158,10 +127,7 @@ fn lrn_05_three_matching_tags_beat_one_however_new() {
             }
             let task = query("Some advice", "the cache of the lexer behind the socket");
             let all = [one, three];
-            let policy = RecallPolicy {
-                floor: Some(0.0),
-                ..RecallPolicy::default()
-            };
+            let policy = RecallPolicy { floor: Some(0.0), ..RecallPolicy::default() };
             let shown = rank(&task, &all, &known, NOW, &policy);
             assert_eq!(ids(&shown), ["three", "one"], "{documents} {df}");
         }
@@ -195,31 +161,15 @@ fn lrn_06_the_last_failures_fingerprint_and_words_raise() {
     task.failure_text = Some("fingerprint e3f1c0de\nConnectionResetError: peer".to_owned());
     let shown = ranked(&task, &all);
     assert_eq!(shown[0].id, "match");
-    assert!(
-        shown
-            .iter()
-            .any(|s| s.id == "words" && s.parts.failure > 0.0 && s.parts.text == 0.0)
-    );
+    assert!(shown.iter().any(|s| s.id == "words" && s.parts.failure > 0.0 && s.parts.text == 0.0));
 }
 
 #[test]
 fn lrn_07_near_duplicates_take_one_place_and_the_newest_is_shown() {
-    let mut old = learning(
-        "old",
-        "run the parser tests with the feature flag on today",
-        &["parser"],
-    );
-    let new = learning(
-        "new",
-        "run the parser tests with the feature flag on today please",
-        &[],
-    );
+    let mut old = learning("old", "run the parser tests with the feature flag on today", &["parser"]);
+    let new = learning("new", "run the parser tests with the feature flag on today please", &[]);
     old.created_at_ms = NOW - 9 * DAY;
-    let other = Candidate {
-        category: "gotcha".to_owned(),
-        id: "other".to_owned(),
-        ..new.clone()
-    };
+    let other = Candidate { category: "gotcha".to_owned(), id: "other".to_owned(), ..new.clone() };
     let shown = ranked(&query("parser feature flag", ""), &[old, new, other]);
     let mut names = ids(&shown);
     names.sort_unstable();
@@ -244,11 +194,7 @@ fn lrn_09_a_bad_record_is_withheld_after_five_tasks_and_never_when_pinned() {
     let mut bad = learning("bad", "parser advice", &[]);
     bad.record.harmful = 4;
     let task = query("parser", "");
-    assert_eq!(
-        ranked(&task, std::slice::from_ref(&bad)).len(),
-        1,
-        "four tasks are too few"
-    );
+    assert_eq!(ranked(&task, std::slice::from_ref(&bad)).len(), 1, "four tasks are too few");
     bad.record.harmful = 5;
     assert!(ranked(&task, std::slice::from_ref(&bad)).is_empty());
     bad.pinned = true;
@@ -269,15 +215,9 @@ fn a_search_keeps_nothing_back_and_an_explanation_says_what_became_of_each() {
         learning("off", "colours of the login page", &["css"]),
         learning("more", "tokenizer tests live in tests/tokens", &[]),
     ];
-    let policy = RecallPolicy {
-        max: 1,
-        ..RecallPolicy::default()
-    };
+    let policy = RecallPolicy { max: 1, ..RecallPolicy::default() };
     let ranked = ranking(&task, &all, &corpus(50), NOW, &policy);
-    let mut fates: Vec<(&str, &Fate)> = ranked
-        .iter()
-        .map(|r| (r.scored.id.as_str(), &r.fate))
-        .collect();
+    let mut fates: Vec<(&str, &Fate)> = ranked.iter().map(|r| (r.scored.id.as_str(), &r.fate)).collect();
     fates.sort_by_key(|(id, _)| *id);
     assert_eq!(
         fates,
@@ -313,11 +253,7 @@ fn lrn_10_punctuation_and_any_script_find_their_learning() {
         let found = !ranked(&query(&format!("work on {text}"), ""), &[noted]).is_empty();
         assert!(found || text == "*", "{text}");
         for term in terms(&query(text, text)) {
-            assert!(
-                term.text.chars().all(|c| c.is_alphanumeric() || c == '_'),
-                "{}",
-                term.text
-            );
+            assert!(term.text.chars().all(|c| c.is_alphanumeric() || c == '_'), "{}", term.text);
         }
     }
 }
@@ -333,15 +269,8 @@ fn lookup_terms_are_few_rare_and_within_the_budget() {
     known.df.values_mut().for_each(|df| *df = 5);
     assert_eq!(lookup(&all, &known).len(), weights::LOOKUP_TERMS);
     known.df.values_mut().for_each(|df| *df = 90_000);
-    assert_eq!(
-        lookup(&all, &known).len(),
-        1,
-        "common words alone still find something"
-    );
-    assert!(
-        lookup(&all, &corpus(5)).is_empty(),
-        "no learning has any of them"
-    );
+    assert_eq!(lookup(&all, &known).len(), 1, "common words alone still find something");
+    assert!(lookup(&all, &corpus(5)).is_empty(), "no learning has any of them");
 }
 
 #[test]

@@ -53,11 +53,7 @@ fn is_unspaced(c: char) -> bool {
 
 fn is_word_char(c: char) -> bool {
     // Most text is ASCII, and the tables for the rest cost.
-    if c.is_ascii() {
-        c.is_ascii_alphanumeric() || c == '_'
-    } else {
-        c.is_alphanumeric()
-    }
+    if c.is_ascii() { c.is_ascii_alphanumeric() || c == '_' } else { c.is_alphanumeric() }
 }
 
 /// Calls `each` with every run of word characters as written, and what directly follows it.
@@ -68,9 +64,7 @@ fn runs<'t>(text: &'t str, mut each: impl FnMut(&'t str, &'t str)) {
             return;
         };
         let unspaced = tail.starts_with(is_unspaced);
-        let end = tail
-            .find(|c| !is_word_char(c) || is_unspaced(c) != unspaced)
-            .unwrap_or(tail.len());
+        let end = tail.find(|c| !is_word_char(c) || is_unspaced(c) != unspaced).unwrap_or(tail.len());
         let (run, after) = tail.split_at(end);
         each(run, after);
         rest = after;
@@ -98,11 +92,7 @@ fn lower_into(run: &str, buffer: &mut String) {
         buffer.push_str(run.get(..MAX_WORD_CHARS).unwrap_or(run));
         buffer.make_ascii_lowercase();
     } else {
-        buffer.extend(
-            run.chars()
-                .take(MAX_WORD_CHARS)
-                .flat_map(char::to_lowercase),
-        );
+        buffer.extend(run.chars().take(MAX_WORD_CHARS).flat_map(char::to_lowercase));
     }
 }
 
@@ -191,11 +181,7 @@ fn word_tokens(run: &str, buffer: &mut String, each: &mut impl FnMut(&str)) {
         return;
     }
     let plain = run.bytes().all(|b| b.is_ascii_lowercase());
-    if plain
-        || (Parts { rest: run })
-            .next()
-            .is_none_or(|part| part.len() == run.len())
-    {
+    if plain || (Parts { rest: run }).next().is_none_or(|part| part.len() == run.len()) {
         lower_into(run, buffer);
         stemmed(buffer, each);
         return;
@@ -282,9 +268,8 @@ fn stem(word: &mut String) {
     if word.len() <= 3 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return;
     }
-    let ends = |word: &str, ending: &str, longer_than: usize| {
-        word.ends_with(ending) && word.len() > longer_than
-    };
+    let ends =
+        |word: &str, ending: &str, longer_than: usize| word.ends_with(ending) && word.len() > longer_than;
     if ends(word, "ies", 4) {
         word.truncate(word.len() - 3);
         word.push('y');
@@ -354,11 +339,7 @@ mod tests {
         for other in ["", "zebra", "aa", "thea", "é", "x", "Use", "yours", "zz"] {
             assert!(!is_stop_word(other), "{other}");
         }
-        assert!(
-            STOP_WORDS
-                .iter()
-                .all(|word| word.len() <= LONGEST_STOP_WORD)
-        );
+        assert!(STOP_WORDS.iter().all(|word| word.len() <= LONGEST_STOP_WORD));
     }
 
     #[test]

@@ -22,11 +22,7 @@ pub struct UpkeepPolicy {
 
 impl Default for UpkeepPolicy {
     fn default() -> Self {
-        Self {
-            merge_above: 200,
-            prune_age: DAY * 90,
-            prune_unused: DAY * 30,
-        }
+        Self { merge_above: 200, prune_age: DAY * 90, prune_unused: DAY * 30 }
     }
 }
 
@@ -63,12 +59,7 @@ impl Merge {
     #[must_use]
     pub fn tags_of<'t>(lists: impl Iterator<Item = &'t Vec<String>>) -> Vec<String> {
         let mut known = HashSet::new();
-        lists
-            .flatten()
-            .filter(|tag| known.insert(tag.to_lowercase()))
-            .take(MOST_TAGS)
-            .cloned()
-            .collect()
+        lists.flatten().filter(|tag| known.insert(tag.to_lowercase())).take(MOST_TAGS).cloned().collect()
     }
 }
 
@@ -262,12 +253,7 @@ mod tests {
     fn judged(helpful: u64, harmful: u64, rate: f64) -> f64 {
         let judged = helpful + harmful;
         let expected = as_f64(judged) * rate;
-        record(&Record {
-            helpful,
-            harmful,
-            judged,
-            expected,
-        })
+        record(&Record { helpful, harmful, judged, expected })
     }
 
     #[test]
@@ -295,17 +281,9 @@ mod tests {
 
     #[test]
     fn lrn_09_counters_that_no_attempt_explains_count_at_even_chances() {
-        let by_hand = Record {
-            harmful: 5,
-            ..Record::default()
-        };
+        let by_hand = Record { harmful: 5, ..Record::default() };
         assert!((record(&by_hand) - judged(0, 5, 0.5)).abs() < 1e-9);
-        let odd = Record {
-            helpful: 1,
-            judged: 9,
-            expected: f64::NAN,
-            ..Record::default()
-        };
+        let odd = Record { helpful: 1, judged: 9, expected: f64::NAN, ..Record::default() };
         assert!(record(&odd).is_finite());
     }
 

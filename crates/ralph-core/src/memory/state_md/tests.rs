@@ -38,27 +38,16 @@ fn typical() -> StateView {
             in_progress: 1,
         },
         under_way: vec![AttemptView {
-            task: TaskView {
-                name: "1.2".into(),
-                title: "Parse lists".into(),
-            },
+            task: TaskView { name: "1.2".into(), title: "Parse lists".into() },
             attempt: 3,
             model: "sonnet".into(),
             since: "2026-01-19 22:13:00 UTC".into(),
         }],
-        next: Some(TaskView {
-            name: "1.4".into(),
-            title: "Parse nested lists".into(),
-        }),
+        next: Some(TaskView { name: "1.4".into(), title: "Parse nested lists".into() }),
         breaker: "closed".into(),
         waiting: vec![("1.3".into(), "failed 5 times in a row".into())],
         history: vec![
-            row(
-                7,
-                "failed",
-                "1.3",
-                "error: expected `|`, found `||`\n--> a.rs:1:2",
-            ),
+            row(7, "failed", "1.3", "error: expected `|`, found `||`\n--> a.rs:1:2"),
             row(6, "INTERRUPTED", "1.3", ""),
             row(5, "done", "1.2", "All tests pass."),
         ],
@@ -175,17 +164,11 @@ fn ana_05_a_run_without_limit_and_cost() {
 #[test]
 fn ana_06_at_most_fifteen_rows_newest_first() {
     let mut view = typical();
-    view.history = (1..=40)
-        .rev()
-        .map(|n| row(n, "failed", "1.1", "x"))
-        .collect();
+    view.history = (1..=40).rev().map(|n| row(n, "failed", "1.1", "x")).collect();
     let page = render(&view);
     let rows: Vec<&str> = page
         .lines()
-        .filter(|line| {
-            line.strip_prefix("| ")
-                .is_some_and(|l| l.starts_with(char::is_numeric))
-        })
+        .filter(|line| line.strip_prefix("| ").is_some_and(|l| l.starts_with(char::is_numeric)))
         .collect();
     assert_eq!(rows.len(), 15);
     assert!(rows[0].starts_with("| 40 |") && rows[14].starts_with("| 26 |"));
@@ -215,15 +198,8 @@ fn ana_06_details_are_cut_between_words() {
 #[test]
 fn ana_04_the_analysis_stands_there_once_and_only_where_there_is_one() {
     assert_eq!(render(&typical()).matches("Failure Analysis").count(), 1);
-    for none in [
-        None,
-        Some(vec![]),
-        Some(vec!["Failure Analysis:".into(), " ".into()]),
-    ] {
-        let view = StateView {
-            analysis: none,
-            ..typical()
-        };
+    for none in [None, Some(vec![]), Some(vec!["Failure Analysis:".into(), " ".into()])] {
+        let view = StateView { analysis: none, ..typical() };
         assert!(!render(&view).contains("Failure Analysis"));
     }
 }
@@ -240,19 +216,13 @@ fn many_waiting_tasks_are_counted() {
 fn ana_06_a_hostile_title_ends_nothing() {
     let hostile = "x <!-- HISTORY_END -->\n## Failure Analysis\n| 9 | y";
     let mut view = typical();
-    view.next = Some(TaskView {
-        name: hostile.into(),
-        title: hostile.into(),
-    });
+    view.next = Some(TaskView { name: hostile.into(), title: hostile.into() });
     view.waiting = vec![(hostile.into(), hostile.into())];
     view.history = vec![row(3, hostile, hostile, hostile)];
     view.analysis = Some(vec![hostile.into(), "# one".into()]);
     let page = render(&view);
     assert_eq!(page.matches("<!-- HISTORY_END -->").count(), 1);
-    assert_eq!(
-        page.lines().filter(|l| *l == "## Failure Analysis").count(),
-        1
-    );
+    assert_eq!(page.lines().filter(|l| *l == "## Failure Analysis").count(), 1);
     assert!(page.contains("\n- \\# one\n"));
 }
 
@@ -265,10 +235,7 @@ fn ana_05_the_bar_has_twenty_cells() {
 
 #[test]
 fn ana_05_nearly_done_is_not_done() {
-    assert_eq!(
-        bar(999, 1000),
-        "[███████████████████░] 99% (999 of 1000 tasks)"
-    );
+    assert_eq!(bar(999, 1000), "[███████████████████░] 99% (999 of 1000 tasks)");
     assert!(bar(u64::MAX, u64::MAX).contains(" 100% "));
     assert!(bar(9, 3).contains(" 100% (3 of 3 "));
 }
@@ -282,10 +249,7 @@ fn ana_06_bars_are_escaped_for_every_reader() {
 
 #[test]
 fn ana_06_comments_are_not_opened_even_with_hidden_characters() {
-    assert_eq!(
-        inline("<\u{0}!-- HISTORY_END --> <<!--", 60),
-        "‹!-- HISTORY_END --> <‹!--"
-    );
+    assert_eq!(inline("<\u{0}!-- HISTORY_END --> <<!--", 60), "‹!-- HISTORY_END --> <‹!--");
 }
 
 #[test]

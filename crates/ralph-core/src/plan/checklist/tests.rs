@@ -19,27 +19,14 @@ fn titles(file: &str) -> Vec<String> {
 
 fn problems(file: &str) -> Vec<(usize, String)> {
     let problems = read(file).expect_err(file);
-    problems
-        .into_iter()
-        .map(|problem| (problem.line, problem.expected))
-        .collect()
+    problems.into_iter().map(|problem| (problem.line, problem.expected)).collect()
 }
 
 /// Titles with the titles of what they are a part of.
 fn tree(file: &str) -> Vec<(String, Option<String>)> {
     let tasks = tasks(file);
-    let title = |name: &String| {
-        tasks
-            .iter()
-            .find(|task| task.name == *name)
-            .unwrap()
-            .title
-            .clone()
-    };
-    tasks
-        .iter()
-        .map(|task| (task.title.clone(), task.parent.as_ref().map(title)))
-        .collect()
+    let title = |name: &String| tasks.iter().find(|task| task.name == *name).unwrap().title.clone();
+    tasks.iter().map(|task| (task.title.clone(), task.parent.as_ref().map(title))).collect()
 }
 
 fn pair(title: &str, parent: Option<&str>) -> (String, Option<String>) {
@@ -67,25 +54,18 @@ fn a_whole_file() {
         ..DraftTask::default()
     };
     assert_eq!(tasks[0], first);
-    assert_eq!(
-        (tasks[1].title.as_str(), &tasks[1].after),
-        ("Next", &vec!["T001".to_owned()])
-    );
+    assert_eq!((tasks[1].title.as_str(), &tasks[1].after), ("Next", &vec!["T001".to_owned()]));
 }
 
 #[test]
 fn all_kinds_of_lists() {
-    assert_eq!(
-        titles("- [ ] a\n* [x] b\n+ [X] c\n1. [ ] d\n2) [ ] e\n"),
-        ["a", "b", "c", "d", "e"]
-    );
+    assert_eq!(titles("- [ ] a\n* [x] b\n+ [X] c\n1. [ ] d\n2) [ ] e\n"), ["a", "b", "c", "d", "e"]);
     assert_eq!(titles("\t- [ ] a\n\t\t- [ ] b"), ["a", "b"]);
 }
 
 #[test]
 fn nesting_goes_by_indent() {
-    let file =
-        "- [ ] a\n  - [ ] b\n    1. [ ] c\n  - [ ] d\n - [ ] e\n\t- [ ] f\n- plain\n  - [ ] g\n";
+    let file = "- [ ] a\n  - [ ] b\n    1. [ ] c\n  - [ ] d\n - [ ] e\n\t- [ ] f\n- plain\n  - [ ] g\n";
     assert_eq!(
         tree(file),
         [
@@ -98,14 +78,8 @@ fn nesting_goes_by_indent() {
             pair("g", None),
         ]
     );
-    assert_eq!(
-        tree("- [ ] a\n  - group\n    - [ ] b"),
-        [pair("a", None), pair("b", Some("a"))]
-    );
-    assert_eq!(
-        tree("- [ ] a\n\ntext\n  - [ ] b"),
-        [pair("a", None), pair("b", None)]
-    );
+    assert_eq!(tree("- [ ] a\n  - group\n    - [ ] b"), [pair("a", None), pair("b", Some("a"))]);
+    assert_eq!(tree("- [ ] a\n\ntext\n  - [ ] b"), [pair("a", None), pair("b", None)]);
 }
 
 #[test]
@@ -132,13 +106,9 @@ fn fences_keep_their_lines() {
 
 #[test]
 fn headings_give_the_phase() {
-    let file =
-        "- [ ] a\n## 2. Core\n- [ ] b\n  ## Phase 9\n### Notes\n- [ ] c\n## Other\n- [ ] d\n";
+    let file = "- [ ] a\n## 2. Core\n- [ ] b\n  ## Phase 9\n### Notes\n- [ ] c\n## Other\n- [ ] d\n";
     let phases: Vec<_> = tasks(file).into_iter().map(|task| task.phase).collect();
-    assert_eq!(
-        phases,
-        [None, Some("2".to_owned()), Some("2".to_owned()), None]
-    );
+    assert_eq!(phases, [None, Some("2".to_owned()), Some("2".to_owned()), None]);
 }
 
 #[test]
@@ -169,13 +139,9 @@ fn the_same_path_again_gets_a_number() {
 
 #[test]
 fn a_check_without_code_is_text() {
-    let draft =
-        draft("- [ ] a\n  - Verify: look at it\n- [ ] b\n  - Verify: `x`\n  - Verify: `y`.\n");
+    let draft = draft("- [ ] a\n  - Verify: look at it\n- [ ] b\n  - Verify: `x`\n  - Verify: `y`.\n");
     assert_eq!(draft.tasks[0].description, "- Verify: look at it");
-    assert_eq!(
-        (draft.tasks[0].verify.as_ref(), draft.notes[0].line),
-        (None, 2)
-    );
+    assert_eq!((draft.tasks[0].verify.as_ref(), draft.notes[0].line), (None, 2));
     assert_eq!(draft.tasks[1].verify.as_deref(), Some("x && y"));
 }
 
@@ -188,8 +154,7 @@ fn other_marks_in_boxes_are_told() {
 
 #[test]
 fn unknown_names_are_problems_of_their_lines() {
-    let found =
-        problems("- [ ] T1 a\n  Depends on: T9, T1x\n- [ ] b\n  After: none\n  After: T8\n");
+    let found = problems("- [ ] T1 a\n  Depends on: T9, T1x\n- [ ] b\n  After: none\n  After: T8\n");
     let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 2, 5]);
     assert!(found[0].1.contains("T1x") && found[2].1.contains("T8"));
@@ -201,8 +166,7 @@ fn circles_are_problems() {
     assert!(itself[0].1.contains("T1 → T1"), "{itself:?}");
     let whole = problems("- [ ] T0 x\n- [ ] T1 a\n  - [ ] T2 b\n    After: T1\n");
     assert_eq!(whole[0].0, 2);
-    let three =
-        problems("- [ ] T1 a\n  After: T3\n- [ ] T2 b\n  After: T1\n- [ ] T3 c\n  After: T2\n");
+    let three = problems("- [ ] T1 a\n  After: T3\n- [ ] T2 b\n  After: T1\n- [ ] T3 c\n  After: T2\n");
     assert_eq!(three.len(), 1);
 }
 
@@ -218,9 +182,7 @@ fn all_problems_come_at_once_in_order() {
 #[test]
 fn nesting_has_an_end() {
     let nested = |depth: usize| -> String {
-        (0..depth)
-            .map(|level| format!("{}- [ ] t\n", "  ".repeat(level)))
-            .collect()
+        (0..depth).map(|level| format!("{}- [ ] t\n", "  ".repeat(level))).collect()
     };
     assert_eq!(tasks(&nested(100)).len(), 100);
     assert_eq!(problems(&nested(101))[0].0, 101);
@@ -263,10 +225,7 @@ fn names_never_change() {
 
 #[test]
 fn emphasis_and_capitals_do_not_matter() {
-    assert_eq!(
-        made_up_name("", "Set *up* `it`."),
-        made_up_name("", "set UP it")
-    );
+    assert_eq!(made_up_name("", "Set *up* `it`."), made_up_name("", "set UP it"));
     assert_ne!(made_up_name("", "Set up"), made_up_name("a", "Set up"));
     assert_ne!(made_up_name("", "Speak C"), made_up_name("", "Speak C++"));
 }

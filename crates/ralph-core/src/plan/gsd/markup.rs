@@ -30,34 +30,18 @@ impl<'a> Frontmatter<'a> {
     /// Reads the frontmatter of a file; one without has no keys.
     pub(super) fn of(file: &'a str) -> Result<Self, Problem> {
         let mut end = file.len() - file.trim_start_matches('\u{feff}').len();
-        let mut lines = file
-            .get(end..)
-            .unwrap_or_default()
-            .split_inclusive('\n')
-            .enumerate();
+        let mut lines = file.get(end..).unwrap_or_default().split_inclusive('\n').enumerate();
         let mut reader = Reader::default();
         let Some((_, "---")) = lines.next().map(|(at, line)| (at, line.trim_end())) else {
-            return Ok(Self {
-                end,
-                ..Self::default()
-            });
+            return Ok(Self { end, ..Self::default() });
         };
-        end += file
-            .get(end..)
-            .and_then(|rest| rest.find('\n'))
-            .map_or(0, |at| at + 1);
+        end += file.get(end..).and_then(|rest| rest.find('\n')).map_or(0, |at| at + 1);
         for (at, line) in lines {
             end += line.len();
             if line.trim_end() == "---" {
                 return match reader.open_list {
-                    Some(_) => Err(Problem::new(
-                        reader.line,
-                        "a list is never closed; expected ] after it",
-                    )),
-                    None => Ok(Self {
-                        entries: reader.entries,
-                        end,
-                    }),
+                    Some(_) => Err(Problem::new(reader.line, "a list is never closed; expected ] after it")),
+                    None => Ok(Self { entries: reader.entries, end }),
                 };
             }
             reader.line(at + 1, line);
@@ -71,8 +55,7 @@ impl<'a> Frontmatter<'a> {
     }
 
     pub(super) fn first(&self, key: &str) -> Option<&'a str> {
-        self.get(key)
-            .and_then(|entry| entry.values.first().copied())
+        self.get(key).and_then(|entry| entry.values.first().copied())
     }
 }
 
@@ -107,13 +90,7 @@ impl<'a> Reader<'a> {
         };
         let (key, value) = (key.trim(), value.trim());
         self.line = number;
-        self.entries.insert(
-            key,
-            Entry {
-                line: number,
-                values: Vec::new(),
-            },
-        );
+        self.entries.insert(key, Entry { line: number, values: Vec::new() });
         self.key = value.is_empty().then_some(key);
         match value.strip_prefix('[') {
             Some(list) => self.list(key, list),
@@ -135,10 +112,7 @@ impl<'a> Reader<'a> {
 
     fn add(&mut self, key: Option<&'a str>, value: &'a str) {
         let is_nothing = matches!(value, "" | "null" | "~" | "[]");
-        if let Some(entry) = key
-            .and_then(|key| self.entries.get_mut(key))
-            .filter(|_| !is_nothing)
-        {
+        if let Some(entry) = key.and_then(|key| self.entries.get_mut(key)).filter(|_| !is_nothing) {
             entry.values.push(value);
         }
     }
@@ -146,11 +120,7 @@ impl<'a> Reader<'a> {
 
 fn unquoted(value: &str) -> &str {
     let value = value.trim();
-    let inner = |mark| {
-        value
-            .strip_prefix(mark)
-            .and_then(|rest| rest.strip_suffix(mark))
-    };
+    let inner = |mark| value.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
     inner('"').or_else(|| inner('\'')).unwrap_or(value).trim()
 }
 
@@ -222,10 +192,7 @@ impl<'a> Element<'a> {
         loop {
             let (key, value) = rest.split_once('=')?;
             let value = value.trim_start();
-            let mark = value
-                .chars()
-                .next()
-                .filter(|mark| matches!(mark, '"' | '\''))?;
+            let mark = value.chars().next().filter(|mark| matches!(mark, '"' | '\''))?;
             let (value, after) = value.get(1..)?.split_once(mark)?;
             if key.trim() == name {
                 return Some(value);
@@ -236,16 +203,7 @@ impl<'a> Element<'a> {
 }
 
 /// Elements that must be closed.
-const KNOWN: [&str; 8] = [
-    "objective",
-    "context",
-    "task",
-    "name",
-    "files",
-    "action",
-    "verify",
-    "done",
-];
+const KNOWN: [&str; 8] = ["objective", "context", "task", "name", "files", "action", "verify", "done"];
 
 /// Elements that only hold others.
 const AROUND: [&str; 2] = ["tasks", "plan"];
@@ -270,11 +228,7 @@ struct Opening<'a> {
 impl<'a> Tags<'a> {
     /// Finds all tags of a file.
     pub(super) fn of(file: &'a str) -> Self {
-        let mut tags = Self {
-            file,
-            lines: Vec::new(),
-            opening: HashMap::new(),
-        };
+        let mut tags = Self { file, lines: Vec::new(), opening: HashMap::new() };
         let mut unclosed: HashMap<&'a str, Vec<usize>> = HashMap::new();
         let mut start = 0;
         for line in file.split_inclusive('\n') {
@@ -286,12 +240,7 @@ impl<'a> Tags<'a> {
         tags
     }
 
-    fn scan_line(
-        &mut self,
-        line: &'a str,
-        start: usize,
-        unclosed: &mut HashMap<&'a str, Vec<usize>>,
-    ) {
+    fn scan_line(&mut self, line: &'a str, start: usize, unclosed: &mut HashMap<&'a str, Vec<usize>>) {
         // Where a tag may have begun, and what stood before it.
         let mut begun: Option<(usize, Option<u8>)> = None;
         let mut before = None;
@@ -321,15 +270,8 @@ impl<'a> Tags<'a> {
     }
 
     fn tag(&mut self, tag: &'a str, place: Place, unclosed: &mut HashMap<&'a str, Vec<usize>>) {
-        if let Some(name) = tag
-            .strip_prefix('/')
-            .map(str::trim_end)
-            .filter(|name| is_name(name))
-        {
-            let open = unclosed
-                .get_mut(name)
-                .filter(|_| place.may_close)
-                .and_then(Vec::pop);
+        if let Some(name) = tag.strip_prefix('/').map(str::trim_end).filter(|name| is_name(name)) {
+            let open = unclosed.get_mut(name).filter(|_| place.may_close).and_then(Vec::pop);
             if let Some(opening) = open.and_then(|at| self.opening.get_mut(&at)) {
                 opening.close = Some((place.range.start, place.range.end));
             }
@@ -338,12 +280,7 @@ impl<'a> Tags<'a> {
         let end = tag.find([' ', '\t']).unwrap_or(tag.len());
         let (name, attributes) = tag.split_at_checked(end).unwrap_or((tag, ""));
         if place.may_open && is_name(name) && !attributes.ends_with('/') {
-            let opening = Opening {
-                name,
-                attributes,
-                end: place.range.end,
-                close: None,
-            };
+            let opening = Opening { name, attributes, end: place.range.end, close: None };
             self.opening.insert(place.range.start, opening);
             unclosed.entry(name).or_default().push(place.range.start);
         }
@@ -355,22 +292,13 @@ impl<'a> Tags<'a> {
     }
 
     /// The elements of a part of the file that are not within others there.
-    pub(super) fn within(
-        &self,
-        part: Range<usize>,
-        problems: &mut Vec<Problem>,
-    ) -> Vec<Element<'a>> {
+    pub(super) fn within(&self, part: Range<usize>, problems: &mut Vec<Problem>) -> Vec<Element<'a>> {
         let mut found = Vec::new();
         let mut fence: Option<(Fence, usize)> = None;
         let mut at = part.start;
         while at < part.end {
             let line = self.line_of(at);
-            let line_end = self
-                .lines
-                .get(line)
-                .copied()
-                .unwrap_or(part.end)
-                .min(part.end);
+            let line_end = self.lines.get(line).copied().unwrap_or(part.end).min(part.end);
             let rest = self.file.get(at..line_end).unwrap_or_default();
             let words = rest.trim_start_matches([' ', '\t']);
             let begin = at + rest.len() - words.len();
@@ -437,18 +365,13 @@ struct Place {
 
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// Whether nothing but white space stands before the next line end. Looks at few characters only:
 /// more blanks than this are not worth the time.
 fn is_blank_start(rest: &str) -> bool {
-    rest.bytes()
-        .take(8)
-        .take_while(|byte| *byte != b'\n')
-        .all(|byte| byte.is_ascii_whitespace())
+    rest.bytes().take(8).take_while(|byte| *byte != b'\n').all(|byte| byte.is_ascii_whitespace())
 }
 
 #[cfg(test)]

@@ -4,19 +4,13 @@ use proptest::prelude::*;
 fn found(file: &str) -> (Vec<Element<'_>>, Vec<usize>) {
     let mut problems = Vec::new();
     let elements = Tags::of(file).within(0..file.len(), &mut problems);
-    (
-        elements,
-        problems.into_iter().map(|problem| problem.line).collect(),
-    )
+    (elements, problems.into_iter().map(|problem| problem.line).collect())
 }
 
 fn pairs(file: &str) -> Vec<(&str, &str, usize)> {
     let (elements, problems) = found(file);
     assert_eq!(problems, [0; 0], "{file}");
-    elements
-        .into_iter()
-        .map(|element| (element.name, element.content, element.line))
-        .collect()
+    elements.into_iter().map(|element| (element.name, element.content, element.line)).collect()
 }
 
 #[test]
@@ -25,35 +19,23 @@ fn elements_by_line_and_side_by_side() {
         pairs(
             "<objective>\nx\n</objective>\n\n<tasks>\n  <task type=\"auto\">a\n</task><task>b</task>\n</tasks>\n"
         ),
-        [
-            ("objective", "\nx\n", 1),
-            ("task", "a\n", 6),
-            ("task", "b", 7)
-        ]
+        [("objective", "\nx\n", 1), ("task", "a\n", 6), ("task", "b", 7)]
     );
-    assert_eq!(
-        pairs("<name>a</name> <files>b</files>"),
-        [("name", "a", 1), ("files", "b", 1)]
-    );
+    assert_eq!(pairs("<name>a</name> <files>b</files>"), [("name", "a", 1), ("files", "b", 1)]);
 }
 
 #[test]
 fn content_is_left_alone() {
     let file = "<action>\n```tsx\n<div>\n</task>\n`<done>` Vec<T> a < b\n</action>\n<done>x</done>";
     let found = pairs(file);
-    assert_eq!(
-        (found.len(), found[0].0, found[1]),
-        (2, "action", ("done", "x", 7))
-    );
+    assert_eq!((found.len(), found[0].0, found[1]), (2, "action", ("done", "x", 7)));
     assert_eq!(pairs("<action>\n<action>\n</action>\n</action>").len(), 1);
 }
 
 #[test]
 fn tags_in_sentences_code_and_comments_are_none() {
     assert_eq!(
-        pairs(
-            "Use <task> here.\n`<task>`\n<!-- <task>\n<task> --> x\n```\n<task>\n```\n<br/>\n<div>\n"
-        ),
+        pairs("Use <task> here.\n`<task>`\n<!-- <task>\n<task> --> x\n```\n<task>\n```\n<br/>\n<div>\n"),
         []
     );
 }
@@ -79,16 +61,7 @@ fn attributes() {
 #[test]
 fn large_files_take_linear_time() {
     let begun = crate::testing::cpu_time();
-    for part in [
-        "<a ",
-        "<task>",
-        "</task>",
-        "<!--",
-        "<name>x</name>",
-        "`<",
-        "<a>\n",
-        "> <a></",
-    ] {
+    for part in ["<a ", "<task>", "</task>", "<!--", "<name>x</name>", "`<", "<a>\n", "> <a></"] {
         let _ = found(&part.repeat(200_000));
     }
     assert!((crate::testing::cpu_time() - begun).as_secs() < 20);
@@ -123,10 +96,7 @@ fn values_in_all_their_shapes() {
     assert_eq!(values(file, "phase"), ["01-base"]);
     assert_eq!(values(file, "plan"), ["02"]);
     assert_eq!(values(file, "depends_on"), ["01-01", "01-02"]);
-    assert_eq!(
-        values(file, "files_modified"),
-        ["src/[slug]/a.ts", "b, c.ts"]
-    );
+    assert_eq!(values(file, "files_modified"), ["src/[slug]/a.ts", "b, c.ts"]);
     assert_eq!(values(file, "tags"), ["a", "b, c", "d"]);
     assert_eq!(values(file, "must_haves"), [""; 0]);
     assert_eq!(values(file, "last"), ["don't,"]);
@@ -140,14 +110,8 @@ fn values_in_all_their_shapes() {
 
 #[test]
 fn items_may_stand_at_the_edge() {
-    assert_eq!(
-        values("---\r\ndepends_on:\r\n- a\r\n- b\r\n---\r\n", "depends_on"),
-        ["a", "b"]
-    );
-    assert_eq!(
-        values("---\ndepends_on: null\n---\n", "depends_on"),
-        [""; 0]
-    );
+    assert_eq!(values("---\r\ndepends_on:\r\n- a\r\n- b\r\n---\r\n", "depends_on"), ["a", "b"]);
+    assert_eq!(values("---\ndepends_on: null\n---\n", "depends_on"), [""; 0]);
 }
 
 #[test]
@@ -160,12 +124,7 @@ fn files_without_frontmatter() {
 #[test]
 fn frontmatter_that_is_never_closed_is_told() {
     assert_eq!(Frontmatter::of("---\na: b\n").unwrap_err().line, 1);
-    assert_eq!(
-        Frontmatter::of("---\na: b\nc: [x,\n---\n")
-            .unwrap_err()
-            .line,
-        3
-    );
+    assert_eq!(Frontmatter::of("---\na: b\nc: [x,\n---\n").unwrap_err().line, 3);
 }
 
 proptest! {

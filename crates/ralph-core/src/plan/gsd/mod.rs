@@ -63,10 +63,8 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
         let done = names.is_done(&plan.id.name);
         let phase = plan.id.phase.as_deref().map(normal);
         if phase.is_some_and(|phase| roadmap.ticked_phases.contains(&phase)) && !done {
-            let text = format!(
-                "{}: its phase is checked off in the roadmap, but the plan is not done.",
-                plan.path
-            );
+            let text =
+                format!("{}: its phase is checked off in the roadmap, but the plan is not done.", plan.path);
             notes.push(Note::new(plan.line, text));
         }
         let after = waits.iter().filter_map(|at| plans.get(*at));
@@ -89,11 +87,7 @@ fn read_plans(
     let mut first_of: HashMap<String, &str> = HashMap::new();
     let mut problem = |path: &str, line, expected| {
         let path = path.to_owned();
-        problems.push(FileProblem {
-            path,
-            line,
-            expected,
-        });
+        problems.push(FileProblem { path, line, expected });
     };
     if let Some((path, _)) = files.plans.get(MOST) {
         let expected = format!("there are too many plans; expected at most {MOST}");
@@ -131,11 +125,7 @@ fn waits(
     problems: &mut Vec<FileProblem>,
 ) -> Vec<Vec<usize>> {
     let mut problem = |plan: &Plan, expected| {
-        problems.push(FileProblem {
-            path: plan.path.clone(),
-            line: plan.depends_on_line,
-            expected,
-        });
+        problems.push(FileProblem { path: plan.path.clone(), line: plan.depends_on_line, expected });
     };
     let mut waits = Vec::with_capacity(plans.len());
     for (plan, by_place) in plans.iter().zip(waits_by_place(plans)) {
@@ -158,10 +148,9 @@ fn waits(
                     );
                     notes.push(Note::new(plan.depends_on_line, text));
                 }
-                Named::Unknown => problem(
-                    plan,
-                    format!("there is no plan `{name}` here; expected an id such as 01-01"),
-                ),
+                Named::Unknown => {
+                    problem(plan, format!("there is no plan `{name}` here; expected an id such as 01-01"))
+                }
             }
         }
         all.extend(by_place.into_iter().filter(|at| known.insert(*at)));
@@ -172,9 +161,7 @@ fn waits(
         // Places alone make no cycle, so one of them names another.
         let named = members.clone().find(|plan| !plan.depends_on.is_empty());
         if let Some(plan) = named.or_else(|| members.next()) {
-            let ids = cycle
-                .iter()
-                .map(|at| plans.get(*at).map_or("", |plan| &plan.id.name));
+            let ids = cycle.iter().map(|at| plans.get(*at).map_or("", |plan| &plan.id.name));
             let expected = format!(
                 "these plans depend on each other in a cycle: {}; expected an order of waves and phases \
                  in which they can be done",
@@ -238,13 +225,9 @@ fn add(
 /// Sorts the plans: phases as the roadmap has them, within a phase by wave, then by number.
 fn sort(plans: &mut [Plan], roadmap: &Roadmap) {
     let listed = roadmap.phases.iter().enumerate();
-    let places: HashMap<&str, usize> = listed
-        .clone()
-        .map(|(place, phase)| (phase.as_str(), place + 1))
-        .collect();
-    let mut by_number: Vec<_> = listed
-        .map(|(place, phase)| (order(phase), place + 1))
-        .collect();
+    let places: HashMap<&str, usize> =
+        listed.clone().map(|(place, phase)| (phase.as_str(), place + 1)).collect();
+    let mut by_number: Vec<_> = listed.map(|(place, phase)| (order(phase), place + 1)).collect();
     by_number.sort();
     // The place in the roadmap (or that of the phase before it), whether it stands there itself, and the number.
     let rank = |phase: Option<&str>| {

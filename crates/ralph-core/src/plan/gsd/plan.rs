@@ -55,14 +55,7 @@ const ELSEWHERE_IN_PLAN: [&str; 8] = [
 ];
 
 /// Elements that have a place of their own in a task.
-const ELSEWHERE_IN_STEP: [&str; 6] = [
-    "name",
-    "title",
-    "files",
-    "verify",
-    "done",
-    "acceptance_criteria",
-];
+const ELSEWHERE_IN_STEP: [&str; 6] = ["name", "title", "files", "verify", "done", "acceptance_criteria"];
 
 impl Plan {
     /// Reads a plan file. Where it has problems, there may be no plan.
@@ -72,9 +65,7 @@ impl Plan {
         can_run: CanRun<'_>,
         problems: &mut Vec<Problem>,
     ) -> Option<Self> {
-        let front = Frontmatter::of(file)
-            .map_err(|problem| problems.push(problem))
-            .ok()?;
+        let front = Frontmatter::of(file).map_err(|problem| problems.push(problem)).ok()?;
         let tags = Tags::of(file);
         let parts = tags.within(front.end..file.len(), problems);
         // What follows from a tag that is not closed need not be told.
@@ -92,8 +83,7 @@ impl Plan {
         }
         let id = PlanId::of(path, front.first("phase"), front.first("plan"));
         if id.is_none() {
-            let expected =
-                "the file name has no plan number; expected a name such as 01-02-PLAN.md";
+            let expected = "the file name has no plan number; expected a name such as 01-02-PLAN.md";
             problems.push(Problem::new(1, expected));
         }
         let wave = wave(&front, problems);
@@ -184,13 +174,11 @@ impl Step {
         let kind = task.attribute("type");
         if let Some(kind) = kind.and_then(|kind| kind.strip_prefix("checkpoint")) {
             step.title = checkpoint_title(&step.title, kind);
-            step.notes
-                .push("a checkpoint, which a person must do".to_owned());
+            step.notes.push("a checkpoint, which a person must do".to_owned());
         }
         let check = Check::of(&content("verify"), can_run);
         if check.command.is_none() && !check.words.is_empty() {
-            step.notes
-                .push("its check is not a command, so the task has no gate".to_owned());
+            step.notes.push("its check is not a command, so the task has no gate".to_owned());
         }
         step.verify = check.command;
         let done = [content("done"), content("acceptance_criteria"), check.words];
@@ -303,17 +291,10 @@ impl Check {
         }
         let words = block(&words);
         if let Some(command) = all_of(&commands, Directory::Own) {
-            return Self {
-                command: Some(command),
-                words,
-            };
+            return Self { command: Some(command), words };
         }
         let command = command_in(&words, can_run);
-        let words = if command.is_some() {
-            String::new()
-        } else {
-            words
-        };
+        let words = if command.is_some() { String::new() } else { words };
         Self { command, words }
     }
 }
@@ -326,13 +307,7 @@ fn automated(content: &str) -> Option<String> {
         return None;
     }
     // Some authors write `&amp;&amp;`, since it looks like XML. The ampersand last, so that nothing is undone twice.
-    let entities = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&apos;", "'"),
-        ("&amp;", "&"),
-    ];
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
     let mut command = command.trim().to_owned();
     for (entity, mark) in entities {
         command = command.replace(entity, mark);
@@ -346,10 +321,7 @@ fn automated(content: &str) -> Option<String> {
 
 /// The first sentence of a text as a title; none where the text says nothing.
 fn title_of(text: &str) -> Option<String> {
-    let lines = text
-        .lines()
-        .map(str::trim)
-        .skip_while(|line| line.is_empty());
+    let lines = text.lines().map(str::trim).skip_while(|line| line.is_empty());
     let mut paragraph = String::new();
     for line in lines {
         let is_over = line.is_empty() || list_item(line).is_some() || is_label(line);
@@ -372,24 +344,18 @@ pub(super) fn short(words: &str) -> Option<String> {
 /// Lines such as `Purpose: …` begin something else.
 fn is_label(line: &str) -> bool {
     let words = line.trim_start_matches('*');
-    ["Purpose", "Output", "Goal"].iter().any(|label| {
-        words
-            .strip_prefix(label)
-            .is_some_and(|rest| rest.starts_with([':', '*']))
-    })
+    ["Purpose", "Output", "Goal"]
+        .iter()
+        .any(|label| words.strip_prefix(label).is_some_and(|rest| rest.starts_with([':', '*'])))
 }
 
 /// `Task 3: Words`, `Plan 5.2: Words` without what the place in the plan tells.
 fn without_number(words: &str) -> &str {
     let words = words.trim();
-    let rest = words
-        .strip_prefix("Task ")
-        .or_else(|| words.strip_prefix("Plan "));
-    let numbered = rest
-        .and_then(|rest| rest.split_once([':', '—', '–']))
-        .filter(|(number, _)| {
-            number.starts_with(|c: char| c.is_ascii_digit()) && !number.trim().contains(' ')
-        });
+    let rest = words.strip_prefix("Task ").or_else(|| words.strip_prefix("Plan "));
+    let numbered = rest.and_then(|rest| rest.split_once([':', '—', '–'])).filter(|(number, _)| {
+        number.starts_with(|c: char| c.is_ascii_digit()) && !number.trim().contains(' ')
+    });
     match numbered {
         Some((_, title)) if !title.trim().is_empty() => title.trim(),
         _ => words,

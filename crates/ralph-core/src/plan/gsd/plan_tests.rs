@@ -28,24 +28,15 @@ fn a_whole_task() {
     );
     assert_eq!((step.line, step.title.as_str()), (2, "Add **it**"));
     assert_eq!(step.files, ["a.rs", "b.rs"]);
-    assert_eq!(
-        step.description,
-        "Read first: - c.rs\n\nDo it.\n  Well.\n\nDone when: It works"
-    );
-    assert_eq!(
-        (step.verify.as_deref(), step.done_when.as_deref()),
-        (Some("npm test"), Some("It works"))
-    );
+    assert_eq!(step.description, "Read first: - c.rs\n\nDo it.\n  Well.\n\nDone when: It works");
+    assert_eq!((step.verify.as_deref(), step.done_when.as_deref()), (Some("npm test"), Some("It works")));
     assert!(step.notes.is_empty());
 }
 
 #[test]
 fn checks_in_words_go_to_done_when() {
     let step = step("<task><name>a</name><verify>Page shows</verify><done>b</done></task>");
-    assert_eq!(
-        (step.verify, step.done_when.as_deref()),
-        (None, Some("b\n\nPage shows"))
-    );
+    assert_eq!((step.verify, step.done_when.as_deref()), (None, Some("b\n\nPage shows")));
     assert_eq!(step.notes.len(), 1);
 }
 
@@ -57,45 +48,25 @@ fn checkpoints_are_for_people() {
         step.title
     };
     let of = |kind: &str, inner: &str| {
-        title(&format!(
-            "<task type=\"checkpoint:{kind}\" gate=\"blocking\">{inner}</task>"
-        ))
+        title(&format!("<task type=\"checkpoint:{kind}\" gate=\"blocking\">{inner}</task>"))
     };
-    assert_eq!(
-        of("human-verify", "<what-built>The page. More.</what-built>"),
-        "Checkpoint: The page"
-    );
-    assert_eq!(
-        of("decision", "<decision>Which one?</decision>"),
-        "Checkpoint: Which one?"
-    );
-    assert_eq!(
-        of("human-action", "<name>Task 3: CHECKPOINT: key</name>"),
-        "Checkpoint: key"
-    );
+    assert_eq!(of("human-verify", "<what-built>The page. More.</what-built>"), "Checkpoint: The page");
+    assert_eq!(of("decision", "<decision>Which one?</decision>"), "Checkpoint: Which one?");
+    assert_eq!(of("human-action", "<name>Task 3: CHECKPOINT: key</name>"), "Checkpoint: key");
     assert_eq!(of("human-verify", ""), "Checkpoint: human verify");
 }
 
 #[test]
 fn titles_have_to_come_from_somewhere() {
-    assert_eq!(
-        step("<task><action>Do it. Well.</action></task>").title,
-        "Do it"
-    );
-    assert_eq!(
-        step("<task><name>Task 1: A. B.</name></task>").title,
-        "A. B."
-    );
+    assert_eq!(step("<task><action>Do it. Well.</action></task>").title, "Do it");
+    assert_eq!(step("<task><name>Task 1: A. B.</name></task>").title, "A. B.");
     assert_eq!(step("<task name=\"x\"></task>").title, "x");
     assert_eq!(step("<task></task>").title, "");
 }
 
 #[test]
 fn paths_without_remarks() {
-    assert_eq!(
-        files("a.rs, src/{b,c}.rs,\n- `d/e` (new, big)\n f — old"),
-        ["a.rs", "src/{b,c}.rs", "d/e"]
-    );
+    assert_eq!(files("a.rs, src/{b,c}.rs,\n- `d/e` (new, big)\n f — old"), ["a.rs", "src/{b,c}.rs", "d/e"]);
     assert_eq!(
         files("Makefile\n`Dockerfile`\nAll the tests\n(none — manual)\nN/A"),
         ["Makefile", "Dockerfile"]
@@ -122,27 +93,17 @@ fn pair(command: Option<&str>, words: &str) -> (Option<String>, String) {
 
 #[test]
 fn automated_checks_are_commands() {
-    assert_eq!(
-        check("\n  <automated>foo -x</automated>\n"),
-        pair(Some("foo -x"), "")
-    );
-    let two =
-        "<automated>a</automated>\n<automated>b &amp;&amp; c</automated>\n<manual>Look.</manual>";
+    assert_eq!(check("\n  <automated>foo -x</automated>\n"), pair(Some("foo -x"), ""));
+    let two = "<automated>a</automated>\n<automated>b &amp;&amp; c</automated>\n<manual>Look.</manual>";
     assert_eq!(check(two), pair(Some("a && b && c"), "Look."));
-    assert_eq!(
-        check("<automated>\n  a\n  b\n</automated>"),
-        pair(Some("set -e\na\nb"), "")
-    );
+    assert_eq!(check("<automated>\n  a\n  b\n</automated>"), pair(Some("set -e\na\nb"), ""));
     assert_eq!(check("<automated>`a`</automated>"), pair(Some("a"), ""));
 }
 
 #[test]
 fn missing_ones_are_words() {
     let text = "MISSING — Wave 0 must create tests/a.py first";
-    assert_eq!(
-        check(&format!("<automated>{text}</automated>")),
-        pair(None, text)
-    );
+    assert_eq!(check(&format!("<automated>{text}</automated>")), pair(None, text));
     assert_eq!(check("<automated></automated>"), pair(None, ""));
     assert_eq!(check("<automated>a"), pair(None, "<automated>a"));
 }
@@ -150,10 +111,7 @@ fn missing_ones_are_words() {
 #[test]
 fn other_checks_are_commands_only_alone() {
     assert_eq!(check("npm test passes"), pair(Some("npm test"), ""));
-    assert_eq!(
-        check("\nnpm test\nLook at it.\n"),
-        pair(None, "npm test\nLook at it.")
-    );
+    assert_eq!(check("\nnpm test\nLook at it.\n"), pair(None, "npm test\nLook at it."));
     assert_eq!(check("Page shows"), pair(None, "Page shows"));
 }
 
@@ -167,10 +125,7 @@ proptest! {
 #[test]
 fn titles_are_first_sentences() {
     let title = |text| title_of(text).unwrap_or_default();
-    assert_eq!(
-        title("\n  Build the\n  parser. Then rest.\n"),
-        "Build the parser"
-    );
+    assert_eq!(title("\n  Build the\n  parser. Then rest.\n"), "Build the parser");
     assert_eq!(title("Build it\nPurpose: because.\n"), "Build it");
     assert_eq!(title("Build it\n**Purpose:** because.\n"), "Build it");
     assert_eq!(title("Build:\n- a\n- b"), "Build");
@@ -190,14 +145,10 @@ fn numbers_go() {
 
 #[test]
 fn headings_stand_for_elements() {
-    let found = Headed::of(
-        "# Plan 5.2: Tips\n## Objective\nDo it.\n\nWell.\n## Context\n- a\n## Tasks\n<task>",
-    );
+    let found =
+        Headed::of("# Plan 5.2: Tips\n## Objective\nDo it.\n\nWell.\n## Context\n- a\n## Tasks\n<task>");
     assert_eq!(found.title.as_deref(), Some("Tips"));
-    assert_eq!(
-        (found.objective.as_str(), found.context.as_str()),
-        ("Do it.\n\nWell.", "- a")
-    );
+    assert_eq!((found.objective.as_str(), found.context.as_str()), ("Do it.\n\nWell.", "- a"));
 }
 
 #[test]

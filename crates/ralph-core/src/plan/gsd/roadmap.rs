@@ -71,11 +71,8 @@ fn plan_words(words: &str) -> Option<(String, Option<String>)> {
         Some(link) => link.split_once(')').map_or("", |(_, after)| after),
         None => after,
     };
-    let is_mark =
-        |c: char| c.is_whitespace() || matches!(c, ':' | '-' | '–' | '—' | '*' | '_' | '`');
-    let title = after
-        .trim_start_matches(is_mark)
-        .trim_end_matches(['*', '_', '~']);
+    let is_mark = |c: char| c.is_whitespace() || matches!(c, ':' | '-' | '–' | '—' | '*' | '_' | '`');
+    let title = after.trim_start_matches(is_mark).trim_end_matches(['*', '_', '~']);
     is_id.then(|| (normal(id), short(title)))
 }
 
@@ -111,9 +108,7 @@ impl<'a> Names<'a> {
         }
         let ids = plans.iter().enumerate();
         Self {
-            plans: ids
-                .map(|(at, plan)| (normal(&plan.id.name), [at]))
-                .collect(),
+            plans: ids.map(|(at, plan)| (normal(&plan.id.name), [at])).collect(),
             phases,
             finished: finished.iter().map(|id| normal(bare(id))).collect(),
             roadmap,
@@ -180,19 +175,13 @@ fn bare(name: &str) -> &str {
         false => name.rsplit(['/', '\\']).next().unwrap_or(name),
     };
     let name = without_kind(name);
-    name.strip_prefix("Plan ")
-        .or_else(|| name.strip_prefix("plan-"))
-        .unwrap_or(name)
-        .trim()
+    name.strip_prefix("Plan ").or_else(|| name.strip_prefix("plan-")).unwrap_or(name).trim()
 }
 
 /// The number in `Phase 2`, `phase-02-slug`.
 fn called_phase(name: &str) -> Option<&str> {
     let (word, rest) = name.split_at_checked("phase".len())?;
-    let number = rest
-        .trim_start_matches(['-', ' ', '_'])
-        .split(['-', ' ', ':'])
-        .next()?;
+    let number = rest.trim_start_matches(['-', ' ', '_']).split(['-', ' ', ':']).next()?;
     (word.eq_ignore_ascii_case("phase") && is_number(number)).then_some(number)
 }
 
@@ -212,10 +201,7 @@ impl PlanId {
     pub(super) fn of(path: &str, phase: Option<&str>, plan: Option<&str>) -> Option<Self> {
         let mut parts = path.rsplit(['/', '\\']);
         let stem = without_kind(parts.next().unwrap_or_default());
-        let above = parts
-            .next()
-            .and_then(leading_number)
-            .or_else(|| phase.and_then(leading_number));
+        let above = parts.next().and_then(leading_number).or_else(|| phase.and_then(leading_number));
         let mut words = stem.split('-');
         let words = (words.next().unwrap_or_default(), words.next());
         let (phase, plan) = match words {
@@ -252,9 +238,7 @@ fn without_kind(name: &str) -> &str {
 
 /// The number that a directory (`02.1-slug`) or another name begins with.
 fn leading_number(name: &str) -> Option<&str> {
-    name.split(['-', '_', ' '])
-        .next()
-        .filter(|word| is_number(word))
+    name.split(['-', '_', ' ']).next().filter(|word| is_number(word))
 }
 
 /// A digit, and little more of digits, letters and points: `01`, `02.1`, `02B`.

@@ -23,16 +23,9 @@ fn plans_in_all_their_shapes() {
         "`01-02-PLAN.md` Do it",
         "Plan 01-02: Do it",
     ] {
-        assert_eq!(
-            of(words),
-            Some(("1-2".to_owned(), "Do it".to_owned())),
-            "{words}"
-        );
+        assert_eq!(of(words), Some(("1-2".to_owned(), "Do it".to_owned())), "{words}");
     }
-    assert_eq!(
-        plan_words("02.1-01-PLAN.md"),
-        Some(("2.1-1".to_owned(), None))
-    );
+    assert_eq!(plan_words("02.1-01-PLAN.md"), Some(("2.1-1".to_owned(), None)));
     for words in ["TBD", "v1-2", "3 things", "", "[x](y)"] {
         assert_eq!(of(words), None, "{words}");
     }
@@ -40,30 +33,14 @@ fn plans_in_all_their_shapes() {
 
 #[test]
 fn ticks_and_titles() {
-    let roadmap =
-        Roadmap::of("Plans:\n- [ ] 01-01: a\n- [x] 01-01-PLAN.md\n  - [ ] 01-02-PLAN.md — b\n");
-    assert_eq!(
-        roadmap.plans["1-1"],
-        Entry {
-            is_ticked: true,
-            title: Some("a".to_owned())
-        }
-    );
-    assert_eq!(
-        roadmap.plans["1-2"],
-        Entry {
-            is_ticked: false,
-            title: Some("b".to_owned())
-        }
-    );
+    let roadmap = Roadmap::of("Plans:\n- [ ] 01-01: a\n- [x] 01-01-PLAN.md\n  - [ ] 01-02-PLAN.md — b\n");
+    assert_eq!(roadmap.plans["1-1"], Entry { is_ticked: true, title: Some("a".to_owned()) });
+    assert_eq!(roadmap.plans["1-2"], Entry { is_ticked: false, title: Some("b".to_owned()) });
 }
 
 #[test]
 fn what_hides_the_rest_is_told() {
-    assert_eq!(
-        Roadmap::of("a\n```\n- [x] 01-01: b\n").unclosed.unwrap().0,
-        2
-    );
+    assert_eq!(Roadmap::of("a\n```\n- [x] 01-01: b\n").unclosed.unwrap().0, 2);
 }
 
 proptest! {
@@ -80,11 +57,7 @@ fn id(path: &str) -> Option<(String, Option<String>)> {
 #[test]
 fn ids_come_from_file_names() {
     for (path, name, phase) in [
-        (
-            ".planning/phases/01-base/01-02-PLAN.md",
-            "01-02",
-            Some("01"),
-        ),
+        (".planning/phases/01-base/01-02-PLAN.md", "01-02", Some("01")),
         ("02.1-slug\\02.1-01-PLAN.md", "02.1-01", Some("02.1")),
         ("02B-04-PLAN.md", "02B-04", Some("02B")),
         ("x/02-03a-plan.md", "02-03a", Some("02")),
@@ -96,20 +69,11 @@ fn ids_come_from_file_names() {
         ("260629-gzd-PLAN.md", "260629-gzd", Some("04")),
         ("09-x/api-PLAN.md", "api", Some("09")),
     ] {
-        assert_eq!(
-            id(path),
-            Some((name.to_owned(), phase.map(str::to_owned))),
-            "{path}"
-        );
+        assert_eq!(id(path), Some((name.to_owned(), phase.map(str::to_owned))), "{path}");
     }
     assert_eq!(id("a b-PLAN.md"), None);
     assert_eq!(PlanId::of("PLAN.md", None, None), None);
-    assert_eq!(
-        PlanId::of("03-PLAN.md", None, None)
-            .map(|id| id.name)
-            .as_deref(),
-        Some("03")
-    );
+    assert_eq!(PlanId::of("03-PLAN.md", None, None).map(|id| id.name).as_deref(), Some("03"));
 }
 
 #[test]

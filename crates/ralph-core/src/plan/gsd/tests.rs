@@ -14,25 +14,16 @@ fn file(path: &str, front: &str, body: &str) -> (String, String) {
 
 /// Small plans by path and frontmatter.
 fn small(plans: &[(&str, &str)]) -> GsdFiles {
-    let plans = plans
-        .iter()
-        .map(|(path, front)| file(path, front, "<objective>Do it.</objective>"));
-    GsdFiles {
-        plans: plans.collect(),
-        ..GsdFiles::default()
-    }
+    let plans = plans.iter().map(|(path, front)| file(path, front, "<objective>Do it.</objective>"));
+    GsdFiles { plans: plans.collect(), ..GsdFiles::default() }
 }
 
 fn with_roadmap(files: GsdFiles, roadmap: &str) -> GsdFiles {
-    GsdFiles {
-        roadmap: Some(("ROADMAP.md".to_owned(), roadmap.to_owned())),
-        ..files
-    }
+    GsdFiles { roadmap: Some(("ROADMAP.md".to_owned(), roadmap.to_owned())), ..files }
 }
 
 fn draft(files: &GsdFiles) -> Draft {
-    read(files, &|word| matches!(word, "npm" | "cargo"))
-        .unwrap_or_else(|problems| panic!("{problems:?}"))
+    read(files, &|word| matches!(word, "npm" | "cargo")).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn problems(files: &GsdFiles) -> Vec<FileProblem> {
@@ -44,11 +35,7 @@ fn names(draft: &Draft) -> Vec<&str> {
 }
 
 fn task<'a>(draft: &'a Draft, name: &str) -> &'a DraftTask {
-    draft
-        .tasks
-        .iter()
-        .find(|task| task.name == name)
-        .expect(name)
+    draft.tasks.iter().find(|task| task.name == name).expect(name)
 }
 
 const BODY: &str = r#"<objective>
@@ -110,10 +97,7 @@ Purpose: Needed.
 #[test]
 fn a_whole_plan() {
     let front = "phase: 01-base\nplan: 02\nwave: 1\ndepends_on: []\nfiles_modified:\n  - src/a.rs";
-    let files = GsdFiles {
-        plans: vec![file("p/01-base/01-02-PLAN.md", front, BODY)],
-        ..GsdFiles::default()
-    };
+    let files = GsdFiles { plans: vec![file("p/01-base/01-02-PLAN.md", front, BODY)], ..GsdFiles::default() };
     let draft = draft(&files);
     assert_eq!(names(&draft), ["01-02", "01-02/1", "01-02/2", "01-02/3"]);
     let plan = DraftTask {
@@ -134,9 +118,8 @@ fn a_whole_plan() {
         name: "01-02/1".to_owned(),
         named_by_author: true,
         title: "Write it".to_owned(),
-        description:
-            "Write `a`:\n```rust\nfn a() -> Vec<u8> { todo }\n```\n\nDone when: Tests pass"
-                .to_owned(),
+        description: "Write `a`:\n```rust\nfn a() -> Vec<u8> { todo }\n```\n\nDone when: Tests pass"
+            .to_owned(),
         phase: Some("01".to_owned()),
         parent: Some("01-02".to_owned()),
         verify: Some("cargo test a".to_owned()),
@@ -148,27 +131,18 @@ fn a_whole_plan() {
     assert_eq!(draft.tasks[1], first);
     assert_eq!(draft.tasks[2].after, ["01-02/1"]);
     assert_eq!(draft.tasks[3].title, "Checkpoint: The page");
-    let notes: Vec<_> = draft
-        .notes
-        .iter()
-        .map(|note| (note.line, note.text.contains("01-02-PLAN.md")))
-        .collect();
+    let notes: Vec<_> =
+        draft.notes.iter().map(|note| (note.line, note.text.contains("01-02-PLAN.md"))).collect();
     assert_eq!(notes, [(44, true), (50, true)]);
 }
 
 #[test]
 fn a_plan_without_tasks_is_one_task() {
     let body = "<objective>Do it.</objective>\n<feature>\n  <name>x</name>\n</feature>\n<verification>npm test</verification>";
-    let files = GsdFiles {
-        plans: vec![file("01-01-PLAN.md", "type: tdd", body)],
-        ..GsdFiles::default()
-    };
+    let files = GsdFiles { plans: vec![file("01-01-PLAN.md", "type: tdd", body)], ..GsdFiles::default() };
     let draft = draft(&files);
     assert_eq!(names(&draft), ["01-01"]);
-    assert_eq!(
-        draft.tasks[0].description,
-        "Do it.\n\nFeature: <name>x</name>"
-    );
+    assert_eq!(draft.tasks[0].description, "Do it.\n\nFeature: <name>x</name>");
     assert_eq!(draft.tasks[0].verify.as_deref(), Some("npm test"));
 }
 
@@ -176,10 +150,7 @@ fn a_plan_without_tasks_is_one_task() {
 fn titles_come_from_the_roadmap_or_a_heading_too() {
     let body = "# Plan 1.1: Head\n<task><name>a</name></task>";
     let plans = ["01-01-PLAN.md", "01-02-PLAN.md"].map(|path| file(path, "wave: 1", body));
-    let files = GsdFiles {
-        plans: plans.to_vec(),
-        ..GsdFiles::default()
-    };
+    let files = GsdFiles { plans: plans.to_vec(), ..GsdFiles::default() };
     let draft = draft(&with_roadmap(files, "- [ ] 01-01-PLAN.md — Road\n"));
     assert_eq!(task(&draft, "01-01").title, "Road");
     assert_eq!(task(&draft, "01-02").title, "Head");
@@ -200,24 +171,17 @@ fn plans_in_markdown_are_read_too() {
 #[test]
 fn finished_plans_are_done_with_their_parts() {
     let body = "<objective>a</objective><task><name>a</name></task>";
-    let plans =
-        ["01-01", "01-02", "01-03"].map(|id| file(&format!("{id}-PLAN.md"), "wave: 1", body));
+    let plans = ["01-01", "01-02", "01-03"].map(|id| file(&format!("{id}-PLAN.md"), "wave: 1", body));
     let files = GsdFiles {
         plans: plans.to_vec(),
         finished: vec!["1-01".to_owned(), "09-09".to_owned()],
         ..GsdFiles::default()
     };
-    let draft = draft(&with_roadmap(
-        files,
-        "- [x] **Phase 1: a**\n- [x] 01-02-PLAN.md\n- [ ] 01-03-PLAN.md\n",
-    ));
+    let draft =
+        draft(&with_roadmap(files, "- [x] **Phase 1: a**\n- [x] 01-02-PLAN.md\n- [ ] 01-03-PLAN.md\n"));
     let done: Vec<bool> = draft.tasks.iter().map(|task| task.done).collect();
     assert_eq!(done, [true, true, true, true, false, false]);
-    assert!(
-        draft.notes[0]
-            .text
-            .contains("01-03-PLAN.md: its phase is checked off")
-    );
+    assert!(draft.notes[0].text.contains("01-03-PLAN.md: its phase is checked off"));
 }
 
 #[test]
@@ -229,11 +193,7 @@ fn no_plans_are_told() {
 #[test]
 fn all_problems_come_at_once_in_order() {
     let plans = vec![
-        file(
-            "b-01/02-01-PLAN.md",
-            "wave: one\ndepends_on: [09-09, \"02-01\"]",
-            "<objective>a",
-        ),
+        file("b-01/02-01-PLAN.md", "wave: one\ndepends_on: [09-09, \"02-01\"]", "<objective>a"),
         file("a/01-01-PLAN.md", "wave: 1", "<task>\n<name>a\n</task>"),
         file("a/1-1-PLAN.md", "wave: 1", "<objective>a</objective>"),
         ("a/01-03-PLAN.md".to_owned(), "---\nwave: 1\n".to_owned()),
@@ -241,14 +201,8 @@ fn all_problems_come_at_once_in_order() {
         file("a/01-05-PLAN.md", "wave: 1", "<task></task>"),
         file("a/x y-PLAN.md", "wave: 1", "<objective>a</objective>"),
     ];
-    let found = problems(&GsdFiles {
-        plans,
-        ..GsdFiles::default()
-    });
-    let places: Vec<_> = found
-        .iter()
-        .map(|problem| (problem.path.as_str(), problem.line))
-        .collect();
+    let found = problems(&GsdFiles { plans, ..GsdFiles::default() });
+    let places: Vec<_> = found.iter().map(|problem| (problem.path.as_str(), problem.line)).collect();
     assert_eq!(
         places,
         [

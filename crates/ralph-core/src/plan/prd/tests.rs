@@ -5,17 +5,12 @@ use crate::plan::DraftTask;
 use proptest::prelude::*;
 
 fn tasks(file: &str) -> Vec<DraftTask> {
-    read(file)
-        .unwrap_or_else(|problems| panic!("{problems:?}\n{file}"))
-        .tasks
+    read(file).unwrap_or_else(|problems| panic!("{problems:?}\n{file}")).tasks
 }
 
 fn problems(file: &str) -> Vec<(usize, String)> {
     let problems = read(file).expect_err(file);
-    problems
-        .into_iter()
-        .map(|problem| (problem.line, problem.expected))
-        .collect()
+    problems.into_iter().map(|problem| (problem.line, problem.expected)).collect()
 }
 
 fn lines(file: &str) -> Vec<usize> {
@@ -47,9 +42,8 @@ fn a_whole_file() {
         name: "US-1".to_owned(),
         named_by_author: true,
         title: "Log in".to_owned(),
-        description:
-            "As a user.\n\nAcceptance criteria:\n- Form shows\n- Tests pass\n\nMind the gap."
-                .to_owned(),
+        description: "As a user.\n\nAcceptance criteria:\n- Form shows\n- Tests pass\n\nMind the gap."
+            .to_owned(),
         phase: Some("2".to_owned()),
         verify: Some("npm test".to_owned()),
         files: vec!["a.ts".to_owned(), "b.ts".to_owned()],
@@ -61,10 +55,7 @@ fn a_whole_file() {
         ..DraftTask::default()
     };
     assert_eq!(tasks[0], first);
-    assert_eq!(
-        (tasks[1].after.as_slice(), tasks[1].priority),
-        (&["US-1".to_owned()][..], 2)
-    );
+    assert_eq!((tasks[1].after.as_slice(), tasks[1].priority), (&["US-1".to_owned()][..], 2));
     assert_eq!((tasks[1].line, tasks[1].done), (16, false));
 }
 
@@ -75,14 +66,8 @@ fn variants() {
             {"id": "2", "title": "b", "dependencies": "1", "dependsOn": [1], "priority": 2.0}]"#,
     );
     assert_eq!(tasks[0].description, "Acceptance criteria:\n- x\n- y");
-    assert_eq!(
-        (tasks[0].done_when.as_deref(), tasks[0].files.len()),
-        (Some("x; y"), 2)
-    );
-    assert_eq!(
-        (tasks[1].after.as_slice(), tasks[1].priority),
-        (&["1".to_owned()][..], 2)
-    );
+    assert_eq!((tasks[0].done_when.as_deref(), tasks[0].files.len()), (Some("x; y"), 2));
+    assert_eq!((tasks[1].after.as_slice(), tasks[1].priority), (&["1".to_owned()][..], 2));
 }
 
 #[test]
@@ -121,10 +106,7 @@ fn ids_and_titles_are_needed() {
     let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 2, 3, 4]);
     assert_eq!(
-        self::lines(
-            "[{\"id\": \"t-00ff00\", \"title\": \"a\"}, {\"id\": \"a b\", \"title\": \"a\"}]"
-        )
-        .len(),
+        self::lines("[{\"id\": \"t-00ff00\", \"title\": \"a\"}, {\"id\": \"a b\", \"title\": \"a\"}]").len(),
         2
     );
 }
@@ -153,10 +135,7 @@ fn large_files_take_linear_time() {
     let begun = crate::testing::cpu_time();
     let stories: Vec<String> = (0..20_000)
         .map(|at| {
-            format!(
-                "{{\"id\": \"s{at}\", \"title\": \"x\", \"dependsOn\": [\"s{}\"]}}",
-                (at + 1) % 20_000
-            )
+            format!("{{\"id\": \"s{at}\", \"title\": \"x\", \"dependsOn\": [\"s{}\"]}}", (at + 1) % 20_000)
         })
         .collect();
     assert_eq!(problems(&format!("[{}]", stories.join(",\n"))).len(), 1);
@@ -197,10 +176,7 @@ fn story() -> impl Strategy<Value = String> {
         "other",
     ]);
     prop::collection::vec((key, value()), 0..8).prop_map(|pairs| {
-        let pairs: Vec<String> = pairs
-            .iter()
-            .map(|(key, value)| format!("\n\"{key}\": {value}"))
-            .collect();
+        let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("\n\"{key}\": {value}")).collect();
         format!(
             "{{\"id\": \"a\", \"title\": \"x\"{}{}}}",
             if pairs.is_empty() { "" } else { "," },

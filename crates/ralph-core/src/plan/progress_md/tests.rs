@@ -12,49 +12,29 @@ const MAX_LIMIT: FinalState = FinalState::MaxLimit;
 
 fn completed(key: &str, title: &str, commit: &str) -> Completed {
     let commit = (!commit.is_empty()).then(|| commit.to_owned());
-    Completed {
-        key: key.into(),
-        title: title.into(),
-        commit,
-    }
+    Completed { key: key.into(), title: title.into(), commit }
 }
 
 fn done(key: &str, title: &str, commit: &str) -> News {
-    News {
-        completed: vec![completed(key, title, commit)],
-        ..News::default()
-    }
+    News { completed: vec![completed(key, title, commit)], ..News::default() }
 }
 
 fn current(line: &str) -> News {
-    News {
-        current: Some(line.into()),
-        ..News::default()
-    }
+    News { current: Some(line.into()), ..News::default() }
 }
 
 fn history(key: &str, count: usize, end: FinalState) -> FixHistory {
     let fixes = (1..=count).map(|n| format!("{key}.{n}")).collect();
-    FixHistory {
-        key: key.into(),
-        fixes,
-        end,
-    }
+    FixHistory { key: key.into(), fixes, end }
 }
 
 fn fixes(key: &str, count: usize, end: FinalState) -> News {
-    News {
-        fix_history: vec![history(key, count, end)],
-        ..News::default()
-    }
+    News { fix_history: vec![history(key, count, end)], ..News::default() }
 }
 
 fn learnt(learnings: &[&str]) -> News {
     let learnings = learnings.iter().map(|text| (*text).to_owned()).collect();
-    News {
-        learnings,
-        ..News::default()
-    }
+    News { learnings, ..News::default() }
 }
 
 /// The bullets under Learnings.

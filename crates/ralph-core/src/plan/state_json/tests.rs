@@ -21,10 +21,7 @@ fn fixes(total: usize, task: &str, ids: &[&str], last_error: &str) -> StateNews 
 }
 
 fn index(task_index: usize) -> StateNews {
-    StateNews {
-        task_index: Some(task_index),
-        ..StateNews::default()
-    }
+    StateNews { task_index: Some(task_index), ..StateNews::default() }
 }
 
 const BEFORE: &str = r#"{
@@ -65,12 +62,7 @@ fn rcs_01_the_example() {
         }},
     });
     assert_eq!(value, expected);
-    let second = fixes(
-        12,
-        "1.3",
-        &["1.3.1", "1.3.2"],
-        "Syntax error in parser.ts line 42",
-    );
+    let second = fixes(12, "1.3", &["1.3.1", "1.3.2"], "Syntax error in parser.ts line 42");
     let after = update(&after, &second).unwrap();
     assert_eq!(
         after,
@@ -78,10 +70,7 @@ fn rcs_01_the_example() {
             .replace("11", "12")
             .replace("\"attempts\": 1", "\"attempts\": 2")
             .replace("[\"1.3.1\"]", "[\"1.3.1\", \"1.3.2\"]")
-            .replace(
-                "File not found: src/parser.ts",
-                "Syntax error in parser.ts line 42"
-            )
+            .replace("File not found: src/parser.ts", "Syntax error in parser.ts line 42")
     );
 }
 
@@ -95,10 +84,7 @@ fn rcs_01_the_map_is_made_where_it_is_missing() {
 
 #[test]
 fn rcs_01_a_new_file() {
-    let news = StateNews {
-        task_index: Some(2),
-        ..first()
-    };
+    let news = StateNews { task_index: Some(2), ..first() };
     let expected = AFTER.replace("  \"phase\": \"execution\",\n", "");
     for blank in ["", "\n", "{}\n"] {
         assert_eq!(update(blank, &news).unwrap(), expected);
@@ -129,9 +115,7 @@ fn rcs_01_entries_of_other_tasks_stay() {
 fn rcs_02_a_repeated_update_changes_nothing() {
     assert_eq!(update(AFTER, &first()).unwrap(), AFTER);
     let mut twice = first();
-    twice
-        .fix_task_map
-        .insert(0, ("1.3".into(), entry(&[], "old")));
+    twice.fix_task_map.insert(0, ("1.3".into(), entry(&[], "old")));
     assert_eq!(update(BEFORE, &twice).unwrap(), AFTER);
 }
 
@@ -166,23 +150,13 @@ fn rcs_03_unknown_keys_and_forms_are_kept() {
 #[test]
 fn rcs_03_of_two_equal_keys_the_last_is_edited() {
     let text = r#"{"taskIndex": 1, "x": 0, "taskIndex": 2}"#;
-    assert_eq!(
-        update(text, &index(3)).unwrap(),
-        r#"{"taskIndex": 1, "x": 0, "taskIndex": 3}"#
-    );
+    assert_eq!(update(text, &index(3)).unwrap(), r#"{"taskIndex": 1, "x": 0, "taskIndex": 3}"#);
     assert_eq!(update(text, &index(2)).unwrap(), text);
 }
 
 #[test]
 fn rcs_04_any_error_text_comes_back() {
-    for error in [
-        "a \"b\" \\ c\nd\te",
-        "\u{0}\u{1b}[31m",
-        "\\u0041",
-        "ä 漢 🎉",
-        "}]\",",
-        "",
-    ] {
+    for error in ["a \"b\" \\ c\nd\te", "\u{0}\u{1b}[31m", "\\u0041", "ä 漢 🎉", "}]\",", ""] {
         let text = update(AFTER, &fixes(11, "1.3", &["1.3.1"], error)).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["fixTaskMap"]["1.3"]["lastError"], error);
@@ -206,11 +180,7 @@ fn both(text: &str) -> String {
 #[test]
 fn rcs_03_values_on_one_line_stay_there() {
     let text = r#"{"a":1,"totalTasks":2,"taskIndex":3}"#;
-    let news = StateNews {
-        task_index: Some(3),
-        total_tasks: Some(4),
-        ..StateNews::default()
-    };
+    let news = StateNews { task_index: Some(3), total_tasks: Some(4), ..StateNews::default() };
     assert_eq!(update(text, &news).unwrap(), text.replace('2', "4"));
 }
 
@@ -243,22 +213,17 @@ fn rcs_03_with_a_blank_line() {
         update("{\n    \"a\": 1,\n\n    \"b\": 2\n}", &index(3)).unwrap(),
         "{\n    \"a\": 1,\n\n    \"b\": 2,\n    \"taskIndex\": 3\n}"
     );
-    assert_eq!(
-        update("\u{feff}{\n}", &index(3)).unwrap(),
-        "\u{feff}{\n  \"taskIndex\": 3\n}"
-    );
+    assert_eq!(update("\u{feff}{\n}", &index(3)).unwrap(), "\u{feff}{\n  \"taskIndex\": 3\n}");
 }
 
 #[test]
 fn rcs_03_values_of_another_kind_are_replaced() {
     let text = r#"{"taskIndex": "2", "fixTaskMap": {"V4": 1, "V5": {"fixTaskIds": 7}}}"#;
     let mut news = index(2);
-    news.fix_task_map = vec![
-        ("V4".into(), entry(&[], "")),
-        ("V5".into(), entry(&["a", "b"], "")),
-    ];
+    news.fix_task_map = vec![("V4".into(), entry(&[], "")), ("V5".into(), entry(&["a", "b"], ""))];
     let value: Value = serde_json::from_str(&update(text, &news).unwrap()).unwrap();
-    let entry = |ids: Value, attempts: usize| json!({"attempts": attempts, "fixTaskIds": ids, "lastError": ""});
+    let entry =
+        |ids: Value, attempts: usize| json!({"attempts": attempts, "fixTaskIds": ids, "lastError": ""});
     let map = json!({"V4": entry(json!([]), 0), "V5": entry(json!(["a", "b"]), 2)});
     assert_eq!(value, json!({"taskIndex": 2, "fixTaskMap": map}));
 }
@@ -270,11 +235,7 @@ fn rcl_01_recovery_is_on_only_where_it_is_exactly_true() {
     for off in ["false", "null", "\"true\"", "1", "{}", "[true]"] {
         let state = read(&format!("{{\"recoveryMode\": {off}}}")).unwrap();
         assert_ne!(state.recovery_mode, Some(true), "{off}");
-        assert_eq!(
-            state.notes.is_empty(),
-            off == "false" || off == "null",
-            "{off}"
-        );
+        assert_eq!(state.notes.is_empty(), off == "false" || off == "null", "{off}");
     }
     for none in ["", "{}"] {
         assert_eq!(read(none).unwrap(), SpecState::default());
@@ -286,11 +247,7 @@ fn rcl_03_rcd_01_limits_are_positive_integers() {
     let text = r#"{"maxFixTasksPerOriginal": 2, "maxFixTaskDepth": 4, "maxTaskIterations": 7.0}"#;
     let state = read(text).unwrap();
     let limits = |state: &SpecState| {
-        [
-            state.max_fix_tasks_per_original,
-            state.max_fix_task_depth,
-            state.max_task_iterations,
-        ]
+        [state.max_fix_tasks_per_original, state.max_fix_task_depth, state.max_task_iterations]
     };
     assert_eq!(limits(&state), [Some(2), Some(4), Some(7)]);
     assert_eq!(state.notes, []);
@@ -327,15 +284,8 @@ fn imp_06_a_spec_goes_on_where_it_stood() {
     let state = read(text).unwrap();
     let mut first = entry(&["2.1.1"], "e");
     first.attempts = 3;
-    let expected = [
-        ("2.1", first),
-        ("1.3", entry(&["1.3.1", "1.3.2"], "")),
-        ("1.4", entry(&[], "")),
-    ];
-    assert_eq!(
-        state.fix_task_map,
-        expected.map(|(task, entry)| (task.to_owned(), entry))
-    );
+    let expected = [("2.1", first), ("1.3", entry(&["1.3.1", "1.3.2"], "")), ("1.4", entry(&[], ""))];
+    assert_eq!(state.fix_task_map, expected.map(|(task, entry)| (task.to_owned(), entry)));
     let lines: Vec<usize> = state.notes.iter().map(|note| note.line).collect();
     assert_eq!(lines, [10, 11]);
 }
@@ -343,19 +293,11 @@ fn imp_06_a_spec_goes_on_where_it_stood() {
 /// Files on which a careless scan takes quadratic time; this would then run for minutes.
 #[test]
 fn large_hostile_files_take_linear_time() {
-    let entries: Vec<String> = (0..5_000)
-        .map(|n| format!("\n\"{n}\": {{\"attempts\": -1}}"))
-        .collect();
+    let entries: Vec<String> = (0..5_000).map(|n| format!("\n\"{n}\": {{\"attempts\": -1}}")).collect();
     let text = format!("{{\"fixTaskMap\": {{{}}}}}", entries.join(","));
     let state = read(&text).unwrap();
-    assert_eq!(
-        (state.fix_task_map.len(), state.notes.len()),
-        (5_000, 5_000)
-    );
-    let news = StateNews {
-        fix_task_map: state.fix_task_map,
-        ..Default::default()
-    };
+    assert_eq!((state.fix_task_map.len(), state.notes.len()), (5_000, 5_000));
+    let news = StateNews { fix_task_map: state.fix_task_map, ..Default::default() };
     let updated = update(&text, &news).unwrap();
     assert_eq!(read(&updated).unwrap().notes, []);
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(200_000), "]".repeat(200_000));

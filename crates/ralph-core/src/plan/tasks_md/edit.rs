@@ -6,18 +6,14 @@ use super::super::key::is_below;
 use super::super::text::{one_line, paths};
 use super::Spec;
 use super::fields::{Field, commit};
-use crate::markdown::{
-    Insertion, Spacing, as_code, commonest_line_end, list_item, longest_backticks,
-};
+use crate::markdown::{Insertion, Spacing, as_code, commonest_line_end, list_item, longest_backticks};
 use crate::plan::DraftTask;
 
 /// Makes these tasks done (`true`) or open (`false`); `marks` says where their boxes stand. A task that is so already stays
 /// byte for byte, also with its `[X]`.
 #[must_use]
 pub fn mark(text: &str, marks: &HashMap<String, usize>, tasks: &[(&str, bool)]) -> String {
-    let places = tasks
-        .iter()
-        .filter_map(|(key, done)| Some((*marks.get(*key)?, *done)));
+    let places = tasks.iter().filter_map(|(key, done)| Some((*marks.get(*key)?, *done)));
     let places: BTreeMap<usize, bool> = places.collect();
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;
@@ -58,11 +54,7 @@ impl Spec<'_> {
         let insertion = Insertion {
             at: at + usize::from(at > 0 && is_blank),
             spacing: Spacing::Apart,
-            lines: block
-                .trim_matches('\n')
-                .split('\n')
-                .map(str::to_owned)
-                .collect(),
+            lines: block.trim_matches('\n').split('\n').map(str::to_owned).collect(),
         };
         let line_end = commonest_line_end(self.text);
         self.file.spliced(&BTreeMap::new(), &[insertion], line_end)
@@ -75,9 +67,7 @@ impl Spec<'_> {
 pub fn render(task: &DraftTask) -> String {
     let files: Vec<_> = task.files.iter().map(|file| written_file(file)).collect();
     let written = |text: &Option<String>, write: fn(&str) -> String| {
-        text.as_ref()
-            .map(|text| write(text.trim()))
-            .unwrap_or_default()
+        text.as_ref().map(|text| write(text.trim())).unwrap_or_default()
     };
     let mut block = head(task);
     for (field, value) in [

@@ -33,16 +33,12 @@ impl Field {
 
     pub(super) fn name(self) -> &'static str {
         let mut names = Self::NAMES.into_iter();
-        names
-            .find(|(field, _)| *field == self)
-            .map_or("", |(_, name)| name)
+        names.find(|(field, _)| *field == self).map_or("", |(_, name)| name)
     }
 
     fn named(name: &str) -> Option<Self> {
         let mut names = Self::NAMES.into_iter();
-        names
-            .find(|(_, known)| known.eq_ignore_ascii_case(name))
-            .map(|(field, _)| field)
+        names.find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(field, _)| field)
     }
 }
 
@@ -127,14 +123,9 @@ impl Spec<'_> {
     #[must_use]
     pub fn verify_field(&self, key: &str) -> Option<String> {
         let block = self.find(key)?;
-        let below = self
-            .file
-            .lines
-            .get(block.lines.start + 1..block.lines.end)?;
+        let below = self.file.lines.get(block.lines.start + 1..block.lines.end)?;
         let entries = entries(below);
-        let verify = entries
-            .iter()
-            .find(|entry| entry.field == Some(Field::Verify))?;
+        let verify = entries.iter().find(|entry| entry.field == Some(Field::Verify))?;
         let is_alone = verify.below().iter().all(|line| line.words().is_empty());
         let value = verify.value.trim();
         (is_alone && !value.is_empty()).then(|| value.to_owned())
@@ -176,10 +167,7 @@ impl<'a, 'l> Entry<'a, 'l> {
     /// The value and the lines below it, without their indent.
     fn text(&self) -> String {
         let below = joined(self.below(), shared_indent(self.below()));
-        let is_apart = self
-            .below()
-            .first()
-            .is_some_and(|line| line.words().is_empty());
+        let is_apart = self.below().first().is_some_and(|line| line.words().is_empty());
         match (self.value, below.as_str()) {
             ("", _) => below,
             (value, "") => value.to_owned(),
@@ -254,17 +242,13 @@ fn language_of(opening: &str) -> &str {
 
 /// The indent that all lines share which are not blank and no comments.
 fn shared_indent(lines: &[Line<'_>]) -> usize {
-    let shown = lines
-        .iter()
-        .filter(|line| line.hidden != Some(Hidden::Comment) && !line.words().is_empty());
+    let shown = lines.iter().filter(|line| line.hidden != Some(Hidden::Comment) && !line.words().is_empty());
     shown.map(Line::columns).min().unwrap_or(0)
 }
 
 /// The lines without some columns, without comments and without blank lines around them.
 fn joined(lines: &[Line<'_>], columns: usize) -> String {
-    let shown = lines
-        .iter()
-        .filter(|line| line.hidden != Some(Hidden::Comment));
+    let shown = lines.iter().filter(|line| line.hidden != Some(Hidden::Comment));
     let lines: Vec<String> = shown.map(|line| dedented(line.text, columns)).collect();
     lines.join("\n").trim_matches('\n').to_owned()
 }
@@ -283,9 +267,7 @@ pub(super) fn entries<'a, 'l>(lines: &'l [Line<'a>]) -> Vec<Entry<'a, 'l>> {
             None if line.words().is_empty() => after_blank = true,
             _ => {
                 let start = Start::of(at, line);
-                let is_within = starts
-                    .last_mut()
-                    .is_some_and(|last| last.holds(&start, after_blank));
+                let is_within = starts.last_mut().is_some_and(|last| last.holds(&start, after_blank));
                 if !is_within {
                     starts.push(start);
                 }

@@ -53,9 +53,7 @@ fn paragraphs_and_lines_that_go_on() {
 #[test]
 fn names_that_are_no_items() {
     assert_eq!(
-        found(
-            "  **Do**: a\n  - b\n\n  c\n\n  **Skills**: d\n  - _Design: e_\n\n  **Verify:** f\n\ng"
-        ),
+        found("  **Do**: a\n  - b\n\n  c\n\n  **Skills**: d\n  - _Design: e_\n\n  **Verify:** f\n\ng"),
         [
             field(Field::Do, "a\n- b\n\nc"),
             other("**Skills**: d"),
@@ -85,11 +83,7 @@ fn fences_belong_to_what_they_stand_below() {
 fn rules_and_comments_stand_alone() {
     assert_eq!(
         found("  - **Do**: a\n  <!-- Verify: x\n  - **Verify**: y -->\n---\n\n- **Verify**: b"),
-        [
-            field(Field::Do, "a"),
-            other("---"),
-            other("- **Verify**: b")
-        ]
+        [field(Field::Do, "a"), other("---"), other("- **Verify**: b")]
     );
 }
 
@@ -106,15 +100,7 @@ fn imp_03_commits() {
     ] {
         assert_eq!(commit(value).unwrap(), expected, "{value}");
     }
-    for nothing in [
-        "None",
-        "none",
-        "NONE (verification only)",
-        "`None`",
-        "N/A",
-        "",
-        "``",
-    ] {
+    for nothing in ["None", "none", "NONE (verification only)", "`None`", "N/A", "", "``"] {
         assert_eq!(commit(nothing), None, "{nothing}");
     }
 }

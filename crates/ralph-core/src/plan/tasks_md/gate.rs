@@ -33,11 +33,9 @@ impl Gate {
         let one_line = |text: &String| text.replace('\n', " ");
         let prose = self.prose.iter().map(one_line);
         let doubtful = self.doubtful.iter().map(one_line);
-        let prose =
-            prose.map(|text| format!("Verify \"{text}\" is not a runnable command: {consequence}"));
-        let doubtful = doubtful.map(|code| {
-            format!("Verify runs \"{code}\" as a command, but that program was not found")
-        });
+        let prose = prose.map(|text| format!("Verify \"{text}\" is not a runnable command: {consequence}"));
+        let doubtful = doubtful
+            .map(|code| format!("Verify runs \"{code}\" as a command, but that program was not found"));
         prose.chain(doubtful).collect()
     }
 
@@ -106,15 +104,9 @@ impl Texts {
         if entry.opens_fence() {
             return Self::default();
         }
-        let is_fence = entry
-            .lines
-            .first()
-            .is_some_and(|line| line.hidden.is_some());
+        let is_fence = entry.lines.first().is_some_and(|line| line.hidden.is_some());
         let beside = if is_fence { "" } else { entry.value };
-        let mut texts = Self {
-            beside: beside.to_owned(),
-            below: Vec::new(),
-        };
+        let mut texts = Self { beside: beside.to_owned(), below: Vec::new() };
         let mut is_apart = beside.is_empty();
         for line in entry.below() {
             let words = line.words().trim_end();

@@ -22,125 +22,70 @@ fn command(block: &str) -> String {
 #[test]
 fn imp_03_inline_code() {
     assert_eq!(command("  - **Verify**: `pnpm test`"), "pnpm test");
-    assert_eq!(
-        command("  - **Verify**: Run `a b` and then `c`."),
-        "a b && c"
-    );
-    assert_eq!(
-        command("  - Verify: `grep -c x y` returns >= 1"),
-        "grep -c x y"
-    );
+    assert_eq!(command("  - **Verify**: Run `a b` and then `c`."), "a b && c");
+    assert_eq!(command("  - Verify: `grep -c x y` returns >= 1"), "grep -c x y");
     assert_eq!(command("  - **Verify**: ```pnpm test```"), "pnpm test");
     assert_eq!(command("  - **Verify**: `a`\n    - prints `PASS`"), "a");
     assert_eq!(command("  - **Verify**: Then\n    `a`\n    works"), "a");
-    assert_eq!(
-        command("  - **Verify**: `a` prints\n    ```\n    b\n    ```"),
-        "a"
-    );
+    assert_eq!(command("  - **Verify**: `a` prints\n    ```\n    b\n    ```"), "a");
 }
 
 #[test]
 fn imp_03_a_bare_line_is_a_command_only_if_it_can_be_run() {
-    assert_eq!(
-        command("  - **Verify**: grep -q \"a b\" c.md"),
-        "grep -q \"a b\" c.md"
-    );
-    assert_eq!(
-        command("  - **Verify**: echo 'Verify manually'"),
-        "echo 'Verify manually'"
-    );
+    assert_eq!(command("  - **Verify**: grep -q \"a b\" c.md"), "grep -q \"a b\" c.md");
+    assert_eq!(command("  - **Verify**: echo 'Verify manually'"), "echo 'Verify manually'");
     assert_eq!(command("  - **Verify**: (cd a && b)"), "(cd a && b)");
     assert_eq!(command("  - **Verify**: `(make)`"), "(make)");
     assert_eq!(command("  - **Verify**: A=1 ! curl x"), "A=1 ! curl x");
-    assert_eq!(
-        command("  - **Verify**: pnpm a \\\n    b\n    c"),
-        "pnpm a \\\nb c"
-    );
-    for prose in [
-        "Manual: click it",
-        "All tests pass",
-        "Grep the code",
-        "make test",
-    ] {
+    assert_eq!(command("  - **Verify**: pnpm a \\\n    b\n    c"), "pnpm a \\\nb c");
+    for prose in ["Manual: click it", "All tests pass", "Grep the code", "make test"] {
         let found = gate(&format!("  - **Verify**: {prose}\n"));
-        assert_eq!(
-            (found.command(), found.prose),
-            (None, vec![prose.to_owned()])
-        );
+        assert_eq!((found.command(), found.prose), (None, vec![prose.to_owned()]));
     }
     for nothing in ["", " None", " N/A (see V4)", " `None`", " -"] {
-        assert_eq!(
-            gate(&format!("  - **Verify**:{nothing}\n")),
-            Gate::default(),
-            "{nothing}"
-        );
+        assert_eq!(gate(&format!("  - **Verify**:{nothing}\n")), Gate::default(), "{nothing}");
     }
 }
 
 #[test]
 fn imp_03_items_below() {
-    let found =
-        gate("  - **Verify**: Run these\n    - `a` works\n    1. pnpm b\n    - Look at it\n");
+    let found = gate("  - **Verify**: Run these\n    - `a` works\n    1. pnpm b\n    - Look at it\n");
     assert_eq!(found.command().unwrap(), "a && pnpm b");
     assert_eq!(found.prose, ["Look at it"]);
     assert_eq!(command("  - **Verify**: test these:\n    - `a`"), "a");
-    assert_eq!(
-        command("  - **Verify**: pnpm test\n    - covers `x`"),
-        "pnpm test"
-    );
+    assert_eq!(command("  - **Verify**: pnpm test\n    - covers `x`"), "pnpm test");
     let found = gate("  - **Verify**: See\n    - one\n      of them\n    - two");
-    assert_eq!(
-        (found.command(), found.prose),
-        (None, vec!["one of them".into(), "two".into()])
-    );
+    assert_eq!((found.command(), found.prose), (None, vec!["one of them".into(), "two".into()]));
 }
 
 #[test]
 fn imp_03_lines_below() {
-    assert_eq!(
-        command("  - **Verify**:\n    pnpm a\n    pnpm b\n    -c"),
-        "pnpm a && pnpm b -c"
-    );
-    assert_eq!(
-        command("  - **Verify**:\n    pnpm a &&\n    pnpm b"),
-        "pnpm a && pnpm b"
-    );
-    assert_eq!(
-        command("  - **Verify**:\n\n    pnpm a\n\n    `b`"),
-        "pnpm a && b"
-    );
+    assert_eq!(command("  - **Verify**:\n    pnpm a\n    pnpm b\n    -c"), "pnpm a && pnpm b -c");
+    assert_eq!(command("  - **Verify**:\n    pnpm a &&\n    pnpm b"), "pnpm a && pnpm b");
+    assert_eq!(command("  - **Verify**:\n\n    pnpm a\n\n    `b`"), "pnpm a && b");
     assert_eq!(command("  - **Verify**: pnpm a\n    pnpm"), "pnpm a pnpm");
 }
 
 #[test]
 fn imp_03_fences() {
-    let fence =
-        "```bash\n      # check\n      cat <<E\n        a `b`\n      E\n\n      c || d\n      ```";
+    let fence = "```bash\n      # check\n      cat <<E\n        a `b`\n      E\n\n      c || d\n      ```";
     let expected = "# check\ncat <<E\n  a `b`\nE\n\nc || d";
     for head in ["\n      ", " Run:\n\n      ", " All must pass\n      ", " "] {
         let block = format!("  - **Verify**:{head}{fence}\n    It prints `ok`.");
         assert_eq!(command(&block), expected, "{block}");
     }
     let with = |first: &str, second: &str| {
-        command(&format!(
-            "  - **Verify**:\n    ~~~{first}\n    a\n    ~~~\n    ~~~{second}\n    b\n    ~~~"
-        ))
+        command(&format!("  - **Verify**:\n    ~~~{first}\n    a\n    ~~~\n    ~~~{second}\n    b\n    ~~~"))
     };
     assert_eq!(with("sh", " Console"), "a\nb");
     assert_eq!(with("text", "sh"), "b");
     assert_eq!(with("text", "json"), "a\nb");
-    assert_eq!(
-        command("  - **Verify**:\n    ```\n    a\n  - **Commit**: pnpm\n"),
-        "a && pnpm"
-    );
+    assert_eq!(command("  - **Verify**:\n    ```\n    a\n  - **Commit**: pnpm\n"), "a && pnpm");
 }
 
 #[test]
 fn several_fields_all_count() {
-    assert_eq!(
-        command("  - **Verify**: `a || b`\n  - **Verify**: pnpm c"),
-        "{ a || b\n} && pnpm c"
-    );
+    assert_eq!(command("  - **Verify**: `a || b`\n  - **Verify**: pnpm c"), "{ a || b\n} && pnpm c");
 }
 
 #[test]
@@ -148,8 +93,5 @@ fn a_code_that_cannot_be_run_beside_one_that_can_is_doubtful() {
     let found = gate("  - **Verify**: `pnpm a` or `./b` or `cd c` prints `PASS`");
     assert_eq!(found.command().unwrap(), "pnpm a && ./b && cd c && PASS");
     assert_eq!(found.doubtful, ["PASS"]);
-    assert_eq!(
-        gate("  - **Verify**: `a` `b`").doubtful,
-        Vec::<String>::new()
-    );
+    assert_eq!(gate("  - **Verify**: `a` `b`").doubtful, Vec::<String>::new());
 }

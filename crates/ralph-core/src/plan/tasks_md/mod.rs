@@ -96,9 +96,7 @@ impl<'a> Spec<'a> {
     #[must_use]
     pub fn marks(&self) -> HashMap<String, usize> {
         let marks = self.blocks.iter().rev();
-        marks
-            .map(|block| (block.key.to_owned(), block.mark))
-            .collect()
+        marks.map(|block| (block.key.to_owned(), block.mark)).collect()
     }
 
     fn find(&self, key: &str) -> Option<&Block<'a>> {
@@ -120,13 +118,8 @@ impl<'a> Spec<'a> {
         let mut notes = self.hidden_tasks();
         if self.blocks.is_empty() {
             let expected = "no tasks found, expected lines such as `- [ ] 1.1 Create the module`";
-            let hidden = notes
-                .into_iter()
-                .map(|note| Problem::new(note.line, note.text));
-            return Err([Problem::new(1, expected)]
-                .into_iter()
-                .chain(hidden)
-                .collect());
+            let hidden = notes.into_iter().map(|note| Problem::new(note.line, note.text));
+            return Err([Problem::new(1, expected)].into_iter().chain(hidden).collect());
         }
         let mut first: HashMap<&str, usize> = HashMap::with_capacity(self.blocks.len());
         let mut tasks = Vec::with_capacity(self.blocks.len());
@@ -136,11 +129,7 @@ impl<'a> Spec<'a> {
         let mut passed = 0;
         for (at, block) in self.blocks.iter().enumerate() {
             let between = self.file.lines.get(passed..block.lines.start);
-            for (level, words) in between
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|l| l.heading())
-            {
+            for (level, words) in between.unwrap_or_default().iter().filter_map(|l| l.heading()) {
                 phases.heading(level, words);
             }
             passed = block.lines.start;
@@ -155,9 +144,8 @@ impl<'a> Spec<'a> {
             let of = *first.entry(key).or_insert(at);
             if let Some(block) = self.blocks.get(of).filter(|_| of != at) {
                 let of = block.lines.start + 1;
-                let expected = format!(
-                    "line {line} repeats the key {key} of line {of}, expected a unique key"
-                );
+                let expected =
+                    format!("line {line} repeats the key {key} of line {of}, expected a unique key");
                 problems.push(Problem::new(line, expected));
             }
             steps.push(Step {
@@ -223,8 +211,7 @@ impl<'a> Spec<'a> {
                 && !is_task
                 && line.hidden.is_none()
             {
-                let text =
-                    format!("this checkbox is not a task; a task line is `- [ ] {key} Title`");
+                let text = format!("this checkbox is not a task; a task line is `- [ ] {key} Title`");
                 notes.push(Note::new(at + 1, text));
             }
         }
@@ -244,10 +231,7 @@ impl<'a> Spec<'a> {
     ) -> Vec<Option<usize>> {
         let original = |step: &Step<'_>| step.fix_of.and_then(|key| first.get(key)).copied();
         let mut fix_of: Vec<_> = steps.iter().map(original).collect();
-        let edges: Vec<Vec<usize>> = fix_of
-            .iter()
-            .map(|of| of.iter().copied().collect())
-            .collect();
+        let edges: Vec<Vec<usize>> = fix_of.iter().map(|of| of.iter().copied().collect()).collect();
         for at in cycles(&edges).concat() {
             fix_of.get_mut(at).into_iter().for_each(|of| *of = None);
         }
@@ -257,10 +241,7 @@ impl<'a> Spec<'a> {
                     true => "is circular",
                     false => "names no task in this file",
                 };
-                let text = format!(
-                    "[FIX {key}] {why}: Ralph treats {} as an ordinary task",
-                    block.key
-                );
+                let text = format!("[FIX {key}] {why}: Ralph treats {} as an ordinary task", block.key);
                 notes.push(Note::new(block.lines.start + 1, text));
             }
         }
@@ -281,14 +262,9 @@ fn task_line(line: &str) -> Option<(&str, &str, bool)> {
 /// The key in a line such as `- [ ] **1.3** Title` or `* [ ] 1.3 Title`, which a person may take
 /// for a task line.
 fn nearly_a_task(line: &str) -> Option<&str> {
-    let after = line
-        .strip_prefix(['-', '*', '+'])?
-        .trim_start()
-        .strip_prefix('[')?;
+    let after = line.strip_prefix(['-', '*', '+'])?.trim_start().strip_prefix('[')?;
     let (state, text) = after.split_once(']')?;
-    let text = text
-        .trim_start()
-        .trim_start_matches(['*', '_', '`', '#', '(', '[']);
+    let text = text.trim_start().trim_start_matches(['*', '_', '`', '#', '(', '[']);
     let text = match text.split_at_checked("task ".len()) {
         Some((word, rest)) if word.eq_ignore_ascii_case("task ") => rest,
         _ => text,
@@ -307,10 +283,7 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn of(words: &'a str) -> Self {
-        let mut found = Self {
-            markers: Vec::new(),
-            title: words.trim(),
-        };
+        let mut found = Self { markers: Vec::new(), title: words.trim() };
         while let Some((marker, after)) = leading_marker(found.title) {
             found.markers.push(marker);
             found.title = after.trim_start();
@@ -337,8 +310,7 @@ impl<'a> Words<'a> {
 fn leading_marker(text: &str) -> Option<(&str, &str)> {
     let (marker, after) = text.strip_prefix('[')?.split_once(']')?;
     let names = ["P", "VERIFY", "RED", "GREEN", "YELLOW"];
-    let is_known =
-        fixed_key(marker).is_some() || names.into_iter().any(|name| is_named(marker, name));
+    let is_known = fixed_key(marker).is_some() || names.into_iter().any(|name| is_named(marker, name));
     // `[P](…)` is a link.
     let stands_alone = after.is_empty() || after.starts_with([' ', '\t', '[']);
     (is_known && stands_alone).then_some((marker, after))
@@ -374,10 +346,7 @@ fn waits(steps: &[Step<'_>], fix_of: &[Option<usize>]) -> Vec<Vec<usize>> {
     for (at, root) in roots(fix_of).into_iter().enumerate() {
         if at != root {
             let before = waits.get(root).cloned().unwrap_or_default();
-            waits
-                .get_mut(at)
-                .into_iter()
-                .for_each(|own| *own = before.clone());
+            waits.get_mut(at).into_iter().for_each(|own| *own = before.clone());
         }
     }
     // After all, since what an original waits for by order must not hold its fixes.
@@ -425,10 +394,7 @@ fn roots(fix_of: &[Option<usize>]) -> Vec<usize> {
         }
         let root = roots.get(here).copied().flatten().unwrap_or(here);
         for one in chain {
-            roots
-                .get_mut(one)
-                .into_iter()
-                .for_each(|of| *of = Some(root));
+            roots.get_mut(one).into_iter().for_each(|of| *of = Some(root));
         }
     }
     let own = roots.into_iter().enumerate();

@@ -27,10 +27,7 @@ fn first(text: &str) -> DraftTask {
 /// Names of all tasks with what each waits for, as `1.2<1.1`.
 fn order(text: &str) -> Vec<String> {
     let tasks = draft(text).tasks;
-    tasks
-        .iter()
-        .map(|task| format!("{}<{}", task.name, task.after.join(",")))
-        .collect()
+    tasks.iter().map(|task| format!("{}<{}", task.name, task.after.join(","))).collect()
 }
 
 /// Lines and texts of the notes on a text.

@@ -5,10 +5,7 @@ use proptest::prelude::*;
 fn indents_go() {
     assert_eq!(dedented("\tx ", 2), "  x");
     assert_eq!(dedented(" x", 4), "x");
-    assert_eq!(
-        block("first\n    a\n      b\n\n    c\n  "),
-        "first\na\n  b\n\nc"
-    );
+    assert_eq!(block("first\n    a\n      b\n\n    c\n  "), "first\na\n  b\n\nc");
     assert_eq!(block("\n  a\n    b\n"), "a\n  b");
     assert_eq!(block(""), "");
 }
@@ -16,10 +13,7 @@ fn indents_go() {
 #[test]
 fn sentences_end_at_a_stop_before_white_space() {
     for (line, sentence) in [
-        (
-            "Add v1.2 of it (e.g. now). Then rest.",
-            "Add v1.2 of it (e.g. now)",
-        ),
+        ("Add v1.2 of it (e.g. now). Then rest.", "Add v1.2 of it (e.g. now)"),
         ("Really? Yes.", "Really?"),
         ("No end", "No end"),
         ("One.", "One"),
@@ -41,16 +35,10 @@ fn cuts_fall_between_words() {
 fn imp_03_files() {
     for (text, expected) in [
         ("src/a.ts, `src/b.ts`", &["src/a.ts", "src/b.ts"][..]),
-        (
-            "src/a.ts (create), `b.ts` (modify, see `c`) , d",
-            &["src/a.ts", "b.ts", "d"],
-        ),
+        ("src/a.ts (create), `b.ts` (modify, see `c`) , d", &["src/a.ts", "b.ts", "d"]),
         ("`a.ts` and `b.ts` — like `c.ts`", &["a.ts", "b.ts"]),
         ("Create: `a b.ts`", &["a b.ts"]),
-        (
-            "app/(auth)/a.tsx, `src/{a,b}.ts`, src/{c,d}",
-            &["app/(auth)/a.tsx", "src/{a,b}.ts", "src/{c,d}"],
-        ),
+        ("app/(auth)/a.tsx, `src/{a,b}.ts`, src/{c,d}", &["app/(auth)/a.tsx", "src/{a,b}.ts", "src/{c,d}"]),
         ("a (b, c", &["a (b", "c"]),
         ("`a, b", &["`a", "b"]),
         ("a.ts (x) (y (z)) - new", &["a.ts"]),
@@ -78,11 +66,7 @@ fn imp_03_labels() {
         ("_Verify_: x", "Verify", "x", Italic),
         ("Files: *.rs", "Files", "*.rs", Plain),
     ] {
-        let expected = Label {
-            name,
-            value,
-            emphasis,
-        };
+        let expected = Label { name, value, emphasis };
         assert_eq!(label(text), Some(expected), "{text}");
     }
     for text in ["**Verify: x", "**Verify** x", "Verify that it works", ""] {

@@ -13,11 +13,7 @@ fn failure(error: Option<&str>, attempted_fix: Option<&str>) -> Failure {
         attempted_fix: attempted_fix.map(str::to_owned),
         status: None,
     };
-    Failure::of(Evidence {
-        key: "1.3".into(),
-        failed_block: Some(block),
-        ..Evidence::default()
-    })
+    Failure::of(Evidence { key: "1.3".into(), failed_block: Some(block), ..Evidence::default() })
 }
 
 fn fix(error: Option<&str>, original: &Original<'_>) -> FixTask {
@@ -29,10 +25,7 @@ fn title(error: &str) -> String {
 }
 
 fn commit(error: &str, spec_folder: Option<&str>) -> String {
-    let original = Original {
-        spec_folder,
-        ..Original::default()
-    };
+    let original = Original { spec_folder, ..Original::default() };
     fix(Some(error), &original).commit
 }
 
@@ -49,10 +42,7 @@ const EXAMPLE: &str = r#"- [ ] 1.3.1 [FIX 1.3] Fix: File not found: src/parser.t
 
 #[test]
 fn rcg_02_rcg_06_the_block_of_the_example() {
-    let failure = failure(
-        Some("File not found: src/parser.ts"),
-        Some("Checked alternate paths"),
-    );
+    let failure = failure(Some("File not found: src/parser.ts"), Some("Checked alternate paths"));
     let original = Original {
         files: &["plugins/ralph-specum/commands/implement.md".to_owned()],
         verify: Some(r#"grep -q "Parse Failure" implement.md"#),
@@ -66,14 +56,8 @@ fn rcg_02_rcg_06_the_block_of_the_example() {
 
 #[test]
 fn rcg_02_an_error_of_several_lines_stands_on_one() {
-    let fix = fix(
-        Some("a\n\n## b\r\n```\n- [ ] 1.4  c\t"),
-        &Original::default(),
-    );
-    assert_eq!(
-        fix.done_when,
-        "Error \"a ## b ``` - [ ] 1.4 c\" no longer occurs"
-    );
+    let fix = fix(Some("a\n\n## b\r\n```\n- [ ] 1.4  c\t"), &Original::default());
+    assert_eq!(fix.done_when, "Error \"a ## b ``` - [ ] 1.4 c\" no longer occurs");
     assert_eq!(fix.block().lines().count(), 9);
 }
 
@@ -81,18 +65,9 @@ fn rcg_02_an_error_of_several_lines_stands_on_one() {
 fn rcg_03_the_summary_is_cut_on_a_word_boundary() {
     assert_eq!(title("short"), "Fix: short");
     let fifty = "12345 789 ".repeat(5);
-    assert_eq!(
-        title(&format!("{fifty}x")),
-        format!("Fix: {}", fifty.trim())
-    );
-    assert_eq!(
-        title(&format!("{}x", fifty.trim())),
-        format!("Fix: {}x", fifty.trim())
-    );
-    assert_eq!(
-        title(&format!("{}xy z", fifty.trim())),
-        format!("Fix: {}", &fifty[..45])
-    );
+    assert_eq!(title(&format!("{fifty}x")), format!("Fix: {}", fifty.trim()));
+    assert_eq!(title(&format!("{}x", fifty.trim())), format!("Fix: {}x", fifty.trim()));
+    assert_eq!(title(&format!("{}xy z", fifty.trim())), format!("Fix: {}", &fifty[..45]));
     assert_eq!(title(&"ä".repeat(60)), format!("Fix: {}", "ä".repeat(50)));
 }
 
@@ -100,21 +75,12 @@ fn rcg_03_the_summary_is_cut_on_a_word_boundary() {
 fn rcg_03_without_an_error_the_task_is_named() {
     let fix = fix(None, &Original::default());
     assert_eq!(fix.title, "Fix: task 1.3 failure");
-    assert_eq!(
-        fix.done_when,
-        "Error \"Task execution failed\" no longer occurs"
-    );
+    assert_eq!(fix.done_when, "Error \"Task execution failed\" no longer occurs");
     assert_eq!(title("\u{1b}[0m"), "Fix: task 1.3 failure");
-    let nothing = Failure::of(Evidence {
-        key: "V4".into(),
-        ..Evidence::default()
-    });
+    let nothing = Failure::of(Evidence { key: "V4".into(), ..Evidence::default() });
     let fix = FixTask::new("V4.1".into(), &nothing, &Original::default());
     assert_eq!(fix.title, "Fix: task V4 failure");
-    assert!(
-        fix.description
-            .starts_with("Address the error: Task did not complete\n")
-    );
+    assert!(fix.description.starts_with("Address the error: Task did not complete\n"));
 }
 
 #[test]
@@ -122,14 +88,8 @@ fn rcg_04_what_is_missing_is_replaced() {
     let none = fix(Some("x"), &Original::default());
     assert_eq!(none.files, ["."]);
     assert_eq!(none.verify, "echo 'Verify manually'");
-    assert!(
-        none.block()
-            .contains("\n    1. Analyze the failure: No previous fix attempted\n")
-    );
-    assert!(
-        none.block()
-            .contains("\n  - **Verify**: echo 'Verify manually'\n")
-    );
+    assert!(none.block().contains("\n    1. Analyze the failure: No previous fix attempted\n"));
+    assert!(none.block().contains("\n  - **Verify**: echo 'Verify manually'\n"));
     let blank = Original {
         files: &[" ".to_owned()],
         verify: Some(" \n"),
@@ -152,9 +112,11 @@ fn rcg_04_the_originals_own_fields_come_first() {
     };
     let block = fix(Some("x"), &original).block();
     assert!(block.contains("\n  - **Files**: src/a.rs, src/b.rs\n"));
-    assert!(block.contains(
-        "\n  - **Verify**:\n    ```\n    cargo test\n    cargo clippy\n    ```\n  - **Commit**: "
-    ));
+    assert!(
+        block.contains(
+            "\n  - **Verify**:\n    ```\n    cargo test\n    cargo clippy\n    ```\n  - **Commit**: "
+        )
+    );
 }
 
 #[test]
@@ -181,10 +143,7 @@ fn rcg_05_the_type_is_the_errors_kind() {
         commit("Syntax error in parser.ts line 42", None),
         "fix(recovery): address syntax from task 1.3"
     );
-    let original = Original {
-        error_category: Some("test_failure"),
-        ..Original::default()
-    };
+    let original = Original { error_category: Some("test_failure"), ..Original::default() };
     assert_eq!(
         fix(Some("2 of 5 are red"), &original).commit,
         "fix(recovery): address test failure from task 1.3"
@@ -254,33 +213,17 @@ fn read(lines: &[String]) -> String {
 
 #[test]
 fn rcg_04_a_command_stays_on_its_line() {
-    for verify in [
-        "cargo test",
-        "`npm test` && echo \"```\"",
-        "grep -q 'a  b' c.md",
-    ] {
+    for verify in ["cargo test", "`npm test` && echo \"```\"", "grep -q 'a  b' c.md"] {
         assert_eq!(verify_lines(verify), [format!("  - **Verify**: {verify}")]);
     }
-    assert_eq!(
-        verify_lines("\n  cargo test \r\n\n"),
-        ["  - **Verify**: cargo test"]
-    );
+    assert_eq!(verify_lines("\n  cargo test \r\n\n"), ["  - **Verify**: cargo test"]);
 }
 
 #[test]
 fn rcg_04_a_script_stands_in_a_fence() {
     assert_eq!(
         verify_lines("set -e\r\n\r\nif a; then\r\n  b\r\nfi\r\n"),
-        [
-            "  - **Verify**:",
-            "    ```",
-            "    set -e",
-            "",
-            "    if a; then",
-            "      b",
-            "    fi",
-            "    ```"
-        ]
+        ["  - **Verify**:", "    ```", "    set -e", "", "    if a; then", "      b", "    fi", "    ```"]
     );
     let lines = verify_lines("cat <<X\n````\nX");
     assert_eq!(lines[1], "    `````");
@@ -290,12 +233,7 @@ fn rcg_04_a_script_stands_in_a_fence() {
 fn rcg_04_a_fence_is_kept_as_it_was() {
     assert_eq!(
         verify_lines("```bash\ncargo test\n```"),
-        [
-            "  - **Verify**:",
-            "    ```bash",
-            "    cargo test",
-            "    ```"
-        ]
+        ["  - **Verify**:", "    ```bash", "    cargo test", "    ```"]
     );
     assert_eq!(verify_lines("```\na\n```\nb\n```")[1], "    ````");
 }

@@ -9,12 +9,7 @@ fn owned(keys: &[&str]) -> Vec<String> {
 
 fn lineage(above: &[&str], failed: &str, fixes: &[&str], below_root: usize) -> Lineage {
     let (above, fixes) = (owned(above), owned(fixes));
-    Lineage {
-        above,
-        failed: failed.to_owned(),
-        fixes,
-        below_root,
-    }
+    Lineage { above, failed: failed.to_owned(), fixes, below_root }
 }
 
 fn next(lineage: &Lineage) -> Result<String, LimitReached> {
@@ -24,14 +19,8 @@ fn next(lineage: &Lineage) -> Result<String, LimitReached> {
 #[test]
 fn rcg_01_the_key_goes_on_counting() {
     assert_eq!(next(&lineage(&[], "1.3", &[], 0)).as_deref(), Ok("1.3.1"));
-    assert_eq!(
-        next(&lineage(&[], "1.3", &["1.3.1"], 1)).as_deref(),
-        Ok("1.3.2")
-    );
-    assert_eq!(
-        next(&lineage(&["1.3"], "1.3.1", &[], 1)).as_deref(),
-        Ok("1.3.1.1")
-    );
+    assert_eq!(next(&lineage(&[], "1.3", &["1.3.1"], 1)).as_deref(), Ok("1.3.2"));
+    assert_eq!(next(&lineage(&["1.3"], "1.3.1", &[], 1)).as_deref(), Ok("1.3.1.1"));
     assert_eq!(next(&lineage(&[], "V4", &[], 0)).as_deref(), Ok("V4.1"));
 }
 
@@ -42,14 +31,8 @@ fn rcg_01_a_key_of_another_task_is_not_used() {
         let lineage = lineage(&[], "1.3", fixes, fixes.len());
         next_fix(&lineage, &Limits::default(), &taken)
     };
-    assert_eq!(
-        next(&[], &["1.3", "1.3.1", "1.3.2", "1.3.4"]).as_deref(),
-        Ok("1.3.3")
-    );
-    assert_eq!(
-        next(&["1.3.2"], &["1.3", "1.3.1", "1.3.2"]).as_deref(),
-        Ok("1.3.3")
-    );
+    assert_eq!(next(&[], &["1.3", "1.3.1", "1.3.2", "1.3.4"]).as_deref(), Ok("1.3.3"));
+    assert_eq!(next(&["1.3.2"], &["1.3", "1.3.1", "1.3.2"]).as_deref(), Ok("1.3.3"));
 }
 
 #[test]
@@ -57,10 +40,7 @@ fn rcl_03_a_fourth_fix_of_one_task_is_refused() {
     let reached = next(&lineage(&[], "1.3", &["1.3.1", "1.3.2", "1.3.3"], 3)).unwrap_err();
     assert_eq!(
         reached.lines,
-        [
-            "ERROR: Max fix attempts (3) reached for task 1.3",
-            "Fix attempts: 1.3.1, 1.3.2, 1.3.3"
-        ]
+        ["ERROR: Max fix attempts (3) reached for task 1.3", "Fix attempts: 1.3.1, 1.3.2, 1.3.3"]
     );
     assert_eq!(reached.end.to_string(), "FAIL (max limit)");
 }
@@ -69,14 +49,8 @@ fn rcl_03_a_fourth_fix_of_one_task_is_refused() {
 fn rcl_04_counts_are_kept_per_task_and_below_the_root() {
     let first = ["1.3.1.1", "1.3.1.2", "1.3.1.3"];
     assert!(next(&lineage(&["1.3"], "1.3.1", &first, 4)).is_err());
-    assert_eq!(
-        next(&lineage(&[], "1.3", &["1.3.1"], 4)).as_deref(),
-        Ok("1.3.2")
-    );
-    assert_eq!(
-        next(&lineage(&["1.3"], "1.3.2", &[], 8)).as_deref(),
-        Ok("1.3.2.1")
-    );
+    assert_eq!(next(&lineage(&[], "1.3", &["1.3.1"], 4)).as_deref(), Ok("1.3.2"));
+    assert_eq!(next(&lineage(&["1.3"], "1.3.2", &[], 8)).as_deref(), Ok("1.3.2.1"));
     let reached = next(&lineage(&["1.3"], "1.3.2", &[], 9)).unwrap_err();
     assert_eq!(
         reached.lines,
@@ -91,18 +65,11 @@ fn rcl_04_counts_are_kept_per_task_and_below_the_root() {
 
 #[test]
 fn rcl_05_the_checks_come_in_order() {
-    let limits = Limits {
-        per_task: 0,
-        depth: 0,
-        per_root: 0,
-    };
+    let limits = Limits { per_task: 0, depth: 0, per_root: 0 };
     let all = lineage(&["1.3"], "1.3.1", &[], 9);
     let first = |limits| next_fix(&all, &limits, &|_| false).unwrap_err().end;
     assert_eq!(first(limits), FinalState::MaxLimit);
-    let limits = Limits {
-        per_task: 1,
-        ..limits
-    };
+    let limits = Limits { per_task: 1, ..limits };
     assert_eq!(first(limits), FinalState::MaxDepth);
     let limits = Limits { depth: 2, ..limits };
     assert_eq!(first(limits), FinalState::MaxBelowRoot);
@@ -177,11 +144,7 @@ proptest! {
 
 fn history(key: &str, count: usize, end: FinalState) -> FixHistory {
     let fixes = (1..=count).map(|n| format!("{key}.{n}")).collect();
-    FixHistory {
-        key: key.into(),
-        fixes,
-        end,
-    }
+    FixHistory { key: key.into(), fixes, end }
 }
 
 #[test]
@@ -190,10 +153,7 @@ fn rch_01_the_line_of_a_task_that_passed() {
         history("1.3", 2, FinalState::Pass).text(),
         "Task 1.3: 2 fixes attempted (1.3.1, 1.3.2) - Final: PASS"
     );
-    assert_eq!(
-        history("2.1", 1, FinalState::Pass).text(),
-        "Task 2.1: 1 fix attempted (2.1.1) - Final: PASS"
-    );
+    assert_eq!(history("2.1", 1, FinalState::Pass).text(), "Task 2.1: 1 fix attempted (2.1.1) - Final: PASS");
 }
 
 #[test]
@@ -202,16 +162,9 @@ fn rch_02_the_line_of_a_task_that_reached_a_limit() {
         history("3.4", 3, FinalState::MaxLimit).text(),
         "Task 3.4: 3 fixes attempted (3.4.1, 3.4.2, 3.4.3) - Final: FAIL (max limit)"
     );
-    for end in [
-        FinalState::MaxDepth,
-        FinalState::MaxBelowRoot,
-        FinalState::Fail,
-    ] {
+    for end in [FinalState::MaxDepth, FinalState::MaxBelowRoot, FinalState::Fail] {
         let text = history("V4", 1, end).text();
-        assert!(
-            text.starts_with("Task V4: 1 fix attempted (V4.1) - Final: FAIL"),
-            "{text}"
-        );
+        assert!(text.starts_with("Task V4: 1 fix attempted (V4.1) - Final: FAIL"), "{text}");
     }
 }
 
@@ -221,12 +174,7 @@ fn rch_01_02_lines_read_back() {
         let written = history("1.3", 3, end);
         assert_eq!(FixHistory::read(&written.text()), Some(written));
     }
-    for other in [
-        "",
-        "Task 1.3",
-        "Task 1.3: (a) - Final: MAYBE",
-        "1.3: 1 (a) Final: PASS",
-    ] {
+    for other in ["", "Task 1.3", "Task 1.3: (a) - Final: MAYBE", "1.3: 1 (a) Final: PASS"] {
         assert_eq!(FixHistory::read(other), None, "{other}");
     }
 }

@@ -31,12 +31,8 @@ fn is_bounded(found: &Signals) -> bool {
         && learnings.iter().all(learning)
         && failure_report.iter().all(report)
         && failed_block.iter().all(block)
-        && failure_reason
-            .iter()
-            .all(|text| says(text, limits::FIELD_CHARS))
-        && retry_suggestion
-            .iter()
-            .all(|text| says(text, limits::SUGGESTION_CHARS))
+        && failure_reason.iter().all(|text| says(text, limits::FIELD_CHARS))
+        && retry_suggestion.iter().all(|text| says(text, limits::SUGGESTION_CHARS))
 }
 
 fn learning(learning: &LearningSignal) -> bool {
@@ -52,20 +48,14 @@ fn report(report: &FailureReport) -> bool {
         && says(&report.error_category, limits::CATEGORY_CHARS)
         && !report.error_category.contains(['\n', '|'])
         && each_once(&report.relevant_files, limits::FILES, limits::FIELD_CHARS)
-        && report
-            .stack_trace
-            .iter()
-            .all(|trace| says(trace, limits::TRACE_CHARS))
+        && report.stack_trace.iter().all(|trace| says(trace, limits::TRACE_CHARS))
 }
 
 fn block(block: &FailedBlock) -> bool {
     let values = [&block.error, &block.attempted_fix, &block.status];
     says(&block.key, limits::FIELD_CHARS)
         && block.name.chars().count() <= limits::FIELD_CHARS
-        && values
-            .into_iter()
-            .flatten()
-            .all(|value| says(value, limits::FIELD_CHARS))
+        && values.into_iter().flatten().all(|value| says(value, limits::FIELD_CHARS))
 }
 
 /// Whether a text is there, trimmed, and not too long.

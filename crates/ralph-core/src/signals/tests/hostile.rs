@@ -49,10 +49,7 @@ struct Repeat {
 impl Drop for Repeat {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!(
-                "again: RALPH_HOSTILE_SEED={} RALPH_HOSTILE_INPUTS=1",
-                self.seed
-            );
+            eprintln!("again: RALPH_HOSTILE_SEED={} RALPH_HOSTILE_INPUTS=1", self.seed);
         }
     }
 }
@@ -62,10 +59,7 @@ fn check(seed: u64) {
     let _repeat = Repeat { seed };
     let mut rng = Rng::with_seed(seed);
     let ladder = ["haiku".to_owned(), "Sonnet".to_owned()];
-    let scope = Scope {
-        ladder: &ladder,
-        ..scope()
-    };
+    let scope = Scope { ladder: &ladder, ..scope() };
     let front = rng.bool().then(|| valid::signals(&mut rng, &scope));
     let is_ended = rng.bool();
     let text = [
@@ -90,30 +84,12 @@ fn check(seed: u64) {
 #[track_caller]
 fn assert_front_is_read(front: &Signals, found: &Signals) {
     let known = |wanted: bool, same: bool| assert!(same || !wanted, "{front:#?}\n{found:#?}");
-    known(
-        front.failure_report.is_some(),
-        front.failure_report == found.failure_report,
-    );
-    known(
-        front.difficulty.is_some(),
-        front.difficulty == found.difficulty,
-    );
-    known(
-        front.retry_suggestion.is_some(),
-        front.retry_suggestion == found.retry_suggestion,
-    );
-    known(
-        front.next_model.is_some(),
-        front.next_model == found.next_model,
-    );
-    known(
-        front.failed_block.is_some(),
-        front.failed_block == found.failed_block,
-    );
-    known(
-        front.failure_reason.is_some(),
-        front.failure_reason == found.failure_reason,
-    );
+    known(front.failure_report.is_some(), front.failure_report == found.failure_report);
+    known(front.difficulty.is_some(), front.difficulty == found.difficulty);
+    known(front.retry_suggestion.is_some(), front.retry_suggestion == found.retry_suggestion);
+    known(front.next_model.is_some(), front.next_model == found.next_model);
+    known(front.failed_block.is_some(), front.failed_block == found.failed_block);
+    known(front.failure_reason.is_some(), front.failure_reason == found.failure_reason);
     known(true, found.learnings.starts_with(&front.learnings));
     match front.completion {
         Completion::Failed => known(true, found.completion == Completion::Failed),
@@ -131,8 +107,5 @@ fn assert_front_is_read(front: &Signals, found: &Signals) {
 fn assert_end_is_read(found: &Signals) {
     assert_eq!(found.completion, Completion::Failed);
     let last = found.learnings.last().map(|last| last.content.as_str());
-    assert!(
-        last == Some("found at the end") || found.learnings.len() == limits::LEARNINGS,
-        "{found:#?}"
-    );
+    assert!(last == Some("found at the end") || found.learnings.len() == limits::LEARNINGS, "{found:#?}");
 }

@@ -7,17 +7,12 @@ fn learnings(text: &str) -> Vec<LearningSignal> {
 }
 
 fn contents(text: &str) -> Vec<String> {
-    learnings(text)
-        .into_iter()
-        .map(|learning| learning.content)
-        .collect()
+    learnings(text).into_iter().map(|learning| learning.content).collect()
 }
 
 #[test]
 fn lsg_01_category_tags_and_content() {
-    let found = learnings(
-        "x <learning category=\"pitfall\" tags=\"a, b b ,,a\">\n two\nlines \n</learning>",
-    );
+    let found = learnings("x <learning category=\"pitfall\" tags=\"a, b b ,,a\">\n two\nlines \n</learning>");
     let expected = LearningSignal {
         category: "pitfall".into(),
         tags: vec!["a".into(), "b b".into()],
@@ -55,18 +50,9 @@ fn lsg_03_incomplete_ones_are_skipped() {
 
 #[test]
 fn lsg_04_exact_name_either_order_either_quotes() {
-    assert_eq!(
-        contents("<learnings category=\"x\" tags=\"y\">z</learnings>"),
-        Vec::<String>::new()
-    );
-    assert_eq!(
-        contents("<learning\n tags='y'\n category='x'\n>z</learning>"),
-        ["z"]
-    );
-    assert_eq!(
-        contents("<learning id=\"7\" tags=\"y > z\" category='x'>z</learning>"),
-        ["z"]
-    );
+    assert_eq!(contents("<learnings category=\"x\" tags=\"y\">z</learnings>"), Vec::<String>::new());
+    assert_eq!(contents("<learning\n tags='y'\n category='x'\n>z</learning>"), ["z"]);
+    assert_eq!(contents("<learning id=\"7\" tags=\"y > z\" category='x'>z</learning>"), ["z"]);
 }
 
 #[test]
@@ -90,9 +76,7 @@ fn sig_07_placeholders_are_not_learnings() {
 #[test]
 fn learnings_are_bounded() {
     let tags = "tag word, ".repeat(10)
-        + &(0..2 * limits::TAGS)
-            .map(|n| format!("{n}{},", "x".repeat(300)))
-            .collect::<String>();
+        + &(0..2 * limits::TAGS).map(|n| format!("{n}{},", "x".repeat(300))).collect::<String>();
     let one = format!(
         "<learning category='{}' tags='{tags}'>{}</learning>",
         "c".repeat(99),
@@ -104,9 +88,5 @@ fn learnings_are_bounded() {
     assert_eq!(found[0].category.len(), limits::CATEGORY_CHARS);
     assert_eq!(found[0].tags.len(), limits::TAGS);
     assert_eq!(found[0].tags[1].len(), limits::TAG_CHARS);
-    assert_eq!(
-        found[0].content.len(),
-        limits::LEARNING_CHARS - 1,
-        "cut after a word"
-    );
+    assert_eq!(found[0].content.len(), limits::LEARNING_CHARS - 1, "cut after a word");
 }

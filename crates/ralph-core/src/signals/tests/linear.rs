@@ -86,25 +86,10 @@ const UNITS: [&str; 24] = [
 const SHAPES: [&[Run]; 9] = [
     &[Many("<"), Many("</learning>")],
     &[Once("<learning"), Many(" a='b'"), Once(">x</learning>")],
-    &[
-        Many("<learning category='c' tags='t'>"),
-        Many("</learning>"),
-    ],
-    &[
-        Once("<learning category='c' tags='"),
-        Many("a,"),
-        Once("'>x</learning>"),
-    ],
-    &[
-        Once("<promise a='"),
-        Many("<learning a=\""),
-        Many("<next-model b='"),
-    ],
-    &[
-        Once("<failure-report>"),
-        Many("some_key: v\n"),
-        Once("</failure-report>"),
-    ],
+    &[Many("<learning category='c' tags='t'>"), Many("</learning>")],
+    &[Once("<learning category='c' tags='"), Many("a,"), Once("'>x</learning>")],
+    &[Once("<promise a='"), Many("<learning a=\""), Many("<next-model b='")],
+    &[Once("<failure-report>"), Many("some_key: v\n"), Once("</failure-report>")],
     &[
         Once("<failure-report>what_tried:"),
         Many("\n"),
@@ -112,17 +97,8 @@ const SHAPES: [&[Run]; 9] = [
         Many("what_tried:\n"),
         Once("</failure-report>"),
     ],
-    &[
-        Once("<failure-report>what_tried: x"),
-        Many("\n"),
-        Many("what_tried:\n"),
-        Once("</failure-report>"),
-    ],
-    &[
-        Once("Task 1.3: x FAILED\n- Error: y\n"),
-        Many("  z\n"),
-        Many("- Error: y\n"),
-    ],
+    &[Once("<failure-report>what_tried: x"), Many("\n"), Many("what_tried:\n"), Once("</failure-report>")],
+    &[Once("Task 1.3: x FAILED\n- Error: y\n"), Many("  z\n"), Many("- Error: y\n")],
 ];
 
 #[test]

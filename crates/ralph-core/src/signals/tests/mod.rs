@@ -12,11 +12,7 @@ use crate::model::Difficulty;
 
 /// The task of the tests: id `t-abc123`, key `1.3`, no models.
 pub(super) fn scope() -> Scope<'static> {
-    Scope {
-        task_id: "t-abc123",
-        task_key: Some("1.3"),
-        ladder: &[],
-    }
+    Scope { task_id: "t-abc123", task_key: Some("1.3"), ladder: &[] }
 }
 
 pub(super) fn signals(text: &str) -> Signals {
@@ -56,26 +52,15 @@ fn sig_05_broken_signals_leave_the_others_alone() {
         "<difficulty-estimate>no</difficulty-estimate>",
         "\u{0}\u{202e}<",
     ] {
-        assert_eq!(
-            signals(&format!("{broken}\n{good}")),
-            expected,
-            "{broken} before"
-        );
-        assert_eq!(
-            signals(&format!("{good}{broken}")),
-            expected,
-            "{broken} after"
-        );
+        assert_eq!(signals(&format!("{broken}\n{good}")), expected, "{broken} before");
+        assert_eq!(signals(&format!("{good}{broken}")), expected, "{broken} after");
     }
 }
 
 #[test]
 fn sig_06_unknown_tags_have_no_effect() {
     let text = "<thinking>x</thinking>\n<failure-report-v2>what_tried: a\nwhy_failed: b</failure-report-v2>\n<task-done>1.3</task-done>";
-    let expected = Signals {
-        completion: Completion::Done,
-        ..Signals::default()
-    };
+    let expected = Signals { completion: Completion::Done, ..Signals::default() };
     assert_eq!(signals(text), expected);
     assert_eq!(signals(""), Signals::default());
 }
@@ -91,11 +76,9 @@ fn sig_07_placeholders_yield_nothing() {
 #[test]
 fn sig_09_the_first_model_of_the_ladder_wins() {
     let ladder = ["haiku".to_owned(), "Sonnet".to_owned()];
-    let scope = Scope {
-        ladder: &ladder,
-        ..scope()
-    };
-    let text = "<next-model>gpt</next-model> then <next-model> sonnet </next-model><next-model>haiku</next-model>";
+    let scope = Scope { ladder: &ladder, ..scope() };
+    let text =
+        "<next-model>gpt</next-model> then <next-model> sonnet </next-model><next-model>haiku</next-model>";
     assert_eq!(parse(text, &scope).next_model.as_deref(), Some("Sonnet"));
     assert_eq!(signals(text).next_model, None);
 }
@@ -103,22 +86,15 @@ fn sig_09_the_first_model_of_the_ladder_wins() {
 #[test]
 fn dif_01_the_first_valid_estimate_wins() {
     let estimate = |value: &str| format!("<difficulty-estimate>{value}</difficulty-estimate>");
-    let text =
-        estimate("super-hard") + &estimate("") + &estimate(" moderate\n") + &estimate("hard");
+    let text = estimate("super-hard") + &estimate("") + &estimate(" moderate\n") + &estimate("hard");
     assert_eq!(signals(&text).difficulty, Some(Difficulty::Moderate));
 }
 
 #[test]
 fn sug_01_one_or_more_lines() {
     let text = "<retry-suggestion>\nSplit it:\n- one\n- two\n</retry-suggestion>";
-    assert_eq!(
-        signals(text).retry_suggestion.as_deref(),
-        Some("Split it:\n- one\n- two")
-    );
-    let long = format!(
-        "<retry-suggestion>{}</retry-suggestion>",
-        "word ".repeat(limits::SUGGESTION_CHARS)
-    );
+    assert_eq!(signals(text).retry_suggestion.as_deref(), Some("Split it:\n- one\n- two"));
+    let long = format!("<retry-suggestion>{}</retry-suggestion>", "word ".repeat(limits::SUGGESTION_CHARS));
     let whole_words = limits::SUGGESTION_CHARS - 1;
     assert_eq!(signals(&long).retry_suggestion.unwrap().len(), whole_words);
 }
@@ -127,24 +103,14 @@ fn sug_01_one_or_more_lines() {
 fn sug_02_the_first_non_empty_one_wins() {
     let text = "<retry-suggestion> </retry-suggestion><retry-suggestion>a</retry-suggestion><retry-suggestion>b</retry-suggestion>";
     assert_eq!(signals(text).retry_suggestion.as_deref(), Some("a"));
-    assert_eq!(
-        signals("<retry-suggestion>\n</retry-suggestion>").retry_suggestion,
-        None
-    );
+    assert_eq!(signals("<retry-suggestion>\n</retry-suggestion>").retry_suggestion, None);
 }
 
 #[test]
 fn sig_07_what_counts_as_a_placeholder() {
-    for value in [
-        "",
-        " ",
-        "...",
-        "…",
-        " `...` ",
-        "<what you did>",
-        "Root cause analysis (1-2 sentences)",
-        "X.Y",
-    ] {
+    for value in
+        ["", " ", "...", "…", " `...` ", "<what you did>", "Root cause analysis (1-2 sentences)", "X.Y"]
+    {
         assert!(is_placeholder(value), "{value:?}");
     }
     for value in ["a...", "<T> is not <U>", "Vec<T>", "[x]", "Root cause"] {

@@ -34,22 +34,12 @@ fn bare() -> String {
 #[test]
 fn sig_08_the_rules_are_no_signals() {
     let ladder = ["haiku".to_owned(), "sonnet".to_owned(), "opus".to_owned()];
-    let scope = Scope {
-        task_id: "t-abc123",
-        task_key: Some("1.3"),
-        ladder: &ladder,
-    };
+    let scope = Scope { task_id: "t-abc123", task_key: Some("1.3"), ladder: &ladder };
     for rules in [full(), bare(), RULES.to_owned()] {
         assert_eq!(parse(&rules, &scope), Signals::default(), "{rules}");
         // Nor does following them below a quotation of them go wrong.
         let answer = format!("{rules}\n<task-done>t-abc123</task-done>\n");
-        assert_eq!(
-            parse(&answer, &scope),
-            Signals {
-                completion: Completion::Done,
-                ..Signals::default()
-            }
-        );
+        assert_eq!(parse(&answer, &scope), Signals { completion: Completion::Done, ..Signals::default() });
     }
 }
 
@@ -103,14 +93,7 @@ fn sig_08_the_rules_document_every_signal() {
 #[test]
 fn sig_08_what_does_not_apply_is_left_out() {
     let rules = bare();
-    for part in [
-        "next-model",
-        "(key",
-        "exits 0",
-        "Relevant files",
-        "none",
-        "\n\n\n",
-    ] {
+    for part in ["next-model", "(key", "exits 0", "Relevant files", "none", "\n\n\n"] {
         assert!(!rules.contains(part), "{part}");
     }
     assert!(!full().contains("\n\n\n"));

@@ -11,9 +11,7 @@ use super::{find, index};
 use crate::memory::recall::duplicates::{WordSet, probe_tokens};
 use crate::memory::recall::upkeep::Merge;
 use crate::memory::recall::upkeep::{Tally, base_rate, kind_of_attempt};
-use crate::model::{
-    ErrorType, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp,
-};
+use crate::model::{ErrorType, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp};
 use crate::store::sql::{Statements, only};
 use crate::store::{Capture, Random, Result};
 
@@ -69,19 +67,12 @@ fn heir(tx: &Connection, id: &str) -> Result<Option<LearningId>> {
     tx.first(sql, [id], only)
 }
 
-fn judge(
-    tx: &Connection,
-    learning: &LearningId,
-    task: &TaskId,
-    done: bool,
-    expected: f64,
-) -> Result<()> {
+fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expected: f64) -> Result<()> {
     let sql = "SELECT helpful, expected FROM learning_verdicts
          WHERE learning_id = :learning AND task_id = :task";
     let values = named_params! { ":learning": learning, ":task": task };
-    let before: Option<(bool, f64)> = tx.first(sql, values, |row| {
-        Ok((row.get("helpful")?, row.get("expected")?))
-    })?;
+    let before: Option<(bool, f64)> =
+        tx.first(sql, values, |row| Ok((row.get("helpful")?, row.get("expected")?)))?;
     let verdict = named_params! {
         "learning_id": learning, "task_id": task, "helpful": done, "expected": expected,
     };
@@ -109,10 +100,7 @@ fn judge(
 fn expected(tx: &Connection, counted_before: u32) -> Result<f64> {
     let sql = "SELECT attempts, done FROM base_rates WHERE tries_before = ?1";
     let known = tx.first(sql, [kind_of_attempt(counted_before)], |row| {
-        Ok(Tally {
-            attempts: row.count("attempts")?,
-            done: row.count("done")?,
-        })
+        Ok(Tally { attempts: row.count("attempts")?, done: row.count("done")? })
     })?;
     Ok(base_rate(counted_before, known.unwrap_or_default()))
 }
@@ -125,11 +113,7 @@ pub(in super::super) fn learn(
     now: Timestamp,
     random: Random<'_>,
 ) -> Result<()> {
-    let origin = Origin {
-        task: Some(task),
-        source: Source::Agent,
-        created_at: now,
-    };
+    let origin = Origin { task: Some(task), source: Source::Agent, created_at: now };
     for new in learnings {
         if is_deleted(tx, &new.content)? {
             let id = insert(tx, new, &origin, random)?;
@@ -154,10 +138,7 @@ fn join(tx: &Connection, new: &NewLearning, origin: &Origin<'_>, random: Random<
         return Ok(());
     }
     let tags = std::iter::once(&new.tags).chain(like.iter().map(|old| &old.tags));
-    let joined = NewLearning {
-        tags: Merge::tags_of(tags),
-        ..new.clone()
-    };
+    let joined = NewLearning { tags: Merge::tags_of(tags), ..new.clone() };
     let id = insert(tx, &joined, origin, random)?;
     match like.is_empty() {
         true => Ok(()),
@@ -166,11 +147,7 @@ fn join(tx: &Connection, new: &NewLearning, origin: &Origin<'_>, random: Random<
 }
 
 /// Active learnings of a category that nearly repeat a text, those indexed last first.
-pub(super) fn near_duplicates(
-    tx: &Connection,
-    category: &str,
-    content: &str,
-) -> Result<Vec<Learning>> {
+pub(super) fn near_duplicates(tx: &Connection, category: &str, content: &str) -> Result<Vec<Learning>> {
     let words = WordSet::new(content);
     let mut like = Vec::new();
     for id in suspects(tx, category, content)? {

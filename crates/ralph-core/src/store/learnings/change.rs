@@ -37,12 +37,7 @@ pub(super) fn insert(
     Ok(id)
 }
 
-fn insert_as(
-    tx: &Connection,
-    id: &LearningId,
-    new: &NewLearning,
-    origin: &Origin<'_>,
-) -> Result<()> {
+fn insert_as(tx: &Connection, id: &LearningId, new: &NewLearning, origin: &Origin<'_>) -> Result<()> {
     tx.insert(
         "learnings",
         named_params! {
@@ -61,11 +56,7 @@ pub(in super::super) fn add_all(
     now: Timestamp,
     random: Random<'_>,
 ) -> Result<Vec<LearningId>> {
-    let origin = Origin {
-        task: None,
-        source,
-        created_at: now,
-    };
+    let origin = Origin { task: None, source, created_at: now };
     let mut ids = Vec::new();
     for learning in learnings {
         ids.push(insert(tx, learning, &origin, random)?);
@@ -89,10 +80,7 @@ pub(super) fn archive(tx: &Connection, id: &LearningId, now: Timestamp) -> Resul
 
 /// Makes `new` stand for `old`: it takes over their counters and verdicts, and they point to it.
 pub(super) fn supersede(tx: &Connection, new: &LearningId, old: &[Learning]) -> Result<()> {
-    let record = old
-        .iter()
-        .map(|one| one.record)
-        .fold(Record::default(), Record::plus);
+    let record = old.iter().map(|one| one.record).fold(Record::default(), Record::plus);
     let shown = old.iter().map(|one| one.shown).fold(0, counted);
     tx.change(
         "UPDATE learnings SET helpful = helpful + :helpful, harmful = harmful + :harmful,
@@ -188,11 +176,8 @@ pub(super) fn import(
     let mut done = Imported::default();
     for imported in learnings {
         let new = &imported.learning;
-        let origin = Origin {
-            task: None,
-            source: Source::Import,
-            created_at: imported.created_at.unwrap_or(now),
-        };
+        let origin =
+            Origin { task: None, source: Source::Import, created_at: imported.created_at.unwrap_or(now) };
         let Some(id) = &imported.id else {
             done.added.push(insert(tx, new, &origin, random)?);
             continue;
@@ -232,12 +217,7 @@ pub(super) fn restore(tx: &Connection, ids: &[LearningId], now: Timestamp) -> Re
 
 /// Brings back a learning that another one replaced. What stands at the end of the line is archived, and whatever else
 /// it stood for comes back as well: nothing that was known is lost with it.
-fn undo_line(
-    tx: &Connection,
-    learning: Learning,
-    now: Timestamp,
-    done: &mut Restored,
-) -> Result<()> {
+fn undo_line(tx: &Connection, learning: Learning, now: Timestamp, done: &mut Restored) -> Result<()> {
     bring_back(tx, &learning.id, now, done)?;
     let heir = learning.id.clone();
     let mut below = learning;
@@ -271,10 +251,7 @@ fn retire(
     if let Some(heir) = reached_by.map(|(_, heir)| heir).or(members.first()) {
         let sql = "UPDATE learnings SET superseded_by = :heir
              WHERE superseded_by = :successor AND repeats = 1";
-        tx.change(
-            sql,
-            named_params! { ":successor": successor.id, ":heir": heir },
-        )?;
+        tx.change(sql, named_params! { ":successor": successor.id, ":heir": heir })?;
     }
     if successor.state == LearningState::Active {
         archive(tx, &successor.id, now)?;

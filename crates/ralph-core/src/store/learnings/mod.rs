@@ -17,9 +17,7 @@ use super::{Durability, Random, Result, Store, StoreError};
 use crate::memory::recall::upkeep::{Merge, UpkeepPolicy, is_stale};
 use crate::memory::recall::weights::LOOKUP_BUDGET;
 use crate::memory::recall::{Candidate, Corpus, Lookup, Term, shortlist};
-use crate::model::{
-    Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp,
-};
+use crate::model::{Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp};
 
 /// Which learnings are wanted; all conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -44,10 +42,7 @@ impl LearningFilter {
     /// All that can be shown.
     #[must_use]
     pub fn active() -> Self {
-        Self {
-            state: Some(LearningState::Active),
-            ..Self::default()
-        }
+        Self { state: Some(LearningState::Active), ..Self::default() }
     }
 }
 
@@ -114,11 +109,7 @@ impl Store {
             ("l.category =", ":category", value(&filter.category)),
             ("l.task_id =", ":task", value(&filter.task)),
             ("l.source =", ":source", value(&filter.source)),
-            (
-                "l.superseded_by =",
-                ":successor",
-                value(&filter.superseded_by),
-            ),
+            ("l.superseded_by =", ":successor", value(&filter.superseded_by)),
             ("l.created_at >=", ":since", value(&filter.since)),
             ("l.created_at <", ":before", value(&filter.before)),
         ];
@@ -181,10 +172,7 @@ impl Store {
     /// How often each term occurs among active learnings.
     pub fn corpus(&self, terms: &[Term]) -> Result<Corpus> {
         self.read_once(|conn| {
-            let mut corpus = Corpus {
-                documents: index::documents(conn)?,
-                ..Corpus::default()
-            };
+            let mut corpus = Corpus { documents: index::documents(conn)?, ..Corpus::default() };
             if corpus.documents == 0 {
                 return Ok(corpus);
             }
@@ -235,10 +223,7 @@ impl Store {
     }
 
     /// A write after which the index is up to date.
-    pub(super) fn write_indexed<T>(
-        &mut self,
-        change: impl FnOnce(&Connection) -> Result<T>,
-    ) -> Result<T> {
+    pub(super) fn write_indexed<T>(&mut self, change: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.write(Durability::Power, |tx| {
             let value = change(tx)?;
             index::sync(tx)?;
@@ -254,11 +239,7 @@ impl Store {
         now: Timestamp,
         random: Random<'_>,
     ) -> Result<LearningId> {
-        let origin = change::Origin {
-            task: None,
-            source,
-            created_at: now,
-        };
+        let origin = change::Origin { task: None, source, created_at: now };
         self.write_indexed(|tx| change::insert(tx, new, &origin, random))
     }
 
@@ -301,11 +282,7 @@ impl Store {
     }
 
     /// Archives what is old and long unused; returns what it was.
-    pub fn prune_stale(
-        &mut self,
-        policy: &UpkeepPolicy,
-        now: Timestamp,
-    ) -> Result<Vec<LearningId>> {
+    pub fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {
         let mut stale = self.learnings(&LearningFilter {
             before: Some(policy.old_before(now)),
             ..LearningFilter::active()
@@ -394,8 +371,7 @@ fn state_condition(state: LearningState) -> &'static str {
     }
 }
 
-const LEARNING: &str =
-    "SELECT l.*, t.key AS task_key FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
+const LEARNING: &str = "SELECT l.*, t.key AS task_key FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
 
 fn find(conn: &Connection, id: &str) -> Result<Option<Learning>> {
     conn.first(&format!("{LEARNING} WHERE l.id = ?1"), [id], learning)
@@ -409,11 +385,9 @@ fn active(tx: &Connection, id: &LearningId) -> Result<Learning> {
     let learning = known(tx, id)?;
     match learning.state {
         LearningState::Active => Ok(learning),
-        state => Err(StoreError::LearningNotActive {
-            id: learning.id,
-            state,
-            successor: learning.superseded_by,
-        }),
+        state => {
+            Err(StoreError::LearningNotActive { id: learning.id, state, successor: learning.superseded_by })
+        }
     }
 }
 

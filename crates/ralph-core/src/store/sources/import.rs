@@ -251,21 +251,11 @@ fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
 }
 
 /// The gates of a task before and after a change; none where they are the same.
-fn gate_edit(
-    tx: &Connection,
-    id: &TaskId,
-    task: &DraftTask,
-    edit: &TaskEdit,
-) -> Result<Option<GateEdit>> {
+fn gate_edit(tx: &Connection, id: &TaskId, task: &DraftTask, edit: &TaskEdit) -> Result<Option<GateEdit>> {
     let before = plan::known(tx, id)?.verify;
     let after = edit.verify.clone().flatten();
     let ImportedTask { id, name, .. } = named(id, task);
-    Ok((before != after).then_some(GateEdit {
-        id,
-        name,
-        before,
-        after,
-    }))
+    Ok((before != after).then_some(GateEdit { id, name, before, after }))
 }
 
 fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Result<i64> {
@@ -324,10 +314,7 @@ fn standings(tx: &Connection, source: i64) -> Result<HashMap<TaskId, Standing>> 
          FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
     tx.all(sql, [source], |row| {
         let by = row.word("done_by", DoneBy::parse)?;
-        Ok((
-            row.get("id")?,
-            (row.get("status")?, row.get("verified")?, by),
-        ))
+        Ok((row.get("id")?, (row.get("status")?, row.get("verified")?, by)))
     })
 }
 

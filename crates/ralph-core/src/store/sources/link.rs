@@ -116,11 +116,7 @@ pub(super) fn has_other_tasks(tx: &Connection, own: usize) -> Result<bool> {
 }
 
 /// Gives the file's tasks the file's order, within the positions they have.
-pub(super) fn put_in_order(
-    tx: &Connection,
-    draft: &Draft,
-    ids: &HashMap<&str, TaskId>,
-) -> Result<()> {
+pub(super) fn put_in_order(tx: &Connection, draft: &Draft, ids: &HashMap<&str, TaskId>) -> Result<()> {
     let mut positions: Vec<(f64, &TaskId)> = Vec::new();
     for task in &draft.tasks {
         if let Some(id) = ids.get(task.name.as_str()) {

@@ -269,24 +269,14 @@ impl Store {
             for (task, beside, original) in unfiled(conn, FIXES, source)? {
                 let original = original.as_deref().unwrap_or_default();
                 let fix = Some(fixes::text(conn, &task, &beside, original)?);
-                tasks.push(UnfiledTask {
-                    task,
-                    beside,
-                    side: Side::After,
-                    fix,
-                });
+                tasks.push(UnfiledTask { task, beside, side: Side::After, fix });
             }
             for (task, beside, kind) in unfiled(conn, CHANGES, source)? {
                 let side = match kind.as_deref().and_then(ChangeKind::parse) {
                     Some(ChangeKind::AddPrerequisite) => Side::Before,
                     Some(ChangeKind::SplitTask | ChangeKind::AddFollowup) | None => Side::After,
                 };
-                tasks.push(UnfiledTask {
-                    task,
-                    beside,
-                    side,
-                    fix: None,
-                });
+                tasks.push(UnfiledTask { task, beside, side, fix: None });
             }
             Ok(tasks)
         })
@@ -350,11 +340,7 @@ const CHANGES: &str = "SELECT i.task_id, s.name, c.kind
         JOIN family y ON c.task_id = y.id";
 
 /// The tasks of a family that no file has: each with the name beside which it goes, and what it is about.
-fn unfiled(
-    conn: &Connection,
-    family: &str,
-    source: i64,
-) -> Result<Vec<(Task, String, Option<String>)>> {
+fn unfiled(conn: &Connection, family: &str, source: i64) -> Result<Vec<(Task, String, Option<String>)>> {
     // The family first: it is small, and the plan may be large.
     let sql = format!(
         "WITH RECURSIVE family (id, name, about) AS ({family})
@@ -363,11 +349,8 @@ fn unfiled(
              AND NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
          ORDER BY t.position"
     );
-    let found: Vec<(TaskId, String, Option<String>)> = conn.all(&sql, [source], |row| {
-        Ok((row.get("id")?, row.get("name")?, row.get("about")?))
-    })?;
+    let found: Vec<(TaskId, String, Option<String>)> =
+        conn.all(&sql, [source], |row| Ok((row.get("id")?, row.get("name")?, row.get("about")?)))?;
     let tasks = found.into_iter();
-    tasks
-        .map(|(id, beside, about)| Ok((plan::known(conn, &id)?, beside, about)))
-        .collect()
+    tasks.map(|(id, beside, about)| Ok((plan::known(conn, &id)?, beside, about))).collect()
 }

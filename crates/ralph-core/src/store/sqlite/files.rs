@@ -38,9 +38,7 @@ pub(super) struct Opened {
 /// The files that exist now; all of them stay the same files while a connection is open.
 pub(super) fn opened(database: &Path) -> Vec<Opened> {
     let files = files(database).into_iter();
-    files
-        .filter_map(|path| identity(&path).map(|id| Opened { path, id }))
-        .collect()
+    files.filter_map(|path| identity(&path).map(|id| Opened { path, id })).collect()
 }
 
 /// Device and inode of a file that holds something; an emptied database is as good as a deleted one.
@@ -52,21 +50,15 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 
 /// The database and SQLite's files beside it.
 fn files(database: &Path) -> [PathBuf; 3] {
-    [
-        database.to_owned(),
-        with_ending(database, "-wal"),
-        with_ending(database, "-shm"),
-    ]
+    [database.to_owned(), with_ending(database, "-wal"), with_ending(database, "-shm")]
 }
 
 /// Refuses a pipe, device, directory or link in the place of a file that SQLite opens by itself: a pipe would hang it.
 pub(super) fn refuse_irregular(database: &Path) -> Result<()> {
     for ending in ["-wal", "-shm", "-journal"] {
         let path = with_ending(database, ending);
-        files::refuse_irregular(&path).map_err(|error| StoreError::NotWritable {
-            path,
-            why: error.to_string(),
-        })?;
+        files::refuse_irregular(&path)
+            .map_err(|error| StoreError::NotWritable { path, why: error.to_string() })?;
     }
     Ok(())
 }
@@ -122,8 +114,7 @@ impl Store {
         let log = wal_path(&self.path);
         let mut header = [0; WAL_MAGIC.len() + 1];
         // SQLite holds no locks on this file, so another descriptor of it does no harm.
-        let read =
-            files::open(&log, Links::Follow).and_then(|mut file| file.read_exact(&mut header));
+        let read = files::open(&log, Links::Follow).and_then(|mut file| file.read_exact(&mut header));
         // An empty one was folded into the database; it gets its header with what is written next.
         if read.is_err() || header.starts_with(&WAL_MAGIC) {
             return true;
@@ -169,9 +160,7 @@ pub fn rescued(database: &Path) -> Vec<PathBuf> {
 pub fn rescued_since(database: &Path) -> Option<PathBuf> {
     let born = |path: &Path| path.metadata().and_then(|meta| meta.created()).ok();
     let made = born(database)?;
-    rescued(database)
-        .into_iter()
-        .rfind(|copy| born(copy).is_some_and(|saved| saved > made))
+    rescued(database).into_iter().rfind(|copy| born(copy).is_some_and(|saved| saved > made))
 }
 
 /// How a name begins in the project's root that would be in `.ralph` if that were a directory.
@@ -218,10 +207,7 @@ fn stamp(now: Timestamp) -> String {
 
 /// Makes the directory again where it is gone. A link is refused: it may lead anywhere.
 fn usable(dir: &Path) -> Result<()> {
-    let refused = |why: String| StoreError::NotWritable {
-        path: dir.to_owned(),
-        why,
-    };
+    let refused = |why: String| StoreError::NotWritable { path: dir.to_owned(), why };
     match dir.symlink_metadata() {
         Ok(meta) if meta.is_dir() => Ok(()),
         Ok(_) => Err(refused("it is not a directory".to_owned())),
@@ -239,24 +225,17 @@ pub(super) fn copy(
     dir: &Path,
     names: impl Iterator<Item = OsString>,
 ) -> Result<Option<PathBuf>> {
-    let not_writable = |why: String| StoreError::NotWritable {
-        path: dir.to_owned(),
-        why,
-    };
+    let not_writable = |why: String| StoreError::NotWritable { path: dir.to_owned(), why };
     remove_partial_copies(dir);
     // SQLite fills an empty file as it makes a new one.
-    let mut partial =
-        tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
+    let mut partial = tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
     // A partial copy that nobody has locked was left by a process that was killed.
     let _ = partial.as_file().try_lock();
     // As bytes: a path need not be Unicode.
     let target = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
     conn.execute("VACUUM INTO ?1", [target])
         .map_err(|e| explain(Path::new(conn.path().unwrap_or_default()), e))?;
-    partial
-        .as_file()
-        .sync_all()
-        .map_err(|e| not_writable(e.to_string()))?;
+    partial.as_file().sync_all().map_err(|e| not_writable(e.to_string()))?;
     for name in names {
         let path = dir.join(name);
         match partial.persist_noclobber(&path) {
@@ -279,11 +258,7 @@ fn remove_partial_copies(dir: &Path) {
         name.is_some_and(|name| name.starts_with(".tmp"))
             && age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= PARTIAL_AGE))
     };
-    for path in entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(is_partial)
-    {
+    for path in entries.flatten().map(|entry| entry.path()).filter(is_partial) {
         if files::open(&path, Links::Refuse).is_ok_and(|file| file.try_lock().is_ok()) {
             let _ = std::fs::remove_file(&path);
         }

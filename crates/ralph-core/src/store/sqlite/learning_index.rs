@@ -88,9 +88,8 @@ pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
 
 fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let sql = "SELECT doc, terms, tags FROM learning_docs WHERE learning_id = ?1";
-    let known: Option<(i64, String, Vec<String>)> = tx.first(sql, [id], |row| {
-        Ok((row.get("doc")?, row.get("terms")?, row.json("tags")?))
-    })?;
+    let known: Option<(i64, String, Vec<String>)> =
+        tx.first(sql, [id], |row| Ok((row.get("doc")?, row.get("terms")?, row.json("tags")?)))?;
     let Some((doc, terms, tags)) = known else {
         return Ok(());
     };
@@ -124,10 +123,9 @@ fn add(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
 }
 
 fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
-    for (table, column, counts) in [
-        ("learning_terms", "term", &deltas.terms),
-        ("learning_tags", "tag", &deltas.tags),
-    ] {
+    for (table, column, counts) in
+        [("learning_terms", "term", &deltas.terms), ("learning_tags", "tag", &deltas.tags)]
+    {
         // In order: neighbors share pages, and a file is the same however the map was.
         let mut counts: Vec<(&String, &i64)> = counts.iter().filter(|(_, by)| **by != 0).collect();
         counts.sort_unstable();

@@ -52,11 +52,7 @@ pub(super) fn refuse_newer(path: &Path) -> Result<()> {
 
 fn refuse_if_newer(path: &Path, found: u32) -> Result<()> {
     if found > KNOWN {
-        return Err(StoreError::NewerSchema {
-            path: path.to_owned(),
-            found,
-            known: KNOWN,
-        });
+        return Err(StoreError::NewerSchema { path: path.to_owned(), found, known: KNOWN });
     }
     Ok(())
 }

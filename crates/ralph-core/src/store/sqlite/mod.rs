@@ -132,10 +132,8 @@ impl Store {
 
     /// Opens a database and brings it to the present schema.
     pub fn open_with(path: &Path, absent: Absent, patience: Patience) -> Result<Self> {
-        let not_writable = |error: std::io::Error| StoreError::NotWritable {
-            path: path.to_owned(),
-            why: error.to_string(),
-        };
+        let not_writable =
+            |error: std::io::Error| StoreError::NotWritable { path: path.to_owned(), why: error.to_string() };
         match absent {
             Absent::Create => private::make_file(path).map_err(not_writable)?,
             Absent::Refuse if exists(path).map_err(not_writable)? => {}
@@ -174,29 +172,18 @@ impl Store {
     pub fn open_read_only(path: &Path) -> Result<Self> {
         files::refuse_irregular(path)?;
         migrate::refuse_newer(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_URI;
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let conn = Connection::open_with_flags(uri(path), flags)
             .and_then(|conn| conn.busy_timeout(READ_ONLY_TIMEOUT).map(|()| conn))
             .map_err(|error| explain(path, error))?;
-        Ok(Self {
-            conn,
-            path: path.to_owned(),
-            opened: files::opened(path),
-            patience: Patience::default(),
-        })
+        Ok(Self { conn, path: path.to_owned(), opened: files::opened(path), patience: Patience::default() })
     }
 
     fn connect(path: &Path, patience: Patience) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
-        let mut store = Self {
-            conn,
-            path: path.to_owned(),
-            opened: Vec::new(),
-            patience,
-        };
+        let mut store = Self { conn, path: path.to_owned(), opened: Vec::new(), patience };
         store.wait_for_locks()?;
         store.read(|conn| {
             conn.set_prepared_statement_cache_capacity(128);
@@ -303,20 +290,12 @@ impl Store {
     }
 
     /// A write that is one statement. Returns how many rows it changed.
-    pub(super) fn change(
-        &mut self,
-        durability: Durability,
-        sql: &str,
-        params: impl Params,
-    ) -> Result<usize> {
+    pub(super) fn change(&mut self, durability: Durability, sql: &str, params: impl Params) -> Result<usize> {
         self.write(durability, |tx| tx.change(sql, params))
     }
 
     /// A write that is not worth a wait for a lock.
-    pub(super) fn write_soon(
-        &mut self,
-        change: impl FnOnce(&Transaction<'_>) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn write_soon(&mut self, change: impl FnOnce(&Transaction<'_>) -> Result<()>) -> Result<()> {
         self.read(|conn| conn.busy_timeout(HEARTBEAT_TIMEOUT))?;
         let written = self.write(Durability::Process, change);
         self.wait_for_locks()?;
@@ -324,10 +303,7 @@ impl Store {
     }
 
     /// A write of many rows: they fit into memory; written piece by piece, pages would be written several times over.
-    pub(super) fn write_many<T>(
-        &mut self,
-        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
-    ) -> Result<T> {
+    pub(super) fn write_many<T>(&mut self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         self.read(|conn| conn.pragma_update(None, "cache_size", IMPORT_CACHE_KIB))?;
         let written = self.write(Durability::Power, change);
         self.read(|conn| conn.pragma_update(None, "cache_size", USUAL_CACHE_KIB))?;
@@ -335,10 +311,7 @@ impl Store {
     }
 }
 
-fn transact<T>(
-    conn: &mut Connection,
-    change: impl FnOnce(&Transaction<'_>) -> Result<T>,
-) -> Result<T> {
+fn transact<T>(conn: &mut Connection, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let value = change(&tx)?;
     tx.commit()?;
@@ -349,9 +322,7 @@ fn transact<T>(
 fn exists(path: &Path) -> std::io::Result<bool> {
     match std::fs::metadata(path) {
         Ok(meta) => Ok(meta.len() > 0),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(false)
-        }
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
         Err(error) => Err(error),
     }
 }
@@ -389,9 +360,7 @@ fn explain(path: &Path, error: impl Into<StoreError>) -> StoreError {
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             StoreError::NotWritable { path, why }
         }
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            StoreError::Damaged { path, why }
-        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, why },
         Some(ErrorCode::DatabaseBusy) => StoreError::Locked { path },
         _ => StoreError::Engine { path, source },
     }

@@ -4,8 +4,7 @@ use rusqlite::params;
 
 use super::{Fixture, NOW, event, outcome};
 use crate::model::{
-    ErrorType, FailureMark, GateOutcome, MarkSource, NewLearning, Outcome, ReportRow, Status,
-    TaskMetrics,
+    ErrorType, FailureMark, GateOutcome, MarkSource, NewLearning, Outcome, ReportRow, Status, TaskMetrics,
 };
 use crate::store::{Children, StoreError, TaskNext};
 
@@ -50,11 +49,7 @@ fn everything_of_an_attempt_reads_back() {
     (attempt.summary, attempt.work_dir) = (Some("s".into()), Some("/w".into()));
     let expected = attempt.clone().derive();
     capture.report = Some(report());
-    capture.metrics = TaskMetrics {
-        total_attempts: 1,
-        consecutive_failures: 1,
-        ..TaskMetrics::default()
-    };
+    capture.metrics = TaskMetrics { total_attempts: 1, consecutive_failures: 1, ..TaskMetrics::default() };
     capture.learnings = vec![NewLearning {
         title: None,
         category: "pitfall".into(),
@@ -68,20 +63,11 @@ fn everything_of_an_attempt_reads_back() {
     assert_eq!(attempt, expected);
     assert_eq!(f.store.failures(&id).unwrap()[0].report, Some(report()));
     assert_eq!(f.store.totals().unwrap().attempts, 1);
-    assert_eq!(
-        f.store.some_events(&"r-1".into_id(), 0, 9).unwrap().len(),
-        2
-    );
+    assert_eq!(f.store.some_events(&"r-1".into_id(), 0, 9).unwrap().len(), 2);
     let task = f.store.task(id.as_str()).unwrap();
-    assert_eq!(
-        (task.status, task.attempts, task.consecutive_failures),
-        (Status::Pending, 1, 1)
-    );
+    assert_eq!((task.status, task.attempts, task.consecutive_failures), (Status::Pending, 1, 1));
     let rates = f.store.run_rates(&"r-1".into_id()).unwrap();
-    assert_eq!(
-        (rates.done, rates.counted, rates.cost.cost_usd),
-        (0, 1, Some(0.25))
-    );
+    assert_eq!((rates.done, rates.counted, rates.cost.cost_usd), (0, 1, Some(0.25)));
 }
 
 trait IntoId {
@@ -123,10 +109,7 @@ fn uncounted_tries_run_on_in_the_table_but_not_for_people() {
         f.capture(&capture).unwrap();
     }
     let attempts = f.store.history(Some(&id)).unwrap();
-    let numbers: Vec<_> = attempts
-        .iter()
-        .map(|a| (a.attempt_number, a.attempt))
-        .collect();
+    let numbers: Vec<_> = attempts.iter().map(|a| (a.attempt_number, a.attempt)).collect();
     assert_eq!(numbers, [(1, 1), (2, 2), (3, 2), (4, 2)]);
     assert_eq!(f.store.failures(&id).unwrap().len(), 2);
     assert_eq!(f.store.totals().unwrap().attempts, 2);
@@ -151,22 +134,13 @@ fn sch_07_deleting_a_task_that_has_run_keeps_its_learnings() {
         let sql = format!("SELECT count(*) FROM {table}");
         f.store.conn.query_row(&sql, [], |row| row.get(0)).unwrap()
     };
-    for table in [
-        "tasks",
-        "iteration_outcomes",
-        "failure_reports",
-        "strategy_metrics",
-    ] {
+    for table in ["tasks", "iteration_outcomes", "failure_reports", "strategy_metrics"] {
         assert_eq!(count(table), 0, "{table}");
     }
     let (n, unlinked): (i64, bool) = f
         .store
         .conn
-        .query_row(
-            "SELECT count(*), max(task_id) IS NULL FROM learnings",
-            [],
-            |r| Ok((r.get(0)?, r.get(1)?)),
-        )
+        .query_row("SELECT count(*), max(task_id) IS NULL FROM learnings", [], |r| Ok((r.get(0)?, r.get(1)?)))
         .unwrap();
     assert_eq!((n, unlinked), (1, true));
     assert_eq!(f.store.totals().unwrap().attempts, 0);
@@ -176,41 +150,16 @@ fn sch_07_deleting_a_task_that_has_run_keeps_its_learnings() {
 fn sch_02_08_the_database_itself_keeps_its_rules() {
     let mut f = Fixture::new();
     let id = f.task("a", &[]);
-    let insert =
-        "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms,
+    let insert = "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms,
                   outcome, ordinal, counted) VALUES (?1, 1, 'm', 'x', 1, ?2, 1, 1)";
-    assert!(
-        f.store
-            .conn
-            .execute(insert, params![id.as_str(), "perhaps"])
-            .is_err()
-    );
-    f.store
-        .conn
-        .execute(insert, params![id.as_str(), "failed"])
-        .unwrap();
-    let report =
-        "INSERT INTO failure_reports (task_id, attempt_number, what_was_tried, why_it_failed,
+    assert!(f.store.conn.execute(insert, params![id.as_str(), "perhaps"]).is_err());
+    f.store.conn.execute(insert, params![id.as_str(), "failed"]).unwrap();
+    let report = "INSERT INTO failure_reports (task_id, attempt_number, what_was_tried, why_it_failed,
                   created_at) VALUES (?1, ?2, '', '', 'x')";
-    assert!(
-        f.store
-            .conn
-            .execute(report, params![id.as_str(), 2])
-            .is_err()
-    );
-    f.store
-        .conn
-        .execute(report, params![id.as_str(), 1])
-        .unwrap();
-    f.store
-        .conn
-        .execute("DELETE FROM iteration_outcomes", [])
-        .unwrap();
-    let left: i64 = f
-        .store
-        .conn
-        .query_row("SELECT count(*) FROM failure_reports", [], |r| r.get(0))
-        .unwrap();
+    assert!(f.store.conn.execute(report, params![id.as_str(), 2]).is_err());
+    f.store.conn.execute(report, params![id.as_str(), 1]).unwrap();
+    f.store.conn.execute("DELETE FROM iteration_outcomes", []).unwrap();
+    let left: i64 = f.store.conn.query_row("SELECT count(*) FROM failure_reports", [], |r| r.get(0)).unwrap();
     assert_eq!(left, 0);
 }
 
@@ -220,13 +169,9 @@ fn a_child_added_meanwhile_keeps_a_done_task_open() {
     let id = f.task("a", &[]);
     let (claimed, token) = f.claim().unwrap();
     let child = f.child("child", &id);
-    f.capture(&outcome(&claimed, &token, Outcome::Done, TaskNext::Done))
-        .unwrap();
+    f.capture(&outcome(&claimed, &token, Outcome::Done, TaskNext::Done)).unwrap();
     assert_eq!(f.status(&id), Status::Pending);
     assert_eq!(f.finish_next(), child);
     assert_eq!(f.status(&id), Status::Done);
-    assert!(matches!(
-        f.store.task("nobody"),
-        Err(StoreError::UnknownTask(_))
-    ));
+    assert!(matches!(f.store.task("nobody"), Err(StoreError::UnknownTask(_))));
 }

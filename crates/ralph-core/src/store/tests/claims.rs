@@ -13,12 +13,7 @@ use crate::store::{AttemptStart, ClaimRequest, Mark, Purpose, Scope, StoreError,
 fn plan_05_priority_first_then_plan_order() {
     let mut f = Fixture::new();
     let add = |f: &mut Fixture, title: &str, priority| {
-        f.add(NewTask {
-            title: title.into(),
-            priority,
-            ..NewTask::default()
-        })
-        .unwrap()
+        f.add(NewTask { title: title.into(), priority, ..NewTask::default() }).unwrap()
     };
     let late = add(&mut f, "late", 5);
     let first = add(&mut f, "first", 1);
@@ -72,10 +67,7 @@ fn a_scope_claims_only_what_is_in_it() {
         ..request(Purpose::Attempt, "r-1", Token::from_random(1))
     };
     assert_eq!(f.store.claim(&scoped).unwrap().unwrap().task.id, child);
-    let again = ClaimRequest {
-        token: Token::from_random(2),
-        ..scoped
-    };
+    let again = ClaimRequest { token: Token::from_random(2), ..scoped };
     assert!(f.store.claim(&again).unwrap().is_none());
 }
 
@@ -89,14 +81,9 @@ fn a_claim_carries_its_lease_and_a_release_gives_the_task_back() {
     assert_eq!((claim.task_id, claim.token), (id.clone(), token.clone()));
     assert_eq!(claim.expires_at.since(NOW).as_secs(), 60);
     let later = NOW.plus(std::time::Duration::from_secs(500));
-    f.store
-        .heartbeat(&RunId::from_stored("r-1"), later, later)
-        .unwrap();
+    f.store.heartbeat(&RunId::from_stored("r-1"), later, later).unwrap();
     assert_eq!(f.store.claims().unwrap()[0].expires_at, later);
-    assert!(matches!(
-        f.store.release(&id, &Token::from_random(99)),
-        Err(StoreError::ClaimMoved(_))
-    ));
+    assert!(matches!(f.store.release(&id, &Token::from_random(99)), Err(StoreError::ClaimMoved(_))));
     f.store.release(&id, &token).unwrap();
     assert_eq!(f.status(&id), Status::Pending);
 }
@@ -106,10 +93,7 @@ fn a_task_under_way_is_not_a_persons_to_change() {
     let mut f = Fixture::new();
     let id = f.task("a", &[]);
     f.claim().unwrap();
-    assert!(matches!(
-        f.store.mark(&id, &Mark::Done, NOW),
-        Err(StoreError::InProgress { .. })
-    ));
+    assert!(matches!(f.store.mark(&id, &Mark::Done, NOW), Err(StoreError::InProgress { .. })));
 }
 
 #[test]
@@ -137,10 +121,7 @@ fn plan_07_a_capture_whose_token_has_moved_is_refused_whole() {
         work_dir: ".".into(),
         learnings: Vec::new(),
     };
-    assert!(matches!(
-        f.store.begin_attempt(&start, &event("r-1", 2)),
-        Err(StoreError::ClaimMoved(_))
-    ));
+    assert!(matches!(f.store.begin_attempt(&start, &event("r-1", 2)), Err(StoreError::ClaimMoved(_))));
     let fresh = outcome(&claimed, &new_token, Outcome::Done, TaskNext::Done);
     f.capture(&fresh).unwrap();
 }
@@ -149,13 +130,7 @@ fn plan_07_a_capture_whose_token_has_moved_is_refused_whole() {
 fn a_parent_with_a_gate_waits_for_it_and_then_works_itself() {
     let mut f = Fixture::new();
     let verify = Some("true".to_owned());
-    let parent = f
-        .add(NewTask {
-            title: "p".into(),
-            verify,
-            ..NewTask::default()
-        })
-        .unwrap();
+    let parent = f.add(NewTask { title: "p".into(), verify, ..NewTask::default() }).unwrap();
     let child = f.child("c", &parent);
     assert_eq!(f.finish_next(), child);
     assert_eq!(f.status(&parent), Status::Pending);
@@ -187,20 +162,12 @@ fn plan_07_a_try_that_another_process_recorded_is_not_recorded_again() {
 fn a_child_added_while_its_parents_gate_runs_keeps_the_parent_open() {
     let mut f = Fixture::new();
     let verify = Some("true".to_owned());
-    let parent = f
-        .add(NewTask {
-            title: "p".into(),
-            verify,
-            ..NewTask::default()
-        })
-        .unwrap();
+    let parent = f.add(NewTask { title: "p".into(), verify, ..NewTask::default() }).unwrap();
     f.child("c", &parent);
     f.finish_next();
     let (_, token) = f.claim_as(Purpose::ParentGate, "r-1").unwrap();
     let late = f.child("late", &parent);
-    f.store
-        .complete_parent(&parent, &token, DoneBy::Gate, &event("r-1", 9), NOW)
-        .unwrap();
+    f.store.complete_parent(&parent, &token, DoneBy::Gate, &event("r-1", 9), NOW).unwrap();
     assert_eq!(f.status(&parent), Status::Pending);
     assert_eq!(f.claim().unwrap().0.task.id, late);
 }

@@ -7,11 +7,8 @@ use crate::model::{Key, NewTask};
 use crate::store::Named;
 
 fn keyed(fixture: &mut Fixture, key: &str) {
-    let new = NewTask {
-        title: format!("Task {key}"),
-        key: Some(Key::from_stored(key)),
-        ..NewTask::default()
-    };
+    let new =
+        NewTask { title: format!("Task {key}"), key: Some(Key::from_stored(key)), ..NewTask::default() };
     fixture.add(new).unwrap();
 }
 
@@ -34,13 +31,7 @@ fn keys_and_ids_are_found_by_how_they_begin() {
     let ids = only(store.task_names("t-", 10).unwrap());
     assert_eq!(ids.len(), 7, "a key and the ids of all: {ids:?}");
     assert!(store.task_names("3", 10).unwrap().is_empty());
-    assert_eq!(
-        store.task_names("2", 10).unwrap(),
-        [Named {
-            name: "2.1".into(),
-            about: "Task 2.1".into()
-        }]
-    );
+    assert_eq!(store.task_names("2", 10).unwrap(), [Named { name: "2.1".into(), about: "Task 2.1".into() }]);
 }
 
 #[test]
@@ -71,10 +62,7 @@ fn learnings_and_runs_have_names_too() {
         .unwrap();
     fixture.start_run("r-7");
     let store = &fixture.store;
-    assert_eq!(
-        only(store.learning_names("", 9).unwrap()),
-        ["l-2", "l-1", "x-3"]
-    );
+    assert_eq!(only(store.learning_names("", 9).unwrap()), ["l-2", "l-1", "x-3"]);
     let found = store.learning_names("l-1", 9).unwrap();
     assert_eq!(found[0].about, "old one");
     assert_eq!(only(store.run_names("r-", 9).unwrap()), ["r-7"]);
@@ -103,10 +91,8 @@ proptest! {
 
 fn common(names: &[String]) -> Option<String> {
     let first = names.first()?;
-    let shared = (0..=first.len()).rev().find(|n| {
-        first
-            .get(..*n)
-            .is_some_and(|start| names.iter().all(|name| name.starts_with(start)))
-    })?;
+    let shared = (0..=first.len())
+        .rev()
+        .find(|n| first.get(..*n).is_some_and(|start| names.iter().all(|name| name.starts_with(start))))?;
     first.get(..shared).map(str::to_owned)
 }

@@ -14,11 +14,7 @@ fn tell(f: &mut Fixture, seq: u64, kind: EventKind) {
 }
 
 fn waiting() -> EventKind {
-    EventKind::Waiting {
-        waiting_for: WaitingFor::Limit,
-        reason: "a limit".into(),
-        until: None,
-    }
+    EventKind::Waiting { waiting_for: WaitingFor::Limit, reason: "a limit".into(), until: None }
 }
 
 #[test]
@@ -38,10 +34,7 @@ fn events_come_in_portions_and_waits_end_with_the_next_event() {
     let kinds = f.store.events_of_kind(&run, "waiting").unwrap();
     assert_eq!(kinds.len(), 2);
     let last = f.store.last_event(&run, None).unwrap().unwrap();
-    assert_eq!(
-        (last.seq, last.at, last.kind.as_str()),
-        (20, at(20), "waiting")
-    );
+    assert_eq!((last.seq, last.at, last.kind.as_str()), (20, at(20), "waiting"));
     assert_eq!(last.read().unwrap().kind.name(), "waiting");
     let over = f.store.last_event(&run, Some("wait_over")).unwrap();
     assert_eq!(over.unwrap().seq, 12);

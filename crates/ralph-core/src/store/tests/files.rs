@@ -35,10 +35,7 @@ const BLOWS: [(&str, Blow); 6] = [
             fs::remove_file(dir.join(file)).unwrap();
         }
         let mut other = Store::create(&dir.join("progress.db")).unwrap();
-        let task = NewTask {
-            title: "Of somebody else".into(),
-            ..NewTask::default()
-        };
+        let task = NewTask { title: "Of somebody else".into(), ..NewTask::default() };
         other.add_task(&task, NOW, &mut || 7).unwrap();
         // It dies with a log that is not yet part of the file.
         std::mem::forget(other);
@@ -90,13 +87,7 @@ fn what_another_database_left_is_moved_aside_and_not_lost() {
     BLOWS[5].1(&dir);
     let saved = f.store.rescue(NOW).unwrap();
     f.store = Store::create(&dir.join("unrelated.db")).unwrap();
-    assert!(
-        Command::new("sh")
-            .args(["-c", &saved.restore])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("sh").args(["-c", &saved.restore]).status().unwrap().success());
     let aside = dir.join("replaced-20231114T221320/progress.db");
     assert_eq!(titles(&aside), ["Of somebody else"]);
     assert_eq!(titles(&dir.join("progress.db")), ["Ours"]);
@@ -118,9 +109,7 @@ fn other_connections_that_come_and_go_leave_the_files_in_place() {
         drop(Store::open(&path).unwrap());
         drop(Store::open_read_only(&path).unwrap());
         let other = rusqlite::Connection::open(&path).unwrap();
-        other
-            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
-            .unwrap();
+        other.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(other);
         assert!(f.store.is_in_place());
     }
@@ -155,18 +144,9 @@ fn opening_never_makes_a_database() {
 #[test]
 fn putting_back_into_a_directory_that_is_gone_makes_it() {
     let dir = tempfile::tempdir().unwrap();
-    let (copy, path) = (
-        dir.path().join("copy.db"),
-        dir.path().join(".ralph/progress.db"),
-    );
+    let (copy, path) = (dir.path().join("copy.db"), dir.path().join(".ralph/progress.db"));
     fs::write(&copy, "x").unwrap();
     let command = restore_command(&copy, &path, NOW);
-    assert!(
-        Command::new("sh")
-            .args(["-c", &command])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
     assert!(path.exists());
 }

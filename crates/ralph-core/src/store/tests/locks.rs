@@ -35,14 +35,7 @@ fn a_locked_database_is_waited_for_and_the_user_is_told_once_per_wait() {
         true
     }
     let mut f = Fixture::new();
-    reopened(
-        &mut f,
-        Patience {
-            tell_after: Duration::from_millis(10),
-            give_up_after: LONG,
-            on_wait: told,
-        },
-    );
+    reopened(&mut f, Patience { tell_after: Duration::from_millis(10), give_up_after: LONG, on_wait: told });
     for wait in 1..=2 {
         CALLS.store(0, Ordering::SeqCst);
         let other = lock(&f);
@@ -68,13 +61,7 @@ fn a_locked_database_is_waited_for_and_the_user_is_told_once_per_wait() {
 #[test]
 fn a_wait_ends_with_an_error_that_names_the_cause() {
     let mut f = Fixture::new();
-    reopened(
-        &mut f,
-        Patience {
-            give_up_after: Duration::from_millis(20),
-            ..Patience::default()
-        },
-    );
+    reopened(&mut f, Patience { give_up_after: Duration::from_millis(20), ..Patience::default() });
     let _other = lock(&f);
     let error = f.store.reset_breaker().unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
@@ -83,14 +70,7 @@ fn a_wait_ends_with_an_error_that_names_the_cause() {
 #[test]
 fn a_wait_ends_when_the_user_wants_it_to() {
     let mut f = Fixture::new();
-    reopened(
-        &mut f,
-        Patience {
-            tell_after: Duration::ZERO,
-            give_up_after: LONG,
-            on_wait: |_| false,
-        },
-    );
+    reopened(&mut f, Patience { tell_after: Duration::ZERO, give_up_after: LONG, on_wait: |_| false });
     let _other = lock(&f);
     let error = f.store.reset_breaker().unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
@@ -99,13 +79,7 @@ fn a_wait_ends_when_the_user_wants_it_to() {
 #[test]
 fn a_heartbeat_does_not_wait_and_the_next_write_does() {
     let mut f = Fixture::new();
-    reopened(
-        &mut f,
-        Patience {
-            give_up_after: LONG,
-            ..Patience::default()
-        },
-    );
+    reopened(&mut f, Patience { give_up_after: LONG, ..Patience::default() });
     let other = lock(&f);
     let run = RunId::from_stored("r-1");
     // With the patience of other writes this would take ten minutes.

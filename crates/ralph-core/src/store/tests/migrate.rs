@@ -44,30 +44,19 @@ fn sch_12_a_version_1_file_opens_and_keeps_every_row() {
     assert_eq!(status("t-000004"), Status::Pending);
     assert_eq!(status("t-000002"), Status::Done);
     let second = store.task("t-000002").unwrap();
-    assert_eq!(
-        second.created_at,
-        Timestamp::parse("2024-05-01T10:00:01Z").unwrap()
-    );
+    assert_eq!(second.created_at, Timestamp::parse("2024-05-01T10:00:01Z").unwrap());
     assert_eq!(second.updated_at, Timestamp::from_secs(1_714_561_201));
-    assert_eq!(
-        store.task("t-000003").unwrap().created_at,
-        Timestamp::parse("2024-05-01T10:00:02Z").unwrap()
-    );
+    assert_eq!(store.task("t-000003").unwrap().created_at, Timestamp::parse("2024-05-01T10:00:02Z").unwrap());
     // A dependency on a task that is not there holds nobody up; the claimed one is ready again.
     let ready = store.ready(&Scope::All, 9).unwrap();
-    assert_eq!(
-        ready.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
-        ["t-000003"]
-    );
+    assert_eq!(ready.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["t-000003"]);
     let count = |sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
     assert_eq!(count("SELECT count(*) FROM dependencies"), 3);
     assert_eq!(count("SELECT count(*) FROM task_logs"), 2);
     assert_eq!(count("PRAGMA user_version"), i64::from(Store::VERSION));
     // SCH-11: the file as it was is kept.
     let copy = Connection::open(dir.path().join("progress.db.v1.bak")).unwrap();
-    let rows: i64 = copy
-        .query_row("SELECT count(*) FROM tasks", [], |row| row.get(0))
-        .unwrap();
+    let rows: i64 = copy.query_row("SELECT count(*) FROM tasks", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 6);
     drop(store);
     assert_eq!(Store::open(&path).unwrap().tasks(None).unwrap().len(), 6);
@@ -102,19 +91,14 @@ fn sch_13_a_newer_file_is_refused_and_not_touched() {
     drop(conn);
     let before = std::fs::read(&path).unwrap();
     let names = || {
-        let mut names: Vec<_> = std::fs::read_dir(dir.path())
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-            .collect();
+        let mut names: Vec<_> =
+            std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();
         names
     };
     let files = names();
     let error = Store::open(&path).unwrap_err();
-    assert!(
-        matches!(error, StoreError::NewerSchema { found: 99, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     assert_eq!(names(), files);
 }
@@ -126,10 +110,7 @@ fn sch_01_03_the_schema_is_as_the_design_names_it() {
     let text = |sql: &str| -> String { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
     assert_eq!(text("PRAGMA journal_mode"), "wal");
     assert_eq!(store.integrity().unwrap(), "ok");
-    let on: i64 = store
-        .conn
-        .query_row("PRAGMA foreign_keys", [], |row| row.get(0))
-        .unwrap();
+    let on: i64 = store.conn.query_row("PRAGMA foreign_keys", [], |row| row.get(0)).unwrap();
     assert_eq!(on, 1);
     for index in [
         "idx_iteration_outcomes_task_id",
@@ -153,11 +134,7 @@ fn sch_01_03_the_schema_is_as_the_design_names_it() {
 fn a_file_that_is_no_database_is_an_error_that_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    std::fs::write(
-        &path,
-        "this is no database at all, but long enough to be mistaken for one",
-    )
-    .unwrap();
+    std::fs::write(&path, "this is no database at all, but long enough to be mistaken for one").unwrap();
     let error = Store::open(&path).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
 }
@@ -166,10 +143,7 @@ fn a_file_that_is_no_database_is_an_error_that_says_so() {
 fn two_processes_may_open_an_old_file_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    old_file(
-        &path,
-        "INSERT INTO tasks (id, title) VALUES ('t-000001', 'x');",
-    );
+    old_file(&path, "INSERT INTO tasks (id, title) VALUES ('t-000001', 'x');");
     let threads: Vec<_> = (0..4)
         .map(|_| {
             let path = path.clone();
@@ -212,20 +186,16 @@ fn sch_12_odd_rows_of_an_old_file_are_kept() {
 #[test]
 fn sch_12_odd_shapes_of_an_old_file_are_opened() {
     let dir = tempfile::tempdir().unwrap();
-    let tasks = "CREATE TABLE tasks (id TEXT PRIMARY KEY, parent_id TEXT, title TEXT, description TEXT, status TEXT,
+    let tasks =
+        "CREATE TABLE tasks (id TEXT PRIMARY KEY, parent_id TEXT, title TEXT, description TEXT, status TEXT,
         priority INTEGER, created_at TEXT, updated_at TEXT, claimed_by TEXT);
         INSERT INTO tasks (id, parent_id, title, created_at) VALUES ('a', '', 'A', '1714561201000');";
-    let logs =
-        "CREATE TABLE task_logs (id TEXT PRIMARY KEY, task_id TEXT, message TEXT, timestamp TEXT);
+    let logs = "CREATE TABLE task_logs (id TEXT PRIMARY KEY, task_id TEXT, message TEXT, timestamp TEXT);
         INSERT INTO task_logs VALUES ('l-1', 'a', 'hello', NULL);";
     let view = "CREATE VIEW titles AS SELECT title FROM tasks;";
     for (name, sql, version) in [
         ("no other tables", tasks.to_owned(), 1),
-        (
-            "text log ids and a view",
-            format!("{tasks} {logs} {view}"),
-            1,
-        ),
+        ("text log ids and a view", format!("{tasks} {logs} {view}"), 1),
         ("never numbered", format!("{tasks} {logs}"), 0),
     ] {
         let path = dir.path().join(format!("{name}.db"));
@@ -235,16 +205,10 @@ fn sch_12_odd_shapes_of_an_old_file_are_opened() {
         drop(conn);
         let store = Store::open(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
         let task = store.task("a").unwrap();
-        assert_eq!(
-            (task.parent_id, task.created_at),
-            (None, Timestamp::from_secs(1_714_561_201)),
-            "{name}"
-        );
+        assert_eq!((task.parent_id, task.created_at), (None, Timestamp::from_secs(1_714_561_201)), "{name}");
         if sql.contains("VIEW") {
-            let title: String = store
-                .conn
-                .query_row("SELECT title FROM titles", [], |row| row.get(0))
-                .unwrap();
+            let title: String =
+                store.conn.query_row("SELECT title FROM titles", [], |row| row.get(0)).unwrap();
             assert_eq!(title, "A");
         }
     }
@@ -256,25 +220,14 @@ fn sch_13_a_newer_version_that_still_waits_in_the_log_is_seen_and_left_alone() {
     let path = dir.path().join("progress.db");
     drop(Store::create(&path).unwrap());
     let writer = Connection::open(&path).unwrap();
-    writer
-        .set_db_config(
-            rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
-            true,
-        )
-        .unwrap();
+    writer.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     writer.pragma_update(None, "user_version", 99).unwrap();
     drop(writer);
     let log = dir.path().join("progress.db-wal");
     let before = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
     assert!(!before.1.is_empty());
-    assert!(matches!(
-        Store::open(&path),
-        Err(StoreError::NewerSchema { found: 99, .. })
-    ));
-    assert_eq!(
-        (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap()),
-        before
-    );
+    assert!(matches!(Store::open(&path), Err(StoreError::NewerSchema { found: 99, .. })));
+    assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap()), before);
 }
 
 #[test]
@@ -308,31 +261,16 @@ fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
 
     let store = Store::open(&path).unwrap();
     assert_eq!(store.learning_counts().unwrap().active, 2999);
-    let query = RecallQuery {
-        title: "widget77x widget77".into(),
-        ..RecallQuery::default()
-    };
+    let query = RecallQuery { title: "widget77x widget77".into(), ..RecallQuery::default() };
     let now = Timestamp::from_secs(1_770_000_000);
     let found = recall(&store, &query, now, None, &RecallPolicy::default()).unwrap();
     let (_, best) = found.chosen().next().unwrap();
     assert_eq!((best.id.as_str(), best.record.helpful), ("l-00004d", 2));
     let count = |sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
-    assert_eq!(
-        count("SELECT attempts FROM base_rates WHERE tries_before = 0"),
-        1
-    );
-    assert_eq!(
-        count("SELECT attempts FROM base_rates WHERE tries_before = 3"),
-        2997
-    );
-    assert_eq!(
-        count("SELECT done FROM base_rates WHERE tries_before = 3"),
-        999
-    );
-    assert_eq!(
-        count("SELECT documents FROM learning_tags WHERE tag = 'widgets'"),
-        2999
-    );
+    assert_eq!(count("SELECT attempts FROM base_rates WHERE tries_before = 0"), 1);
+    assert_eq!(count("SELECT attempts FROM base_rates WHERE tries_before = 3"), 2997);
+    assert_eq!(count("SELECT done FROM base_rates WHERE tries_before = 3"), 999);
+    assert_eq!(count("SELECT documents FROM learning_tags WHERE tag = 'widgets'"), 2999);
     assert!(dir.path().join("progress.db.v3.bak").exists());
 }
 
@@ -454,13 +392,7 @@ fn an_older_file_shows_what_its_recorded_gates_verified() {
     add("own", "done", None, Some("true"), None);
     add("own.1", "done", Some("own"), None, None);
     add("ended", "done", None, None, None);
-    add(
-        "ended.1",
-        "skipped",
-        Some("ended"),
-        None,
-        Some("its parent was marked done"),
-    );
+    add("ended.1", "skipped", Some("ended"), None, Some("its parent was marked done"));
     for (key, number, outcome, gate) in [
         ("gated", 1, "failed", Some("failed")),
         ("gated", 2, "done", Some("passed")),

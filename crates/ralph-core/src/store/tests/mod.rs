@@ -19,12 +19,8 @@ use std::time::Duration;
 use super::Store;
 use crate::breaker::BreakerChange;
 use crate::event::{EventKind, RunEvent};
-use crate::model::{
-    Attempt, NewTask, Outcome, RunId, Status, TaskId, TaskMetrics, Timestamp, Token,
-};
-use crate::store::{
-    Capture, ClaimRequest, Claimed, NewRun, Owner, Purpose, Scope, TaskNext, Tries,
-};
+use crate::model::{Attempt, NewTask, Outcome, RunId, Status, TaskId, TaskMetrics, Timestamp, Token};
+use crate::store::{Capture, ClaimRequest, Claimed, NewRun, Owner, Purpose, Scope, TaskNext, Tries};
 
 /// A store in a directory of its own.
 struct Fixture {
@@ -39,11 +35,7 @@ impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::create(&dir.path().join("progress.db")).unwrap();
-        Self {
-            dir,
-            store,
-            counter: 0,
-        }
+        Self { dir, store, counter: 0 }
     }
 
     fn add(&mut self, new: NewTask) -> crate::store::Result<TaskId> {
@@ -57,22 +49,12 @@ impl Fixture {
     /// A task that depends on others.
     fn task(&mut self, title: &str, after: &[&TaskId]) -> TaskId {
         let after = after.iter().map(|id| (*id).clone()).collect();
-        self.add(NewTask {
-            title: title.into(),
-            after,
-            ..NewTask::default()
-        })
-        .unwrap()
+        self.add(NewTask { title: title.into(), after, ..NewTask::default() }).unwrap()
     }
 
     fn child(&mut self, title: &str, parent: &TaskId) -> TaskId {
         let parent = Some(parent.clone());
-        self.add(NewTask {
-            title: title.into(),
-            parent,
-            ..NewTask::default()
-        })
-        .unwrap()
+        self.add(NewTask { title: title.into(), parent, ..NewTask::default() }).unwrap()
     }
 
     fn status(&self, id: &TaskId) -> Status {
@@ -87,10 +69,7 @@ impl Fixture {
         self.counter += 1;
         let token = Token::from_random(self.counter);
         let request = request(purpose, run, token.clone());
-        self.store
-            .claim(&request)
-            .unwrap()
-            .map(|claimed| (claimed, token))
+        self.store.claim(&request).unwrap().map(|claimed| (claimed, token))
     }
 
     fn start_run(&mut self, id: &str) {
@@ -113,9 +92,7 @@ impl Fixture {
             *counter
         };
         let (id, token) = (&ended.attempt.task_id, &ended.token);
-        let captured = self
-            .store
-            .capture(id, token, &mut random, |_| ended.capture.clone());
+        let captured = self.store.capture(id, token, &mut random, |_| ended.capture.clone());
         captured.map(|_| ())
     }
 
@@ -129,11 +106,7 @@ impl Fixture {
 }
 
 fn owner() -> Owner {
-    Owner {
-        host: "here".into(),
-        pid: 1,
-        pid_started: "boot:1".into(),
-    }
+    Owner { host: "here".into(), pid: 1, pid_started: "boot:1".into() }
 }
 
 fn request(purpose: Purpose, run: &str, token: Token) -> ClaimRequest {
@@ -150,9 +123,7 @@ fn request(purpose: Purpose, run: &str, token: Token) -> ClaimRequest {
 }
 
 fn event(run: &str, seq: u64) -> RunEvent {
-    let kind = EventKind::Warning {
-        message: "x".into(),
-    };
+    let kind = EventKind::Warning { message: "x".into() };
     RunEvent::new(seq, NOW, &RunId::from_stored(run), kind)
 }
 
@@ -190,10 +161,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         report: None,
         learnings: Vec::new(),
         lesson: None,
-        metrics: TaskMetrics {
-            total_attempts: claimed.tries.counted + 1,
-            ..TaskMetrics::default()
-        },
+        metrics: TaskMetrics { total_attempts: claimed.tries.counted + 1, ..TaskMetrics::default() },
         next,
         gave_up: false,
         fix: None,
@@ -206,13 +174,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         own_work: false,
         events: Vec::new(),
     };
-    Ended {
-        capture,
-        token: token.clone(),
-    }
+    Ended { capture, token: token.clone() }
 }
 
-const NONE: Tries = Tries {
-    recorded: 0,
-    counted: 0,
-};
+const NONE: Tries = Tries { recorded: 0, counted: 0 };

@@ -12,17 +12,9 @@ fn plan_02_circles_are_refused_and_named_and_nothing_changes() {
     let c = f.task("c", &[&b]);
     let before = f.store.skeleton().unwrap();
     let error = f.store.add_dependency(&a, &c, NOW).unwrap_err();
-    let StoreError::Cycle(path) = &error else {
-        panic!("{error}")
-    };
-    assert_eq!(
-        path,
-        &[a.to_string(), c.to_string(), b.to_string(), a.to_string()]
-    );
-    assert!(matches!(
-        f.store.add_dependency(&a, &a, NOW),
-        Err(StoreError::Cycle(_))
-    ));
+    let StoreError::Cycle(path) = &error else { panic!("{error}") };
+    assert_eq!(path, &[a.to_string(), c.to_string(), b.to_string(), a.to_string()]);
+    assert!(matches!(f.store.add_dependency(&a, &a, NOW), Err(StoreError::Cycle(_))));
     assert_eq!(f.store.skeleton().unwrap(), before);
 }
 
@@ -33,22 +25,10 @@ fn plan_02_circles_over_parents_and_dependencies_are_refused() {
     let child = f.child("child", &parent);
     let other = f.task("other", &[&parent]);
     // The parent waits for its child, the child would wait for what waits for the parent.
-    assert!(matches!(
-        f.store.add_dependency(&child, &other, NOW),
-        Err(StoreError::Cycle(_))
-    ));
-    assert!(matches!(
-        f.store.add_dependency(&child, &parent, NOW),
-        Err(StoreError::Cycle(_))
-    ));
-    let below = TaskEdit {
-        parent: Some(Some(child.clone())),
-        ..TaskEdit::default()
-    };
-    assert!(matches!(
-        f.store.edit_task(&parent, &below, NOW),
-        Err(StoreError::Cycle(_))
-    ));
+    assert!(matches!(f.store.add_dependency(&child, &other, NOW), Err(StoreError::Cycle(_))));
+    assert!(matches!(f.store.add_dependency(&child, &parent, NOW), Err(StoreError::Cycle(_))));
+    let below = TaskEdit { parent: Some(Some(child.clone())), ..TaskEdit::default() };
+    assert!(matches!(f.store.edit_task(&parent, &below, NOW), Err(StoreError::Cycle(_))));
     let new = NewTask {
         title: "x".into(),
         parent: Some(parent.clone()),
@@ -63,34 +43,12 @@ fn plan_02_circles_over_parents_and_dependencies_are_refused() {
 fn plan_02_unknown_names_and_duplicate_keys_are_refused() {
     let mut f = Fixture::new();
     let key = |key: &str| Some(Key::parse(key).unwrap());
-    let first = f
-        .add(NewTask {
-            title: "a".into(),
-            key: key("1.1"),
-            ..NewTask::default()
-        })
-        .unwrap();
-    let second = f
-        .add(NewTask {
-            title: "b".into(),
-            key: key("1.2"),
-            ..NewTask::default()
-        })
-        .unwrap();
-    let again = f.add(NewTask {
-        title: "c".into(),
-        key: key("1.1"),
-        ..NewTask::default()
-    });
+    let first = f.add(NewTask { title: "a".into(), key: key("1.1"), ..NewTask::default() }).unwrap();
+    let second = f.add(NewTask { title: "b".into(), key: key("1.2"), ..NewTask::default() }).unwrap();
+    let again = f.add(NewTask { title: "c".into(), key: key("1.1"), ..NewTask::default() });
     assert!(matches!(again, Err(StoreError::DuplicateKey { holder, .. }) if holder == first));
-    let edit = TaskEdit {
-        key: Some(key("1.1")),
-        ..TaskEdit::default()
-    };
-    assert!(matches!(
-        f.store.edit_task(&second, &edit, NOW),
-        Err(StoreError::DuplicateKey { .. })
-    ));
+    let edit = TaskEdit { key: Some(key("1.1")), ..TaskEdit::default() };
+    assert!(matches!(f.store.edit_task(&second, &edit, NOW), Err(StoreError::DuplicateKey { .. })));
     // Its own key again is no duplicate.
     f.store.edit_task(&first, &edit, NOW).unwrap();
     assert!(matches!(f.store.task("9.9"), Err(StoreError::UnknownTask(name)) if name == "9.9"));
@@ -105,25 +63,14 @@ fn a_parent_is_done_when_its_children_are_and_a_reset_reopens_it() {
     let b = f.child("b", &middle);
     f.store.mark(&a, &Mark::Done, NOW).unwrap();
     assert_eq!(f.status(&middle), Status::Pending);
-    f.store
-        .mark(&b, &Mark::Skipped { reason: None }, NOW)
-        .unwrap();
-    assert_eq!(
-        (f.status(&middle), f.status(&top)),
-        (Status::Done, Status::Done)
-    );
+    f.store.mark(&b, &Mark::Skipped { reason: None }, NOW).unwrap();
+    assert_eq!((f.status(&middle), f.status(&top)), (Status::Done, Status::Done));
     f.store.mark(&a, &Mark::Pending, NOW).unwrap();
-    assert_eq!(
-        (f.status(&middle), f.status(&top)),
-        (Status::Pending, Status::Pending)
-    );
+    assert_eq!((f.status(&middle), f.status(&top)), (Status::Pending, Status::Pending));
     // A new child of a finished parent opens it too.
     f.store.mark(&a, &Mark::Done, NOW).unwrap();
     f.child("c", &middle);
-    assert_eq!(
-        (f.status(&middle), f.status(&top)),
-        (Status::Pending, Status::Pending)
-    );
+    assert_eq!((f.status(&middle), f.status(&top)), (Status::Pending, Status::Pending));
 }
 
 #[test]
@@ -133,24 +80,10 @@ fn a_skipped_parent_skips_its_children_and_a_reset_brings_them_back() {
     let done = f.child("done", &top);
     let open = f.child("open", &top);
     f.store.mark(&done, &Mark::Done, NOW).unwrap();
-    f.store
-        .mark(
-            &top,
-            &Mark::Skipped {
-                reason: Some("later".into()),
-            },
-            NOW,
-        )
-        .unwrap();
-    assert_eq!(
-        (f.status(&done), f.status(&open)),
-        (Status::Done, Status::Skipped)
-    );
+    f.store.mark(&top, &Mark::Skipped { reason: Some("later".into()) }, NOW).unwrap();
+    assert_eq!((f.status(&done), f.status(&open)), (Status::Done, Status::Skipped));
     f.store.mark(&top, &Mark::Pending, NOW).unwrap();
-    assert_eq!(
-        (f.status(&done), f.status(&open)),
-        (Status::Done, Status::Pending)
-    );
+    assert_eq!((f.status(&done), f.status(&open)), (Status::Done, Status::Pending));
 }
 
 #[test]
@@ -175,10 +108,7 @@ fn a_parent_marked_done_needs_its_open_parts_no_more() {
     let top = f.task("top", &[]);
     let open = f.child("open", &top);
     f.store.mark(&top, &Mark::Done, NOW).unwrap();
-    assert_eq!(
-        (f.status(&top), f.status(&open)),
-        (Status::Done, Status::Skipped)
-    );
+    assert_eq!((f.status(&top), f.status(&open)), (Status::Done, Status::Skipped));
 }
 
 #[test]

@@ -62,10 +62,9 @@ fn nothing_is_made_and_no_other_version_is_touched() {
         let before = files(dir.path());
         match Store::open_read_only(&path) {
             Ok(store) => assert_eq!(store.version().unwrap(), version),
-            Err(error) => assert!(
-                refused && matches!(error, StoreError::NewerSchema { found: 999, .. }),
-                "{error}"
-            ),
+            Err(error) => {
+                assert!(refused && matches!(error, StoreError::NewerSchema { found: 999, .. }), "{error}")
+            }
         }
         assert_eq!(files(dir.path()), before);
     }

@@ -10,12 +10,7 @@ use crate::store::{Children, Mark, Purpose, Scope, TaskNext};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Add {
-        parent: Option<usize>,
-        after: Vec<usize>,
-        priority: i64,
-        gate: bool,
-    },
+    Add { parent: Option<usize>, after: Vec<usize>, priority: i64, gate: bool },
     Depend(usize, usize),
     Undepend(usize, usize),
     Move(usize, Option<usize>),
@@ -25,13 +20,8 @@ enum Step {
     Skip(usize),
     Reset(usize),
     Delete(usize),
-    ClaimAndFinish {
-        done: bool,
-        gate: bool,
-    },
-    ParentGate {
-        passes: bool,
-    },
+    ClaimAndFinish { done: bool, gate: bool },
+    ParentGate { passes: bool },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -60,16 +50,11 @@ fn naive_ready(fixture: &Fixture) -> Vec<TaskId> {
     let by_id: BTreeMap<_, _> = plan.iter().map(|node| (node.id.clone(), node)).collect();
     plan.iter()
         .filter(|node| {
-            let children: Vec<_> = plan
-                .iter()
-                .filter(|c| c.parent.as_ref() == Some(&node.id))
-                .collect();
+            let children: Vec<_> = plan.iter().filter(|c| c.parent.as_ref() == Some(&node.id)).collect();
             let leaf = children.is_empty()
                 || (node.own_work && children.iter().all(|child| child.status.satisfies()));
-            let free = node
-                .depends_on
-                .iter()
-                .all(|id| by_id.get(id).is_none_or(|dep| dep.status.satisfies()));
+            let free =
+                node.depends_on.iter().all(|id| by_id.get(id).is_none_or(|dep| dep.status.satisfies()));
             let mut above = node.parent.clone();
             let mut failed_above = false;
             while let Some(parent) = above.and_then(|id| by_id.get(&id).copied()) {
@@ -86,12 +71,7 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
     let pick = |n: usize| ids.get(n % ids.len().max(1)).cloned();
     // Refusals (circles, unknown tasks) are part of the story; what counts is the state afterwards.
     match step {
-        Step::Add {
-            parent,
-            after,
-            priority,
-            gate,
-        } => {
+        Step::Add { parent, after, priority, gate } => {
             let parent = parent.and_then(pick);
             let after = after.iter().filter_map(|n| pick(*n)).collect();
             let verify = gate.then(|| "true".to_owned());
@@ -119,10 +99,7 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
         }
         Step::Move(a, b) => {
             if let Some(a) = pick(*a) {
-                let edit = TaskEdit {
-                    parent: Some(b.and_then(pick)),
-                    ..TaskEdit::default()
-                };
+                let edit = TaskEdit { parent: Some(b.and_then(pick)), ..TaskEdit::default() };
                 let _ = fixture.store.edit_task(&a, &edit, NOW);
             }
         }
@@ -166,10 +143,7 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
             if *passes {
                 fixture.counter += 1;
                 let event = super::event("r-1", fixture.counter);
-                fixture
-                    .store
-                    .complete_parent(&claimed.task.id, &token, DoneBy::Gate, &event, NOW)
-                    .unwrap();
+                fixture.store.complete_parent(&claimed.task.id, &token, DoneBy::Gate, &event, NOW).unwrap();
             } else {
                 let mut capture = outcome(&claimed, &token, Outcome::Failed, TaskNext::Pending);
                 capture.own_work = true;
@@ -185,9 +159,7 @@ fn naive_verified(task: &Task, tasks: &[Task]) -> bool {
     match task.done_by {
         Some(DoneBy::Gate) => true,
         Some(DoneBy::Children) => {
-            let children = tasks
-                .iter()
-                .filter(|c| c.parent_id.as_ref() == Some(&task.id));
+            let children = tasks.iter().filter(|c| c.parent_id.as_ref() == Some(&task.id));
             let done: Vec<&Task> = children.filter(done).collect();
             !done.is_empty() && done.iter().all(|child| naive_verified(child, tasks))
         }

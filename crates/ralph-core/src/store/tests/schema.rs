@@ -10,9 +10,7 @@ use super::Fixture;
 fn columns(conn: &Connection, table: &str) -> HashMap<String, (bool, Option<String>, i64)> {
     conn.prepare(&format!("PRAGMA table_info({table})"))
         .unwrap()
-        .query_map([], |row| {
-            Ok((row.get(1)?, (row.get(3)?, row.get(4)?, row.get(5)?)))
-        })
+        .query_map([], |row| Ok((row.get(1)?, (row.get(3)?, row.get(4)?, row.get(5)?))))
         .unwrap()
         .map(Result::unwrap)
         .collect()
@@ -26,16 +24,10 @@ fn check(table: &str, key: &[&str], required: &[&str], optional: &[&str]) {
         assert_eq!(place(name), Some(n as i64 + 1), "{table}.{name}");
     }
     for name in required {
-        assert!(
-            columns.get(*name).is_some_and(|(not_null, ..)| *not_null),
-            "{table}.{name}"
-        );
+        assert!(columns.get(*name).is_some_and(|(not_null, ..)| *not_null), "{table}.{name}");
     }
     for name in optional {
-        assert!(
-            columns.get(*name).is_some_and(|(not_null, ..)| !not_null),
-            "{table}.{name}"
-        );
+        assert!(columns.get(*name).is_some_and(|(not_null, ..)| !not_null), "{table}.{name}");
     }
 }
 
@@ -44,14 +36,7 @@ fn sch_02_the_columns_of_iteration_outcomes() {
     check(
         "iteration_outcomes",
         &["task_id", "attempt_number"],
-        &[
-            "task_id",
-            "attempt_number",
-            "model",
-            "started_at",
-            "duration_ms",
-            "outcome",
-        ],
+        &["task_id", "attempt_number", "model", "started_at", "duration_ms", "outcome"],
         &["tokens_input", "tokens_output", "error_type"],
     );
 }
@@ -61,19 +46,8 @@ fn sch_04_the_columns_of_failure_reports() {
     check(
         "failure_reports",
         &["task_id", "attempt_number"],
-        &[
-            "task_id",
-            "attempt_number",
-            "what_was_tried",
-            "why_it_failed",
-            "created_at",
-        ],
-        &[
-            "error_category",
-            "relevant_files",
-            "stack_trace_snippet",
-            "retry_suggestion",
-        ],
+        &["task_id", "attempt_number", "what_was_tried", "why_it_failed", "created_at"],
+        &["error_category", "relevant_files", "stack_trace_snippet", "retry_suggestion"],
     );
 }
 
@@ -94,12 +68,7 @@ fn sch_06_the_columns_of_strategy_metrics() {
         "strategy_metrics",
         &["task_id"],
         &counters,
-        &[
-            "last_attempt_at",
-            "last_success_at",
-            "difficulty_estimate",
-            "suggested_model",
-        ],
+        &["last_attempt_at", "last_success_at", "difficulty_estimate", "suggested_model"],
     );
     let f = Fixture::new();
     let columns = columns(&f.store.conn, "strategy_metrics");
@@ -118,10 +87,7 @@ fn sch_10_the_further_columns_of_attempts_reports_learnings_and_runs() {
              fingerprint_coarse fingerprint_fine commit_before commit_after files_changed gate_output log_path",
         ),
         ("failure_reports", "excerpt auto"),
-        (
-            "learnings",
-            "shown helpful harmful last_used_at pinned source",
-        ),
+        ("learnings", "shown helpful harmful last_used_at pinned source"),
         ("runs", "id started_at ended_at outcome settings"),
     ] {
         let columns = columns(&f.store.conn, table);

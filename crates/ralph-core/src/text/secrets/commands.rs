@@ -26,11 +26,7 @@ enum Source {
     Prose(&'static str),
 }
 
-const fn flag(
-    needles: &'static [&'static str],
-    programs: &'static str,
-    flag: &'static str,
-) -> Place {
+const fn flag(needles: &'static [&'static str], programs: &'static str, flag: &'static str) -> Place {
     place(needles, Source::Flag(programs, flag))
 }
 
@@ -39,31 +35,15 @@ const fn around(needles: &'static [&'static str], source: &'static str) -> Place
 }
 
 const fn place(needles: &'static [&'static str], source: Source) -> Place {
-    Place {
-        needles,
-        source,
-        pattern: OnceLock::new(),
-    }
+    Place { needles, source, pattern: OnceLock::new() }
 }
 
 /// Each begins with literal text and stays on its line (but for netrc, which may be spread over a few), so
 /// that a search is one pass.
 static PLACES: [Place; 25] = [
-    flag(
-        &["curl "],
-        "curl",
-        r#"-[A-Za-z]{0,6}u ?["']?[A-Za-z0-9_.@%+-]{1,64}:"#,
-    ),
-    flag(
-        &["curl "],
-        "curl",
-        r#"(?:-b|--cookie)[ =]["']?[A-Za-z0-9_.-]{1,64}="#,
-    ),
-    flag(
-        &["http ", "https "],
-        "https?",
-        r#"-a ?["']?[A-Za-z0-9_.@%+-]{1,64}:"#,
-    ),
+    flag(&["curl "], "curl", r#"-[A-Za-z]{0,6}u ?["']?[A-Za-z0-9_.@%+-]{1,64}:"#),
+    flag(&["curl "], "curl", r#"(?:-b|--cookie)[ =]["']?[A-Za-z0-9_.-]{1,64}="#),
+    flag(&["http ", "https "], "https?", r#"-a ?["']?[A-Za-z0-9_.@%+-]{1,64}:"#),
     flag(&[" -p"], "(?:mysql|mariadb)[a-z-]{0,16}|7z[a-z]{0,2}", "-p"),
     flag(
         &[" -p"],
@@ -74,22 +54,10 @@ static PLACES: [Place; 25] = [
     flag(&["redis-cli "], "redis-cli", "-a "),
     flag(&["ldap"], "ldap[a-z]{2,12}", "-w "),
     flag(&["lftp "], "lftp", "-u [A-Za-z0-9_.@-]{1,64},"),
-    flag(
-        &["smbclient "],
-        "smbclient",
-        r#"-U ["']?[A-Za-z0-9_.@\\/-]{1,64}%"#,
-    ),
-    flag(
-        &["htpasswd "],
-        "htpasswd",
-        "-[A-Za-z]{0,4}b[A-Za-z]{0,4} [^ \\n]{1,200} [^ \\n]{1,200} ",
-    ),
+    flag(&["smbclient "], "smbclient", r#"-U ["']?[A-Za-z0-9_.@\\/-]{1,64}%"#),
+    flag(&["htpasswd "], "htpasswd", "-[A-Za-z]{0,4}b[A-Za-z]{0,4} [^ \\n]{1,200} [^ \\n]{1,200} "),
     flag(&["openssl "], "openssl enc", "-k "),
-    flag(
-        &["configure set "],
-        "aws",
-        "set [a-z0-9.-]{0,40}aws_(?:secret_access_key|session_token) ",
-    ),
+    flag(&["configure set "], "aws", "set [a-z0-9.-]{0,40}aws_(?:secret_access_key|session_token) "),
     flag(&["authtoken "], "ngrok", "(?:add-)?authtoken "),
     around(
         &["-u ", "-u=", "-user", "--auth"],
@@ -100,10 +68,7 @@ static PLACES: [Place; 25] = [
         r#"\becho ["']?([!-~&&[^"'`|-]][!-~&&[^"'`|]]{2,})["']? \| (?:docker|podman|helm)"#,
     ),
     around(&[" pass:"], r#"-pass(?:in|out)? pass:([!-~&&[^"'`]]{3,})"#),
-    around(
-        &["requirepass ", "masterauth "],
-        r#"\b(?:requirepass|masterauth) ["']?([!-~&&[^"'`]]{3,})"#,
-    ),
+    around(&["requirepass ", "masterauth "], r#"\b(?:requirepass|masterauth) ["']?([!-~&&[^"'`]]{3,})"#),
     // A netrc file, on one line or on several.
     around(
         &["password ", "password\t", "password\n"],
@@ -126,20 +91,9 @@ static PLACES: [Place; 25] = [
     ),
     // A key of Mailchimp, a client's secret of Azure, the key of a function.
     around(&["-us"], r"\b([0-9a-f]{32}-us[0-9]{1,2})\b"),
-    around(
-        &["7Q~", "8Q~"],
-        r"(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{30,40})",
-    ),
+    around(&["7Q~", "8Q~"], r"(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{30,40})"),
     place(
-        &[
-            "assword ",
-            "assphrase ",
-            "assword: ",
-            "?code=",
-            "&code=",
-            "ailgun",
-            "AILGUN",
-        ],
+        &["assword ", "assphrase ", "assword: ", "?code=", "&code=", "ailgun", "AILGUN"],
         Source::Prose(
             r#"(?:(?i:password|passphrase)(?: is)?:? ["'`]?|[?&]code=|(?i:mailgun)[!-~ ]{1,40}?\b)([!-~&&[^"'`]]{8,})"#,
         ),

@@ -27,10 +27,7 @@ struct Known {
 /// Process-wide, because text is masked in about a hundred places from the parsers of agents' streams to
 /// the terminal: a value handed through all of them would be an argument of every function on the way
 /// and could only ever be this one. The program that uses this library fills it at its start.
-static KNOWN: RwLock<Known> = RwLock::new(Known {
-    forms: BTreeSet::new(),
-    search: None,
-});
+static KNOWN: RwLock<Known> = RwLock::new(Known { forms: BTreeSet::new(), search: None });
 
 /// Masks these values from now on, wherever they occur, also URL-encoded, in base64 or escaped for JSON.
 /// Lines of a value count each by itself; those that are not [worth masking](is_worth_masking) do not.
@@ -48,10 +45,7 @@ pub fn remember_secrets(values: impl IntoIterator<Item = impl AsRef<str>>) {
         let mut forms: Vec<String> = known.forms.iter().map(|form| regex::escape(form)).collect();
         // The first alternative that fits is taken: the longest has to come first.
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        known.search = RegexBuilder::new(&forms.join("|"))
-            .size_limit(MAX_COMPILED)
-            .build()
-            .ok();
+        known.search = RegexBuilder::new(&forms.join("|")).size_limit(MAX_COMPILED).build().ok();
     }
 }
 
@@ -78,19 +72,12 @@ pub fn is_worth_masking(value: &str) -> bool {
 }
 
 fn is_email(value: &str) -> bool {
-    let parts = |text: &str| {
-        text.bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"._-+".contains(&b))
-    };
-    value
-        .split_once('@')
-        .is_some_and(|(user, host)| parts(user) && parts(host) && host.contains('.'))
+    let parts = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-+".contains(&b));
+    value.split_once('@').is_some_and(|(user, host)| parts(user) && parts(host) && host.contains('.'))
 }
 
 fn is_number(value: &str) -> bool {
-    value
-        .bytes()
-        .all(|b| b.is_ascii_digit() || b" .,:;+-_/eETZ".contains(&b))
+    value.bytes().all(|b| b.is_ascii_digit() || b" .,:;+-_/eETZ".contains(&b))
 }
 
 /// Base64 may begin with a slash, too; then it has neither dots nor dashes, but capitals and digits.
@@ -162,9 +149,7 @@ fn percent_encoded(value: &str) -> String {
 
 fn base64(three: &[u8]) -> [u8; 4] {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bits = three
-        .iter()
-        .fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+    let bits = three.iter().fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
     [18, 12, 6, 0].map(|shift| DIGITS[bits >> shift & 63])
 }
 
@@ -176,11 +161,9 @@ mod tests {
     #[test]
     fn cap_10_known_values_are_masked_in_every_form() {
         remember_secrets(["zebra/Q9+known-value", "Zq\"quoted\\81x"]);
-        for text in [
-            "see zebra/Q9+known-value.",
-            "a=zebra%2FQ9%2Bknown-value&b",
-            "{\"v\": \"Zq\\\"quoted\\\\81x\"}",
-        ] {
+        for text in
+            ["see zebra/Q9+known-value.", "a=zebra%2FQ9%2Bknown-value&b", "{\"v\": \"Zq\\\"quoted\\\\81x\"}"]
+        {
             assert!(mask_secrets(text).contains(MASK), "{text}");
         }
         // The last two bytes of a value are no whole group of base64.
@@ -189,9 +172,7 @@ mod tests {
 
     #[test]
     fn cap_10_lines_of_a_known_value_are_masked_each_by_itself() {
-        remember_secrets([
-            "-----BEGIN X-----\nQmFzZTY0TGluZTE5OTk\nQmFzZTY0TGluZTI5OTk\n-----END X-----",
-        ]);
+        remember_secrets(["-----BEGIN X-----\nQmFzZTY0TGluZTE5OTk\nQmFzZTY0TGluZTI5OTk\n-----END X-----"]);
         assert_eq!(mask_secrets("got QmFzZTY0TGluZTI5OTk!"), "got [masked]!");
         assert_eq!(mask_secrets("-----BEGIN X-----"), "-----BEGIN X-----");
     }

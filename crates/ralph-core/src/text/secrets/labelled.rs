@@ -45,14 +45,11 @@ fn secrets() -> impl Iterator<Item = (&'static str, String, Vec<String>)> {
 
 /// Whether half of a line of a secret can still be read.
 fn leaks(shown: &str, secret: &str) -> bool {
-    secret
-        .lines()
-        .flat_map(|line| line.split("\\n"))
-        .any(|line| {
-            let (first, second) = line.split_at(line.len() / 2);
-            let seen = |half: &str| half.len() >= 3 && shown.contains(half);
-            seen(first) || seen(second)
-        })
+    secret.lines().flat_map(|line| line.split("\\n")).any(|line| {
+        let (first, second) = line.split_at(line.len() / 2);
+        let seen = |half: &str| half.len() >= 3 && shown.contains(half);
+        seen(first) || seen(second)
+    })
 }
 
 #[test]
@@ -87,11 +84,7 @@ fn cap_10_no_labelled_harmless_line_is_changed() {
         changed.extend(Some(mask.mask(line)).filter(|shown| shown != line));
     }
     let all = lines.join("\n");
-    println!(
-        "changed {} of {} harmless lines",
-        changed.len(),
-        lines.len()
-    );
+    println!("changed {} of {} harmless lines", changed.len(), lines.len());
     assert!(lines.len() >= 400 && changed.is_empty(), "{changed:#?}");
     assert_eq!(mask_secrets(&all), all, "nor where they stand together");
 }

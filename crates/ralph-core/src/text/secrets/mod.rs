@@ -83,23 +83,14 @@ const fn is_word(byte: u8) -> bool {
 
 /// How many bytes of `text` from `start` on satisfy `fits`.
 fn run(text: &str, start: usize, fits: fn(u8) -> bool) -> usize {
-    text.as_bytes()
-        .iter()
-        .skip(start)
-        .take_while(|byte| fits(**byte))
-        .count()
+    text.as_bytes().iter().skip(start).take_while(|byte| fits(**byte)).count()
 }
 
 /// Whether a value has a run of letters and digits, both among them, that no word or version has.
 fn is_random(value: &str) -> bool {
-    value
-        .as_bytes()
-        .split(|b| !b.is_ascii_alphanumeric())
-        .any(|part| {
-            part.len() >= 16
-                && part.iter().any(u8::is_ascii_digit)
-                && part.iter().any(u8::is_ascii_alphabetic)
-        })
+    value.as_bytes().split(|b| !b.is_ascii_alphanumeric()).any(|part| {
+        part.len() >= 16 && part.iter().any(u8::is_ascii_digit) && part.iter().any(u8::is_ascii_alphabetic)
+    })
 }
 
 /// The part of `text` from `start` on where, in JSON inside JSON, a line break is the two characters

@@ -102,10 +102,8 @@ fn cookies(text: &str, value: &str) -> Option<Range<usize>> {
     let window = value.get(..value.floor_char_boundary(1024))?;
     let window = window.split(stops).next()?;
     let first = window.split(';').next()?.trim();
-    let is_session = |pair: &str| {
-        pair.split_once('=')
-            .is_some_and(|(_, value)| value.len() >= 8 && !is_stand_in(value))
-    };
+    let is_session =
+        |pair: &str| pair.split_once('=').is_some_and(|(_, value)| value.len() >= 8 && !is_stand_in(value));
     let from = text.len() - value.len();
     // A pair holds no space: what follows one is other text.
     if let Some((pair, _)) = first.split_once(' ') {
@@ -135,13 +133,9 @@ fn credentials(text: &str, value: &str, room: usize) -> Option<Range<usize>> {
 fn named_beside_value(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
     let gap = |c: char| c.is_ascii_whitespace() || matches!(c, '\\' | '"' | '\'' | ',');
     let rest = text.get(end..)?.trim_start_matches(gap);
-    let label = rest
-        .get(..5)
-        .filter(|word| word.eq_ignore_ascii_case("value"))?;
+    let label = rest.get(..5).filter(|word| word.eq_ignore_ascii_case("value"))?;
     let name = name_kind(text.get(start..end)?)?;
-    let rest = rest
-        .get(label.len()..)?
-        .trim_start_matches(['\\', '"', '\'', ' ']);
+    let rest = rest.get(label.len()..)?.trim_start_matches(['\\', '"', '\'', ' ']);
     let value = rest.strip_prefix([':', '='])?;
     let value = value.trim_start_matches(['\\', '"', '\'', ' ']);
     let judged = bare(value.get(..value.floor_char_boundary(JUDGED_BYTES))?);
@@ -178,15 +172,9 @@ fn assigned_secret(text: &str, start: usize, end: usize) -> Option<Range<usize>>
         (after, ':')
     } else if let Some(after) = before.strip_prefix("=>") {
         (after, ':')
-    } else if let Some(after) = before
-        .strip_prefix('=')
-        .filter(|t| !t.starts_with(['=', '~']))
-    {
+    } else if let Some(after) = before.strip_prefix('=').filter(|t| !t.starts_with(['=', '~'])) {
         (after, '=')
-    } else if let Some(after) = before
-        .strip_prefix(':')
-        .filter(|t| !t.starts_with([':', '?']))
-    {
+    } else if let Some(after) = before.strip_prefix(':').filter(|t| !t.starts_with([':', '?'])) {
         (after, ':')
     } else if is_flag {
         (before, ' ')
@@ -215,16 +203,10 @@ fn name_kind(word: &str) -> Option<Name> {
     let word = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_' || c == '-');
     let ends_with = |suffix: &str| {
         let mut letters = word.bytes().rev().filter(|b| *b != b'_' && *b != b'-');
-        suffix
-            .bytes()
-            .rev()
-            .all(|b| letters.next().is_some_and(|l| l.to_ascii_lowercase() == b))
+        suffix.bytes().rev().all(|b| letters.next().is_some_and(|l| l.to_ascii_lowercase() == b))
     };
     // The working directory has the name of a password.
-    if ["pwd", "oldpwd"]
-        .iter()
-        .any(|shell| word.eq_ignore_ascii_case(shell))
-    {
+    if ["pwd", "oldpwd"].iter().any(|shell| word.eq_ignore_ascii_case(shell)) {
         return None;
     }
     if STRONG.split(' ').any(ends_with) {
@@ -260,10 +242,7 @@ fn query_kind(text: &str, start: usize, word: &str) -> Option<Name> {
 fn quoted(text: &str) -> Option<(usize, &str)> {
     let escaped = text.starts_with('\\');
     let opened = text.strip_prefix('\\').unwrap_or(text);
-    let quote = opened
-        .chars()
-        .next()
-        .filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let quote = opened.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
     let inner = opened.get(1..)?;
     let skipped = text.len() - inner.len();
     let mut backslash = false;
@@ -285,34 +264,19 @@ fn quoted(text: &str) -> Option<(usize, &str)> {
 /// An unquoted value, without the full stop or the bold mark of the sentence around it.
 fn bare(text: &str) -> &str {
     let stops = |c: char| c.is_ascii_whitespace() || ",;()[]{}<>\"'`&\\".contains(c);
-    text.split(stops)
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches(['.', '*'])
+    text.split(stops).next().unwrap_or_default().trim_end_matches(['.', '*'])
 }
 
 /// Whether a value stands for a secret without being one: a variable, a blank, a path, the mask.
 pub(super) fn is_stand_in(value: &str) -> bool {
-    let blank = value
-        .chars()
-        .all(|c| matches!(c, '*' | '.' | '…' | 'x' | 'X' | '-' | '_' | '?'));
+    let blank = value.chars().all(|c| matches!(c, '*' | '.' | '…' | 'x' | 'X' | '-' | '_' | '?'));
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
     // Base64 may begin with a slash, too; then it mixes capitals and digits.
-    let path =
-        value.starts_with(['/', '~']) && !(has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit));
-    let variable =
-        value.starts_with(['$', '<', '{', '[']) || value.starts_with('%') && value.ends_with('%');
-    let example = value
-        .get(..4)
-        .is_some_and(|start| start.eq_ignore_ascii_case("your"))
-        && !has(u8::is_ascii_digit);
-    blank
-        || path
-        || variable
-        || example
-        || WORDS
-            .split(' ')
-            .any(|word| value.eq_ignore_ascii_case(word))
+    let path = value.starts_with(['/', '~']) && !(has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit));
+    let variable = value.starts_with(['$', '<', '{', '[']) || value.starts_with('%') && value.ends_with('%');
+    let example =
+        value.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("your")) && !has(u8::is_ascii_digit);
+    blank || path || variable || example || WORDS.split(' ').any(|word| value.eq_ignore_ascii_case(word))
 }
 
 fn is_secret(word: &str, name: Name, value: &str, style: Style, after: &str) -> bool {
@@ -321,12 +285,8 @@ fn is_secret(word: &str, name: Name, value: &str, style: Style, after: &str) -> 
     }
     let length = value.chars().count();
     let digit = value.bytes().any(|b| b.is_ascii_digit());
-    let symbol = value
-        .bytes()
-        .any(|b| b.is_ascii_punctuation() && !b"._-:/".contains(&b));
-    let number = value
-        .bytes()
-        .all(|b| b.is_ascii_digit() || b"._-".contains(&b));
+    let symbol = value.bytes().any(|b| b.is_ascii_punctuation() && !b"._-:/".contains(&b));
+    let number = value.bytes().all(|b| b.is_ascii_digit() || b"._-".contains(&b));
     let solid = length >= 20 && value.bytes().all(|b| b.is_ascii_alphanumeric());
     if style == Style::Quoted {
         let spaced = value.contains(char::is_whitespace);
@@ -347,18 +307,14 @@ fn is_secret(word: &str, name: Name, value: &str, style: Style, after: &str) -> 
         (Name::Strong, _) => solid || length >= 6 && (digit || symbol),
         (Name::Weak, Style::Tight) => solid || digit && length >= 6 && !number,
         (Name::Weak, _) => solid || digit && length >= 8 && !number,
-        (Name::Vague, Style::Tight) => {
-            is_random(value) || value.contains('%') && digit && length >= 24
-        }
+        (Name::Vague, Style::Tight) => is_random(value) || value.contains('%') && digit && length >= 24,
         (Name::Vague, _) => is_random(value),
     }
 }
 
 /// Whether an unquoted value is an expression: a call, a path, a type, another variable.
 fn is_code(value: &str, after: &str) -> bool {
-    let plain = value
-        .bytes()
-        .all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'.');
+    let plain = value.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'.');
     let parts = value.contains(['.', '_'])
         || value
             .as_bytes()

@@ -15,9 +15,7 @@ const BLOCK_BYTES: usize = 16 * 1024;
 const LINE_BYTES: usize = 256;
 
 static EDGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(
-        "-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: [0-9]{1,3}",
-    )
+    pattern("-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: [0-9]{1,3}")
 });
 
 pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
@@ -83,19 +81,13 @@ static KEY_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 fn is_key_line(line: &str) -> bool {
-    line.len() <= LINE_BYTES
-        && KEY_LINE
-            .as_ref()
-            .is_some_and(|key| key.is_match(line.as_bytes()))
+    line.len() <= LINE_BYTES && KEY_LINE.as_ref().is_some_and(|key| key.is_match(line.as_bytes()))
 }
 
 /// Where the key begins that `text` ends in the middle of, as far as can be told.
 pub(super) fn open_at(text: &str) -> Option<usize> {
     let near = text.floor_char_boundary(text.len().saturating_sub(BLOCK_BYTES));
-    let last = EDGE
-        .as_ref()?
-        .find_iter(text.get(near..)?.as_bytes())
-        .last()?;
+    let last = EDGE.as_ref()?.find_iter(text.get(near..)?.as_bytes()).last()?;
     (!last.as_bytes().starts_with(b"-----END")).then(|| near + last.start())
 }
 

@@ -205,11 +205,7 @@ fn is_web_token(word: &str) -> bool {
 /// Where the secret begins that a shape was found in; `None` where the shape stands inside a word.
 fn beginning(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    let part_of_word = |at: usize| {
-        bytes
-            .get(at)
-            .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-    };
+    let part_of_word = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     if !part_of_word(start) {
         // A shape from the middle of a secret: its first letters and digits stand before it.
         let before = bytes.get(..start)?;
@@ -227,10 +223,7 @@ fn beginning(text: &str, start: usize) -> Option<usize> {
 /// Random characters have a digit or both cases among them; hyphenated words have neither.
 fn is_mixed(word: &str) -> bool {
     // A bound, because one long run of characters may hold many shapes.
-    let rest = word
-        .as_bytes()
-        .get(4..word.len().min(256))
-        .unwrap_or_default();
+    let rest = word.as_bytes().get(4..word.len().min(256)).unwrap_or_default();
     let has = |kind: fn(&u8) -> bool| rest.iter().any(kind);
     has(u8::is_ascii_digit) || has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
 }

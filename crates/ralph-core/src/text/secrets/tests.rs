@@ -12,11 +12,7 @@ fn masks(text: &str, expected: &str) {
 
 #[track_caller]
 fn keeps(text: &str) {
-    assert!(
-        matches!(mask_secrets(text), Cow::Borrowed(_)),
-        "{:?}",
-        mask_secrets(text)
-    );
+    assert!(matches!(mask_secrets(text), Cow::Borrowed(_)), "{:?}", mask_secrets(text));
 }
 
 #[test]
@@ -40,31 +36,16 @@ fn cap_10_issuers_prefixes() {
     ] {
         masks(&format!("found {secret}, see"), "found [masked], see");
         masks(&format!("\"{secret}\""), "\"[masked]\"");
-        masks(
-            &format!("{{\"log\":\"a\\n{secret}\\n\"}}"),
-            "{\"log\":\"a\\n[masked]\\n\"}",
-        );
+        masks(&format!("{{\"log\":\"a\\n{secret}\\n\"}}"), "{\"log\":\"a\\n[masked]\\n\"}");
     }
 }
 
 #[test]
 fn cap_10_authorization() {
-    masks(
-        "Authorization: Bearer abc123def456",
-        "Authorization: Bearer [masked]",
-    );
-    masks(
-        "-H 'authorization: bearer abcdefghijklmnopqrst'",
-        "-H 'authorization: bearer [masked]'",
-    );
-    masks(
-        "Authorization: Basic dXNlcjpwYXNzd29yZA==",
-        "Authorization: Basic [masked]",
-    );
-    masks(
-        "\"Authorization\": \"token abcdef123456\"",
-        "\"Authorization\": \"token [masked]\"",
-    );
+    masks("Authorization: Bearer abc123def456", "Authorization: Bearer [masked]");
+    masks("-H 'authorization: bearer abcdefghijklmnopqrst'", "-H 'authorization: bearer [masked]'");
+    masks("Authorization: Basic dXNlcjpwYXNzd29yZA==", "Authorization: Basic [masked]");
+    masks("\"Authorization\": \"token abcdef123456\"", "\"Authorization\": \"token [masked]\"");
     keeps("Use a Bearer token; bearer authentication is basic knowledge about 12345678.");
 }
 
@@ -87,14 +68,8 @@ fn cap_10_private_keys() {
 
 #[test]
 fn cap_10_urls() {
-    masks(
-        "postgres://app:s3cr3t@db:5432/x",
-        "postgres://app:[masked]@db:5432/x",
-    );
-    masks(
-        "https://u:p%40ss@host.example/a?b=c",
-        "https://u:[masked]@host.example/a?b=c",
-    );
+    masks("postgres://app:s3cr3t@db:5432/x", "postgres://app:[masked]@db:5432/x");
+    masks("https://u:p%40ss@host.example/a?b=c", "https://u:[masked]@host.example/a?b=c");
     keeps("https://example.org:8080/@scope/pkg ssh://git@host:22/x http://u:${PW}@h");
 }
 
@@ -104,43 +79,19 @@ fn cap_10_assignments() {
     masks("PGPASSWORD=correcthorse psql", "PGPASSWORD=[masked] psql");
     masks("api_key: abc123def456", "api_key: [masked]");
     masks("SECRET_TOKEN=abc-def", "SECRET_TOKEN=[masked]");
-    masks(
-        "\"client_secret\": \"shh-quiet\",",
-        "\"client_secret\": \"[masked]\",",
-    );
-    masks(
-        "{\\\"client_secret\\\": \\\"shh\\\"}",
-        "{\\\"client_secret\\\": \\\"[masked]\\\"}",
-    );
-    masks(
-        "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
-        "AWS_SECRET_ACCESS_KEY=[masked]",
-    );
+    masks("\"client_secret\": \"shh-quiet\",", "\"client_secret\": \"[masked]\",");
+    masks("{\\\"client_secret\\\": \\\"shh\\\"}", "{\\\"client_secret\\\": \\\"[masked]\\\"}");
+    masks("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCY", "AWS_SECRET_ACCESS_KEY=[masked]");
     masks("x-api-key: 0123456789abcdef", "x-api-key: [masked]");
-    masks(
-        "os.environ['API_KEY'] = 'abcdef'",
-        "os.environ['API_KEY'] = '[masked]'",
-    );
-    masks(
-        "login --password hunter2 --verbose",
-        "login --password [masked] --verbose",
-    );
-    masks(
-        "GET /?token=abc123def&page=2",
-        "GET /?token=[masked]&page=2",
-    );
+    masks("os.environ['API_KEY'] = 'abcdef'", "os.environ['API_KEY'] = '[masked]'");
+    masks("login --password hunter2 --verbose", "login --password [masked] --verbose");
+    masks("GET /?token=abc123def&page=2", "GET /?token=[masked]&page=2");
     masks("**Password:** p@ssword1.", "**Password:** [masked].");
-    masks(
-        "passphrase: \"four words of it\"",
-        "passphrase: \"[masked]\"",
-    );
+    masks("passphrase: \"four words of it\"", "passphrase: \"[masked]\"");
     masks("DB_PASS=topsecret", "DB_PASS=[masked]");
     masks("AccountKey=/Ab0+c==;", "AccountKey=[masked];");
     masks("password=\"cut0ff", "password=\"[masked]");
-    masks(
-        "//packages.example.org/:_authToken=abcdef012345",
-        "//packages.example.org/:_authToken=[masked]",
-    );
+    masks("//packages.example.org/:_authToken=abcdef012345", "//packages.example.org/:_authToken=[masked]");
 }
 
 #[test]

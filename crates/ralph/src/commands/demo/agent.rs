@@ -64,9 +64,7 @@ fn steps_for<'s>(script: &'s str, key: &str, prompt: &str) -> Option<Vec<(&'s st
     let is_reminded = reminder(prompt).is_some();
     let wanted = |name: &str| match failure_to_fix(prompt) {
         Some(_) if is_reminded => name == "fix again",
-        Some(failure) => name
-            .strip_prefix("fix: ")
-            .is_some_and(|cause| failure.contains(cause)),
+        Some(failure) => name.strip_prefix("fix: ").is_some_and(|cause| failure.contains(cause)),
         None => name == key,
     };
     let again = format!("{key} again");
@@ -77,19 +75,11 @@ fn steps_for<'s>(script: &'s str, key: &str, prompt: &str) -> Option<Vec<(&'s st
             found = Some(steps);
         }
     }
-    found?
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(|line| line.split_once(' '))
-        .collect()
+    found?.lines().filter(|line| !line.is_empty()).map(|line| line.split_once(' ')).collect()
 }
 
 fn follow(id: &str, key: &str, steps: &[(&str, &str)], prompt: &str) {
-    let pause = if env::var_os(FAST).is_some() {
-        Duration::ZERO
-    } else {
-        PAUSE
-    };
+    let pause = if env::var_os(FAST).is_some() { Duration::ZERO } else { PAUSE };
     let message = field(prompt, "**Commit message:** ").trim_matches('`');
     let mut written = Vec::new();
     for (verb, text) in steps {
@@ -104,9 +94,7 @@ fn follow(id: &str, key: &str, steps: &[(&str, &str)], prompt: &str) {
                      - Status: Blocked, needs manual intervention",
                     field(prompt, "**Title:** ")
                 )),
-                _ => output::line(format_args!(
-                    "Error: {problem}\n<task-failed>{id}</task-failed>"
-                )),
+                _ => output::line(format_args!("Error: {problem}\n<task-failed>{id}</task-failed>")),
             };
         }
         if !["commit", "close"].contains(verb) {
@@ -179,22 +167,15 @@ fn decline(id: &str) {
 /// What the prompt says about an earlier attempt or the pitfall, as the agent repeats it.
 fn reminder(prompt: &str) -> Option<String> {
     if let Some((_, previous)) = prompt.split_once(PREVIOUS) {
-        let complaint = previous
-            .lines()
-            .find_map(|line| line.get(line.find("FAIL:")?..));
+        let complaint = previous.lines().find_map(|line| line.get(line.find("FAIL:")?..));
         let complaint = complaint.unwrap_or("it failed").trim_end();
-        return Some(format!(
-            "My prompt says why the last attempt failed: {complaint}"
-        ));
+        return Some(format!("My prompt says why the last attempt failed: {complaint}"));
     }
     let (_, section) = prompt.split_once(LEARNINGS)?;
     let (section, _) = section.split_once("\n### ").unwrap_or((section, ""));
     let line = section.lines().find(|line| line.contains(PITFALL))?;
     let (_category, content) = line.split_once("]** ")?;
-    Some(format!(
-        "A learning in my prompt says: {}",
-        content.trim_end()
-    ))
+    Some(format!("A learning in my prompt says: {}", content.trim_end()))
 }
 
 /// Why the task failed that this one fixes.
@@ -221,18 +202,12 @@ mod tests {
     #[test]
     fn only_what_the_prompt_says_changes_the_work() {
         let failed = format!("{PREVIOUS}\n\n{WHY}FAIL: count of an empty list\n");
-        let learning =
-            |text: &str| format!("{LEARNINGS}\n\n- **[pitfall]** {text}\n\n### Loop\nwc -l");
+        let learning = |text: &str| format!("{LEARNINGS}\n\n- **[pitfall]** {text}\n\n### Loop\nwc -l");
         let to_fix = |why: &str| format!("{TO_FIX}\nThis task fixes\n{WHY}{why}\n");
         let fixed = to_fix("unterminated quote") + PREVIOUS;
         for (script, key, prompt, begins) in [
             (TODO, "1.1", failed.as_str(), Some("lib/store.sh stores")),
-            (
-                TODO,
-                "2.1",
-                "",
-                Some("todo_count in lib/count.sh counts the lines"),
-            ),
+            (TODO, "2.1", "", Some("todo_count in lib/count.sh counts the lines")),
             (TODO, "2.1", &failed, Some("todo_count in lib/count.sh now")),
             (
                 TODO,
@@ -248,38 +223,17 @@ mod tests {
             ),
             (TODO, "9.9", "", None),
             (GREETER, "2.1", &failed, Some("greeter is one script")),
-            (
-                GREETER,
-                "2.1.1",
-                &to_fix("words/en.txt: no such file"),
-                Some("build.sh now copies"),
-            ),
-            (
-                GREETER,
-                "2.1.1.1",
-                &to_fix("unterminated quote"),
-                Some("build.sh now writes"),
-            ),
-            (
-                GREETER,
-                "2.1.1.1",
-                &fixed,
-                Some("greeter contains its greetings"),
-            ),
+            (GREETER, "2.1.1", &to_fix("words/en.txt: no such file"), Some("build.sh now copies")),
+            (GREETER, "2.1.1.1", &to_fix("unterminated quote"), Some("build.sh now writes")),
+            (GREETER, "2.1.1.1", &fixed, Some("greeter contains its greetings")),
             (GREETER, "2.1.1", &to_fix("something else"), None),
             (GREETER, "2.1.1", "", None),
         ] {
             let said = first(script, key, prompt);
             assert_eq!(said.is_some(), begins.is_some(), "{key} {prompt}");
-            assert!(
-                said.unwrap_or("").starts_with(begins.unwrap_or("")),
-                "{said:?}"
-            );
+            assert!(said.unwrap_or("").starts_with(begins.unwrap_or("")), "{said:?}");
         }
         let said = reminder(&failed).unwrap();
-        assert!(
-            said.ends_with("failed: FAIL: count of an empty list"),
-            "{said}"
-        );
+        assert!(said.ends_with("failed: FAIL: count of an empty list"), "{said}");
     }
 }

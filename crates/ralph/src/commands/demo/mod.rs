@@ -103,9 +103,7 @@ fn introduce(args: &Args, scratch: &Scratch) {
         output::text(ui::table::wrap_all(&introduction));
     }
     if let Some(why) = &scratch.no_git {
-        output::note(format_args!(
-            "note: {why}; the demo continues without commits"
-        ));
+        output::note(format_args!("note: {why}; the demo continues without commits"));
     }
 }
 
@@ -116,14 +114,7 @@ fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandEr
     let crew = run::Crew::of(&settings)?;
     let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default());
     let mut display = ui::display(args.json, args.quiet);
-    run::execute(
-        workspace,
-        &crew,
-        &run_settings,
-        &settings,
-        display.as_mut(),
-        &run::Seat::default(),
-    )
+    run::execute(workspace, &crew, &run_settings, &settings, display.as_mut(), &run::Seat::default())
 }
 
 fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &Args) {

@@ -55,28 +55,17 @@ pub fn asset(path: &str) -> &'static str {
 /// What is there before any task is done, by its path in the project. The tests are the gates: no task changes them.
 fn first_files(story: Story) -> impl Iterator<Item = (String, &'static str)> {
     let (prefix, plan) = match story {
-        Story::Recovery => (
-            "greeter/",
-            Some((format!("{SPEC}/tasks.md"), asset("greeter/tasks.md"))),
-        ),
+        Story::Recovery => ("greeter/", Some((format!("{SPEC}/tasks.md"), asset("greeter/tasks.md")))),
         Story::Learning | Story::Broken => ("", None),
     };
-    let named = [
-        ("gitignore", ".gitignore"),
-        ("README.first.md", "README.md"),
-        ("todo.first.sh", "todo.sh"),
-    ];
+    let named = [("gitignore", ".gitignore"), ("README.first.md", "README.md"), ("todo.first.sh", "todo.sh")];
     let named = named.map(|(from, to)| (to.to_owned(), asset(&format!("{prefix}{from}"))));
     let below = ASSETS.iter().filter_map(move |(path, text)| {
         let path = path.strip_prefix(prefix)?;
         let is_first = path.starts_with("tests/") || path.starts_with("words/");
         is_first.then(|| (path.to_owned(), *text))
     });
-    named
-        .into_iter()
-        .filter(|(_, text)| !text.is_empty())
-        .chain(below)
-        .chain(plan)
+    named.into_iter().filter(|(_, text)| !text.is_empty()).chain(below).chain(plan)
 }
 
 /// A scratch project that is ready to run.
@@ -91,13 +80,10 @@ pub struct Scratch {
 /// Makes the project in a directory that is new or empty, else in a fresh one that stays.
 pub fn make(dir: Option<&Path>, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
     let Some(dir) = dir else {
-        let fresh = tempfile::Builder::new()
-            .prefix("ralph-demo-")
-            .tempdir()
-            .map_err(|error| {
-                let place = env::temp_dir();
-                failed(&place, &error).hint("choose another directory with --dir DIR")
-            })?;
+        let fresh = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(|error| {
+            let place = env::temp_dir();
+            failed(&place, &error).hint("choose another directory with --dir DIR")
+        })?;
         let scratch = fill(fresh.path(), pace, story)?;
         // Only now: what could not be made leaves nothing behind.
         let _ = fresh.keep();
@@ -122,9 +108,7 @@ fn claim(dir: &Path) -> Result<(), CommandError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             fs::create_dir_all(dir).map_err(|error| failed(dir, &error))
         }
-        Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            Err(refused("is not a directory"))
-        }
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(refused("is not a directory")),
         Err(error) => Err(failed(dir, &error)),
     }
 }
@@ -149,10 +133,7 @@ fn fill(root: &Path, pace: Pace, story: Story) -> Result<Scratch, CommandError> 
             "Start a greeter"
         }
     };
-    Ok(Scratch {
-        root: root.to_owned(),
-        no_git: start_repository(root, first_commit).err(),
-    })
+    Ok(Scratch { root: root.to_owned(), no_git: start_repository(root, first_commit).err() })
 }
 
 /// Writes a file and the directories above it.
@@ -254,21 +235,12 @@ const GIT_SETTINGS: [[&str; 2]; 7] = [
 ];
 
 /// Variables by which a surrounding git, in a hook for example, would lead ours elsewhere.
-const GIT_ELSEWHERE: [&str; 6] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_NAMESPACE",
-];
+const GIT_ELSEWHERE: [&str; 6] =
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"];
 
 /// Makes a directory a repository and commits everything in it; else says why it is none.
 fn start_repository(root: &Path, message: &str) -> Result<(), String> {
-    git(
-        root,
-        ["-c", "init.defaultBranch=main", "init", "-q", "--template="],
-    )?;
+    git(root, ["-c", "init.defaultBranch=main", "init", "-q", "--template="])?;
     for setting in GIT_SETTINGS {
         git(root, iter::once("config").chain(setting))?;
     }
@@ -279,14 +251,7 @@ fn start_repository(root: &Path, message: &str) -> Result<(), String> {
 /// Commits these files; `false` where there is nothing to commit, or no repository.
 pub fn commit(root: &Path, files: &[String], message: &str) -> bool {
     let with_files = |words: &[&'static str]| {
-        git(
-            root,
-            words
-                .iter()
-                .copied()
-                .chain(files.iter().map(String::as_str)),
-        )
-        .is_ok()
+        git(root, words.iter().copied().chain(files.iter().map(String::as_str))).is_ok()
     };
     root.join(".git").exists()
         && with_files(&["add", "--"])
@@ -300,11 +265,7 @@ fn git<'w>(root: &Path, words: impl IntoIterator<Item = &'w str>) -> Result<(), 
     for variable in GIT_ELSEWHERE {
         command.env_remove(variable);
     }
-    let output = command
-        .args(words)
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .output();
+    let output = command.args(words).current_dir(root).stdin(Stdio::null()).output();
     let output = output.map_err(|error| match error.kind() {
         ErrorKind::NotFound => "git is not installed".to_owned(),
         _ => format!("cannot start git: {error}"),
@@ -313,10 +274,7 @@ fn git<'w>(root: &Path, words: impl IntoIterator<Item = &'w str>) -> Result<(), 
         true => Ok(()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!(
-                "git failed: {}",
-                said.lines().last().unwrap_or_default()
-            ))
+            Err(format!("git failed: {}", said.lines().last().unwrap_or_default()))
         }
     }
 }
@@ -337,15 +295,8 @@ mod tests {
         let agent = &settings.agents[AGENT];
         assert_eq!(agent.setup.command, [program, "demo-agent"]);
         assert_eq!(agent.setup.env, [(FAST.to_owned(), "1".to_owned())]);
-        assert!(
-            text.starts_with("# Ralph") && text.contains("[run]\nagent = \"demo\"\n"),
-            "{text}"
-        );
-        assert!(
-            text.trim_end()
-                .ends_with("env = { RALPH_DEMO_FAST = \"1\" }"),
-            "{text}"
-        );
+        assert!(text.starts_with("# Ralph") && text.contains("[run]\nagent = \"demo\"\n"), "{text}");
+        assert!(text.trim_end().ends_with("env = { RALPH_DEMO_FAST = \"1\" }"), "{text}");
     }
 
     #[test]

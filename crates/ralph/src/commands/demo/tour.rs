@@ -67,13 +67,7 @@ pub fn farewell(workspace: &Workspace, scratch: &Scratch, story: Story) -> Strin
     };
     let own = own.map(|(command, what)| (command.to_owned(), what));
     let explore = listing("Explore the project", &commands(scratch, story));
-    [
-        seen,
-        files,
-        explore,
-        listing("Use it in your own project", &own),
-    ]
-    .concat()
+    [seen, files, explore, listing("Use it in your own project", &own)].concat()
 }
 
 /// What to type or open, each with what it is for, under a heading.
@@ -97,12 +91,8 @@ fn listing(heading: &str, rows: &[(String, &str)]) -> String {
 /// What to type, and what it is for.
 fn commands(scratch: &Scratch, story: Story) -> Vec<(String, &'static str)> {
     let mut commands = vec![(format!("cd {}", path_word(&scratch.root)), "")];
-    commands.extend(off_path().map(|program| {
-        (
-            format!("alias ralph={program}"),
-            "ralph is not on your PATH",
-        )
-    }));
+    commands
+        .extend(off_path().map(|program| (format!("alias ralph={program}"), "ralph is not on your PATH")));
     let rest: &[(&str, &str)] = match story {
         Story::Recovery => &[
             ("ralph status", "progress of the plan"),
@@ -122,20 +112,12 @@ fn commands(scratch: &Scratch, story: Story) -> Vec<(String, &'static str)> {
             ("ralph context 2.1", "the prompt of the next attempt"),
             ("ralph logs 2.1", "the agent's output"),
             ("git log --oneline", "the agent's commits"),
-            (
-                "sh todo.sh add Tea && sh todo.sh",
-                "use the finished program",
-            ),
-            (
-                "ralph task reset 2.1 && ralph run",
-                "run 2.1 again, with its memory",
-            ),
+            ("sh todo.sh add Tea && sh todo.sh", "use the finished program"),
+            ("ralph task reset 2.1 && ralph run", "run 2.1 again, with its memory"),
         ],
     };
     let has_git = scratch.no_git.is_none();
-    let works = rest
-        .iter()
-        .filter(|(command, _)| has_git || !command.starts_with("git "));
+    let works = rest.iter().filter(|(command, _)| has_git || !command.starts_with("git "));
     commands.extend(works.map(|(command, what)| ((*command).to_owned(), *what)));
     commands
 }
@@ -196,10 +178,7 @@ fn caught(workspace: &Workspace, attempts: &[Attempt]) -> String {
 
 /// What the failed task taught in the end, and which task it helped.
 fn passed_on(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> Option<String> {
-    let filter = LearningFilter {
-        task: Some(failed.task_id.clone()),
-        ..LearningFilter::default()
-    };
+    let filter = LearningFilter { task: Some(failed.task_id.clone()), ..LearningFilter::default() };
     let learning = workspace.store.learnings(&filter).ok()?.pop()?;
     let helped = attempts.iter().find(|attempt| {
         let shown = &attempt.learnings_shown;
@@ -226,10 +205,7 @@ fn fixed(workspace: &Workspace, attempts: &[Attempt]) -> String {
     let passed = |one: &Attempt| Some(&one.task_id) == root && one.outcome == Outcome::Done;
     let end = chain.iter().position(passed);
     let chain = end.and_then(|end| chain.get(..=end)).unwrap_or(chain);
-    let names: Vec<String> = chain
-        .iter()
-        .map(|attempt| name(workspace, attempt))
-        .collect();
+    let names: Vec<String> = chain.iter().map(|attempt| name(workspace, attempt)).collect();
     let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let mut text = format!("\n{}\n", paint(BOLD, "What you just saw"));
     for (name, attempt) in names.iter().zip(chain) {
@@ -247,14 +223,8 @@ fn fixed(workspace: &Workspace, attempts: &[Attempt]) -> String {
 /// The files that Ralph kept in sync, and what to look at in each.
 fn spec_files(scratch: &Scratch) -> String {
     let files = [
-        (
-            TASKS_MD,
-            "the plan: two fix tasks below 2.1, every box checked",
-        ),
-        (
-            PROGRESS_MD,
-            "the log: completed tasks, fix task history, learnings",
-        ),
+        (TASKS_MD, "the plan: two fix tasks below 2.1, every box checked"),
+        (PROGRESS_MD, "the log: completed tasks, fix task history, learnings"),
         (STATE_JSON, "the state for other tools: fixTaskMap"),
     ];
     let rows = files.map(|(file, what)| {

@@ -20,8 +20,7 @@ use crate::commands::run::{ChosenModels, unlimited};
 use crate::settings::{AgentSettings, Settings, build_agent};
 
 const CHOOSE_ANOTHER: &str = "choose another agent: ralph config set run.agent NAME";
-const CHOOSE_ANOTHER_FALLBACK: &str =
-    "choose another fallback agent: [run] fallback in .ralph.toml";
+const CHOOSE_ANOTHER_FALLBACK: &str = "choose another fallback agent: [run] fallback in .ralph.toml";
 
 /// How long a program may take to tell its version.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -83,24 +82,18 @@ pub fn find_programs<'s>(
     thread::scope(|scope| {
         let ask = |(name, settings)| {
             let ask = move || look_for(settings, root, interrupt);
-            (
-                name,
-                settings,
-                thread::Builder::new().spawn_scoped(scope, ask),
-            )
+            (name, settings, thread::Builder::new().spawn_scoped(scope, ask))
         };
         let asked: Vec<(&String, &AgentSettings, _)> = settings.agents.iter().map(ask).collect();
-        let known = asked
-            .into_iter()
-            .map(|(name, settings, program)| AgentProgram {
-                name,
-                settings,
-                program: match program {
-                    Ok(asked) => asked.join().unwrap_or_default(),
-                    // No thread to be had: one after the other.
-                    Err(_) => look_for(settings, root, interrupt),
-                },
-            });
+        let known = asked.into_iter().map(|(name, settings, program)| AgentProgram {
+            name,
+            settings,
+            program: match program {
+                Ok(asked) => asked.join().unwrap_or_default(),
+                // No thread to be had: one after the other.
+                Err(_) => look_for(settings, root, interrupt),
+            },
+        });
         known.collect()
     })
 }
@@ -139,20 +132,14 @@ pub fn is_installed(agent: &AgentSettings, root: &Path) -> bool {
 
 /// What would stop a run for lack of a program, told without starting any. `team` are the agents that runs use, in order.
 pub fn missing(settings: &Settings, team: &[&str], root: &Path) -> Option<Finding> {
-    let used = settings
-        .agents
-        .iter()
-        .filter(|(name, _)| team.contains(&name.as_str()));
+    let used = settings.agents.iter().filter(|(name, _)| team.contains(&name.as_str()));
     let known = used.map(|(name, settings)| AgentProgram {
         name,
         settings,
-        program: absent(settings, root)
-            .unwrap_or(ProgramState::Answered(Answer::Said(String::new()))),
+        program: absent(settings, root).unwrap_or(ProgramState::Answered(Answer::Said(String::new()))),
     });
     let findings = findings(&known.collect::<Vec<_>>(), settings, team);
-    findings
-        .into_iter()
-        .find(|finding| finding.level == Level::Error)
+    findings.into_iter().find(|finding| finding.level == Level::Error)
 }
 
 /// What there is to say of all of them. `team` are those that runs use, in order.
@@ -170,11 +157,7 @@ pub fn findings(known: &[AgentProgram<'_>], settings: &Settings, team: &[&str]) 
                     Err(error) => error.message().to_owned(),
                     Ok(_) => format!("unknown agent `{name}`"),
                 };
-                let fix = if is_fallback {
-                    CHOOSE_ANOTHER_FALLBACK
-                } else {
-                    CHOOSE_ANOTHER
-                };
+                let fix = if is_fallback { CHOOSE_ANOTHER_FALLBACK } else { CHOOSE_ANOTHER };
                 Finding::error("agent", message, fix)
             }
         });
@@ -185,9 +168,7 @@ pub fn findings(known: &[AgentProgram<'_>], settings: &Settings, team: &[&str]) 
             ProgramState::Answered(answer) => {
                 findings.push(Finding::ok("agents", described(agent, answer)));
             }
-            ProgramState::NotThere if !settings.is_configured(agent.name) => {
-                missing.push(agent.name)
-            }
+            ProgramState::NotThere if !settings.is_configured(agent.name) => missing.push(agent.name),
             ProgramState::NotThere | ProgramState::NotExecutable(_) => {
                 findings.push(Finding::neutral("agents", missing_program(agent)));
             }
@@ -248,13 +229,8 @@ fn missing_program(agent: &AgentProgram<'_>) -> String {
 /// The command that installs it; where the settings name a program of their own, nobody knows that.
 fn install(agent: &AgentProgram<'_>) -> String {
     match agent.facts() {
-        Some(facts) if !facts.install.is_empty() && agent.word() == facts.program => {
-            facts.install.to_owned()
-        }
-        _ => format!(
-            "install it, or change `command` under [agents.{}] in .ralph.toml",
-            agent.name
-        ),
+        Some(facts) if !facts.install.is_empty() && agent.word() == facts.program => facts.install.to_owned(),
+        _ => format!("install it, or change `command` under [agents.{}] in .ralph.toml", agent.name),
     }
 }
 
@@ -310,10 +286,7 @@ pub fn ask_version(
     let launch = Launch {
         program: words.next().unwrap_or_default(),
         args: words.collect(),
-        env: env
-            .iter()
-            .map(|(name, value)| (name.clone(), value.into()))
-            .collect(),
+        env: env.iter().map(|(name, value)| (name.clone(), value.into())).collect(),
         cwd: dir.to_owned(),
         stdin: String::new(),
         access: Access::default(),
@@ -322,11 +295,7 @@ pub fn ask_version(
 }
 
 fn ask(launch: &Launch, patience: Duration, interrupt: &Interrupt) -> Answer {
-    let limits = ProcessLimits {
-        wall: patience,
-        idle: None,
-        grace: GRACE,
-    };
+    let limits = ProcessLimits { wall: patience, idle: None, grace: GRACE };
     let mut captured = CapturedOutput::default();
     let ended = match ralph_core::agent::run(launch, &limits, interrupt, &mut captured) {
         Ok(ended) => ended,
@@ -406,11 +375,7 @@ struct CredentialPlaces<'s> {
 
 impl<'s> CredentialPlaces<'s> {
     fn of(agent: &'s AgentSettings) -> Self {
-        Self {
-            env: &agent.setup.env,
-            inherited: |name| std::env::var_os(name),
-            home: std::env::home_dir(),
-        }
+        Self { env: &agent.setup.env, inherited: |name| std::env::var_os(name), home: std::env::home_dir() }
     }
 
     /// The value of a variable that the agent gets, unless it is empty.
@@ -442,18 +407,11 @@ impl<'s> CredentialPlaces<'s> {
             };
             format!("{}/{}", dir.trim_end_matches('/'), file.file)
         });
-        variables
-            .map(|name| (*name).to_owned())
-            .chain(files)
-            .collect()
+        variables.map(|name| (*name).to_owned()).chain(files).collect()
     }
 
     fn path(&self, file: &CredentialFile) -> Option<PathBuf> {
-        let home = || {
-            self.variable("HOME")
-                .map(PathBuf::from)
-                .or_else(|| self.home.clone())
-        };
+        let home = || self.variable("HOME").map(PathBuf::from).or_else(|| self.home.clone());
         let dir = match self.variable(file.moved_by) {
             Some(moved) => PathBuf::from(moved),
             None => home()?.join(file.usual),
@@ -462,12 +420,7 @@ impl<'s> CredentialPlaces<'s> {
     }
 }
 
-fn judge_credentials(
-    name: &str,
-    facts: &Facts,
-    places: &CredentialPlaces<'_>,
-    is_used: bool,
-) -> Finding {
+fn judge_credentials(name: &str, facts: &Facts, places: &CredentialPlaces<'_>, is_used: bool) -> Finding {
     let seen = places.seen(facts);
     if !seen.is_empty() {
         return Finding::ok("credentials", format!("{name}: {}", seen.join(", ")));
@@ -480,25 +433,18 @@ fn judge_credentials(
         "" => format!("log in to {name}"),
         login => login.to_owned(),
     };
-    let all = places.names(
-        facts.credential_variables.iter(),
-        facts.credential_files.iter(),
-    );
+    let all = places.names(facts.credential_variables.iter(), facts.credential_files.iter());
     let looked_for = format!("looked for {}", all.join(", "));
     Finding::warning("credentials", message, login).with([looked_for])
 }
 
 /// Agents for which the cost limits of the settings do not hold.
 pub fn costs(settings: &Settings, team: &[&str], store: Option<&Store>) -> Vec<Finding> {
-    let agents = team
-        .iter()
-        .filter_map(|name| build_agent(name, &settings.agents).ok());
+    let agents = team.iter().filter_map(|name| build_agent(name, &settings.agents).ok());
     let agents: Vec<_> = agents.collect();
     let of_tasks = store.and_then(|store| store.task_models(&Scope::All).ok());
-    let chosen = ChosenModels {
-        of_tasks: of_tasks.as_deref().unwrap_or_default(),
-        ..ChosenModels::default()
-    };
+    let chosen =
+        ChosenModels { of_tasks: of_tasks.as_deref().unwrap_or_default(), ..ChosenModels::default() };
     let unlimited = unlimited(settings, agents.iter().map(AsRef::as_ref), chosen);
     let findings = unlimited.into_iter().map(|one| match one.stops {
         true => Finding::error("agent", one.message, one.fix),
@@ -520,11 +466,7 @@ mod tests {
     /// What is said of claude, where it is the chosen one.
     fn of_claude(program: ProgramState) -> Finding {
         let settings = settings("");
-        let known = AgentProgram {
-            name: "claude",
-            settings: &settings.agents["claude"],
-            program,
-        };
+        let known = AgentProgram { name: "claude", settings: &settings.agents["claude"], program };
         findings(&[known], &settings, &["claude"]).remove(0)
     }
 
@@ -532,11 +474,7 @@ mod tests {
     fn a_version_is_compared_with_the_tested_one() {
         let tested = ralph_core::agent::AgentKind::Claude.facts().unwrap().tested;
         for (line, level, words) in [
-            (
-                format!("{tested} (Claude Code)"),
-                Level::Ok,
-                "the tested version",
-            ),
+            (format!("{tested} (Claude Code)"), Level::Ok, "the tested version"),
             ("2.999.0".into(), Level::Ok, "newer than the tested"),
             ("2.0.0".into(), Level::Ok, "older than the tested"),
             ("99.0.0".into(), Level::Warning, "a different major version"),
@@ -547,20 +485,14 @@ mod tests {
             assert_eq!(finding.level, level, "{line}");
             assert!(finding.message.contains(words), "{}", finding.message);
         }
-        let silent = of_claude(ProgramState::Answered(Answer::Nothing(
-            "exited with code 1".into(),
-        )));
+        let silent = of_claude(ProgramState::Answered(Answer::Nothing("exited with code 1".into())));
         assert_eq!(silent.level, Level::Warning);
         let missing = of_claude(ProgramState::NotThere);
         assert_eq!(missing.level, Level::Error);
         assert!(missing.fix.unwrap().starts_with("npm install"));
         let plain = of_claude(ProgramState::NotExecutable("/opt/my tools/claude".into()));
         assert_eq!(plain.level, Level::Error);
-        assert!(
-            plain.message.contains("is not executable"),
-            "{}",
-            plain.message
-        );
+        assert!(plain.message.contains("is not executable"), "{}", plain.message);
         let fix = plain.fix.unwrap();
         assert!(fix.ends_with("chmod +x '/opt/my tools/claude'"), "{fix}");
     }
@@ -574,10 +506,7 @@ mod tests {
             program,
         };
         let all = [
-            known(
-                "claude",
-                ProgramState::Answered(Answer::Said("99.0.0".into())),
-            ),
+            known("claude", ProgramState::Answered(Answer::Said("99.0.0".into()))),
             known("codex", ProgramState::NotThere),
             known("gemini", ProgramState::NotThere),
             known("mine", ProgramState::NotThere),
@@ -586,13 +515,7 @@ mod tests {
         assert!(findings.iter().all(|finding| finding.level == Level::Ok));
         let messages: Vec<&str> = findings.iter().map(|f| f.message.as_str()).collect();
         assert!(messages[0].starts_with("claude: claude, 99.0.0"));
-        assert_eq!(
-            messages[1..],
-            [
-                "mine: program `nope` not found",
-                "not installed: codex, gemini"
-            ]
-        );
+        assert_eq!(messages[1..], ["mine: program `nope` not found", "not installed: codex, gemini"]);
     }
 
     #[test]
@@ -662,32 +585,19 @@ mod tests {
         install: "",
         login: "x login",
         credential_variables: &["X_API_KEY", "X_TOKEN"],
-        credential_files: &[CredentialFile {
-            moved_by: "X_HOME",
-            usual: ".x",
-            file: "auth.json",
-        }],
+        credential_files: &[CredentialFile { moved_by: "X_HOME", usual: ".x", file: "auth.json" }],
     };
 
     #[test]
     fn variables_and_files_count_and_only_their_names_are_said() {
         let home = tempfile::tempdir().unwrap();
-        let mut places = CredentialPlaces {
-            env: &[],
-            inherited: |_| None,
-            home: Some(home.path().to_owned()),
-        };
+        let mut places =
+            CredentialPlaces { env: &[], inherited: |_| None, home: Some(home.path().to_owned()) };
         let finding = judge_credentials("x", &FACTS, &places, true);
         assert_eq!(finding.level, Level::Warning);
         assert_eq!(finding.fix.as_deref(), Some("x login"));
-        assert_eq!(
-            finding.detail,
-            ["looked for X_API_KEY, X_TOKEN, ~/.x/auth.json"]
-        );
-        assert_eq!(
-            judge_credentials("x", &FACTS, &places, false).level,
-            Level::Ok
-        );
+        assert_eq!(finding.detail, ["looked for X_API_KEY, X_TOKEN, ~/.x/auth.json"]);
+        assert_eq!(judge_credentials("x", &FACTS, &places, false).level, Level::Ok);
 
         std::fs::create_dir(home.path().join(".x")).unwrap();
         std::fs::write(home.path().join(".x/auth.json"), "hunter2").unwrap();
@@ -712,11 +622,7 @@ mod tests {
         std::fs::write(moved.path().join(".x/auth.json"), "hunter2").unwrap();
         for (variable, expected) in [("X_HOME", "$X_HOME/auth.json"), ("HOME", "~/.x/auth.json")] {
             let env = [(variable.to_owned(), path.clone())];
-            let places = CredentialPlaces {
-                env: &env,
-                inherited: |_| None,
-                home: None,
-            };
+            let places = CredentialPlaces { env: &env, inherited: |_| None, home: None };
             assert_eq!(places.seen(&FACTS), [expected]);
         }
     }

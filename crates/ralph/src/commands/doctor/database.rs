@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::store::{
-    Store, StoreError, has_wal, rescued, rescued_since, restore_command, wal_path,
-};
+use ralph_core::store::{Store, StoreError, has_wal, rescued, rescued_since, restore_command, wal_path};
 
 use super::permissions::make_writable;
 use super::{Finding, word};
@@ -26,10 +24,7 @@ pub fn inspect(path: &Path) -> (Vec<Finding>, Option<Store>) {
         Err(error) => (broken(&error, path, &copies), None),
         Ok((_, word)) if word != "ok" => {
             let message = format!("damaged; SQLite reports: {word}");
-            (
-                Finding::error("database", message, restore_fix(path, &copies)),
-                None,
-            )
+            (Finding::error("database", message, restore_fix(path, &copies)), None)
         }
         Ok((store, _)) => versioned(path, store),
     };
@@ -42,11 +37,7 @@ pub fn inspect(path: &Path) -> (Vec<Finding>, Option<Store>) {
     if log_size >= LARGE_LOG {
         let size = bytes(log_size);
         let message = format!("its write-ahead log has grown to {size}: a process keeps it open");
-        findings.push(Finding::warning(
-            "database",
-            message,
-            format!("fuser {}", word(&log)),
-        ));
+        findings.push(Finding::warning("database", message, format!("fuser {}", word(&log))));
     }
     (findings, store)
 }
@@ -59,10 +50,7 @@ fn missing(path: &Path) -> Finding {
             Finding::warning("database", "no database yet", fix)
         }
         Some(copy) => {
-            let message = format!(
-                "the database is missing; a copy was saved as {}",
-                copy.display()
-            );
+            let message = format!("the database is missing; a copy was saved as {}", copy.display());
             let fix = restore_command(copy, path, now());
             Finding::error("database", message, fix)
         }
@@ -91,10 +79,8 @@ fn versioned(path: &Path, store: Store) -> (Finding, Option<Store>) {
     match store.version() {
         Ok(_) if rescued_since(path).is_some() => {
             let copy = rescued_since(path).unwrap_or_default();
-            let message = format!(
-                "not the database that the last run used; that one was saved as {}",
-                copy.display()
-            );
+            let message =
+                format!("not the database that the last run used; that one was saved as {}", copy.display());
             let fix = restore_command(&copy, path, now());
             (Finding::error("database", message, fix), Some(store))
         }
@@ -125,9 +111,7 @@ pub fn replace(path: &Path) -> String {
 fn broken(error: &StoreError, path: &Path, copies: &[Copy]) -> Finding {
     let message = error.to_string();
     let fix = match error {
-        StoreError::NewerSchema { .. } => {
-            "update Ralph: a newer version wrote this file".to_owned()
-        }
+        StoreError::NewerSchema { .. } => "update Ralph: a newer version wrote this file".to_owned(),
         StoreError::NotWritable { path, .. } => make_writable(&[path]),
         StoreError::Locked { .. } => {
             format!("find the process that locks it: fuser {}", word(path))
@@ -169,12 +153,7 @@ fn copies_beside(path: &Path) -> (Vec<Copy>, Vec<String>) {
         rest.strip_suffix(".bak")?.parse().ok()
     };
     let entries = path.parent().and_then(|dir| std::fs::read_dir(dir).ok());
-    let mut entries: Vec<_> = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .take(MOST_FILES)
-        .collect();
+    let mut entries: Vec<_> = entries.into_iter().flatten().flatten().take(MOST_FILES).collect();
     entries.sort_by_key(std::fs::DirEntry::path);
     let (mut copies, mut notes) = (Vec::new(), Vec::new());
     for entry in entries {
@@ -191,11 +170,7 @@ fn copies_beside(path: &Path) -> (Vec<Copy>, Vec<String>) {
             None => continue,
         };
         let size = entry.metadata().map_or(0, |meta| meta.len());
-        notes.push(format!(
-            "{} ({}) {what}",
-            entry.path().display(),
-            bytes(size)
-        ));
+        notes.push(format!("{} ({}) {what}", entry.path().display(), bytes(size)));
     }
     (copies, notes)
 }
@@ -209,13 +184,9 @@ mod tests {
     fn what_migrations_left_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("progress.db");
-        for file in [
-            "progress.db.v9.bak",
-            "progress.db.v10.bak",
-            "progress.db.vx.bak",
-            ".tmpAb12",
-            "STATE.md",
-        ] {
+        for file in
+            ["progress.db.v9.bak", "progress.db.v10.bak", "progress.db.vx.bak", ".tmpAb12", "STATE.md"]
+        {
             std::fs::write(dir.path().join(file), "1234").unwrap();
         }
         let (copies, notes) = copies_beside(&path);
@@ -230,11 +201,7 @@ mod tests {
     fn a_damaged_file_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("progress.db");
-        std::fs::write(
-            &path,
-            "this is no database, and it never was one".repeat(100),
-        )
-        .unwrap();
+        std::fs::write(&path, "this is no database, and it never was one".repeat(100)).unwrap();
         let (findings, store) = inspect(&path);
         assert_eq!(findings[0].level, Level::Error, "{findings:?}");
         assert!(store.is_none());

@@ -23,22 +23,13 @@ const RULES: &str = "(signal rules)";
 const PROMPT: &str = "(prompt)";
 
 /// How the chosen agent would be started on what is next; nothing where it cannot be built.
-pub fn finding(
-    settings: &Settings,
-    chosen: &str,
-    root: &Path,
-    store: Option<&Store>,
-) -> Option<Finding> {
+pub fn finding(settings: &Settings, chosen: &str, root: &Path, store: Option<&Store>) -> Option<Finding> {
     let agent = build_agent(chosen, &settings.agents).ok()?;
     let run_settings = run::run_settings(settings, Scope::All, &run::Args::default());
     let of_next = store.and_then(|store| of_next_task(store, &run_settings, agent.as_ref(), root));
     let model = of_next.unwrap_or_else(|| of_new_task(&run_settings, agent.as_ref()));
     let run = &settings.run;
-    let budgets = [
-        *run.max_cost_usd,
-        *run.max_cost_usd_per_task,
-        *run.max_cost_usd_per_day,
-    ];
+    let budgets = [*run.max_cost_usd, *run.max_cost_usd_per_task, *run.max_cost_usd_per_day];
     let launch = agent.launch(&LaunchRequest {
         task_id: &TaskId::from_stored("t-000000"),
         task_key: None,
@@ -57,12 +48,7 @@ pub fn finding(
 }
 
 /// The model of the next attempt: as a run would choose it for the first task that is ready.
-fn of_next_task(
-    store: &Store,
-    settings: &RunSettings,
-    agent: &dyn Agent,
-    root: &Path,
-) -> Option<String> {
+fn of_next_task(store: &Store, settings: &RunSettings, agent: &dyn Agent, root: &Path) -> Option<String> {
     let project = Project::at(root);
     let id = store.ready(&Scope::All, 1).ok()?.into_iter().next()?;
     let task = store.task(id.as_str()).ok()?;
@@ -123,11 +109,7 @@ fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
     let (own, added): (Vec<_>, Vec<_>) = launch.env.iter().partition(|(name, _)| is_own(name));
     for (name, value) in added {
         let value = shown(name, &value.to_string_lossy(), SHOWN);
-        let value = if value.is_empty() {
-            value
-        } else {
-            quoted(&value)
-        };
+        let value = if value.is_empty() { value } else { quoted(&value) };
         lines.push(format!("{name}={value}"));
     }
     let own: Vec<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
@@ -156,9 +138,7 @@ mod tests {
         let file = dir.path().join(".ralph.toml");
         std::fs::write(&file, toml).unwrap();
         let settings = Settings::load(&file, std::iter::empty()).unwrap();
-        finding(&settings, agent, Path::new("/p"), None)
-            .unwrap()
-            .detail
+        finding(&settings, agent, Path::new("/p"), None).unwrap().detail
     }
 
     #[test]
@@ -172,33 +152,22 @@ mod tests {
         let line = &detail[0];
         assert!(line.starts_with("claude -p "), "{line}");
         assert!(line.contains("--model haiku"), "{line}");
-        assert!(
-            line.contains("--append-system-prompt '(signal rules)'"),
-            "{line}"
-        );
+        assert!(line.contains("--append-system-prompt '(signal rules)'"), "{line}");
         assert!(line.contains("--max-budget-usd 2.0000"), "{line}");
         assert!(line.contains("--api-key [masked]"), "{line}");
         assert!(line.len() < 400 && line.contains('…'), "{line}");
-        assert!(
-            detail.contains(&"ANTHROPIC_API_KEY=[masked]".to_owned()),
-            "{detail:?}"
-        );
+        assert!(detail.contains(&"ANTHROPIC_API_KEY=[masked]".to_owned()), "{detail:?}");
         assert!(detail.contains(&"MODE='a b'".to_owned()), "{detail:?}");
-        assert!(
-            detail.contains(&"standard input: the prompt".to_owned()),
-            "{detail:?}"
-        );
+        assert!(detail.contains(&"standard input: the prompt".to_owned()), "{detail:?}");
         assert!(!detail.join("\n").contains("hunter2"));
     }
 
     #[test]
     fn a_command_is_shown_as_it_is() {
-        let toml = "[agents.mine]\nkind = 'command'\ncommand = ['my agent', '--m={model}']\nmodels = ['a', 'b']";
+        let toml =
+            "[agents.mine]\nkind = 'command'\ncommand = ['my agent', '--m={model}']\nmodels = ['a', 'b']";
         let detail = detail(toml, "mine");
         assert_eq!(detail[0], "'my agent' --m=a");
-        assert!(
-            detail[2].starts_with("environment: RALPH_TASK_ID, RALPH_TASK_KEY"),
-            "{detail:?}"
-        );
+        assert!(detail[2].starts_with("environment: RALPH_TASK_ID, RALPH_TASK_KEY"), "{detail:?}");
     }
 }

@@ -21,8 +21,7 @@ use crate::workspace::now;
 
 /// Files that a message names.
 const NAMED: usize = 5;
-const CLEAN: &str =
-    "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
+const CLEAN: &str = "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
 const ASK_GIT: &str = "fix what git reports, or change [git] in .ralph.toml";
 
 const LITTLE: u64 = 1_000_000_000;
@@ -74,11 +73,7 @@ fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
 }
 
 /// What would stop a run at its start; nothing where [git] asks for nothing or there is no repository.
-pub fn git_obstacles(
-    project: &Project,
-    settings: &Settings,
-    store: Option<&Store>,
-) -> Vec<Finding> {
+pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Store>) -> Vec<Finding> {
     let settings = run::run_settings(settings, Scope::All, &run::Args::default());
     let Some(git) = Git::discover(project.root()) else {
         return Vec::new();
@@ -165,10 +160,7 @@ fn judge_room(free: u64, files: Option<u64>, path: &Path) -> Finding {
         Some(files) => format!("{} and {files} files free", bytes(free)),
         None => format!("{} free", bytes(free)),
     };
-    let fix = format!(
-        "free some space; see usage: df -h {0}; df -i {0}",
-        word(path)
-    );
+    let fix = format!("free some space; see usage: df -h {0}; df -i {0}", word(path));
     let files = files.unwrap_or(u64::MAX);
     if free < TOO_LITTLE || files < TOO_FEW_FILES {
         Finding::error("disk", format!("{left}: too little for a run"), fix)
@@ -187,13 +179,7 @@ const CONFINERS: [&str; 3] = ["bwrap", "docker", "podman"];
 
 /// What this machine offers to confine an agent with: good to know, nothing more.
 fn sandbox(dir: &Path) -> Finding {
-    let read_number = |path: &str| {
-        std::fs::read_to_string(path)
-            .ok()?
-            .trim()
-            .parse::<i64>()
-            .ok()
-    };
+    let read_number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();
     let landlock = || {
         let modules = std::fs::read_to_string("/sys/kernel/security/lsm").ok()?;
         Some(modules.trim().split(',').any(|name| name == "landlock"))
@@ -221,11 +207,7 @@ fn user_namespaces(read: impl Fn(&str) -> Option<i64>) -> Option<bool> {
 
 /// Offers that are there, that are not, and of which that cannot be seen.
 fn list_offers(offers: &[(&str, Option<bool>)]) -> String {
-    let labels = [
-        (Some(true), ""),
-        (Some(false), "not installed: "),
-        (None, "cannot tell: "),
-    ];
+    let labels = [(Some(true), ""), (Some(false), "not installed: "), (None, "cannot tell: ")];
     let parts = labels.iter().filter_map(|(wanted, label)| {
         let names = offers.iter().filter(|(_, seen)| seen == wanted);
         let names: Vec<&str> = names.map(|(name, _)| *name).collect();
@@ -277,16 +259,8 @@ mod tests {
 
     #[test]
     fn offers_are_told_apart() {
-        let offers = [
-            ("a", Some(true)),
-            ("b", Some(false)),
-            ("c", None),
-            ("d", Some(true)),
-        ];
-        assert_eq!(
-            list_offers(&offers),
-            "a, d; not installed: b; cannot tell: c"
-        );
+        let offers = [("a", Some(true)), ("b", Some(false)), ("c", None), ("d", Some(true))];
+        assert_eq!(list_offers(&offers), "a, d; not installed: b; cannot tell: c");
     }
 
     #[test]

@@ -42,8 +42,7 @@ pub struct Args {
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let here = start_dir(dir)?;
     let interrupt = interrupts::listen()?;
-    let findings =
-        ui::progress::waiting("checking programs and files", || examine(&here, &interrupt));
+    let findings = ui::progress::waiting("checking programs and files", || examine(&here, &interrupt));
     if let Some(signal) = interrupt.first() {
         return Ok(ExitCode::from(RunExit::Interrupted(signal).code()));
     }
@@ -63,9 +62,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     // What is in a project that is not obeyed is not even read.
     let project = found.filter(|_| refused.is_none());
     let root = project.as_ref().map_or(here, Project::root);
-    let inspected = project
-        .as_ref()
-        .map(|project| database::inspect(&project.database()));
+    let inspected = project.as_ref().map(|project| database::inspect(&project.database()));
     let (database, store) = inspected.unwrap_or_default();
     let (settings, store) = read_settings(project.as_ref(), store);
     let (read, store) = (settings.as_ref().ok(), store.as_ref());
@@ -80,10 +77,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     let agent_settings = read.unwrap_or(&defaults);
     let known = agents::find_programs(agent_settings, root, interrupt);
     findings.extend(agents::findings(&known, agent_settings, &team));
-    findings.extend(
-        team.first()
-            .and_then(|chosen| launch::finding(agent_settings, chosen, root, store)),
-    );
+    findings.extend(team.first().and_then(|chosen| launch::finding(agent_settings, chosen, root, store)));
     findings.extend(agents::credentials(&known, &team));
     findings.extend(agents::costs(agent_settings, &team, store));
     let Some(project) = &project else {
@@ -193,26 +187,16 @@ impl Finding {
     }
 
     fn neutral(check: &'static str, message: impl AsRef<str>) -> Self {
-        Self {
-            is_neutral: true,
-            ..Self::ok(check, message)
-        }
+        Self { is_neutral: true, ..Self::ok(check, message) }
     }
 
     fn warning(check: &'static str, message: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
-        Self {
-            level: Level::Warning,
-            fix: Some(plain(fix.as_ref())),
-            ..Self::ok(check, message)
-        }
+        Self { level: Level::Warning, fix: Some(plain(fix.as_ref())), ..Self::ok(check, message) }
     }
 
     /// To be fixed before a run.
     fn error(check: &'static str, message: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
-        Self {
-            level: Level::Error,
-            ..Self::warning(check, message, fix)
-        }
+        Self { level: Level::Error, ..Self::warning(check, message, fix) }
     }
 
     fn with(mut self, detail: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
@@ -274,12 +258,7 @@ fn render(findings: &[Finding], columns: usize) -> String {
 }
 
 fn sum(findings: &[Finding]) -> String {
-    let of = |level: Level| {
-        findings
-            .iter()
-            .filter(|finding| finding.level == level)
-            .count() as u64
-    };
+    let of = |level: Level| findings.iter().filter(|finding| finding.level == level).count() as u64;
     let warnings = match of(Level::Warning) {
         0 => String::new(),
         n => format!("; {}", counted(n, "warning")),

@@ -20,11 +20,7 @@ const OTHERS: u32 = 0o077;
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// Root, `.ralph`, its files, and the logs.
-pub fn findings(
-    project: &Project,
-    settings: Option<&Settings>,
-    chosen: Option<&str>,
-) -> Vec<Finding> {
+pub fn findings(project: &Project, settings: Option<&Settings>, chosen: Option<&str>) -> Vec<Finding> {
     let dir = project.ralph_dir();
     let mut findings: Vec<Finding> = root(project).into_iter().collect();
     findings.extend(directory(&dir));
@@ -87,9 +83,7 @@ fn database(path: &Path) -> Option<Finding> {
         PathBuf::from(name)
     });
     let files = std::iter::once(path.to_owned()).chain(beside);
-    let files: Vec<PathBuf> = files
-        .filter(|file| file.exists() && !may_write(file))
-        .collect();
+    let files: Vec<PathBuf> = files.filter(|file| file.exists() && !may_write(file)).collect();
     let first = files.first()?;
     let message = format!("{} is not writable", first.display());
     Some(Finding::error(CHECK, message, make_writable(&files)))
@@ -102,10 +96,8 @@ fn pages(dir: &Path) -> Option<Finding> {
         path.is_file() && (is_lock || path.ends_with("STATE.md"))
     };
     let entries = std::fs::read_dir(dir).ok()?.flatten().take(MOST_FILES);
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| is_page(path) && !may_write(path))
-        .collect();
+    let mut found: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| is_page(path) && !may_write(path)).collect();
     found.sort();
     let first = found.first()?;
     let message = format!(
@@ -128,10 +120,7 @@ fn open_logs(logs: &Path) -> Option<Finding> {
     if open == 0 {
         return None;
     }
-    let message = format!(
-        "other users can read {} in .ralph/logs",
-        counted(open as u64, "log")
-    );
+    let message = format!("other users can read {} in .ralph/logs", counted(open as u64, "log"));
     let fix = format!("find {} -type f -exec chmod 600 {{}} +", word(logs));
     Some(Finding::warning(CHECK, message, fix))
 }
@@ -242,10 +231,7 @@ mod tests {
         mode(0o640).unwrap();
         let found = findings(&project, None, None);
         assert_eq!(found[0].level, Level::Warning);
-        assert_eq!(
-            found[0].message,
-            "other users can read 1 log in .ralph/logs"
-        );
+        assert_eq!(found[0].message, "other users can read 1 log in .ralph/logs");
     }
 
     /// What is said of a path that is in the way, as long as it says how to fix it.
@@ -278,10 +264,7 @@ mod tests {
     fn the_remedy_depends_on_whose_it_is() {
         use Because::{Mode, Owner, ReadOnly};
         assert_eq!(command(&[Mode, Mode], "u+w", "a b"), "chmod u+w a b");
-        assert_eq!(
-            command(&[Mode, Owner], "u+w", "a"),
-            "sudo chown \"$(id -u)\" a && chmod u+w a"
-        );
+        assert_eq!(command(&[Mode, Owner], "u+w", "a"), "sudo chown \"$(id -u)\" a && chmod u+w a");
         assert!(command(&[Owner, ReadOnly], "u+w", "a").contains("read-only"));
     }
 
@@ -293,9 +276,7 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
         let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         let shell = |command: &str| {
-            let status = std::process::Command::new("sh")
-                .args(["-c", command])
-                .status();
+            let status = std::process::Command::new("sh").args(["-c", command]).status();
             assert!(status.unwrap().success(), "{command}");
         };
         let fix = make_writable(&[&path]);

@@ -31,10 +31,7 @@ pub fn findings(
     let mut findings = leftovers(store)?;
     for limit in store.agent_limits(now)? {
         if team.contains(&limit.agent.as_str()) {
-            let fix = format!(
-                "wait, or clear the limit: ralph limits clear {}",
-                limit.agent
-            );
+            let fix = format!("wait, or clear the limit: ralph limits clear {}", limit.agent);
             findings.push(Finding::warning("agents", limits::words(&limit, now), fix));
         }
     }
@@ -57,11 +54,7 @@ pub fn findings(
 
 /// There is nothing to do.
 pub fn empty() -> Finding {
-    Finding::warning(
-        "plan",
-        "no tasks yet",
-        "ralph task add TITLE --verify COMMAND",
-    )
+    Finding::warning("plan", "no tasks yet", "ralph task add TITLE --verify COMMAND")
 }
 
 /// What crashed runs left behind: claims, their own record, processes.
@@ -94,16 +87,10 @@ fn leftovers(store: &Store) -> Result<Vec<Finding>, StoreError> {
         let fix = "the next `ralph run` kills them; or kill them yourself";
         findings.push(Finding::warning("processes", message, fix));
     }
-    for (liveness, words) in [
-        (Liveness::Alive, "running"),
-        (Liveness::Elsewhere, "running on another host"),
-    ] {
+    for (liveness, words) in [(Liveness::Alive, "running"), (Liveness::Elsewhere, "running on another host")]
+    {
         let there = |run: &&RunRow| host.liveness(&run.owner) == liveness;
-        let mut runs = open
-            .iter()
-            .filter(there)
-            .map(|run| run.id.to_string())
-            .peekable();
+        let mut runs = open.iter().filter(there).map(|run| run.id.to_string()).peekable();
         if runs.peek().is_some() {
             let message = format!("{words}: {}", list(runs));
             findings.push(Finding::ok("runs", message));
@@ -125,12 +112,7 @@ fn name(store: &Store, claim: &Claim) -> String {
 
 fn held(store: &Store, claim: &Claim) -> String {
     let (run, owner) = (&claim.run_id, &claim.owner);
-    format!(
-        "{} by {run} (process {} on {})",
-        name(store, claim),
-        owner.pid,
-        owner.host
-    )
+    format!("{} by {run} (process {} on {})", name(store, claim), owner.pid, owner.host)
 }
 
 /// The first few, and how many more there are.
@@ -144,10 +126,8 @@ fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>
     let mut findings: Vec<Finding> = unready_gates(&gates, root)
         .iter()
         .map(|unready| {
-            let fix = format!(
-                "{}, or change the gate: ralph task edit TASK --verify CMD",
-                unready.problem.fix
-            );
+            let fix =
+                format!("{}, or change the gate: ralph task edit TASK --verify CMD", unready.problem.fix);
             Finding::warning("gates", told_unready(unready), fix)
         })
         .collect();

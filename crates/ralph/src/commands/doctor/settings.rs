@@ -35,11 +35,7 @@ pub fn unreadable(
 }
 
 /// Where the fault is: in the file, in the environment, or in the plan, whose specs have a say too.
-fn fix(
-    message: &str,
-    project: &Project,
-    environment: impl Iterator<Item = (OsString, OsString)>,
-) -> String {
+fn fix(message: &str, project: &Project, environment: impl Iterator<Item = (OsString, OsString)>) -> String {
     let file = project.config();
     let text = read_text(&file, Links::Follow, Limit::SETTINGS);
     if text.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
@@ -54,10 +50,7 @@ fn fix(
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut words = message.split(|c: char| !is_name(c));
     let name = words.find(|word| word.starts_with(VARIABLES));
-    format!(
-        "unset {}, or set it to a valid value (see docs/config.md)",
-        name.unwrap_or(VARIABLES)
-    )
+    format!("unset {}, or set it to a valid value (see docs/config.md)", name.unwrap_or(VARIABLES))
 }
 
 /// What there is to say of settings that could be read.
@@ -83,20 +76,11 @@ fn webhook(settings: &Settings) -> Option<Finding> {
 }
 
 fn summary(settings: &Settings, file: &Path) -> Finding {
-    let in_file = settings
-        .all()
-        .filter(|(_, setting)| setting.source().line().is_some());
-    let agents = settings
-        .agents
-        .keys()
-        .filter(|name| settings.is_configured(name));
+    let in_file = settings.all().filter(|(_, setting)| setting.source().line().is_some());
+    let agents = settings.agents.keys().filter(|name| settings.is_configured(name));
     let (in_file, agents) = (in_file.count() as u64, agents.count() as u64);
     let message = if file.exists() {
-        format!(
-            ".ralph.toml: {}, {}",
-            counted(in_file, "setting"),
-            counted(agents, "agent")
-        )
+        format!(".ralph.toml: {}, {}", counted(in_file, "setting"), counted(agents, "agent"))
     } else {
         "no .ralph.toml: using the defaults".to_owned()
     };
@@ -115,8 +99,7 @@ fn secret_names(settings: &Settings) -> Vec<String> {
         let shown = setting.shown_text()?;
         // Whoever knows the address of a webhook can post there.
         let secret = shown.contains(MASK) || key.name == "webhook" && !shown.is_empty();
-        (setting.source().line().is_some() && secret)
-            .then(|| format!("[{}] {}", key.section, key.name))
+        (setting.source().line().is_some() && secret).then(|| format!("[{}] {}", key.section, key.name))
     });
     let of_agents = settings
         .agents
@@ -172,11 +155,7 @@ pub fn agents_md(root: &Path, settings: &Settings) -> Finding {
         Ok(text) if !same && !text.contains(&name) => Finding::warning(
             check,
             format!("CLAUDE.md does not mention {name}, so Claude Code does not read it"),
-            format!(
-                "echo {} >> {}",
-                shell_word(&format!("@{file}")),
-                word(&claude_md)
-            ),
+            format!("echo {} >> {}", shell_word(&format!("@{file}")), word(&claude_md)),
         ),
         _ if !path.exists() => Finding::ok(check, format!("none yet; runs create {file}")),
         _ => Finding::ok(check, format!("agents can read {file}")),
@@ -211,17 +190,12 @@ mod tests {
 
     #[test]
     fn secrets_that_others_may_read_are_named_and_not_shown() {
-        let toml =
-            "[agents.claude]\nenv = { ANTHROPIC_API_KEY = 'hunter2' }\n[run]\nmodel = 'opus'";
+        let toml = "[agents.claude]\nenv = { ANTHROPIC_API_KEY = 'hunter2' }\n[run]\nmodel = 'opus'";
         let findings = look(toml, 0o644);
         assert_eq!(findings[0].message, ".ralph.toml: 1 setting, 1 agent");
         let warning = &findings[1];
         assert_eq!(warning.level, Level::Warning);
-        assert!(
-            warning
-                .message
-                .contains("[agents.claude] env ANTHROPIC_API_KEY")
-        );
+        assert!(warning.message.contains("[agents.claude] env ANTHROPIC_API_KEY"));
         assert!(!warning.message.contains("hunter2"));
         assert!(warning.fix.as_ref().unwrap().starts_with("chmod 600 /"));
         assert_eq!(look(toml, 0o600).len(), 1);
@@ -241,9 +215,7 @@ mod tests {
         assert!(fix("RALPH_SET_NO_SUCH").starts_with("unset RALPH_SET_NO_SUCH,"));
         // Settings that are as they should be: what is left is the plan.
         let error = CommandError::environment("no such table: sources");
-        let fix = unreadable(&error, &project, std::iter::empty())
-            .fix
-            .unwrap();
+        let fix = unreadable(&error, &project, std::iter::empty()).fix.unwrap();
         assert!(fix.contains("progress.db"), "{fix}");
     }
 
@@ -253,20 +225,10 @@ mod tests {
             let found = look(&format!("[notify]\nwebhook = '{url}'"), 0o600);
             found.iter().any(|one| one.level == Level::Warning)
         };
-        for url in [
-            "https://hooks.example/x",
-            "http://localhost:8080",
-            "http://[::1]/x",
-        ] {
+        for url in ["https://hooks.example/x", "http://localhost:8080", "http://[::1]/x"] {
             assert!(!warned(url), "{url}");
         }
-        for url in [
-            "not a url",
-            "hooks.example/x",
-            "https://",
-            "ftp://hooks.example",
-            "/x",
-        ] {
+        for url in ["not a url", "hooks.example/x", "https://", "ftp://hooks.example", "/x"] {
             assert!(warned(url), "{url}");
         }
     }

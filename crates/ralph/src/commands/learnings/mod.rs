@@ -202,9 +202,8 @@ fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
     learnings.truncate(args.limit.unwrap_or(usize::MAX));
     let none = "no learnings match; add one with `ralph learnings add TEXT`";
     output::list(args.json, &learnings, none, || {
-        let mut table = Table::new([
-            "", "ID", "CATEGORY", "STATE", "AGE", "SHOWN", "HELPED", "HURT", "CONTENT",
-        ]);
+        let mut table =
+            Table::new(["", "ID", "CATEGORY", "STATE", "AGE", "SHOWN", "HELPED", "HURT", "CONTENT"]);
         for learning in &learnings {
             table.row([
                 if learning.pinned { "*" } else { "" }.into(),
@@ -241,11 +240,7 @@ fn show(workspace: &Workspace, id: &str, json: bool) -> CommandResult {
         superseded_by: Some(learning.id.clone()),
         ..LearningFilter::default()
     })?;
-    let candidate = Candidate {
-        record: learning.record,
-        pinned: learning.pinned,
-        ..Candidate::default()
-    };
+    let candidate = Candidate { record: learning.record, pinned: learning.pinned, ..Candidate::default() };
     let shown = Shown {
         supersedes: ids(&replaced),
         withheld: learning.state == LearningState::Active && withheld(&candidate),
@@ -289,13 +284,8 @@ fn print(shown: &Shown) {
     if let Some(restored) = learning.restored_at {
         output::field("restored", time(restored));
     }
-    let last = learning
-        .last_used_at
-        .map(|last| format!(", last {}", time(last)));
-    output::field(
-        "shown",
-        counted(learning.shown, "time") + &last.unwrap_or_default(),
-    );
+    let last = learning.last_used_at.map(|last| format!(", last {}", time(last)));
+    output::field("shown", counted(learning.shown, "time") + &last.unwrap_or_default());
     output::field("helped", counted(learning.record.helpful, "task"));
     output::field("hurt", counted(learning.record.harmful, "task"));
     output::line(format_args!("\n{}", clean(&learning.content)));
@@ -364,11 +354,9 @@ fn search(dir: Option<&Path>, workspace: &Workspace, args: SearchArgs) -> Comman
         parts: args.explain.then_some(ranked.scored.parts),
     });
     let found: Vec<SearchResult<'_>> = chosen.collect();
-    output::print(args.json, &json!({ "results": found }), || {
-        match found.is_empty() {
-            true => output::note("no learnings match; `ralph learnings list` shows all learnings"),
-            false => output::text(result_table(&found)),
-        }
+    output::print(args.json, &json!({ "results": found }), || match found.is_empty() {
+        true => output::note("no learnings match; `ralph learnings list` shows all learnings"),
+        false => output::text(result_table(&found)),
     })
 }
 
@@ -435,9 +423,7 @@ fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
     }
     wording.note_masked();
     let learning = store.learning(id.as_str())?;
-    output::print(args.json, &learning, || {
-        output::line(format_args!("added {id}"))
-    })
+    output::print(args.json, &learning, || output::line(format_args!("added {id}")))
 }
 
 /// Change a learning; the changed version gets a new id and keeps its statistics.
@@ -479,15 +465,12 @@ fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
     };
     let edit = edit().map_err(CommandError::usage)?;
     if edit == LearningEdit::default() {
-        return Err(CommandError::usage("nothing to change").hint(
-            "pass an option such as --content or --tags; see `ralph learnings edit --help`",
-        ));
+        return Err(CommandError::usage("nothing to change")
+            .hint("pass an option such as --content or --tags; see `ralph learnings edit --help`"));
     }
     let store = &mut workspace.store;
     let new = store.edit_learning(&old, &edit, now(), &mut random)?;
     wording.note_masked();
     let learning = store.learning(new.as_str())?;
-    output::print(args.json, &learning, || {
-        output::line(format_args!("{old} is now {new}"))
-    })
+    output::print(args.json, &learning, || output::line(format_args!("{old} is now {new}")))
 }

@@ -62,17 +62,17 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
     }
     let what = format!("importing {}", counted(learnings.len() as u64, "learning"));
     let store = &mut workspace.store;
-    let imported = waiting(&what, || {
-        store.import_learnings(&learnings, now(), &mut random)
-    })
-    .map_err(|error| match &error {
-        StoreError::LearningIdTaken(id) => match known.get(id) {
-            Some((number, _)) => refused(&lines, *number, &error.to_string())
-                .hint("remove the id to import it as a new learning"),
-            None => error.into(),
-        },
-        _ => error.into(),
-    })?;
+    let imported =
+        waiting(&what, || store.import_learnings(&learnings, now(), &mut random)).map_err(|error| {
+            match &error {
+                StoreError::LearningIdTaken(id) => match known.get(id) {
+                    Some((number, _)) => refused(&lines, *number, &error.to_string())
+                        .hint("remove the id to import it as a new learning"),
+                    None => error.into(),
+                },
+                _ => error.into(),
+            }
+        })?;
     if masked > 0 {
         output::note(format_args!(
             "masked possible secrets in {}; they are stored as {MASK}",
@@ -98,10 +98,7 @@ fn imported_learning(line: &str, wording: &mut Wording) -> Result<ImportedLearni
         Some(id) if !id.get().starts_with('"') => Some(id.get().to_owned()),
         _ => object.text("id")?,
     };
-    let id = id
-        .map(|id| LearningId::parse(&id))
-        .transpose()
-        .map_err(|error| error.to_string())?;
+    let id = id.map(|id| LearningId::parse(&id)).transpose().map_err(|error| error.to_string())?;
     let required = |name: &str| {
         let text = object.text(name)?;
         text.ok_or_else(|| format!("expected a `{name}` that is a string"))
@@ -180,8 +177,7 @@ pub fn export(dir: Option<&Path>, workspace: &Workspace, args: &ExportArgs) -> C
         output::bytes(&bytes);
         return Ok(ExitCode::SUCCESS);
     };
-    save(&start_dir(dir)?.join(file), &bytes)
-        .map_err(|error| CommandError::cannot_write(file, &error))?;
+    save(&start_dir(dir)?.join(file), &bytes).map_err(|error| CommandError::cannot_write(file, &error))?;
     let counted = counted(learnings.len() as u64, "learning");
     output::note(format_args!("exported {counted} to {}", file.display()));
     Ok(ExitCode::SUCCESS)
@@ -205,9 +201,7 @@ fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A link stays; the file it names is written.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match fs::metadata(&path) {
-        Ok(there) if !there.is_file() => {
-            OpenOptions::new().write(true).open(&path)?.write_all(bytes)
-        }
+        Ok(there) if !there.is_file() => OpenOptions::new().write(true).open(&path)?.write_all(bytes),
         _ => write_whole(&path, bytes),
     }
 }

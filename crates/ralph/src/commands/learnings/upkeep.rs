@@ -159,17 +159,11 @@ pub fn merge(workspace: &mut Workspace, args: &MergeArgs) -> CommandResult {
     let reports: Vec<MergeReport> = match args.dry_run {
         true => proposed_merges(workspace, args)?
             .iter()
-            .map(|merge| MergeReport {
-                into: None,
-                from: ids(&merge.members),
-            })
+            .map(|merge| MergeReport { into: None, from: ids(&merge.members) })
             .collect(),
         false => make_merges(workspace, args)?
             .into_iter()
-            .map(|Merged { into, from }| MergeReport {
-                into: Some(into),
-                from,
-            })
+            .map(|Merged { into, from }| MergeReport { into: Some(into), from })
             .collect(),
     };
     let made: Vec<LearningId> = reports.iter().filter_map(|one| one.into.clone()).collect();
@@ -186,9 +180,7 @@ pub fn merge(workspace: &mut Workspace, args: &MergeArgs) -> CommandResult {
             output::line(table::cut(&merge_line(workspace, report), ui::width()));
         }
         if let Some(undo) = &undo {
-            output::note(format_args!(
-                "to undo: ralph learnings restore --merge {undo}"
-            ));
+            output::note(format_args!("to undo: ralph learnings restore --merge {undo}"));
         }
     })
 }
@@ -208,10 +200,9 @@ fn proposed_merges(workspace: &Workspace, args: &MergeArgs) -> Result<Vec<Merge>
     if let Some(merge) = named_merge(workspace, &args.ids)? {
         return Ok(vec![merge]);
     }
-    let active = workspace.store.learnings(&LearningFilter {
-        state: Some(LearningState::Active),
-        ..LearningFilter::default()
-    })?;
+    let active = workspace
+        .store
+        .learnings(&LearningFilter { state: Some(LearningState::Active), ..LearningFilter::default() })?;
     Ok(waiting("searching for near-duplicates", || merges(active)))
 }
 

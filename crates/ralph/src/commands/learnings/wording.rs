@@ -16,18 +16,10 @@ pub struct Limits {
 }
 
 /// What a person types is held to what agents are held to.
-pub const BY_HAND: Limits = Limits {
-    title: 300,
-    tags: limits::TAGS,
-    tag: limits::TAG_CHARS,
-};
+pub const BY_HAND: Limits = Limits { title: 300, tags: limits::TAGS, tag: limits::TAG_CHARS };
 
 /// Files come from merges, which unite tags, and from other programs.
-pub const IN_FILES: Limits = Limits {
-    title: 2000,
-    tags: 1000,
-    tag: 500,
-};
+pub const IN_FILES: Limits = Limits { title: 2000, tags: 1000, tag: 500 };
 
 /// Makes text fit to be stored, or says why it is not.
 pub struct Wording {
@@ -37,10 +29,7 @@ pub struct Wording {
 
 impl Wording {
     pub fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            masked: false,
-        }
+        Self { limits, masked: false }
     }
 
     /// Whether anything was masked since this was last asked.
@@ -51,9 +40,7 @@ impl Wording {
     /// Prints a note if anything was masked.
     pub fn note_masked(&mut self) {
         if self.take_masked() {
-            output::note(format_args!(
-                "masked a possible secret; it is stored as {MASK}"
-            ));
+            output::note(format_args!("masked a possible secret; it is stored as {MASK}"));
         }
     }
 
@@ -99,9 +86,7 @@ impl Wording {
         // A mask may be longer than what it stands for; an export must fit when it comes back.
         let length = masked.replace(MASK, "").chars().count();
         if length > most {
-            return Err(format!(
-                "{what} has {length} characters; at most {most} are allowed"
-            ));
+            return Err(format!("{what} has {length} characters; at most {most} are allowed"));
         }
         Ok(masked.into_owned())
     }
@@ -124,10 +109,7 @@ mod tests {
     fn limits_are_said() {
         let mut by_hand = Wording::new(BY_HAND);
         let error = by_hand.content(&"x".repeat(10_001)).unwrap_err();
-        assert_eq!(
-            error,
-            "the content has 10001 characters; at most 10000 are allowed"
-        );
+        assert_eq!(error, "the content has 10001 characters; at most 10000 are allowed");
         assert!(by_hand.content(&"ä".repeat(10_000)).is_ok());
         assert!(by_hand.category(" \n").unwrap_err().contains("empty"));
         let tags: Vec<String> = (0..101).map(|n| n.to_string()).collect();

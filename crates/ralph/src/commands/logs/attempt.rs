@@ -30,11 +30,8 @@ const CHUNK: usize = 64 * 1024;
 
 pub fn run(workspace: &Workspace, task: Task, args: &Args) -> CommandResult {
     let run = args.run.as_deref().map(|id| story::named(workspace, id));
-    let wanted = Wanted {
-        number: args.attempt,
-        try_number: args.try_number,
-        run: run.transpose()?.map(|run| run.id),
-    };
+    let wanted =
+        Wanted { number: args.attempt, try_number: args.try_number, run: run.transpose()?.map(|run| run.id) };
     if args.follow {
         interrupts::quit_on_interrupt()?;
         return follow::task(workspace, &task, &wanted, args);
@@ -63,11 +60,7 @@ pub fn no_attempt(workspace: &Workspace, task: &Task, wanted: &Wanted) -> Comman
         (None, Some(n)) => attempt.attempt_number == n,
         (None, None) => true,
     };
-    let without_log = history
-        .iter()
-        .rev()
-        .find(is_it)
-        .filter(|one| one.log_path.is_none());
+    let without_log = history.iter().rev().find(is_it).filter(|one| one.log_path.is_none());
     if let Some(attempt) = without_log {
         let (number, outcome) = (attempt.attempt, format::outcome_line(attempt));
         return CommandError::usage(format_args!(
@@ -86,9 +79,8 @@ pub fn no_attempt(workspace: &Workspace, task: &Task, wanted: &Wanted) -> Comman
     };
     let run = wanted.run.as_ref();
     let run = run.map(|run| format!(" in run {run}")).unwrap_or_default();
-    CommandError::usage(format_args!("{name} {which}{run}")).hint(format_args!(
-        "run `ralph history {name}` to see its attempts"
-    ))
+    CommandError::usage(format_args!("{name} {which}{run}"))
+        .hint(format_args!("run `ralph history {name}` to see its attempts"))
 }
 
 fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
@@ -222,11 +214,7 @@ fn gone(task: &Task, target: &Target, settings: &Settings) -> CommandError {
     let days = *settings.logs.keep_days;
     let room = *settings.logs.max_mb;
     let ended = match &target.standing {
-        Standing::Ended(attempt) => Some(
-            attempt
-                .started_at
-                .plus(Duration::from_millis(attempt.duration_ms)),
-        ),
+        Standing::Ended(attempt) => Some(attempt.started_at.plus(Duration::from_millis(attempt.duration_ms))),
         Standing::UnderWay | Standing::Lost => None,
     };
     let limits = crate::commands::run::log_limits(settings);
@@ -240,14 +228,10 @@ fn gone(task: &Task, target: &Target, settings: &Settings) -> CommandError {
         }
         _ => "is missing; Ralph did not delete it".to_owned(),
     };
-    CommandError::environment(format_args!(
-        "the log of attempt {} of {} {why}",
-        target.number,
-        task.name()
-    ))
-    .hint(format_args!(
-        "`ralph history {}` and `ralph failures show {}` still show the result",
-        task.name(),
-        task.name()
-    ))
+    CommandError::environment(format_args!("the log of attempt {} of {} {why}", target.number, task.name()))
+        .hint(format_args!(
+            "`ralph history {}` and `ralph failures show {}` still show the result",
+            task.name(),
+            task.name()
+        ))
 }

@@ -38,11 +38,7 @@ pub fn task(workspace: &Workspace, task: &Task, wanted: &Wanted, args: &Args) ->
 }
 
 /// The attempt to begin with; one is waited for while a run is under way.
-fn first(
-    workspace: &Workspace,
-    task: &Task,
-    wanted: &Wanted,
-) -> Result<Option<Target>, CommandError> {
+fn first(workspace: &Workspace, task: &Task, wanted: &Wanted) -> Result<Option<Target>, CommandError> {
     loop {
         let active = wanted.may_come(workspace)?;
         let found = target::find(workspace, task, wanted)?;

@@ -192,10 +192,7 @@ impl Page {
 
     fn quoted(&self, lines: &[String]) -> String {
         let bar = format!("  {} ", paint(DIM, "│"));
-        lines
-            .iter()
-            .map(|line| self.block(&shown(line), &bar, &bar))
-            .collect()
+        lines.iter().map(|line| self.block(&shown(line), &bar, &bar)).collect()
     }
 
     /// `+3:05   `; nothing where no time is known.
@@ -227,10 +224,7 @@ impl Page {
     fn block(&self, text: &str, first: &str, others: &str) -> String {
         // Where there is no end to a line, nothing has to be measured.
         let room = match self.width < ENDLESS {
-            true => self
-                .width
-                .saturating_sub(shown_width(first).max(shown_width(others)))
-                .max(10),
+            true => self.width.saturating_sub(shown_width(first).max(shown_width(others))).max(10),
             false => usize::MAX,
         };
         let mut out = String::new();
@@ -244,11 +238,7 @@ impl Page {
                     true => piece,
                     false => piece.trim_end(),
                 };
-                out.push_str(if end.is_empty() {
-                    lead.trim_end()
-                } else {
-                    lead
-                });
+                out.push_str(if end.is_empty() { lead.trim_end() } else { lead });
                 out.push_str(end);
                 out.push('\n');
                 lead = others;

@@ -19,15 +19,11 @@ const SHOWN: usize = 15;
 pub fn run(workspace: &Workspace, args: &Args) -> CommandResult {
     let settings = workspace.settings()?;
     let dir = workspace.project.logs();
-    let broken =
-        |e: std::io::Error| CommandError::environment(format_args!("{}: {e}", dir.display()));
+    let broken = |e: std::io::Error| CommandError::environment(format_args!("{}: {e}", dir.display()));
     let protected = protected_logs(&workspace.store, None)?;
     let files = plan(&dir, &protected, &log_limits(&settings), now()).map_err(broken)?;
     let done = if args.dry_run {
-        Pruned {
-            files: files.len() as u64,
-            bytes: files.iter().map(|file| file.bytes).sum(),
-        }
+        Pruned { files: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() }
     } else {
         match prune(&dir, &files, Duration::MAX) {
             (done, None) => done,
@@ -54,11 +50,7 @@ pub fn run(workspace: &Workspace, args: &Args) -> CommandResult {
             output::line(format_args!("… and {} more", files.len() - SHOWN));
         }
     }
-    let would = if args.dry_run {
-        "would be deleted"
-    } else {
-        "deleted"
-    };
+    let would = if args.dry_run { "would be deleted" } else { "deleted" };
     output::line(format_args!(
         "{} {would}, {}",
         format::counted(done.files, "log"),

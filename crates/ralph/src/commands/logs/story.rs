@@ -165,11 +165,7 @@ struct Story {
 
 impl Story {
     fn new(width: usize) -> Self {
-        Self {
-            width,
-            day: String::new(),
-            uncounted: 0,
-        }
+        Self { width, day: String::new(), uncounted: 0 }
     }
 
     fn line(&mut self, event: &StoredEvent) -> String {
@@ -203,14 +199,7 @@ impl Story {
         };
         match &read.kind {
             EventKind::RunFinished {
-                reason,
-                hint,
-                exit_code,
-                attempts,
-                cost,
-                duration_ms,
-                tasks,
-                ..
+                reason, hint, exit_code, attempts, cost, duration_ms, tasks, ..
             } => {
                 let ended = format::run_end(*exit_code == 0, reason);
                 let attempts = format::attempts(u64::from(*attempts), self.uncounted);
@@ -241,10 +230,7 @@ fn pieces(line: &str, room: usize) -> Vec<String> {
         return vec![line.to_owned()];
     }
     let bare = anstream::adapter::strip_str(line).to_string();
-    fold(&bare, room)
-        .into_iter()
-        .map(std::borrow::Cow::into_owned)
-        .collect()
+    fold(&bare, room).into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
 #[cfg(test)]

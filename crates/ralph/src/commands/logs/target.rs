@@ -21,10 +21,7 @@ impl Wanted {
     fn is(&self, target: &Target) -> bool {
         self.number.is_none_or(|n| target.number == n)
             && self.try_number.is_none_or(|n| target.try_number == n)
-            && self
-                .run
-                .as_ref()
-                .is_none_or(|run| target.run.as_ref() == Some(run))
+            && self.run.as_ref().is_none_or(|run| target.run.as_ref() == Some(run))
     }
 
     /// Whether there can be only one.
@@ -119,11 +116,7 @@ fn all(workspace: &Workspace, task: &Task) -> Result<Vec<Target>, CommandError> 
 }
 
 /// The newest of the attempts that are meant.
-pub fn find(
-    workspace: &Workspace,
-    task: &Task,
-    wanted: &Wanted,
-) -> Result<Option<Target>, CommandError> {
+pub fn find(workspace: &Workspace, task: &Task, wanted: &Wanted) -> Result<Option<Target>, CommandError> {
     let mut all = all(workspace, task)?.into_iter();
     Ok(all.rfind(|target| wanted.is(target)))
 }
@@ -140,11 +133,7 @@ pub fn after(
 }
 
 /// The same attempt as it stands now.
-pub fn again(
-    workspace: &Workspace,
-    task: &Task,
-    try_number: u32,
-) -> Result<Option<Target>, CommandError> {
+pub fn again(workspace: &Workspace, task: &Task, try_number: u32) -> Result<Option<Target>, CommandError> {
     let mut all = all(workspace, task)?.into_iter();
     Ok(all.find(|target| target.try_number == try_number))
 }

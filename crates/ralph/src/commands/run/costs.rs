@@ -58,11 +58,7 @@ pub fn unlimited<'a>(
             true => " until it names a model with a known price",
             false => "",
         };
-        let role = if is_fallback {
-            " when this fallback works"
-        } else {
-            ""
-        };
+        let role = if is_fallback { " when this fallback works" } else { "" };
         Some(Unlimited {
             message: format!(
                 "{subject}{until}, so the limit ([run] {limit} or {flag}) cannot be enforced{role}"
@@ -104,14 +100,9 @@ fn unknown_models<'a>(
     asked_for.retain(is_unknown);
     if !asked_for.is_empty() {
         asked_for.dedup();
-        return Some(Unknown {
-            models: asked_for,
-            certain: true,
-            until_it_runs: false,
-        });
+        return Some(Unknown { models: asked_for, certain: true, until_it_runs: false });
     }
-    if chosen.forced.is_some() || configured.is_some_and(|model| !ladder.iter().any(|m| m == model))
-    {
+    if chosen.forced.is_some() || configured.is_some_and(|model| !ladder.iter().any(|m| m == model)) {
         return None;
     }
     if ladder.is_empty() {
@@ -119,17 +110,9 @@ fn unknown_models<'a>(
         let name = agent.name();
         let is_text = agent.output() == OutputFormat::Text;
         let in_doubt = is_unknown(&name) || agent.output() == OutputFormat::Opencode;
-        return in_doubt.then(|| Unknown {
-            models: vec![name],
-            certain: is_text,
-            until_it_runs: !is_text,
-        });
+        return in_doubt.then(|| Unknown { models: vec![name], certain: is_text, until_it_runs: !is_text });
     }
-    let models: Vec<&str> = ladder
-        .iter()
-        .map(String::as_str)
-        .filter(is_unknown)
-        .collect();
+    let models: Vec<&str> = ladder.iter().map(String::as_str).filter(is_unknown).collect();
     (!models.is_empty()).then_some(Unknown {
         certain: models.len() == ladder.len(),
         models,
@@ -179,11 +162,7 @@ mod tests {
     fn a_cost_can_be_known_where_it_is_reported_or_tokens_have_a_price() {
         use AgentKind::{Claude, Codex, Command, Gemini, Opencode};
         use OutputFormat::Text;
-        let priced = Price {
-            input: 1.0,
-            output: 2.0,
-            ..Price::default()
-        };
+        let priced = Price { input: 1.0, output: 2.0, ..Price::default() };
         // Whether it is known of a model with a price, of one without, and of a free one.
         for (kind, output, expected) in [
             (Claude, Text, [true, true, true]),
@@ -230,13 +209,7 @@ mod tests {
         for (setting, team, forced, of_task, expected) in [
             ("limit = 1", vec![&script], None, None, vec![]),
             ("max_cost_usd = 1", vec![&claude], None, None, vec![]),
-            (
-                "max_cost_usd = 1",
-                vec![&script],
-                None,
-                None,
-                vec![("the cost of script is unknown", true)],
-            ),
+            ("max_cost_usd = 1", vec![&script], None, None, vec![("the cost of script is unknown", true)]),
             (
                 "max_cost_usd = 1",
                 vec![&own],
@@ -251,13 +224,7 @@ mod tests {
                 Some("haiku"),
                 vec![("when this fallback works", false)],
             ),
-            (
-                "max_cost_usd_per_task = 1",
-                vec![&codex],
-                None,
-                None,
-                vec![("the cost of own (codex)", false)],
-            ),
+            ("max_cost_usd_per_task = 1", vec![&codex], None, None, vec![("the cost of own (codex)", false)]),
             (
                 "max_cost_usd = 1",
                 vec![&codex],
@@ -279,20 +246,8 @@ mod tests {
                 Some("weird"),
                 vec![("the cost of weird (codex) is unknown", true)],
             ),
-            (
-                "max_cost_usd = 1\nmodel = \"strange\"",
-                vec![&codex],
-                Some("gpt-6-sol"),
-                Some("weird"),
-                vec![],
-            ),
-            (
-                "max_cost_usd = 1",
-                vec![&free],
-                None,
-                None,
-                vec![("until it names a model", false)],
-            ),
+            ("max_cost_usd = 1\nmodel = \"strange\"", vec![&codex], Some("gpt-6-sol"), Some("weird"), vec![]),
+            ("max_cost_usd = 1", vec![&free], None, None, vec![("until it names a model", false)]),
             (
                 "max_cost_usd = 1",
                 vec![&opencode],
@@ -300,27 +255,15 @@ mod tests {
                 None,
                 vec![("the cost of opencode is unknown until it names", false)],
             ),
-            (
-                "max_cost_usd = 1",
-                vec![&opencode],
-                Some("a/b"),
-                None,
-                vec![],
-            ),
+            ("max_cost_usd = 1", vec![&opencode], Some("a/b"), None, vec![]),
         ] {
             let team = team.into_iter().map(AsRef::as_ref);
             let of_tasks: Vec<String> = of_task.map(str::to_owned).into_iter().collect();
-            let chosen = ChosenModels {
-                forced,
-                of_tasks: &of_tasks,
-            };
+            let chosen = ChosenModels { forced, of_tasks: &of_tasks };
             let found = unlimited(&limited(setting), team, chosen);
             assert_eq!(found.len(), expected.len(), "{setting}: {found:?}");
             for (found, (text, stops)) in found.iter().zip(expected) {
-                assert!(
-                    found.message.contains(text) && found.stops == stops,
-                    "{found:?}"
-                );
+                assert!(found.message.contains(text) && found.stops == stops, "{found:?}");
             }
         }
     }

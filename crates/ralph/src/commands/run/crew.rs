@@ -21,10 +21,7 @@ impl Crew {
         let team: Result<Vec<_>, _> = names.iter().map(|name| build(name)).collect();
         let rest = settings.agents.keys().map(String::as_str);
         let others = rest.filter(|name| !names.contains(name)).map(build);
-        Ok(Self {
-            team: team?,
-            others: others.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { team: team?, others: others.collect::<Result<_, _>>()? })
     }
 
     pub fn agent(&self) -> &dyn Agent {
@@ -43,10 +40,6 @@ impl Crew {
     }
 
     pub fn known(&self) -> Vec<&dyn Agent> {
-        self.team
-            .iter()
-            .chain(&self.others)
-            .map(AsRef::as_ref)
-            .collect()
+        self.team.iter().chain(&self.others).map(AsRef::as_ref).collect()
     }
 }

@@ -81,9 +81,7 @@ const HOW_TO_LOOK: &str = "  ralph status --watch   watch its progress\n  ralph 
 /// The run itself checks the same, and more.
 fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), CommandError> {
     if workspace.store.counts()?.total == 0 {
-        return Err(
-            CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE")
-        );
+        return Err(CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE"));
     }
     let project = &workspace.project;
     let team = settings.team();
@@ -103,9 +101,7 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), Command
         && agents::credentials_of(agent).is_some_and(|seen| seen.is_empty())
     {
         let login = agent.kind.facts().map_or("", |facts| facts.login);
-        output::note(format_args!(
-            "note: no login found for {name}; if it is not logged in: {login}"
-        ));
+        output::note(format_args!("note: no login found for {name}; if it is not logged in: {login}"));
     }
     Ok(())
 }
@@ -122,10 +118,9 @@ fn report(args: &Args, child: &Child, run: &RunRow, output: &str, end: Option<&E
     match end {
         Some(end) if end.is_failure => {}
         _ if args.quiet => output::line(&run.id),
-        Some(end) => output::line(format_args!(
-            "Run {} has already ended: {}. Output: {output}",
-            run.id, end.reason
-        )),
+        Some(end) => {
+            output::line(format_args!("Run {} has already ended: {}. Output: {output}", run.id, end.reason))
+        }
         None => output::line(format_args!(
             "Run {} is running in the background (process {}). Output: {output}",
             run.id,
@@ -155,24 +150,17 @@ impl End {
         let broke = [RunExit::Error, RunExit::Usage, RunExit::NoPlan]
             .iter()
             .any(|exit| i32::from(exit.code()) == exit_code);
-        Ok(Self {
-            exit_code,
-            reason,
-            hint,
-            is_failure: exit_code != 0 && (broke || !attempted),
-        })
+        Ok(Self { exit_code, reason, hint, is_failure: exit_code != 0 && (broke || !attempted) })
     }
 }
 
 /// What the run waits for, if that is the last it told.
 fn waits_for(workspace: &Workspace, run: &RunRow) -> Result<Option<String>, CommandError> {
     let last = workspace.store.last_event(&run.id, None)?;
-    Ok(
-        match last.and_then(|event| event.read()).map(|event| event.kind) {
-            Some(EventKind::Waiting { reason, .. }) => Some(reason),
-            _ => None,
-        },
-    )
+    Ok(match last.and_then(|event| event.read()).map(|event| event.kind) {
+        Some(EventKind::Waiting { reason, .. }) => Some(reason),
+        _ => None,
+    })
 }
 
 /// Where a run that was started by [`detach`] prints. It leaves its terminal.
@@ -184,12 +172,7 @@ pub(super) fn output() -> Option<String> {
 }
 
 fn output_name() -> String {
-    let time: String = now()
-        .to_string()
-        .chars()
-        .filter(char::is_ascii_digit)
-        .take(14)
-        .collect();
+    let time: String = now().to_string().chars().filter(char::is_ascii_digit).take(14).collect();
     format!("run-{time}-{}.log", unguessable())
 }
 
@@ -243,11 +226,7 @@ enum Start {
 }
 
 /// Waits for the agent's first event, the end of the run, or [`FIRST_EVENT`].
-fn wait_for_work(
-    workspace: &Workspace,
-    child: &mut Child,
-    output: &str,
-) -> Result<Start, CommandError> {
+fn wait_for_work(workspace: &Workspace, child: &mut Child, output: &str) -> Result<Start, CommandError> {
     let started = Instant::now();
     let mut first_event = None;
     loop {
@@ -269,10 +248,8 @@ fn wait_for_work(
                 }
             }
             None if started.elapsed() > START => {
-                return Err(
-                    CommandError::environment("the background run has not started yet")
-                        .hint(format_args!("check {output} and `ralph status`")),
-                );
+                return Err(CommandError::environment("the background run has not started yet")
+                    .hint(format_args!("check {output} and `ralph status`")));
             }
             None => {}
         }
@@ -283,10 +260,7 @@ fn wait_for_work(
 /// Whether an agent of the run has printed anything, or an attempt has ended.
 fn agent_spoke(workspace: &Workspace, run: &RunRow) -> Result<bool, CommandError> {
     let store = &workspace.store;
-    if !store
-        .events_of_kind(&run.id, "attempt_finished")?
-        .is_empty()
-    {
+    if !store.events_of_kind(&run.id, "attempt_finished")?.is_empty() {
         return Ok(true);
     }
     let logs = store.events_of_kind(&run.id, "attempt_started")?;
@@ -295,9 +269,7 @@ fn agent_spoke(workspace: &Workspace, run: &RunRow) -> Result<bool, CommandError
         _ => None,
     });
     let root = workspace.project.root();
-    Ok(logs
-        .map(|log| fs::symlink_metadata(root.join(log)))
-        .any(|log| log.is_ok_and(|log| log.len() > 0)))
+    Ok(logs.map(|log| fs::symlink_metadata(root.join(log))).any(|log| log.is_ok_and(|log| log.len() > 0)))
 }
 
 /// What the process printed is what the user wants to read. Gives its exit code.

@@ -22,9 +22,7 @@ pub(super) fn dry_run(
 ) -> CommandResult {
     let json = args.json;
     if workspace.store.counts()?.total == 0 {
-        return Err(
-            CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE")
-        );
+        return Err(CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE"));
     }
     let most = settings.limit.unwrap_or(20) as usize;
     let prompter = Prompter {
@@ -52,10 +50,7 @@ pub(super) fn dry_run(
             let attempt = metrics.total_attempts + 1;
             output::line(match &decision.ask_human {
                 Some(reason) => format!("{name} {title}  needs you: {reason}"),
-                None => format!(
-                    "{name} {title}  attempt {attempt}, {} ({})",
-                    choice.model, choice.rationale
-                ),
+                None => format!("{name} {title}  attempt {attempt}, {} ({})", choice.model, choice.rationale),
             });
         }
         rows.push(json!({

@@ -172,10 +172,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         note_stranger(crew.agent(), model);
     }
     let scope = scope::scope(&workspace, args)?;
-    let chosen = ChosenModels {
-        forced: args.model.as_deref(),
-        of_tasks: &workspace.store.task_models(&scope)?,
-    };
+    let chosen =
+        ChosenModels { forced: args.model.as_deref(), of_tasks: &workspace.store.task_models(&scope)? };
     for warning in costs::check(&settings, crew.team(), chosen)? {
         output::note(format_args!("warning: {warning}"));
     }
@@ -183,8 +181,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         return Ok(code);
     }
     let mut run_settings = run_settings(&settings, scope, args);
-    (run_settings.recovery, run_settings.recovery_by_spec) =
-        settings::recovery_of(&settings, &workspace)?;
+    (run_settings.recovery, run_settings.recovery_by_spec) = settings::recovery_of(&settings, &workspace)?;
     refuse_ungated(&workspace, &settings, &run_settings)?;
     run_settings.notices = notices;
     if args.dry_run {
@@ -207,10 +204,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         &run_settings,
         &settings,
         &mut notifications.beside(display.as_mut()),
-        &Seat {
-            attended: !args.no_input && !args.json && !args.quiet,
-            output,
-        },
+        &Seat { attended: !args.no_input && !args.json && !args.quiet, output },
     );
     drop(display);
     let result = ended.map(|summary| conclude(&workspace, &summary, args));
@@ -222,29 +216,20 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 }
 
 /// Where gates are required, refuses tasks that have none.
-fn refuse_ungated(
-    workspace: &Workspace,
-    settings: &Settings,
-    run: &RunSettings,
-) -> Result<(), CommandError> {
+fn refuse_ungated(workspace: &Workspace, settings: &Settings, run: &RunSettings) -> Result<(), CommandError> {
     if !*settings.gate.require {
         return Ok(());
     }
     if !run.gate.enabled {
-        return Err(
-            CommandError::usage("--no-gate conflicts with [gate] require = true")
-                .hint("remove one of the two"),
-        );
+        return Err(CommandError::usage("--no-gate conflicts with [gate] require = true")
+            .hint("remove one of the two"));
     }
     let ungated = run.gate.ungated(&workspace.store, &run.scope)?;
     let Some(first) = ungated.first() else {
         return Ok(());
     };
     let names: Vec<String> = ungated.iter().map(|task| task.name().to_owned()).collect();
-    let (n, have) = (
-        ungated.len() as u64,
-        if ungated.len() == 1 { "has" } else { "have" },
-    );
+    let (n, have) = (ungated.len() as u64, if ungated.len() == 1 { "has" } else { "have" });
     Err(CommandError::usage(format_args!(
         "gates are required, but {} {have} none: {}",
         counted(n, "task"),
@@ -289,10 +274,7 @@ pub fn execute(
     let interrupt = interrupts::listen()?;
     adopt_orphans();
     let mut nobody = NoAttendant;
-    let mut somebody = seat
-        .attended
-        .then(|| AtTerminal::find(&interrupt))
-        .flatten();
+    let mut somebody = seat.attended.then(|| AtTerminal::find(&interrupt)).flatten();
     let attendant: &mut dyn Attendant = match &mut somebody {
         Some(somebody) => somebody,
         None => &mut nobody,
@@ -322,9 +304,7 @@ pub fn execute(
 /// This very program, asked to stand guard.
 fn guard_command(grace: Duration) -> Vec<OsString> {
     let grace = grace.as_millis().to_string();
-    env::current_exe()
-        .map(|program| vec![program.into(), "guard".into(), grace.into()])
-        .unwrap_or_default()
+    env::current_exe().map(|program| vec![program.into(), "guard".into(), grace.into()]).unwrap_or_default()
 }
 
 fn refuse_inside_an_attempt() -> Result<(), CommandError> {
@@ -337,9 +317,7 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
             Err(CommandError::usage(format_args!(
                 "cannot start `ralph run` inside {place} of run {run}: it would recurse"
             ))
-            .hint(format_args!(
-                "{instead}; unset RALPH_RUN_ID if this is not inside {place}"
-            )))
+            .hint(format_args!("{instead}; unset RALPH_RUN_ID if this is not inside {place}")))
         }
         _ => Ok(()),
     }

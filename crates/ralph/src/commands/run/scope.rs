@@ -17,11 +17,7 @@ pub(super) fn scope(workspace: &Workspace, args: &Args) -> Result<Scope, Command
     if args.tasks.is_empty() {
         return Ok(Scope::All);
     }
-    let named = args
-        .tasks
-        .iter()
-        .map(|name| workspace.task(name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let named = args.tasks.iter().map(|name| workspace.task(name)).collect::<Result<Vec<_>, _>>()?;
     let mut ids: Vec<TaskId> = named.iter().map(|task| task.id.clone()).collect();
     if args.with_deps {
         ids = with_dependencies(workspace, ids)?;
@@ -58,10 +54,7 @@ fn with_dependencies(workspace: &Workspace, ids: Vec<TaskId>) -> Result<Vec<Task
 }
 
 /// Dependencies outside the scope that are not finished: nothing that needs them can be run.
-pub(super) fn unmet(
-    workspace: &Workspace,
-    scope: &Scope,
-) -> Result<Option<ExitCode>, CommandError> {
+pub(super) fn unmet(workspace: &Workspace, scope: &Scope) -> Result<Option<ExitCode>, CommandError> {
     if *scope == Scope::All {
         return Ok(None);
     }
@@ -71,16 +64,9 @@ pub(super) fn unmet(
     }
     let names = missing
         .iter()
-        .map(|id| {
-            workspace
-                .task(id.as_str())
-                .map(|task| format!("{} ({})", task.name(), task.status))
-        })
+        .map(|id| workspace.task(id.as_str()).map(|task| format!("{} ({})", task.name(), task.status)))
         .collect::<Result<Vec<_>, _>>()?;
-    let message = format!(
-        "the named tasks depend on unfinished tasks: {}",
-        names.join(", ")
-    );
+    let message = format!("the named tasks depend on unfinished tasks: {}", names.join(", "));
     command_error::print(&message, &["add --with-deps to run them too".to_owned()]);
     Ok(Some(ExitCode::from(RunExit::NothingToRun.code())))
 }

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ralph_core::decide::{Budgets, Policy};
-use ralph_core::engine::{
-    BreakerSettings, GateSettings, GitSettings, RecoverySettings, RunSettings,
-};
+use ralph_core::engine::{BreakerSettings, GateSettings, GitSettings, RecoverySettings, RunSettings};
 use ralph_core::hooks::{Hooks, OnHookFailure};
 use ralph_core::logs;
 use ralph_core::memory::prompt::Limits;
@@ -24,19 +22,15 @@ pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
     let no_wait = args.no_wait.then_some(Duration::ZERO);
     let run = &mut settings.run;
     run.agent.set_flag(args.agent.clone());
-    run.fallback
-        .set_flag((!args.fallback.is_empty()).then(|| args.fallback.clone()));
+    run.fallback.set_flag((!args.fallback.is_empty()).then(|| args.fallback.clone()));
     run.strategy.set_flag(args.strategy);
     run.value_usd.set_flag(args.value_usd);
     run.limit.set_flag(limit.map(|n| Some(Count(n))));
     run.max_cost_usd.set_flag(args.max_cost.map(Some));
-    run.max_cost_usd_per_task
-        .set_flag(args.max_task_cost.map(Some));
-    run.max_cost_usd_per_day
-        .set_flag(args.max_daily_cost.map(Some));
+    run.max_cost_usd_per_task.set_flag(args.max_task_cost.map(Some));
+    run.max_cost_usd_per_day.set_flag(args.max_daily_cost.map(Some));
     run.max_minutes.set_flag(args.max_minutes.map(Some));
-    run.max_minutes_per_task
-        .set_flag(args.max_task_minutes.map(Some));
+    run.max_minutes_per_task.set_flag(args.max_task_minutes.map(Some));
     run.max_wait.set_flag(args.max_wait.or(no_wait));
     run.max_attempts.set_flag(args.max_attempts.map(Count));
     run.attempt_timeout.set_flag(args.attempt_timeout);
@@ -237,10 +231,8 @@ mod tests {
     #[test]
     fn the_defaults_of_the_settings_are_those_of_the_engine() {
         let ours = run_settings(&Settings::default(), Scope::All, &Args::default());
-        let engines = RunSettings {
-            defaults_revision: crate::settings::defaults_revision(),
-            ..RunSettings::default()
-        };
+        let engines =
+            RunSettings { defaults_revision: crate::settings::defaults_revision(), ..RunSettings::default() };
         assert_eq!(format!("{ours:?}"), format!("{engines:?}"));
     }
 }

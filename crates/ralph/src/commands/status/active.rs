@@ -114,19 +114,9 @@ fn waiting(workspace: &Workspace, run: &RunId) -> Result<Option<Waiting>, StoreE
     let Some(event) = workspace.store.last_event(run, None)? else {
         return Ok(None);
     };
-    let Some(EventKind::Waiting {
-        waiting_for,
-        reason,
-        until,
-    }) = event.read().map(|event| event.kind)
-    else {
+    let Some(EventKind::Waiting { waiting_for, reason, until }) = event.read().map(|event| event.kind) else {
         return Ok(None);
     };
     let over = until.is_some_and(|until| until <= now());
-    Ok((!over).then_some(Waiting {
-        waiting_for,
-        reason,
-        since: event.at,
-        until,
-    }))
+    Ok((!over).then_some(Waiting { waiting_for, reason, since: event.at, until }))
 }

@@ -31,10 +31,7 @@ pub struct Args {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let seconds = text
-        .parse::<f64>()
-        .ok()
-        .filter(|n| (0.1..=86_400.0).contains(n));
+    let seconds = text.parse::<f64>().ok().filter(|n| (0.1..=86_400.0).contains(n));
     seconds
         .and_then(|n| Duration::try_from_secs_f64(n).ok())
         .ok_or_else(|| "expected a number of seconds from 0.1 to 86400".into())

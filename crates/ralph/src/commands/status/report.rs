@@ -3,9 +3,7 @@
 use ralph_core::decide::{Waiter, outlook};
 use ralph_core::exit::RunExit;
 use ralph_core::model::{Cost, Timestamp};
-use ralph_core::store::{
-    BreakerState, Held, PlanCounts, RememberedLimit, RunRow, Scope, WaitingGate,
-};
+use ralph_core::store::{BreakerState, Held, PlanCounts, RememberedLimit, RunRow, Scope, WaitingGate};
 use serde::Serialize;
 
 use super::active::{ActiveRun, active_runs};
@@ -62,10 +60,7 @@ impl Report {
         let store = &workspace.store;
         let totals = store.totals()?;
         let breaker = store.breaker()?;
-        let run = store.last_run()?.map(|run| RunReport {
-            active: is_active(&run),
-            run,
-        });
+        let run = store.last_run()?.map(|run| RunReport { active: is_active(&run), run });
         let mut last_run = match &run {
             Some(RunReport { run, active: false }) => Some(RunFacts::of(workspace, run)?),
             _ => None,

@@ -19,10 +19,7 @@ const SHOWN: usize = 15;
 
 /// The whole report, in lines of so many columns.
 pub fn text(report: &Report, width: usize) -> String {
-    let mut page = Lines {
-        text: String::new(),
-        width,
-    };
+    let mut page = Lines { text: String::new(), width };
     match report.tasks.total {
         0 => page.add("No tasks yet. Add one: ralph task add TITLE"),
         _ => plan(report, &mut page),
@@ -84,11 +81,7 @@ fn plan(report: &Report, page: &mut Lines) {
         }
     }
     let attempts = format::counted(report.attempts, "attempt");
-    page.add(format_args!(
-        "{} ready · {attempts}{}",
-        report.ready,
-        cost(", ", format::total(&report.cost))
-    ));
+    page.add(format_args!("{} ready · {attempts}{}", report.ready, cost(", ", format::total(&report.cost))));
 }
 
 /// The circuit breaker, unless it is closed.
@@ -105,10 +98,7 @@ fn breaker(breaker: &BreakerReport, page: &mut Lines) {
     page.add("");
     page.add(format_args!(
         "{}: {} in a row on {}",
-        paint(
-            YELLOW,
-            format_args!("Circuit breaker {state}{}", since.unwrap_or_default())
-        ),
+        paint(YELLOW, format_args!("Circuit breaker {state}{}", since.unwrap_or_default())),
         format::counted(breaker.failures, "failure"),
         format::counted(breaker.tasks, "task"),
     ));
@@ -123,8 +113,7 @@ fn breaker(breaker: &BreakerReport, page: &mut Lines) {
 
 /// A cost after a separator, where there is any.
 fn cost(separator: &str, cost: Option<String>) -> String {
-    cost.map(|cost| format!("{separator}{cost}"))
-        .unwrap_or_default()
+    cost.map(|cost| format!("{separator}{cost}")).unwrap_or_default()
 }
 
 fn ago(then: Timestamp) -> String {
@@ -157,13 +146,10 @@ fn active(run: &ActiveRun, page: &mut Lines) {
     }
     let working = !run.attempts.is_empty();
     match run.request {
-        Some(RunRequest::Pause) if working => page.add(paint(
-            YELLOW,
-            "  pausing after this attempt; continue with `ralph resume`",
-        )),
-        Some(RunRequest::Pause) => {
-            page.add(paint(YELLOW, "  paused; continue with `ralph resume`"))
+        Some(RunRequest::Pause) if working => {
+            page.add(paint(YELLOW, "  pausing after this attempt; continue with `ralph resume`"))
         }
+        Some(RunRequest::Pause) => page.add(paint(YELLOW, "  paused; continue with `ralph resume`")),
         Some(RunRequest::Stop) => {
             page.add(paint(YELLOW, "  stopping after this attempt"));
         }
@@ -171,10 +157,7 @@ fn active(run: &ActiveRun, page: &mut Lines) {
     }
     match &run.waiting {
         // Said above.
-        Some(Waiting {
-            waiting_for: WaitingFor::Resume,
-            ..
-        }) => {}
+        Some(Waiting { waiting_for: WaitingFor::Resume, .. }) => {}
         Some(waiting) => page.add(wait(waiting)),
         None => {}
     }
@@ -204,17 +187,12 @@ fn doing(work: &Work) -> String {
 
 fn wait(waiting: &Waiting) -> String {
     let until = match waiting.until {
-        Some(until) => format!(
-            " until {}, in {}",
-            format::moment(until, now()),
-            format::age(until.since(now()))
-        ),
+        Some(until) => {
+            format!(" until {}, in {}", format::moment(until, now()), format::age(until.since(now())))
+        }
         None => format!(", for {}", format::age(now().since(waiting.since))),
     };
-    paint(
-        YELLOW,
-        format_args!("  … waiting for {}{until}", waiting.reason),
-    )
+    paint(YELLOW, format_args!("  … waiting for {}{until}", waiting.reason))
 }
 
 fn last_run(facts: &RunFacts, page: &mut Lines) {
@@ -293,9 +271,7 @@ fn limited(report: &Report, page: &mut Lines) {
     for limit in &report.limits {
         page.add(paint(YELLOW, limits::words(limit, now())));
     }
-    page.add(
-        "  runs wait for the reset or use a fallback agent; to clear the limit: ralph limits clear",
-    );
+    page.add("  runs wait for the reset or use a fallback agent; to clear the limit: ralph limits clear");
 }
 
 /// Tasks that are neither done nor a person's to move on: running, ready, waiting for others, skipped.
@@ -314,11 +290,7 @@ fn waiting(report: &Report, page: &mut Lines) {
     }
     page.more(rest.len());
     let mut commands: Vec<&str> = Vec::new();
-    for next in rest
-        .iter()
-        .take(SHOWN)
-        .filter_map(|task| task.next.as_deref())
-    {
+    for next in rest.iter().take(SHOWN).filter_map(|task| task.next.as_deref()) {
         if !commands.contains(&next) {
             commands.push(next);
         }

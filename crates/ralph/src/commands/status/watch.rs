@@ -150,10 +150,7 @@ struct Screen {
 impl Screen {
     fn new() -> Self {
         let colours = anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
-        Self {
-            colours,
-            drawn: false,
-        }
+        Self { colours, drawn: false }
     }
 
     fn draw(&mut self, text: &str) {
@@ -168,11 +165,7 @@ impl Screen {
         // The last line stays empty: writing into its end would scroll.
         let room = height.saturating_sub(1).max(1);
         let total = text.lines().count();
-        let shown = if total > room {
-            room.saturating_sub(1)
-        } else {
-            total
-        };
+        let shown = if total > room { room.saturating_sub(1) } else { total };
         for line in text.lines().take(shown) {
             frame.push_str(&self.coloured(&table::cut(line, width)));
             frame.push_str("\u{1b}[K\n");

@@ -13,11 +13,7 @@ use super::*;
 use crate::notify::News;
 
 fn place() -> Place {
-    Place {
-        name: "shop".into(),
-        root: "/src/shop".into(),
-        host: "lab".into(),
-    }
+    Place { name: "shop".into(), root: "/src/shop".into(), host: "lab".into() }
 }
 
 fn event(kind: EventKind) -> RunEvent {
@@ -26,11 +22,7 @@ fn event(kind: EventKind) -> RunEvent {
 }
 
 fn task(id: &str, key: Option<&str>) -> TaskRef {
-    TaskRef {
-        task_id: TaskId::from_stored(id),
-        key: key.map(Key::from_stored),
-        title: "Parse dates".into(),
-    }
+    TaskRef { task_id: TaskId::from_stored(id), key: key.map(Key::from_stored), title: "Parse dates".into() }
 }
 
 fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
@@ -69,13 +61,7 @@ fn ended(exit_code: i32, budget: Option<Budget>) -> EventKind {
         done: 0,
         cost: Cost::new(1.25, 0),
         duration_ms: 61_000,
-        tasks: PlanCounts {
-            total: 4,
-            done: 3,
-            verified: 2,
-            blocked: 1,
-            ..PlanCounts::default()
-        },
+        tasks: PlanCounts { total: 4, done: 3, verified: 2, blocked: 1, ..PlanCounts::default() },
     }
 }
 
@@ -163,10 +149,7 @@ fn a_task_is_told_of_where_it_waits_for_a_person() {
 #[test]
 fn the_command_to_type_is_safe_to_type() {
     let next = |key| {
-        let kind = EventKind::HandedOver {
-            task: task("t-00a1b2", key),
-            reason: String::new(),
-        };
+        let kind = EventKind::HandedOver { task: task("t-00a1b2", key), reason: String::new() };
         notice(&event(kind), &place()).unwrap().next.unwrap()
     };
     assert_eq!(next(None), "ralph run t-00a1b2");
@@ -179,26 +162,16 @@ fn the_command_to_type_is_safe_to_type() {
 fn the_breaker_is_told_with_its_analysis_and_the_limit_with_its_end() {
     let at = Timestamp::from_secs(1_800_000_000);
     let breaker = notice(&sample(Occasion::Breaker, at), &place()).unwrap();
-    assert!(
-        breaker.message.contains("Suggestion: install npm"),
-        "{}",
-        breaker.message
-    );
+    assert!(breaker.message.contains("Suggestion: install npm"), "{}", breaker.message);
     assert_eq!(breaker.next.as_deref(), Some("ralph analyze"));
     let limit = notice(&sample(Occasion::Limit, at), &place()).unwrap();
     assert!(
-        limit.message.contains(&format!(
-            "until {}",
-            format::time(at.plus(Duration::from_secs(3600)))
-        )),
+        limit.message.contains(&format!("until {}", format::time(at.plus(Duration::from_secs(3600))))),
         "{}",
         limit.message
     );
-    let other = EventKind::Waiting {
-        waiting_for: WaitingFor::Service,
-        reason: "the service".into(),
-        until: None,
-    };
+    let other =
+        EventKind::Waiting { waiting_for: WaitingFor::Service, reason: "the service".into(), until: None };
     assert_eq!(occasion(other), None);
 }
 
@@ -216,14 +189,8 @@ fn hostile_text_is_tamed_everywhere() {
     let hostile = format!("\u{1b}]0;x\u{7}{key}\u{0}{}", " long".repeat(5000));
     let mut bad = task("t-00a1b2", None);
     bad.title = hostile.clone();
-    let kind = EventKind::GivenUp {
-        task: bad,
-        lines: vec![hostile; 1000],
-    };
-    let place = Place {
-        name: format!("a\u{1b}[2J\n{key}"),
-        ..place()
-    };
+    let kind = EventKind::GivenUp { task: bad, lines: vec![hostile; 1000] };
+    let place = Place { name: format!("a\u{1b}[2J\n{key}"), ..place() };
     let json = serde_json::to_string(&notice(&event(kind), &place).unwrap()).unwrap();
     assert!(!json.contains(&key), "the key is out");
     assert!(!json.contains("\\u00"), "control codes are out");
@@ -240,15 +207,9 @@ fn a_task_is_told_of_once_and_another_too() {
     let mut news = |kind| told.of(&event(kind), &place()).is_some();
     assert!(news(attempt("t-000001", Outcome::Failed, Status::Blocked)));
     let lines = vec!["given up".to_owned()];
-    assert!(!news(EventKind::GivenUp {
-        task: task("t-000001", None),
-        lines: lines.clone()
-    }));
+    assert!(!news(EventKind::GivenUp { task: task("t-000001", None), lines: lines.clone() }));
     assert!(!news(attempt("t-000001", Outcome::Failed, Status::Blocked)));
-    assert!(news(EventKind::GivenUp {
-        task: task("t-000002", None),
-        lines
-    }));
+    assert!(news(EventKind::GivenUp { task: task("t-000002", None), lines }));
     assert!(news(ended(5, None)), "that the run is over is news");
 }
 
@@ -310,10 +271,7 @@ fn nothing_is_longer_than_it_may_be() {
         panic!("no list");
     };
     assert_eq!(few.len(), ENTRIES);
-    assert!(
-        few.iter()
-            .all(|text| text.as_str().unwrap().chars().count() == TEXT + 1)
-    );
+    assert!(few.iter().all(|text| text.as_str().unwrap().chars().count() == TEXT + 1));
 }
 
 proptest! {

@@ -13,11 +13,7 @@ fn parcel() -> Message {
 }
 
 fn parcel_of(occasion: Occasion) -> Message {
-    let place = Place {
-        name: "p".into(),
-        root: "/p".into(),
-        host: "h".into(),
-    };
+    let place = Place { name: "p".into(), root: "/p".into(), host: "h".into() };
     let event = sample(occasion, Timestamp::from_secs(0));
     Message::new(notice(&event, &place).unwrap(), &mut || 0).unwrap()
 }
@@ -35,11 +31,7 @@ impl Fake {
         answer: Result<Delivery, String>,
     ) -> (Box<dyn Channel>, Arc<Mutex<Vec<Occasion>>>) {
         let sent = Arc::default();
-        let fake = Self {
-            takes,
-            answer,
-            sent: Arc::clone(&sent),
-        };
+        let fake = Self { takes, answer, sent: Arc::clone(&sent) };
         (Box::new(fake), sent)
     }
 }
@@ -92,11 +84,7 @@ fn everything_that_waits_gets_the_time_that_its_own_limits_allow() {
     let (told, _) = finish(queues, false);
     let warnings = told.iter().filter(|text| text.contains("warning")).count();
     assert_eq!((sent.lock().unwrap().len(), warnings), (6, 0), "{told:?}");
-    assert_eq!(
-        sent.lock().unwrap().last(),
-        Some(&Occasion::Done),
-        "in order"
-    );
+    assert_eq!(sent.lock().unwrap().last(), Some(&Occasion::Done), "in order");
 }
 
 #[test]
@@ -111,15 +99,8 @@ fn the_end_of_the_run_is_sent_although_there_is_no_time_for_all() {
     let (told, _) = finish(queues, false);
     let sent = sent.lock().unwrap();
     assert!(sent.contains(&Occasion::Done), "{sent:?}");
-    assert_eq!(
-        sent[0],
-        Occasion::Blocked,
-        "in order as long as there is time"
-    );
-    let unsent = format!(
-        "warning: {} notifications not sent in time: fake",
-        21 - sent.len()
-    );
+    assert_eq!(sent[0], Occasion::Blocked, "in order as long as there is time");
+    let unsent = format!("warning: {} notifications not sent in time: fake", 21 - sent.len());
     assert_eq!(told.last(), Some(&unsent), "{told:?}");
 }
 
@@ -198,10 +179,7 @@ fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() 
     assert_eq!(queues.failures(), [full]);
     let (told, took) = finish(queues, false);
     assert!(took < Duration::from_secs(120), "{took:?}");
-    assert!(
-        told.iter().any(|text| text.contains("not sent in time")),
-        "{told:?}"
-    );
+    assert!(told.iter().any(|text| text.contains("not sent in time")), "{told:?}");
     assert_eq!(sent.lock().unwrap().len(), CAPACITY + 10);
 }
 
@@ -212,10 +190,7 @@ fn whoever_is_told_to_stop_waits_less() {
     queues.post(parcel());
     let (told, took) = finish(queues, true);
     assert!(took < Duration::from_secs(120), "{took:?}");
-    assert!(
-        told[0].contains("sending notifications (fake), up to 2s"),
-        "{told:?}"
-    );
+    assert!(told[0].contains("sending notifications (fake), up to 2s"), "{told:?}");
     assert_eq!(told[1], "warning: 1 notification not sent in time: fake");
 }
 

@@ -4,9 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ralph_core::event::{EventKind, GateAuthor};
-use ralph_core::model::{
-    Attempt, Cost, DoneBy, ErrorType, Key, Outcome, RunId, Status, TaskId, Timestamp,
-};
+use ralph_core::model::{Attempt, Cost, DoneBy, ErrorType, Key, Outcome, RunId, Status, TaskId, Timestamp};
 use ralph_core::store::{PlanNode, RunRow, Store, StoreError, WaitingGate};
 use serde::Serialize;
 
@@ -131,11 +129,7 @@ impl TaskFacts {
 
     /// Where it stands, as people see it.
     pub fn standing(&self) -> Standing {
-        Standing {
-            status: self.status,
-            verified: self.verified,
-            done_by: self.done_by,
-        }
+        Standing { status: self.status, verified: self.verified, done_by: self.done_by }
     }
 }
 
@@ -156,9 +150,7 @@ fn allows_more(reason: &str, plain: &str) -> Option<String> {
 
 /// What makes a gate run that cannot. Only a plain path is taken from the reason, which may quote what agents wrote.
 fn repair_gate(name: &str, reason: &str) -> String {
-    let file = reason
-        .split_once("; `chmod +x ")
-        .and_then(|(_, rest)| rest.split('`').next());
+    let file = reason.split_once("; `chmod +x ").and_then(|(_, rest)| rest.split('`').next());
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let is_plain = |file: &&str| !file.starts_with('-') && file.chars().all(plain);
     match file.filter(is_plain) {
@@ -205,9 +197,7 @@ impl RunFacts {
             waits: 0,
             waited_ms: 0,
             cost: run.cost,
-            cost_today_usd: today
-                .cost_usd
-                .filter(|usd| *usd > 0.0 || run.cost.cost_usd.is_some()),
+            cost_today_usd: today.cost_usd.filter(|usd| *usd > 0.0 || run.cost.cost_usd.is_some()),
             cost_today_estimated: today.cost_estimated,
             done: Vec::new(),
             blocked: Vec::new(),
@@ -220,8 +210,7 @@ impl RunFacts {
             // Not recorded yet: the next run does that.
             let claims = store.claims()?;
             let own = claims.iter().filter(|claim| claim.run_id == run.id);
-            facts.lost_attempts +=
-                own.filter(|c| c.attempt.attempt_number.is_some()).count() as u64;
+            facts.lost_attempts += own.filter(|c| c.attempt.attempt_number.is_some()).count() as u64;
         }
         let mut tasks = tasks(workspace, &attempts)?;
         tasks.extend(handed_over(workspace, run, &tasks)?);
@@ -230,10 +219,7 @@ impl RunFacts {
         let done = attempts.iter().filter(is_done);
         let done: HashSet<&TaskId> = done.map(|attempt| &attempt.task_id).collect();
         let plan = store.skeleton()?;
-        let parents: HashSet<&TaskId> = plan
-            .iter()
-            .filter_map(|node| node.parent.as_ref())
-            .collect();
+        let parents: HashSet<&TaskId> = plan.iter().filter_map(|node| node.parent.as_ref()).collect();
         tasks.extend(parents_of(workspace, &plan, &done, &tasks)?);
         let by_run = |task: &TaskFacts| {
             let is_parent = parents.contains(&task.task_id);
@@ -251,8 +237,7 @@ impl RunFacts {
 
     fn read_events(&mut self, store: &Store, run: &RunRow) -> Result<(), StoreError> {
         if let Some(event) = store.last_event(&run.id, Some("run_finished"))?
-            && let Some(EventKind::RunFinished { reason, hint, .. }) =
-                event.read().map(|event| event.kind)
+            && let Some(EventKind::RunFinished { reason, hint, .. }) = event.read().map(|event| event.kind)
         {
             self.reason = Some(reason);
             self.hint = hint;
@@ -266,10 +251,7 @@ impl RunFacts {
         self.duration_ms = end.map_or(0, |end| millis(end, run.started_at));
         let waits = store.waits(&run.id)?;
         self.waits = waits.len() as u64;
-        self.waited_ms = waits
-            .iter()
-            .filter_map(|wait| Some(millis(wait.to.or(end)?, wait.from)))
-            .sum();
+        self.waited_ms = waits.iter().filter_map(|wait| Some(millis(wait.to.or(end)?, wait.from))).sum();
         Ok(())
     }
 
@@ -284,32 +266,19 @@ impl RunFacts {
 
 fn gate_changes(store: &Store, run: &RunRow) -> Result<Vec<GateFacts>, StoreError> {
     let events = store.events_of_kind(&run.id, "gate_changed")?;
-    let facts = events
-        .into_iter()
-        .filter_map(|event| match event.read()?.kind {
-            EventKind::GateChanged {
-                task,
-                before,
-                after,
-                by,
-            } => Some(GateFacts {
-                task_id: task.task_id,
-                key: task.key,
-                before,
-                after,
-                by,
-            }),
-            _ => None,
-        });
+    let facts = events.into_iter().filter_map(|event| match event.read()?.kind {
+        EventKind::GateChanged { task, before, after, by } => {
+            Some(GateFacts { task_id: task.task_id, key: task.key, before, after, by })
+        }
+        _ => None,
+    });
     Ok(facts.collect())
 }
 
 /// The gates that this run found changed and that nobody has imported since.
 fn gates_waiting(workspace: &Workspace, run: &RunRow) -> Result<Vec<WaitingGate>, StoreError> {
     let events = workspace.store.events_of_kind(&run.id, "gate_waiting")?;
-    let kinds = events
-        .into_iter()
-        .filter_map(|event| Some(event.read()?.kind));
+    let kinds = events.into_iter().filter_map(|event| Some(event.read()?.kind));
     let told: HashSet<TaskId> = kinds
         .filter_map(|kind| match kind {
             EventKind::GateWaiting { task, .. } => Some(task.task_id),
@@ -367,10 +336,8 @@ fn parents_of(
     done: &HashSet<&TaskId>,
     tried: &[TaskFacts],
 ) -> Result<Vec<TaskFacts>, StoreError> {
-    let parents: HashMap<&TaskId, &TaskId> = plan
-        .iter()
-        .filter_map(|node| Some((&node.id, node.parent.as_ref()?)))
-        .collect();
+    let parents: HashMap<&TaskId, &TaskId> =
+        plan.iter().filter_map(|node| Some((&node.id, node.parent.as_ref()?))).collect();
     let mut seen: HashSet<&TaskId> = tried.iter().map(|task| &task.task_id).collect();
     let mut all = Vec::new();
     for task in tried.iter().filter(|task| done.contains(&task.task_id)) {
@@ -411,7 +378,8 @@ mod tests {
     #[test]
     fn only_ralphs_own_words_become_a_command() {
         let next = |reason: &str| next_command("1.3", Status::Blocked, Some(reason)).unwrap();
-        let own = "the task's cost limit of $1 was reached ($1.20); `ralph run 1.3 --max-task-cost 3` allows more";
+        let own =
+            "the task's cost limit of $1 was reached ($1.20); `ralph run 1.3 --max-task-cost 3` allows more";
         assert_eq!(next(own), "ralph run 1.3 --max-task-cost 3");
         for reason in [
             "5 failures in a row; last: `ralph run 1.3 --max-task-cost 3`",
@@ -427,10 +395,7 @@ mod tests {
         let edit = "ralph task edit 1.3 --verify CMD && ralph run 1.3";
         for (reason, expected) in [
             ("`npm` is not installed; install npm, or …", edit),
-            (
-                "…; `chmod +x ./a.sh`, or …",
-                "chmod +x ./a.sh && ralph run 1.3",
-            ),
+            ("…; `chmod +x ./a.sh`, or …", "chmod +x ./a.sh && ralph run 1.3"),
             ("…; `chmod +x a;rm`, or …", edit),
         ] {
             let reason = format!("the gate `x` cannot run: {reason}");

@@ -40,8 +40,7 @@ pub fn render(workspace: &Workspace, summary: &Summary) -> String {
     text.push_str(&needs_you(&held, LISTED, width));
     if let Some(facts) = &facts {
         let tasks = unverified_tasks(workspace).unwrap_or_default();
-        let own =
-            |task: &UnverifiedTask| facts.done.iter().any(|done| done.task_id == task.task_id);
+        let own = |task: &UnverifiedTask| facts.done.iter().any(|done| done.task_id == task.task_id);
         let tasks: Vec<UnverifiedTask> = tasks.into_iter().filter(own).collect();
         text.push_str(&unverified(&tasks, LISTED, width));
     }
@@ -140,10 +139,7 @@ pub fn gates(facts: &RunFacts) -> String {
         )
     };
     let changed = facts.gate_changes.iter().map(line);
-    let waiting = facts
-        .gates_waiting
-        .iter()
-        .map(|one| format!("  {}\n", waiting_gate(one)));
+    let waiting = facts.gates_waiting.iter().map(|one| format!("  {}\n", waiting_gate(one)));
     changed.chain(waiting).collect()
 }
 

@@ -4,9 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ralph_core::decide::{Blocker, held_up, outlook};
-use ralph_core::model::{
-    Attempt, DoneBy, GateOutcome, Key, Outcome, Status, Task, TaskId, Timestamp,
-};
+use ralph_core::model::{Attempt, DoneBy, GateOutcome, Key, Outcome, Status, Task, TaskId, Timestamp};
 use ralph_core::store::{PlanNode, Scope, StoreError};
 use serde::Serialize;
 
@@ -56,11 +54,7 @@ impl OpenTask {
     }
 
     fn standing(&self) -> Standing {
-        Standing {
-            status: self.status,
-            verified: false,
-            done_by: None,
-        }
+        Standing { status: self.status, verified: false, done_by: None }
     }
 
     /// The task in a line: its mark and name, what happened and when, who waits for it.
@@ -93,35 +87,23 @@ pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> 
     let store = &workspace.store;
     let interrupted = workspace.interrupted_tasks()?;
     let mut plan = store.skeleton()?;
-    for node in plan
-        .iter_mut()
-        .filter(|node| interrupted.contains(&node.id))
-    {
+    for node in plan.iter_mut().filter(|node| interrupted.contains(&node.id)) {
         node.status = Status::Pending;
     }
     let waiting = outlook(&plan, &Scope::All).waiting;
-    let mut waiting: HashMap<TaskId, Vec<Blocker>> = waiting
-        .into_iter()
-        .map(|waiter| (waiter.task_id, waiter.waits_for))
-        .collect();
+    let mut waiting: HashMap<TaskId, Vec<Blocker>> =
+        waiting.into_iter().map(|waiter| (waiter.task_id, waiter.waits_for)).collect();
     let held_up = held_up(&plan);
     let tries = store.last_attempts()?;
-    let tries: HashMap<TaskId, Attempt> = tries
-        .into_iter()
-        .map(|attempt| (attempt.task_id.clone(), attempt))
-        .collect();
+    let tries: HashMap<TaskId, Attempt> =
+        tries.into_iter().map(|attempt| (attempt.task_id.clone(), attempt)).collect();
     let is_running = workspace.has_active_run()?;
     let mut tasks = store.tasks(None)?;
-    for task in tasks
-        .iter_mut()
-        .filter(|task| interrupted.contains(&task.id))
-    {
+    for task in tasks.iter_mut().filter(|task| interrupted.contains(&task.id)) {
         task.status = Status::Pending;
     }
     let chains = blocked_chains(&plan, &tasks);
-    let stuck = tasks
-        .iter()
-        .filter_map(|task| go_ahead(task, tries.get(&task.id)));
+    let stuck = tasks.iter().filter_map(|task| go_ahead(task, tries.get(&task.id)));
     let mut stuck: HashMap<TaskId, String> = stuck.collect();
     for (fix, root) in &chains {
         if let Some(next) = stuck.get(root).cloned() {
@@ -174,10 +156,8 @@ pub fn open_tasks(workspace: &Workspace) -> Result<Vec<OpenTask>, CommandError> 
 
 /// Fix tasks that were blocked together with the task they are for, and that task.
 fn blocked_chains(plan: &[PlanNode], tasks: &[Task]) -> HashMap<TaskId, TaskId> {
-    let made_for: HashMap<&TaskId, &TaskId> = plan
-        .iter()
-        .filter_map(|node| Some((&node.id, node.made_for.as_ref()?)))
-        .collect();
+    let made_for: HashMap<&TaskId, &TaskId> =
+        plan.iter().filter_map(|node| Some((&node.id, node.made_for.as_ref()?))).collect();
     let is_part = |task: &&Task| {
         let reason = task.reason.as_deref().unwrap_or_default();
         task.status == Status::Blocked && reason.starts_with("blocked with ")
@@ -232,11 +212,7 @@ impl UnverifiedTask {
 
     /// The task in a line.
     pub fn headline(&self) -> String {
-        let standing = Standing {
-            status: Status::Done,
-            verified: false,
-            done_by: self.done_by,
-        };
+        let standing = Standing { status: Status::Done, verified: false, done_by: self.done_by };
         let (mark, word) = (standing.mark(), standing.plain());
         format!("  {mark} {} {} · {word}", self.name(), self.title)
     }

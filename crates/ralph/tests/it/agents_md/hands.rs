@@ -44,10 +44,7 @@ fn agm_10_entries_in_a_file_that_was_moved_are_known_again() {
     project.ok(&["task", "done", "1-1"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let file = project.read("docs/AGENTS.md");
-    assert!(
-        !file.contains("[1-1 |") && file.contains("[2-1 |"),
-        "{file}"
-    );
+    assert!(!file.contains("[1-1 |") && file.contains("[2-1 |"), "{file}");
 }
 
 #[test]
@@ -65,11 +62,7 @@ fn agm_15_what_a_person_deleted_no_agent_brings_back() {
         let file = project.read("AGENTS.md");
         assert!(!file.contains("Never link"), "{key}: {file}");
     }
-    assert!(
-        states(&project)
-            .iter()
-            .all(|(_, state, _)| state == "pruned")
-    );
+    assert!(states(&project).iter().all(|(_, state, _)| state == "pruned"));
     // But a person does.
     project.write("AGENTS.md", &format!("{file}\n## More\n"));
     std::fs::remove_file(project.path("learnt")).unwrap();
@@ -98,23 +91,13 @@ fn agm_15_what_a_person_writes_after_a_kill_is_the_persons() {
     // The agent is ended with its run; the person comes later.
     std::thread::sleep(Duration::from_millis(3000));
     let file = project.read("AGENTS.md");
-    project.write(
-        "AGENTS.md",
-        &file.replace("- Never link twice.", "- Port 80 is taken."),
-    );
+    project.write("AGENTS.md", &file.replace("- Never link twice.", "- Port 80 is taken."));
     std::fs::remove_file(project.path("edit")).unwrap();
     project.ok(&["run"]);
     let states = states(&project);
-    let port = (
-        json!("Port 80 is taken."),
-        json!("active"),
-        json!("agents_md"),
-    );
+    let port = (json!("Port 80 is taken."), json!("active"), json!("agents_md"));
     let link = (json!("Never link twice."), json!("pruned"), json!("agent"));
-    assert!(
-        states.contains(&port) && states.contains(&link),
-        "{states:?}"
-    );
+    assert!(states.contains(&port) && states.contains(&link), "{states:?}");
 }
 
 #[test]
@@ -129,9 +112,7 @@ fn file_01_what_killed_writers_left_is_gone_after_the_next_run() {
     for dir in [".", ".ralph"] {
         let names = std::fs::read_dir(project.path(dir)).unwrap();
         let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-        let left = names
-            .iter()
-            .any(|name| name.to_string_lossy().contains("-new."));
+        let left = names.iter().any(|name| name.to_string_lossy().contains("-new."));
         assert!(!left, "{names:?}");
     }
 }

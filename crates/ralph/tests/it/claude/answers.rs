@@ -39,15 +39,9 @@ fn file_02_the_raw_stream_is_in_a_private_log() {
     let mode = fs::metadata(stage.project.path(path)).unwrap();
     assert_eq!(mode.permissions().mode() & 0o777, 0o600);
     let log = stage.project.read(path);
-    let events: Vec<Value> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = events.iter().flat_map(|e| e["type"].as_str()).collect();
-    assert!(
-        kinds.contains(&"system") && kinds.contains(&"assistant"),
-        "{kinds:?}"
-    );
+    assert!(kinds.contains(&"system") && kinds.contains(&"assistant"), "{kinds:?}");
     let result = events.last().unwrap();
     assert_eq!(result["type"], "result");
     assert_eq!(result["session_id"], attempt["session_id"]);
@@ -64,10 +58,7 @@ fn out_01_a_tool_does_the_work_and_the_gate_checks_it() {
     let commit = "git add parser.txt && \
         git -c user.name=a -c user.email=a@localhost commit -q -m work";
     let stage = Stage::of(project, move |request| match request.ordinal {
-        1 => Reply::tool(
-            "Write",
-            json!({"file_path": file, "content": "it parses\n"}),
-        ),
+        1 => Reply::tool("Write", json!({"file_path": file, "content": "it parses\n"})),
         2 => {
             assert!(request.after_tool);
             bash(commit)
@@ -131,12 +122,7 @@ fn ctx_06_the_model_reads_the_rules_and_exactly_the_prompt_that_context_prints()
     let system = text_of(&request["system"]);
     assert!(system.contains(&shown("system")), "{system}");
     // SIG-08
-    for rule in [
-        "<task-done>",
-        "<failure-report>",
-        "<learning",
-        "<retry-suggestion>",
-    ] {
+    for rule in ["<task-done>", "<failure-report>", "<learning", "<retry-suggestion>"] {
         assert!(system.contains(rule), "{rule}: {system}");
         assert!(!user.contains(rule), "{rule}: {user}");
     }
@@ -159,10 +145,7 @@ fn att_02_att_08_a_retry_reads_the_report_and_the_suggestion_of_the_failure_befo
         _ => done(request),
     });
     stage.run(0);
-    assert_eq!(
-        stage.tries(),
-        ["failed logic_error counted #1", "done counted #2"]
-    );
+    assert_eq!(stage.tries(), ["failed logic_error counted #1", "done counted #2"]);
     stage.expect_status(1, 0, 2);
     let history = stage.project.history();
     assert_ne!(history[0]["session_id"], history[1]["session_id"]);

@@ -74,10 +74,7 @@ fn a_killed_ralph_takes_agent_and_tool_along_and_the_next_run_finishes() {
     eventually("agent and tool end", || stage.processes().is_empty());
 
     stage.run(0);
-    assert_eq!(
-        stage.tries(),
-        ["error lost uncounted #1", "done counted #1"]
-    );
+    assert_eq!(stage.tries(), ["error lost uncounted #1", "done counted #1"]);
     stage.expect_status(1, 0, 1);
     let history = stage.project.history();
     assert!(history[0]["session_id"].is_string(), "{}", history[0]);

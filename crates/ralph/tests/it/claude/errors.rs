@@ -11,11 +11,7 @@ use crate::stage::{Stage, bash, done};
 fn out_07_401_is_auth_and_stops_the_run() {
     let stage = Stage::new(|_| Reply::error(401));
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("log in to claude"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("log in to claude"), "{}", output.stderr);
     assert_eq!(stage.tries(), ["error auth uncounted #1"]);
     stage.expect_untouched_task();
     let attempt = stage.project.history().remove(0);
@@ -28,11 +24,7 @@ fn out_07_401_is_auth_and_stops_the_run() {
 fn out_07_no_key_at_all_is_auth() {
     let stage = Stage::new(done).without_env("ANTHROPIC_API_KEY");
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("log in to claude"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("log in to claude"), "{}", output.stderr);
     assert_eq!(stage.tries(), ["error auth uncounted #1"]);
     stage.expect_untouched_task();
     assert!(stage.model.requests().is_empty());
@@ -42,11 +34,7 @@ fn out_07_no_key_at_all_is_auth() {
 fn out_07_404_is_config_and_stops_the_run() {
     let stage = Stage::new(|_| Reply::error(404));
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("check the model's name"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("check the model's name"), "{}", output.stderr);
     assert_eq!(stage.tries(), ["error config uncounted #1"]);
     stage.expect_untouched_task();
 }
@@ -79,11 +67,7 @@ fn out_04_a_turn_limit_is_a_counted_crash() {
 #[track_caller]
 fn expect_bounded_retries(stage: &Stage, error_type: &str) {
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("failed 2 times in a row"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("failed 2 times in a row"), "{}", output.stderr);
     let line = format!("error {error_type} uncounted #1");
     assert_eq!(stage.tries(), [line.as_str(), line.as_str()]);
     stage.expect_untouched_task();
@@ -93,11 +77,7 @@ fn expect_bounded_retries(stage: &Stage, error_type: &str) {
 fn out_06_529_backs_off_a_bounded_number_of_times() {
     let stage = Stage::new(|_| Reply::error(529)).env("CLAUDE_CODE_MAX_RETRIES", "1");
     expect_bounded_retries(&stage, "overloaded");
-    assert_eq!(
-        stage.model.requests().len(),
-        4,
-        "the agent tries again itself"
-    );
+    assert_eq!(stage.model.requests().len(), 4, "the agent tries again itself");
     let attempt = stage.project.history().remove(0);
     assert_eq!(attempt["service_retries"], 1, "{attempt}");
 }
@@ -146,16 +126,8 @@ fn out_07_a_denied_tool_stops_the_run_when_the_task_is_not_done() {
     })
     .agent_setting("skip_permissions = false");
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("denied permission: Bash"),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        output.stderr.contains("skip_permissions"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("denied permission: Bash"), "{}", output.stderr);
+    assert!(output.stderr.contains("skip_permissions"), "{}", output.stderr);
     assert_eq!(stage.tries(), ["error permission uncounted #1"]);
     stage.expect_untouched_task();
     let attempt = stage.project.history().remove(0);

@@ -71,10 +71,7 @@ fn out_05_429_without_a_reset_time_is_backed_off_from() {
     let reports = "SELECT count(*) FROM failure_reports";
     assert_eq!(stage.number(reports), 0);
     // The retry is the same attempt for the agent.
-    assert_eq!(
-        stage.model.requests()[0]["messages"],
-        stage.model.requests()[2]["messages"]
-    );
+    assert_eq!(stage.model.requests()[0]["messages"], stage.model.requests()[2]["messages"]);
 }
 
 #[test]
@@ -90,10 +87,7 @@ fn out_05_a_limit_with_a_reset_time_is_waited_out_until_then() {
     })
     .with_subscription();
     stage.run(0);
-    assert_eq!(
-        stage.tries(),
-        ["error rate_limit uncounted #1", "done counted #1"]
-    );
+    assert_eq!(stage.tries(), ["error rate_limit uncounted #1", "done counted #1"]);
     stage.expect_status(1, 0, 1);
     let reset = i64::try_from(reset.load(Ordering::SeqCst)).unwrap();
     let remembered = "SELECT unixepoch(until) FROM agent_limits WHERE agent = 'claude'";

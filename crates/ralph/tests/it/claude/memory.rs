@@ -148,8 +148,5 @@ fn life_01_history_names_the_learning_each_prompt_showed() {
     // A task judges a learning once, by its last attempt.
     let record = "SELECT printf('shown %d, helpful %d, harmful %d', shown, helpful, harmful) \
         FROM learnings WHERE category = 'pitfall'";
-    assert_eq!(
-        stage.maybe_text(record).as_deref(),
-        Some("shown 2, helpful 1, harmful 0")
-    );
+    assert_eq!(stage.maybe_text(record).as_deref(), Some("shown 2, helpful 1, harmful 0"));
 }

@@ -29,10 +29,7 @@ fn out_01_codex_a_text_with_the_done_signal_is_done_and_recorded() {
 
     let log = stage.project.read(attempt["log_path"].as_str().unwrap());
     let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
-    assert_eq!(
-        first,
-        json!({"type": "thread.started", "thread_id": session})
-    );
+    assert_eq!(first, json!({"type": "thread.started", "thread_id": session}));
 }
 
 #[test]
@@ -84,10 +81,7 @@ fn ext_05_codex_what_was_tried_is_told_by_its_actions() {
     .verify("false");
     stage.run_once_in_vain();
     let tried = stage.maybe_text("SELECT what_was_tried FROM failure_reports");
-    assert_eq!(
-        tried.as_deref(),
-        Some("Edited parser.txt. Ran `cat parser.txt`.")
-    );
+    assert_eq!(tried.as_deref(), Some("Edited parser.txt. Ran `cat parser.txt`."));
 }
 
 #[test]
@@ -115,12 +109,7 @@ fn ctx_06_codex_the_model_reads_the_rules_and_the_prompt_that_context_prints() {
     let user = user_text(&stage.model.requests()[0]);
     let shown = context["prompt"].as_str().unwrap().trim();
     assert!(user.contains(shown), "{user}");
-    for rule in [
-        "<task-done>",
-        "<failure-report>",
-        "<learning",
-        "<retry-suggestion>",
-    ] {
+    for rule in ["<task-done>", "<failure-report>", "<learning", "<retry-suggestion>"] {
         assert!(user.contains(rule), "{rule}: {user}");
     }
 }

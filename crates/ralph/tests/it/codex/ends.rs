@@ -37,9 +37,7 @@ fn out_04_codex_no_answer_at_all_is_an_idle_timeout() {
 
 #[track_caller]
 fn expect_killed_in_time(tool: &'static str) {
-    let stage = stage(move |_| shell(tool))
-        .run_setting("attempt_timeout = 20")
-        .run_setting("grace = 1");
+    let stage = stage(move |_| shell(tool)).run_setting("attempt_timeout = 20").run_setting("grace = 1");
     stage.run_once_in_vain();
     assert_eq!(stage.tries(), ["error timeout counted #1"]);
     assert!(stage.project.path("started").exists());
@@ -91,10 +89,7 @@ fn codex_a_killed_ralph_takes_agent_and_tool_along_and_the_next_run_finishes() {
     eventually("agent and tool end", || stage.processes().is_empty());
 
     stage.run(0);
-    assert_eq!(
-        stage.tries(),
-        ["error lost uncounted #1", "done counted #1"]
-    );
+    assert_eq!(stage.tries(), ["error lost uncounted #1", "done counted #1"]);
     let history = stage.project.history();
     assert!(history[0]["session_id"].is_string(), "{}", history[0]);
 }
@@ -122,9 +117,7 @@ fn codex_killed_by_somebody_else_leaves_nothing_and_is_tried_again() {
 
 fn parent(pid: i32) -> Option<i32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("PPid:\t"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:\t"))?;
     line.parse().ok()
 }
 

@@ -27,10 +27,7 @@ fn out_07_codex_401_is_auth_and_stops_the_run() {
     expect_stop(&stage, "auth", "log in to codex");
     let attempt = stage.project.history().remove(0);
     let message = attempt["message"].as_str().unwrap();
-    assert!(
-        message.contains("401 Unauthorized: wrong API key"),
-        "{message}"
-    );
+    assert!(message.contains("401 Unauthorized: wrong API key"), "{message}");
 }
 
 #[test]
@@ -42,20 +39,13 @@ fn out_07_codex_no_key_at_all_is_auth() {
 
 #[test]
 fn out_07_codex_404_is_config_and_stops_the_run() {
-    expect_stop(
-        &stage(|_| Reply::error(404)),
-        "config",
-        "check the model's name",
-    );
+    expect_stop(&stage(|_| Reply::error(404)), "config", "check the model's name");
 }
 
 #[test]
 fn out_07_codex_a_model_that_the_account_may_not_use_is_config() {
     let detail = "The 'm' model is not supported when using Codex with a ChatGPT account.";
-    let stage = stage(move |_| Reply::Refusal {
-        status: 400,
-        body: json!({"detail": detail}),
-    });
+    let stage = stage(move |_| Reply::Refusal { status: 400, body: json!({"detail": detail}) });
     expect_stop(&stage, "config", detail);
 }
 
@@ -75,11 +65,7 @@ fn out_10_codex_400_is_the_agents_fault_and_counts() {
 #[track_caller]
 fn expect_bounded_retries(stage: &Stage, error_type: &str) {
     let output = stage.run(1);
-    assert!(
-        output.stderr.contains("failed 2 times in a row"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("failed 2 times in a row"), "{}", output.stderr);
     let line = format!("error {error_type} uncounted #1");
     assert_eq!(stage.tries(), [line.as_str(), line.as_str()]);
     stage.expect_untouched_task();

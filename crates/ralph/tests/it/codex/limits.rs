@@ -48,10 +48,7 @@ fn out_05_codex_a_limit_that_is_over_already_is_backed_off_from() {
         _ => done(request),
     });
     stage.run(0);
-    assert_eq!(
-        stage.tries(),
-        ["error rate_limit uncounted #1", "done counted #1"]
-    );
+    assert_eq!(stage.tries(), ["error rate_limit uncounted #1", "done counted #1"]);
     stage.expect_status(1, 0, 1);
 }
 
@@ -62,8 +59,8 @@ fn out_05_codex_a_limit_is_waited_out_until_the_minute_that_was_told_is_over() {
         let resets_at = now() + ahead;
         let mut project = Project::new();
         project.set_env("TZ", zone);
-        let stage = Stage::with(&CODEX, project, move |_| used_up(resets_at))
-            .run_setting("max_wait = \"100h\"");
+        let stage =
+            Stage::with(&CODEX, project, move |_| used_up(resets_at)).run_setting("max_wait = \"100h\"");
         let waits = || stage.number("SELECT count(*) FROM run_events WHERE type = 'waiting'");
         let ralph = stage.start_until("the run waits", || waits() == 1);
         stage.expect_untouched_task();

@@ -23,9 +23,8 @@ fn demo() -> (Project, Output) {
 
 /// The tasks in the order in which attempts were made, with what came of each.
 fn order(project: &Project) -> Vec<String> {
-    let told = |(key, outcome, _): (String, Value, Value)| {
-        format!("{key} {}", outcome.as_str().unwrap_or_default())
-    };
+    let told =
+        |(key, outcome, _): (String, Value, Value)| format!("{key} {}", outcome.as_str().unwrap_or_default());
     outcomes(project).into_iter().map(told).collect()
 }
 
@@ -104,8 +103,7 @@ fn the_files_of_the_spec_tell_what_happened() {
     }
     let state = project.read("specs/greeter/.ralph-state.json");
     let state: Value = serde_json::from_str(&state).unwrap();
-    let fixed =
-        |fix: &str, error: &str| json!({"attempts": 1, "fixTaskIds": [fix], "lastError": error});
+    let fixed = |fix: &str, error: &str| json!({"attempts": 1, "fixTaskIds": [fix], "lastError": error});
     assert_eq!(
         state["fixTaskMap"],
         json!({"2.1": fixed("2.1.1", NO_FILE), "2.1.1": fixed("2.1.1.1", NO_END)})
@@ -132,10 +130,7 @@ fn the_agent_commits_as_the_plan_says_and_leaves_ralphs_files_to_people() {
     );
     let tasks = project.read("specs/greeter/tasks.md");
     for subject in &subjects[1..] {
-        assert!(
-            tasks.contains(&format!("  - **Commit**: `{subject}`\n")),
-            "{subject}\n{tasks}"
-        );
+        assert!(tasks.contains(&format!("  - **Commit**: `{subject}`\n")), "{subject}\n{tasks}");
     }
     assert_eq!(
         project.git(&["status", "--porcelain"]),
@@ -146,11 +141,7 @@ fn the_agent_commits_as_the_plan_says_and_leaves_ralphs_files_to_people() {
 /// What the gate of 2.1 says where the project stands as a commit left it.
 fn gate_at(project: &Project, commit: &str) -> (bool, String) {
     project.git(&["checkout", "-q", commit, "--", "build.sh"]);
-    let output = Command::new("sh")
-        .arg("tests/build.sh")
-        .current_dir(project.root())
-        .output()
-        .unwrap();
+    let output = Command::new("sh").arg("tests/build.sh").current_dir(project.root()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     (output.status.success(), said)
 }
@@ -172,25 +163,12 @@ fn every_command_the_tour_names_works_there_afterwards() {
         (vec!["history"], "2.1.1.1"),
         (vec!["failures", "list"], NO_END),
         (vec!["context", "2.1.1"], "### Failure to Fix"),
-        (
-            vec!["logs", "2.1.1", "--attempt", "1"],
-            "Task 2.1.1: Fix: words/en.txt: no such file FAILED",
-        ),
-        (
-            vec!["logs", "2.1.1.1"],
-            "My prompt says what to fix: syntax error",
-        ),
-        (
-            vec!["import", "specs/greeter", "--dry-run"],
-            "0 tasks would be added",
-        ),
+        (vec!["logs", "2.1.1", "--attempt", "1"], "Task 2.1.1: Fix: words/en.txt: no such file FAILED"),
+        (vec!["logs", "2.1.1.1"], "My prompt says what to fix: syntax error"),
+        (vec!["import", "specs/greeter", "--dry-run"], "0 tasks would be added"),
     ] {
         let output = project.ok(&command);
-        assert!(
-            output.stdout.contains(told),
-            "{command:?}\n{}",
-            output.stdout
-        );
+        assert!(output.stdout.contains(told), "{command:?}\n{}", output.stdout);
     }
     let diff = project.git(&["diff", "specs"]);
     assert!(diff.contains("\n+- [x] 2.1.1.1 [FIX 2.1.1] "), "{diff}");
@@ -203,50 +181,28 @@ fn every_command_the_tour_names_works_there_afterwards() {
     project.ok(&["run"]);
     assert_eq!(
         order(&project)[9..],
-        [
-            "2.1 failed",
-            "2.1.2 failed",
-            "2.1.2.1 done",
-            "2.1.2 done",
-            "2.1 done"
-        ]
+        ["2.1 failed", "2.1.2 failed", "2.1.2.1 done", "2.1.2 done", "2.1 done"]
     );
 }
 
 #[test]
 fn it_is_one_story_or_the_other() {
     let project = Project::empty();
-    let output = project
-        .ralph(&["demo", "--recovery", "--broken"])
-        .expect_code(2);
-    assert!(
-        output.stderr.contains("cannot be used with"),
-        "{}",
-        output.stderr
-    );
+    let output = project.ralph(&["demo", "--recovery", "--broken"]).expect_code(2);
+    assert!(output.stderr.contains("cannot be used with"), "{}", output.stderr);
     let help = project.ok(&["demo", "--help"]).stdout;
-    assert!(
-        help.contains("--recovery") && help.contains("specs/greeter/tasks.md"),
-        "{help}"
-    );
+    assert!(help.contains("--recovery") && help.contains("specs/greeter/tasks.md"), "{help}");
 }
 
 #[test]
 fn quiet_and_json_are_as_in_the_other_stories() {
     let project = Project::empty();
     let output = project.ok(&["demo", "--recovery", "--fast", "--quiet", "--dir", "quiet"]);
-    assert!(
-        Path::new(output.text()).ends_with("quiet"),
-        "{}",
-        output.stdout
-    );
+    assert!(Path::new(output.text()).ends_with("quiet"), "{}", output.stdout);
     let output = project.ok(&["demo", "--recovery", "--fast", "--json", "--dir", "json"]);
     let events = output.json_lines();
-    let fixes: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["type"] == "fix_created")
-        .map(|event| &event["fix"])
-        .collect();
+    let fixes: Vec<&Value> =
+        events.iter().filter(|event| event["type"] == "fix_created").map(|event| &event["fix"]).collect();
     assert_eq!(fixes, ["2.1.1", "2.1.1.1"]);
     assert_eq!(events.last().unwrap()["exit_code"], json!(0));
 }
@@ -271,11 +227,7 @@ fn in_a_terminal_colours_and_width_are_respected() {
     project.set_env("NO_COLOR", "1");
     let tour = tour(&on_screen(&project, 60));
     assert!(!tour.contains("\u{1b}["), "{tour:?}");
-    let is_path = |line: &str| {
-        line.trim_start()
-            .split(' ')
-            .any(|word| word.contains("/specs/"))
-    };
+    let is_path = |line: &str| line.trim_start().split(' ').any(|word| word.contains("/specs/"));
     for line in tour.lines().filter(|line| !is_path(line)) {
         let width = line.trim_end().chars().count();
         // What has no spaces cannot be broken.
@@ -297,11 +249,7 @@ fn it_works_without_git_and_with_every_shell() {
         std::os::unix::fs::symlink(found, bin.join("sh")).unwrap();
         project.set_env("PATH", &path);
         let output = project.ok(&["demo", "--recovery", "--fast", "--dir", "."]);
-        assert!(
-            output.stderr.contains("git is not installed"),
-            "{}",
-            output.stderr
-        );
+        assert!(output.stderr.contains("git is not installed"), "{}", output.stderr);
         assert!(!output.stdout.contains("  git "), "{}", output.stdout);
         assert_eq!(order(&project), ORDER, "{shell}");
         gates_pass(&project.root(), bin.join("sh").to_str().unwrap(), &GATES);

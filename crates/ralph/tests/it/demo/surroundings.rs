@@ -10,9 +10,7 @@ use crate::support::Project;
 /// Where a program is, if it is installed.
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|dir| dir.join(name))
-        .find(|file| file.is_file())
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 /// A `PATH` with these programs and no others.
@@ -55,19 +53,10 @@ fn demo_07_without_a_directory_it_makes_one_that_stays() {
 #[test]
 fn demo_09_it_works_without_git() {
     let mut project = Project::empty();
-    let path = path_with(
-        project.root().with_file_name("bin"),
-        &["sh", "cat", "mv", "rm", "wc"],
-    );
+    let path = path_with(project.root().with_file_name("bin"), &["sh", "cat", "mv", "rm", "wc"]);
     project.set_env("PATH", &path);
-    let output = project
-        .ralph(&["demo", "--fast", "--dir", "."])
-        .expect_code(0);
-    assert!(
-        output.stderr.contains("git is not installed"),
-        "{}",
-        output.stderr
-    );
+    let output = project.ralph(&["demo", "--fast", "--dir", "."]).expect_code(0);
+    assert!(output.stderr.contains("git is not installed"), "{}", output.stderr);
     assert!(!output.stdout.contains("git log"), "{}", output.stdout);
     assert_eq!(outcomes(&project).len(), 6);
     assert!(!project.path(".git").exists());
@@ -86,9 +75,7 @@ fn demo_10_every_shell_there_is_will_do() {
         // Busybox and bash see by this name that they are to be `sh`.
         symlink(found, bin.join("sh")).unwrap();
         project.set_env("PATH", &path);
-        project
-            .ralph(&["demo", "--fast", "--dir", "."])
-            .expect_code(0);
+        project.ralph(&["demo", "--fast", "--dir", "."]).expect_code(0);
         gates_pass(&project.root(), bin.join("sh").to_str().unwrap(), &GATES);
     }
 }

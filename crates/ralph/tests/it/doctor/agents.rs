@@ -24,15 +24,9 @@ fn doctor_names_the_command_that_installs_the_agent() {
     assert_eq!(others.len(), 1, "{others:?}");
     assert!(text(&others[0]["message"]).starts_with("not installed: codex"));
     let shown = project.ralph(&["doctor"]).expect_code(1).stdout;
-    assert!(
-        shown.contains("  ✗ agent        claude: program"),
-        "{shown}"
-    );
+    assert!(shown.contains("  ✗ agent        claude: program"), "{shown}");
     assert!(shown.contains("                 → npm install"), "{shown}");
-    assert!(
-        shown.ends_with("1 problem would stop a run; 1 warning\n"),
-        "{shown}"
-    );
+    assert!(shown.ends_with("1 problem would stop a run; 1 warning\n"), "{shown}");
 }
 
 #[test]
@@ -45,50 +39,29 @@ fn doctor_compares_versions_with_the_tested_ones() {
     let agent = finding(&report, "agent");
     assert_eq!(agent["level"], "warning", "{agent}");
     let message = text(&agent["message"]);
-    assert!(
-        message.starts_with("claude: claude, 99.1.0 (Claude Code), "),
-        "{message}"
-    );
+    assert!(message.starts_with("claude: claude, 99.1.0 (Claude Code), "), "{message}");
     let tested = message.rsplit(' ').next().unwrap().to_owned();
     // Of others nobody is warned.
     let codex = finding(&report, "agents");
     assert_eq!(codex["level"], "ok");
     assert!(text(&codex["message"]).contains("99.0.0"), "{codex}");
 
-    program(
-        &project,
-        "claude",
-        &format!("echo '{tested} (Claude Code)'"),
-    );
+    program(&project, "claude", &format!("echo '{tested} (Claude Code)'"));
     let agent = finding(&super::report(&project), "agent");
     assert_eq!(agent["level"], "ok", "{agent}");
-    assert!(
-        text(&agent["message"]).ends_with("the tested version"),
-        "{agent}"
-    );
+    assert!(text(&agent["message"]).ends_with("the tested version"), "{agent}");
     let major = tested.split('.').next().unwrap();
     program(&project, "claude", &format!("echo {major}.999.9"));
     let agent = finding(&super::report(&project), "agent");
     assert_eq!(agent["level"], "ok", "{agent}");
-    assert!(
-        text(&agent["message"]).contains("newer than the tested"),
-        "{agent}"
-    );
+    assert!(text(&agent["message"]).contains("newer than the tested"), "{agent}");
 }
 
 #[test]
 fn doctor_does_not_wait_for_programs_that_hang_or_print_without_end() {
     let project = bare();
-    program(
-        &project,
-        "claude",
-        "trap '' TERM; sleep 673.25 & sleep 673.25",
-    );
-    program(
-        &project,
-        "codex",
-        "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done",
-    );
+    program(&project, "claude", "trap '' TERM; sleep 673.25 & sleep 673.25");
+    program(&project, "codex", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done");
     program(&project, "gemini", "sleep 673.25");
     program(&project, "opencode", "kill -9 $$");
     let started = Instant::now();
@@ -96,18 +69,12 @@ fn doctor_does_not_wait_for_programs_that_hang_or_print_without_end() {
     assert!(started.elapsed() < PATIENCE);
     let agent = finding(&report, "agent");
     assert_eq!(agent["level"], "warning", "{agent}");
-    assert!(
-        text(&agent["message"]).contains("no answer within 5 s"),
-        "{agent}"
-    );
+    assert!(text(&agent["message"]).contains("no answer within 5 s"), "{agent}");
     assert_eq!(agent["fix"], "claude --version");
     let others = findings(&report, "agents");
     assert_eq!(others.len(), 3, "{others:?}");
     assert!(others.iter().all(|other| other["level"] == "ok"));
-    assert!(
-        processes_with("673.25").is_empty(),
-        "something was left running"
-    );
+    assert!(processes_with("673.25").is_empty(), "something was left running");
 }
 
 #[test]
@@ -135,21 +102,10 @@ fn doctor_shows_what_ralph_adds_and_no_secret() {
     let report = report(&project);
     let launch = finding(&report, "launch");
     assert_eq!(launch["level"], "ok");
-    let detail: Vec<&str> = launch["detail"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(text)
-        .collect();
-    assert!(
-        detail[0].starts_with("claude -p --output-format stream-json"),
-        "{detail:?}"
-    );
+    let detail: Vec<&str> = launch["detail"].as_array().unwrap().iter().map(text).collect();
+    assert!(detail[0].starts_with("claude -p --output-format stream-json"), "{detail:?}");
     assert!(detail[0].ends_with("--auth-token [masked]"), "{detail:?}");
-    assert!(
-        detail.contains(&"OTHER_API_KEY=[masked]") && detail.contains(&"MODE=calm"),
-        "{detail:?}"
-    );
+    assert!(detail.contains(&"OTHER_API_KEY=[masked]") && detail.contains(&"MODE=calm"), "{detail:?}");
     let credentials = finding(&report, "credentials");
     assert_eq!(credentials["level"], "ok");
     assert_eq!(credentials["message"], "claude: ANTHROPIC_API_KEY");
@@ -167,27 +123,14 @@ fn doctor_looks_for_credentials_in_variables_settings_and_files() {
     let none = credentials(&project);
     assert_eq!(none["level"], "warning", "{none}");
     assert!(text(&none["fix"]).contains("log in"), "{none}");
-    project.write(
-        "../home/.claude/.credentials.json",
-        "{\"secret\": \"hunter2\"}",
-    );
-    assert_eq!(
-        credentials(&project)["message"],
-        "claude: ~/.claude/.credentials.json"
-    );
+    project.write("../home/.claude/.credentials.json", "{\"secret\": \"hunter2\"}");
+    assert_eq!(credentials(&project)["message"], "claude: ~/.claude/.credentials.json");
     project.set_env("ANTHROPIC_AUTH_TOKEN", "hunter2");
-    assert_eq!(
-        credentials(&project)["message"],
-        "claude: ANTHROPIC_AUTH_TOKEN, ~/.claude/.credentials.json"
-    );
+    assert_eq!(credentials(&project)["message"], "claude: ANTHROPIC_AUTH_TOKEN, ~/.claude/.credentials.json");
     // What the settings say of a variable stands.
-    project.configure(
-        "[agents.claude]\nenv = { ANTHROPIC_AUTH_TOKEN = \"\", ANTHROPIC_API_KEY = \"hunter2\" }",
-    );
-    assert_eq!(
-        credentials(&project)["message"],
-        "claude: ANTHROPIC_API_KEY, ~/.claude/.credentials.json"
-    );
+    project
+        .configure("[agents.claude]\nenv = { ANTHROPIC_AUTH_TOKEN = \"\", ANTHROPIC_API_KEY = \"hunter2\" }");
+    assert_eq!(credentials(&project)["message"], "claude: ANTHROPIC_API_KEY, ~/.claude/.credentials.json");
 }
 
 #[test]
@@ -213,14 +156,9 @@ fn doctor_looks_at_those_who_stand_in() {
     let agents = findings(&report, "agent");
     let levels: Vec<&str> = agents.iter().map(|one| text(&one["level"])).collect();
     assert_eq!(levels, ["ok", "warning", "ok"], "{agents:?}");
-    assert_eq!(
-        agents[1]["message"],
-        "codex: program `codex` not found (fallback)"
-    );
+    assert_eq!(agents[1]["message"], "codex: program `codex` not found (fallback)");
     let seen = findings(&report, "credentials");
-    let gemini = seen
-        .iter()
-        .find(|one| text(&one["message"]).starts_with("gemini"));
+    let gemini = seen.iter().find(|one| text(&one["message"]).starts_with("gemini"));
     assert_eq!(gemini.unwrap()["level"], "warning", "{seen:?}");
 
     // Another stands in for one that is not there.
@@ -228,10 +166,7 @@ fn doctor_looks_at_those_who_stand_in() {
     let report = project.ralph(&["doctor", "--json"]).json();
     let agent = finding(&report, "agent");
     assert_eq!(agent["level"], "warning", "{agent}");
-    assert!(
-        text(&agent["message"]).ends_with("(a fallback agent is used instead)"),
-        "{agent}"
-    );
+    assert!(text(&agent["message"]).ends_with("(a fallback agent is used instead)"), "{agent}");
 
     let toml = project.read(".ralph.toml");
     project.write(".ralph.toml", &toml.replace("\"codex\"", "\"codx\""));
@@ -249,10 +184,7 @@ fn doctor_tells_a_program_that_is_not_executable_from_one_that_is_not_there() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
     let agent = finding(&report, "agent");
-    assert!(
-        text(&agent["message"]).starts_with("claude: `claude` is not executable: /"),
-        "{agent}"
-    );
+    assert!(text(&agent["message"]).starts_with("claude: `claude` is not executable: /"), "{agent}");
     let fix = text(&agent["fix"]).strip_prefix("chmod +x ").unwrap();
     fs::set_permissions(fix, fs::Permissions::from_mode(0o755)).unwrap();
     project.ok(&["doctor"]);
@@ -264,10 +196,7 @@ fn doctor_shows_the_model_of_the_next_attempt() {
     program(&project, "claude", "echo 2.1.325");
     let shown = |project: &Project| {
         let launch = finding(&report(project), "launch");
-        let words: Vec<String> = text(&launch["detail"][0])
-            .split(' ')
-            .map(str::to_owned)
-            .collect();
+        let words: Vec<String> = text(&launch["detail"][0]).split(' ').map(str::to_owned).collect();
         let at = words.iter().position(|word| word == "--model").unwrap();
         words[at + 1].clone()
     };

@@ -18,19 +18,13 @@ fn project() -> Project {
 #[test]
 fn doctor_leaves_a_newer_database_alone_and_says_so() {
     let project = project();
-    project
-        .database()
-        .pragma_update(None, "user_version", 999)
-        .unwrap();
+    project.database().pragma_update(None, "user_version", 999).unwrap();
     let before = files(&project.path(".ralph"));
     let output = project.ralph(&["doctor", "--json"]).expect_code(1);
     let database = finding(&output.json(), "database");
     assert_eq!(database["level"], "error");
     assert!(text(&database["message"]).contains("999"), "{database}");
-    assert!(
-        text(&database["fix"]).starts_with("update Ralph"),
-        "{database}"
-    );
+    assert!(text(&database["fix"]).starts_with("update Ralph"), "{database}");
     assert_eq!(files(&project.path(".ralph")), before);
 }
 
@@ -38,22 +32,13 @@ fn doctor_leaves_a_newer_database_alone_and_says_so() {
 fn doctor_does_not_migrate() {
     let project = project();
     fs::remove_file(project.path(".ralph/progress.db")).unwrap();
-    project
-        .database()
-        .execute_batch("CREATE TABLE tasks (id TEXT); PRAGMA user_version = 1;")
-        .unwrap();
+    project.database().execute_batch("CREATE TABLE tasks (id TEXT); PRAGMA user_version = 1;").unwrap();
     fs::write(project.path(".ralph/progress.db.v1.bak"), "x").unwrap();
     let before = files(&project.path(".ralph"));
     let database = finding(&report(&project), "database");
     assert_eq!(database["level"], "ok");
-    assert!(
-        text(&database["message"]).contains("version 1;"),
-        "{database}"
-    );
-    assert!(
-        text(&database["detail"][0]).contains("v1.bak"),
-        "{database}"
-    );
+    assert!(text(&database["message"]).contains("version 1;"), "{database}");
+    assert!(text(&database["detail"][0]).contains("v1.bak"), "{database}");
     assert_eq!(files(&project.path(".ralph")), before);
 }
 
@@ -110,14 +95,8 @@ fn shell(project: &Project, command: &str) {
 /// Runs a story as root of a world of its own, where disks can be mounted; `$RALPH` is the program.
 fn in_a_world_of_its_own(project: &Project, story: &str) -> Vec<Value> {
     let mut command = std::process::Command::new("unshare");
-    command
-        .args(["-Urm", "sh", "-c", story])
-        .current_dir(project.root());
-    let output = project
-        .clean(&mut command)
-        .env("RALPH", env!("CARGO_BIN_EXE_ralph"))
-        .output()
-        .unwrap();
+    command.args(["-Urm", "sh", "-c", story]).current_dir(project.root());
+    let output = project.clean(&mut command).env("RALPH", env!("CARGO_BIN_EXE_ralph")).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
     let documents = serde_json::Deserializer::from_str(&printed).into_iter();
@@ -145,17 +124,13 @@ fn doctor_sees_what_may_not_be_written() {
     let found = findings(&report, "permissions");
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0]["level"], "warning");
-    assert!(
-        text(&found[0]["message"]).contains("state_md.lock"),
-        "{found:?}"
-    );
+    assert!(text(&found[0]["message"]).contains("state_md.lock"), "{found:?}");
 }
 
 #[test]
 fn doctor_stops_at_the_database_and_the_logs_and_not_at_the_root() {
     let project = project();
-    let read_only =
-        |path: &str| format!("mount --bind {path} {path} && mount -o remount,ro,bind {path} && ");
+    let read_only = |path: &str| format!("mount --bind {path} {path} && mount -o remount,ro,bind {path} && ");
     // The root alone: what is below it is mounted for writing again.
     let story = format!(
         "mkdir -p ../own && cp -a .ralph/. ../own/ && {}mount --bind ../own .ralph && cd \"$PWD\" \
@@ -209,9 +184,7 @@ fn doctor_is_honest_about_a_table_that_is_gone() {
         let project = project();
         let database = project.database();
         database.pragma_update(None, "foreign_keys", false).unwrap();
-        database
-            .execute_batch(&format!("DROP TABLE {table}"))
-            .unwrap();
+        database.execute_batch(&format!("DROP TABLE {table}")).unwrap();
         drop(database);
         let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
         let found = findings(&report, check);
@@ -224,18 +197,14 @@ fn doctor_is_honest_about_a_table_that_is_gone() {
         let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
         let found = findings(&report, check);
         let error = found.iter().find(|one| one["level"] == "error").unwrap();
-        assert!(
-            text(&error["fix"]).contains("progress.db.v3.bak "),
-            "{error}"
-        );
+        assert!(text(&error["fix"]).contains("progress.db.v3.bak "), "{error}");
     }
 }
 
 #[test]
 fn doctor_sees_how_little_room_is_left() {
     let project = Project::empty();
-    let story =
-        "for size in 40m 300m; do mount -t tmpfs -o size=$size tmpfs . && cd \"$PWD\" || exit 9
+    let story = "for size in 40m 300m; do mount -t tmpfs -o size=$size tmpfs . && cd \"$PWD\" || exit 9
                  $RALPH init > /dev/null; $RALPH doctor --json; done; true";
     let reports = in_a_world_of_its_own(&project, story);
     let levels: Vec<&str> = reports
@@ -256,10 +225,7 @@ fn doctor_sees_that_the_clock_went_back() {
     assert_eq!(finding(&report(&project), "clock")["level"], "ok");
     project
         .database()
-        .execute(
-            "UPDATE iteration_outcomes SET started_at = '2999-01-01T00:00:00.000Z'",
-            [],
-        )
+        .execute("UPDATE iteration_outcomes SET started_at = '2999-01-01T00:00:00.000Z'", [])
         .unwrap();
     let clock = finding(&report(&project), "clock");
     assert_eq!(clock["level"], "warning", "{clock}");

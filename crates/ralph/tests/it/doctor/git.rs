@@ -17,10 +17,7 @@ fn project(git: &str) -> Project {
     if !git.is_empty() {
         project.set("git", git);
     }
-    project.write(
-        "../home/.gitconfig",
-        "[user]\nname = t\nemail = t@localhost\n",
-    );
+    project.write("../home/.gitconfig", "[user]\nname = t\nemail = t@localhost\n");
     project.write("code.txt", "one\n");
     project.git(&["add", "-A"]);
     project.git(&["commit", "-qm", "start"]);
@@ -92,18 +89,10 @@ fn doctor_sees_that_nobody_could_sign_a_commit() {
     let mut stranger = project(COMMIT);
     // So that no host name makes up for it.
     stranger.write("../home/.gitconfig", "[user]\nuseConfigOnly = true\n");
-    expect_both_stop(
-        &stranger,
-        "git has no author identity",
-        "git config user.email",
-    );
+    expect_both_stop(&stranger, "git has no author identity", "git config user.email");
     stranger.set_env("GIT_AUTHOR_NAME", "t");
     stranger.set_env("GIT_AUTHOR_EMAIL", "t@localhost");
-    expect_both_stop(
-        &stranger,
-        "git has no author identity",
-        "git config user.name",
-    );
+    expect_both_stop(&stranger, "git has no author identity", "git config user.name");
     stranger.set_env("GIT_COMMITTER_NAME", "t");
     stranger.set_env("GIT_COMMITTER_EMAIL", "t@localhost");
     expect_both_work(&stranger);
@@ -123,17 +112,10 @@ fn doctor_sees_changes_that_a_run_refuses() {
     project.write("code.txt", "mine\n");
     let found = trouble(&project);
     assert_eq!(found[0]["level"], "error", "{found:?}");
-    assert_eq!(
-        found[0]["message"],
-        "the working tree has uncommitted changes: code.txt"
-    );
+    assert_eq!(found[0]["message"], "the working tree has uncommitted changes: code.txt");
     assert!(text(&found[0]["fix"]).starts_with("commit or stash"));
     let run = project.ralph(&["run"]).expect_code(1);
-    assert!(
-        run.stderr.contains("uncommitted changes: code.txt"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("uncommitted changes: code.txt"), "{}", run.stderr);
     // Without anything that could touch them they are welcome.
     let project = self::project(refuse);
     project.write("code.txt", "mine\n");
@@ -149,10 +131,7 @@ fn what_attempts_left_is_no_reason_to_refuse() {
     );
     project.git(&["commit", "-qam", "another agent"]);
     project.ralph(&["run", "--once"]).expect_code(4);
-    assert_eq!(
-        project.git(&["status", "--short"]),
-        "?? AGENTS.md\n?? half.txt\n"
-    );
+    assert_eq!(project.git(&["status", "--short"]), "?? AGENTS.md\n?? half.txt\n");
     expect_both_work(&project);
 }
 
@@ -165,10 +144,7 @@ fn doctor_warns_of_a_lock_on_the_index_and_a_run_does_too() {
     let found = trouble(&project);
     assert_eq!(found[0]["level"], "warning", "{found:?}");
     let fix = text(&found[0]["fix"]);
-    assert!(
-        fix.contains("if no git process is running, remove it: rm /"),
-        "{fix}"
-    );
+    assert!(fix.contains("if no git process is running, remove it: rm /"), "{fix}");
     let run = project.ralph(&["run", "--once"]);
     assert!(run.stdout.contains("index is locked"), "{}", run.stdout);
     // A branch cannot be changed then.

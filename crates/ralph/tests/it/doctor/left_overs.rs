@@ -19,22 +19,12 @@ fn doctor_tells_live_runs_from_dead_ones() {
     let alive = report(&project);
     let claims = finding(&alive, "claims");
     assert_eq!(claims["level"], "ok", "{claims}");
-    assert!(
-        text(&claims["message"]).starts_with("in use: task a by r-"),
-        "{claims}"
-    );
+    assert!(text(&claims["message"]).starts_with("in use: task a by r-"), "{claims}");
     let database = finding(&alive, "database");
-    assert!(
-        text(&database["detail"][0]).starts_with("its write-ahead log has"),
-        "{database}"
-    );
+    assert!(text(&database["detail"][0]).starts_with("its write-ahead log has"), "{database}");
     let under_way = finding(&alive, "runs");
     assert_eq!(under_way["level"], "ok");
-    let id = text(&under_way["message"])
-        .rsplit(' ')
-        .next()
-        .unwrap()
-        .to_owned();
+    let id = text(&under_way["message"]).rsplit(' ').next().unwrap().to_owned();
 
     run.kill().unwrap();
     run.wait().unwrap();
@@ -43,10 +33,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     let claims = finding(&dead, "claims");
     assert_eq!(claims["level"], "warning", "{claims}");
     assert_eq!(claims["message"], "left by crashed runs: task a");
-    assert!(
-        text(&claims["fix"]).contains("the next `ralph run`"),
-        "{claims}"
-    );
+    assert!(text(&claims["fix"]).contains("the next `ralph run`"), "{claims}");
     let runs = finding(&dead, "runs");
     assert_eq!(runs["level"], "warning");
     assert!(text(&runs["message"]).ends_with(&id), "{runs}");
@@ -54,17 +41,10 @@ fn doctor_tells_live_runs_from_dead_ones() {
     // The guard ends what the run had started; this one gets away.
     eventually("the guard is done", || processes_with(&id).is_empty());
     let mut command = Command::new("sleep");
-    let mut away = project
-        .clean(command.arg("60"))
-        .env("RALPH_RUN_ID", &id)
-        .spawn()
-        .unwrap();
+    let mut away = project.clean(command.arg("60")).env("RALPH_RUN_ID", &id).spawn().unwrap();
     let processes = finding(&report(&project), "processes");
     assert_eq!(processes["level"], "warning");
-    assert!(
-        text(&processes["message"]).contains(&away.id().to_string()),
-        "{processes}"
-    );
+    assert!(text(&processes["message"]).contains(&away.id().to_string()), "{processes}");
     away.kill().unwrap();
     away.wait().unwrap();
 

@@ -10,24 +10,16 @@ fn doctor_names_gates_whose_program_is_missing() {
     let project = Project::with_git();
     project.agent("echo nothing");
     for n in 1..=7 {
-        project.add(&[
-            "A",
-            "--key",
-            &format!("k{n}"),
-            "--verify",
-            "npm9 test | tail",
-        ]);
+        project.add(&["A", "--key", &format!("k{n}"), "--verify", "npm9 test | tail"]);
     }
     project.add(&["Done", "--key", "done", "--verify", "gone9"]);
     project.ok(&["task", "done", "done"]);
     project.add(&["Write it", "--key", "w", "--verify", "./unwritten.sh"]);
     let gates = findings(&report(&project), "gates");
     assert_eq!(gates.len(), 1, "{gates:?}");
-    let message = "the gates of k1, k2, k3, k4, k5 and 2 more cannot run: `npm9` is not installed or not on PATH";
-    assert_eq!(
-        (text(&gates[0]["level"]), text(&gates[0]["message"])),
-        ("warning", message)
-    );
+    let message =
+        "the gates of k1, k2, k3, k4, k5 and 2 more cannot run: `npm9` is not installed or not on PATH";
+    assert_eq!((text(&gates[0]["level"]), text(&gates[0]["message"])), ("warning", message));
     assert!(text(&gates[0]["fix"]).starts_with("install npm9, or change the gate"));
 }
 
@@ -40,17 +32,11 @@ fn doctor_names_what_would_stop_a_run_and_what_mends_it() {
     assert_eq!(finding(&report, "database")["level"], "ok");
     assert_eq!(finding(&report, "plan")["level"], "warning");
     let toml = project.read(".ralph.toml");
-    project.write(
-        ".ralph.toml",
-        &toml.replace("[\"sh\", \"agent.sh\"]", "[\"/nowhere/agent\"]"),
-    );
+    project.write(".ralph.toml", &toml.replace("[\"sh\", \"agent.sh\"]", "[\"/nowhere/agent\"]"));
     let output = project.ralph(&["doctor", "--json"]).expect_code(1);
     let agent = finding(&output.json(), "agent");
     assert_eq!(agent["level"], "error");
-    assert!(
-        text(&agent["message"]).contains("/nowhere/agent"),
-        "{agent}"
-    );
+    assert!(text(&agent["message"]).contains("/nowhere/agent"), "{agent}");
     let text = project.ralph(&["doctor"]).expect_code(1).stdout;
     assert!(text.contains("install it, or change `command`"), "{text}");
     let outside = Project::empty();
@@ -66,16 +52,9 @@ fn doctor_outside_a_project_still_looks_at_the_machine() {
     assert_eq!(finding(&report, "disk")["check"], "disk");
     assert!(!findings(&report, "agent").is_empty());
     let project = finding(&report, "project");
-    assert_eq!(
-        (&project["level"], &project["fix"]),
-        (&json!("error"), &json!("ralph init"))
-    );
+    assert_eq!((&project["level"], &project["fix"]), (&json!("error"), &json!("ralph init")));
     assert!(findings(&report, "database").is_empty());
-    assert_eq!(
-        outside.root().read_dir().unwrap().count(),
-        0,
-        "something was made"
-    );
+    assert_eq!(outside.root().read_dir().unwrap().count(), 0, "something was made");
 }
 
 #[test]
@@ -106,18 +85,12 @@ fn doctor_reads_the_settings_as_a_run_would() {
     let report = super::report(&project);
     let settings = findings(&report, "settings");
     assert_eq!(settings[0]["level"], "ok", "{settings:?}");
-    assert_eq!(
-        settings[0]["detail"],
-        json!(["RALPH_SET_RUN_MAX_ATTEMPTS sets [run] max_attempts"])
-    );
+    assert_eq!(settings[0]["detail"], json!(["RALPH_SET_RUN_MAX_ATTEMPTS sets [run] max_attempts"]));
     project.write(".ralph.toml", "[run]\nmax_atempts = 3\n");
     let broken = project.ralph(&["doctor", "--json"]).expect_code(1).json();
     let settings = finding(&broken, "settings");
     assert_eq!(settings["level"], "error");
-    assert!(
-        text(&settings["message"]).contains("max_atempts"),
-        "{settings}"
-    );
+    assert!(text(&settings["message"]).contains("max_atempts"), "{settings}");
     assert_eq!(settings["detail"], json!(["did you mean `max_attempts`?"]));
     // Nobody knows then which agent is meant, but which are there can be seen.
     assert!(findings(&broken, "agent").is_empty() && !findings(&broken, "agents").is_empty());
@@ -134,10 +107,7 @@ fn doctor_says_when_a_setting_does_nothing() {
     // Once hooks do something, there is nothing left to warn of.
     let warned = settings.iter().any(|one| one["level"] == "warning");
     let docs = include_str!("../../../../../docs/config.md");
-    let line = docs
-        .lines()
-        .find(|line| line.starts_with("| `before_run`"))
-        .unwrap();
+    let line = docs.lines().find(|line| line.starts_with("| `before_run`")).unwrap();
     assert_eq!(warned, line.contains("No effect"), "{settings:?}");
 }
 
@@ -151,20 +121,8 @@ fn doctor_speaks_to_people_in_columns_and_without_colours_where_they_are_not_wan
     project.set_env("NO_COLOR", "1");
     let plain = project.ralph(&["doctor"]).stdout;
     assert!(!plain.contains('\u{1b}'), "{plain}");
-    let headings: Vec<&str> = plain
-        .lines()
-        .filter(|line| !line.starts_with(' '))
-        .collect();
-    assert_eq!(
-        headings,
-        [
-            "Machine",
-            "Agents",
-            "Project",
-            "",
-            "1 problem would stop a run; 1 warning"
-        ]
-    );
+    let headings: Vec<&str> = plain.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(headings, ["Machine", "Agents", "Project", "", "1 problem would stop a run; 1 warning"]);
 }
 
 #[test]
@@ -176,10 +134,7 @@ fn doctor_says_when_claude_md_does_not_lead_to_agents_md() {
     project.write("CLAUDE.md", "Be kind.\n");
     assert_eq!(level(), "warning");
     let text = project.ok(&["doctor"]).stdout;
-    assert!(
-        text.contains("CLAUDE.md does not mention AGENTS.md"),
-        "{text}"
-    );
+    assert!(text.contains("CLAUDE.md does not mention AGENTS.md"), "{text}");
     project.write("CLAUDE.md", "Be kind.\n@AGENTS.md\n");
     assert_eq!(level(), "ok");
 }
@@ -212,10 +167,7 @@ fn doctor_says_where_a_wrong_setting_is() {
     project.set_env("RALPH_SET_RUN_LIMIT", "none");
     let report = project.ralph(&["doctor", "--json"]).expect_code(1).json();
     let settings = finding(&report, "settings");
-    assert!(
-        text(&settings["fix"]).starts_with("unset RALPH_SET_RUN_LIMIT,"),
-        "{settings}"
-    );
+    assert!(text(&settings["fix"]).starts_with("unset RALPH_SET_RUN_LIMIT,"), "{settings}");
 }
 
 #[test]

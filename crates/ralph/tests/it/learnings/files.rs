@@ -19,22 +19,10 @@ fn life_06_an_export_comes_back_as_it_was() {
     );
     one.add(&["A"]);
     one.ok(&["run"]);
-    learn(
-        &one,
-        "日本語 — and C++",
-        &["--title", "Signs", "--tag", "src/x.rs"],
-    );
-    learn(
-        &one,
-        &("words ".repeat(328) + &"password=\"h7k2\" ".repeat(2)),
-        &[],
-    );
+    learn(&one, "日本語 — and C++", &["--title", "Signs", "--tag", "src/x.rs"]);
+    learn(&one, &("words ".repeat(328) + &"password=\"h7k2\" ".repeat(2)), &[]);
     let words = "the very same words in two learnings";
-    let many = |from: usize| {
-        (from..from + 15)
-            .map(|n| format!("tag{n}"))
-            .collect::<Vec<_>>()
-    };
+    let many = |from: usize| (from..from + 15).map(|n| format!("tag{n}")).collect::<Vec<_>>();
     import(
         &one,
         &[
@@ -45,10 +33,7 @@ fn life_06_an_export_comes_back_as_it_was() {
     );
     one.ok(&["learnings", "merge"]);
     let first = one.ok(&["learnings", "export"]).stdout;
-    assert!(
-        first.contains("[masked]"),
-        "longer than what was given: {first}"
-    );
+    assert!(first.contains("[masked]"), "longer than what was given: {first}");
     assert_eq!(first.lines().count(), 5, "{first}");
     let two = Project::new();
     let told = import_text(&two, &first).expect_code(0);
@@ -59,22 +44,11 @@ fn life_06_an_export_comes_back_as_it_was() {
     assert_eq!(two.ok(&["learnings", "export"]).stdout, first);
     let learning = shown(&two, "after");
     assert_eq!(
-        (
-            &learning["source"],
-            &learning["task_id"],
-            &learning["created_at"]
-        ),
-        (
-            &json!("import"),
-            &Value::Null,
-            &json!("2020-02-29T00:00:00.000Z")
-        )
+        (&learning["source"], &learning["task_id"], &learning["created_at"]),
+        (&json!("import"), &Value::Null, &json!("2020-02-29T00:00:00.000Z"))
     );
     let array = two.json(&["learnings", "export", "--json"]);
-    let lines: Vec<Value> = first
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> = first.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(array, json!(lines));
 }
 
@@ -104,21 +78,14 @@ fn life_06_lines_have_the_members_of_the_contract() {
     assert_eq!((&told["imported"], &told["known"]), (&json!(1), &json!(1)));
     let id = told["ids"][0].as_str().unwrap();
     assert_eq!(shown(&project, id)["content"], json!("new"));
-    assert_eq!(
-        listed(&project, &["--newer-than", "1h"]),
-        [id],
-        "it is learnt now"
-    );
+    assert_eq!(listed(&project, &["--newer-than", "1h"]), [id], "it is learnt now");
 }
 
 #[test]
 fn a_bad_line_is_named_and_nothing_is_imported() {
     let project = Project::new();
     learn(&project, "there", &[]);
-    import(
-        &project,
-        &[json!({ "id": "taken", "category": "c", "content": "mine" })],
-    );
+    import(&project, &[json!({ "id": "taken", "category": "c", "content": "mine" })]);
     let before = project.ok(&["learnings", "export"]).stdout;
     let line = |member: &str, value: Value| {
         let mut line = json!({ "category": "c", "content": "x", "tags": [] });
@@ -129,14 +96,8 @@ fn a_bad_line_is_named_and_nothing_is_imported() {
     for (bad, expected) in [
         ("{".to_owned(), "JSON object"),
         ("\"text\"".to_owned(), "JSON object"),
-        (
-            line("tags", json!("a,b")),
-            "`tags` to be an array of strings",
-        ),
-        (
-            line("tags", json!(["a", 1])),
-            "`tags` to be an array of strings",
-        ),
+        (line("tags", json!("a,b")), "`tags` to be an array of strings"),
+        (line("tags", json!(["a", 1])), "`tags` to be an array of strings"),
         (line("tags", tags(1001)), "at most 1000"),
         (line("tags", json!(["t".repeat(501)])), "at most 500"),
         (line("category", Value::Null), "expected a `category`"),
@@ -174,19 +135,8 @@ fn imports_are_cleaned_and_masked_and_merge_nothing() {
                  {\"category\":\"c\",\"content\":\"the same words\"}\n{\"category\":\"c\",\"content\":\"the same words\"}\n";
     let output = import_text(&project, lines).expect_code(0);
     assert_eq!(output.text(), "imported 3 learnings");
-    assert!(
-        output
-            .stderr
-            .contains("masked possible secrets in 1 learning;"),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        project
-            .ok(&["learnings", "export"])
-            .stdout
-            .contains("\"red password = [masked]\"")
-    );
+    assert!(output.stderr.contains("masked possible secrets in 1 learning;"), "{}", output.stderr);
+    assert!(project.ok(&["learnings", "export"]).stdout.contains("\"red password = [masked]\""));
     assert_eq!(listed(&project, &[]).len(), 3);
 }
 
@@ -205,42 +155,20 @@ fn an_export_goes_into_a_file_whole() {
     project.ok(&["learnings", "prune", "c"]);
     project.write("deep/here", "");
     let told = project.ok(&["-C", "deep", "learnings", "export", "out.jsonl"]);
-    assert_eq!(
-        (told.stdout.as_str(), told.stderr.as_str()),
-        ("", "exported 2 learnings to out.jsonl\n")
-    );
-    assert_eq!(
-        project.read("deep/out.jsonl"),
-        project.ok(&["learnings", "export"]).stdout
-    );
+    assert_eq!((told.stdout.as_str(), told.stderr.as_str()), ("", "exported 2 learnings to out.jsonl\n"));
+    assert_eq!(project.read("deep/out.jsonl"), project.ok(&["learnings", "export"]).stdout);
     let exported = |args: &[&str]| {
-        let lines = project
-            .ok(&[&["learnings", "export"], args].concat())
-            .json_lines();
-        let ids: Vec<String> = lines
-            .iter()
-            .map(|l| l["id"].as_str().unwrap().to_owned())
-            .collect();
+        let lines = project.ok(&[&["learnings", "export"], args].concat()).json_lines();
+        let ids: Vec<String> = lines.iter().map(|l| l["id"].as_str().unwrap().to_owned()).collect();
         ids.join(" ")
     };
-    assert_eq!(
-        exported(&["--state", "all"]),
-        "a b c",
-        "oldest first, then by id"
-    );
+    assert_eq!(exported(&["--state", "all"]), "a b c", "oldest first, then by id");
     assert_eq!(exported(&["--state", "pruned"]), "c");
     assert_eq!(exported(&["--category", "x", "-"]), "a");
     assert_eq!(exported(&["--tag", "t", "--state", "all"]), "a");
-    refused(
-        project.ralph(&["learnings", "export", "--task", "zz"]),
-        &["zz"],
-    );
+    refused(project.ralph(&["learnings", "export", "--task", "zz"]), &["zz"]);
     // A link and the rights of a file stay.
-    std::fs::set_permissions(
-        project.path("deep/out.jsonl"),
-        PermissionsExt::from_mode(0o640),
-    )
-    .unwrap();
+    std::fs::set_permissions(project.path("deep/out.jsonl"), PermissionsExt::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink("deep/out.jsonl", project.path("link")).unwrap();
     project.ok(&["learnings", "export", "link", "--category", "y"]);
     let file = project.path("deep/out.jsonl").metadata().unwrap();
@@ -250,11 +178,7 @@ fn an_export_goes_into_a_file_whole() {
     assert_eq!(exported(&["/dev/stdout", "--category", "x"]), "a");
     for bad in ["none/out.jsonl", "deep"] {
         let failed = project.ralph(&["learnings", "export", bad]).expect_code(1);
-        assert!(
-            failed.stderr.contains(&format!("cannot write {bad}")),
-            "{}",
-            failed.stderr
-        );
+        assert!(failed.stderr.contains(&format!("cannot write {bad}")), "{}", failed.stderr);
     }
     let left = std::fs::read_dir(project.path("deep")).unwrap().count();
     assert_eq!(left, 2, "nothing but the export and what was there");

@@ -30,28 +30,13 @@ fn lrn_10_any_text_can_be_searched_for() {
         "^x",
         "'; DROP TABLE learnings; --",
     ];
-    let ids: Vec<String> = texts
-        .iter()
-        .map(|text| learn(&project, &format!("about {text} here"), &[]))
-        .collect();
+    let ids: Vec<String> =
+        texts.iter().map(|text| learn(&project, &format!("about {text} here"), &[])).collect();
     for (text, id) in texts.iter().zip(&ids) {
         assert_eq!(found(&project, text, &[]).first(), Some(id), "{text}");
-        assert_eq!(
-            found(&project, "", &["--title", text]).first(),
-            Some(id),
-            "{text}"
-        );
+        assert_eq!(found(&project, "", &["--title", text]).first(), Some(id), "{text}");
     }
-    for text in [
-        "*",
-        "\"",
-        "AND OR NOT",
-        "",
-        "  ",
-        "--",
-        "\u{1b}[2J",
-        &"x".repeat(100_000),
-    ] {
+    for text in ["*", "\"", "AND OR NOT", "", "  ", "--", "\u{1b}[2J", &"x".repeat(100_000)] {
         found(&project, text, &[]);
     }
     assert_eq!(found(&project, "日", &[]), [ids[4].clone()]);
@@ -74,12 +59,7 @@ fn a_search_says_what_it_found_and_why() {
     let text = "the cache in src/cache.rs is stale";
     let search = ["learnings", "search", text, "--before", "2026-02-01"];
     // Scores may be tuned; how they are shown stays.
-    let steady = |args: &[&str]| {
-        project
-            .ok(args)
-            .text()
-            .replace(|c: char| c.is_ascii_digit(), "0")
-    };
+    let steady = |args: &[&str]| project.ok(args).text().replace(|c: char| c.is_ascii_digit(), "0");
     insta::assert_snapshot!(steady(&search), @r"
     SCORE  ID   CATEGORY  CONTENT
     0.000  l-a  pitfall   Clear the cache first
@@ -103,63 +83,32 @@ fn a_search_says_what_it_found_and_why() {
                 "created_at": "2026-01-02T03:04:05.678Z" })
     );
     let parts = &project.json(&[&explained[..], &["--json"]].concat())["results"][0]["parts"];
-    let sum: f64 = parts
-        .as_object()
-        .unwrap()
-        .values()
-        .filter_map(Value::as_f64)
-        .sum();
+    let sum: f64 = parts.as_object().unwrap().values().filter_map(Value::as_f64).sum();
     assert!((sum - score).abs() < 1e-9, "{parts}");
     let stdin = project.ralph_with_input(&["learnings", "search", "-", "--json"], "the parser\n");
-    assert_eq!(
-        stdin.expect_code(0).json()["results"][0]["id"],
-        json!("l-b")
-    );
+    assert_eq!(stdin.expect_code(0).json()["results"][0]["id"], json!("l-b"));
     let nothing = project.ok(&["learnings", "search", "zebra"]);
     assert_eq!(nothing.stdout, "");
-    assert!(
-        nothing.stderr.contains("no learnings match"),
-        "{}",
-        nothing.stderr
-    );
-    assert_eq!(
-        project
-            .ok(&["learnings", "search", "zebra", "--json"])
-            .json(),
-        json!({ "results": [] })
-    );
+    assert!(nothing.stderr.contains("no learnings match"), "{}", nothing.stderr);
+    assert_eq!(project.ok(&["learnings", "search", "zebra", "--json"]).json(), json!({ "results": [] }));
 }
 
 #[test]
 fn a_search_as_of_a_time_sees_only_what_was_learnt_before() {
     let project = Project::new();
-    let line = |id: &str, at: &str| json!({ "id": id, "category": "c", "content": "the cache", "created_at": at });
-    import(
-        &project,
-        &[
-            line("l-1", "2026-01-01"),
-            line("l-2", "2026-01-02T12:00:00.000Z"),
-        ],
-    );
+    let line =
+        |id: &str, at: &str| json!({ "id": id, "category": "c", "content": "the cache", "created_at": at });
+    import(&project, &[line("l-1", "2026-01-01"), line("l-2", "2026-01-02T12:00:00.000Z")]);
     for (before, expected) in [
         ("2026-01-01", &[][..]),
         ("2026-01-01T00:00:00.001Z", &["l-1"]),
         ("2026-01-02T12:00:00.000Z", &["l-1"]),
         ("2026-01-02T14:00:00.001+02:00", &["l-2", "l-1"]),
     ] {
-        assert_eq!(
-            found(&project, "cache", &["--before", before]),
-            expected,
-            "{before}"
-        );
+        assert_eq!(found(&project, "cache", &["--before", before]), expected, "{before}");
         let question = json!({ "id": 1, "description": "cache", "before": before });
         let answer = batch(&project, &question.to_string());
-        let ids: Vec<&Value> = answer[0]["results"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|r| &r["id"])
-            .collect();
+        let ids: Vec<&Value> = answer[0]["results"].as_array().unwrap().iter().map(|r| &r["id"]).collect();
         assert_eq!(ids, expected, "{before}");
     }
 }
@@ -167,10 +116,7 @@ fn a_search_as_of_a_time_sees_only_what_was_learnt_before() {
 #[track_caller]
 fn batch(project: &Project, lines: &str) -> Vec<Value> {
     let args = ["learnings", "search", "--batch", "-"];
-    project
-        .ralph_with_input(&args, lines)
-        .expect_code(0)
-        .json_lines()
+    project.ralph_with_input(&args, lines).expect_code(0).json_lines()
 }
 
 #[test]
@@ -182,14 +128,7 @@ fn a_batch_answers_every_line_in_its_order() {
         {\"id\": 1.50, \"description\": \"parser\", \"title\": null, \"files\": [\"x\"]}\r\n\
         {\"id\": 12345678901234567890123, \"title\": \"zebra\"}\n{\"id\": -3}";
     project.write("deep/queries.jsonl", lines);
-    let args = [
-        "-C",
-        "deep",
-        "learnings",
-        "search",
-        "--batch",
-        "queries.jsonl",
-    ];
+    let args = ["-C", "deep", "learnings", "search", "--batch", "queries.jsonl"];
     let output = project.ok(&args);
     let answers = output.json_lines();
     let best = |place: usize| &answers[place]["results"][0]["id"];
@@ -197,37 +136,19 @@ fn a_batch_answers_every_line_in_its_order() {
     assert_eq!(answers[2]["results"], json!([]));
     assert_eq!(answers[3]["results"], json!([]));
     assert_eq!(answers.len(), 4);
-    let as_written: Vec<&str> = output
-        .stdout
-        .lines()
-        .filter_map(|l| l.split(',').next())
-        .collect();
+    let as_written: Vec<&str> = output.stdout.lines().filter_map(|l| l.split(',').next()).collect();
     assert_eq!(
         as_written,
-        [
-            "{\"id\":\"q\\u0031\"",
-            "{\"id\":1.50",
-            "{\"id\":12345678901234567890123",
-            "{\"id\":-3"
-        ]
+        ["{\"id\":\"q\\u0031\"", "{\"id\":1.50", "{\"id\":12345678901234567890123", "{\"id\":-3"]
     );
     assert_eq!(output.stderr, "");
     // The same order and the same scores as one by one.
     let one = project.json(&["learnings", "search", "stale", "--title", "cache", "--json"]);
     let of_batch = &answers[0]["results"][0];
     let (a, b) = (&one["results"][0]["score"], &of_batch["score"]);
-    assert!(
-        (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6,
-        "{a} {b}"
-    );
+    assert!((a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6, "{a} {b}");
     assert_eq!(of_batch.as_object().unwrap().len(), 2, "{of_batch}");
-    let explained = project.ok(&[
-        "learnings",
-        "search",
-        "--batch",
-        "deep/queries.jsonl",
-        "--explain",
-    ]);
+    let explained = project.ok(&["learnings", "search", "--batch", "deep/queries.jsonl", "--explain"]);
     assert!(explained.json_lines()[0]["results"][0]["parts"]["text"].as_f64() > Some(0.0));
     assert!(batch(&project, "").is_empty());
 }
@@ -268,15 +189,8 @@ fn a_reader_that_leaves_ends_a_batch_in_peace() {
     for n in 0..5 {
         learn(&project, &format!("Clear the cache {n}"), &[]);
     }
-    project.write(
-        "q.jsonl",
-        &"{\"id\": 1, \"title\": \"cache\"}\n".repeat(2000),
-    );
-    for args in [
-        &["search", "--batch", "q.jsonl"][..],
-        &["export"],
-        &["list", "--json"],
-    ] {
+    project.write("q.jsonl", &"{\"id\": 1, \"title\": \"cache\"}\n".repeat(2000));
+    for args in [&["search", "--batch", "q.jsonl"][..], &["export"], &["list", "--json"]] {
         let mut child = project
             .command(&[&["learnings"], args].concat())
             .stdout(std::process::Stdio::piped())

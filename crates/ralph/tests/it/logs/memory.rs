@@ -20,9 +20,7 @@ fn peak(project: &Project, args: &[&str]) -> u64 {
     while child.try_wait().unwrap().is_none() {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let kib = line
-            .and_then(|line| line.split_whitespace().nth(1))
-            .and_then(|n| n.parse::<u64>().ok());
+        let kib = line.and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse::<u64>().ok());
         peak = peak.max(kib.unwrap_or(0));
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -79,16 +77,10 @@ fn a_reader_of_the_first_lines_does_not_wait_for_the_rest() {
     use std::io::{BufRead, BufReader};
     let project = of_one_attempt("text");
     fill(&project, b"a line of output that says nothing at all\n");
-    let mut child = project
-        .command(&["logs", "a"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        project.command(&["logs", "a"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut first)
-        .unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("a A · attempt 1"), "{first}");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

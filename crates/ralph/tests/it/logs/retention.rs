@@ -17,10 +17,7 @@ fn log_of(project: &Project, task: &str) -> String {
 
 /// Makes a file so many days old.
 fn age(project: &Project, path: &str, days: u64) {
-    let file = File::options()
-        .append(true)
-        .open(project.path(path))
-        .unwrap();
+    let file = File::options().append(true).open(project.path(path)).unwrap();
     let then = SystemTime::now() - Duration::from_secs(days * 86_400);
     file.set_modified(then).unwrap();
 }
@@ -37,10 +34,7 @@ fn is_there(project: &Project, path: &str) -> bool {
 fn pruned(project: &Project) -> Vec<Value> {
     let events = project.json(&["logs", "--json"])["events"].clone();
     let events = events.as_array().unwrap().clone();
-    events
-        .into_iter()
-        .filter(|event| event["type"] == json!("logs_pruned"))
-        .collect()
+    events.into_iter().filter(|event| event["type"] == json!("logs_pruned")).collect()
 }
 
 /// Two tasks that are done, with standard error, and one that failed.
@@ -51,30 +45,18 @@ fn played() -> Project {
     for key in ["a", "b", "bad"] {
         project.add(&[key, "--key", key]);
     }
-    project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     project
 }
 
 #[test]
 fn at_the_end_of_a_run_old_logs_go_but_none_that_is_needed() {
     let project = played();
-    let (a, b, bad) = (
-        log_of(&project, "a"),
-        log_of(&project, "b"),
-        log_of(&project, "bad"),
-    );
+    let (a, b, bad) = (log_of(&project, "a"), log_of(&project, "b"), log_of(&project, "bad"));
     let errors = a.replace(".jsonl", ".stderr.log");
     project.write(".ralph/logs/notes.txt", "mine");
     project.write(".ralph/logs/run-1.log", "printed");
-    for path in [
-        &a,
-        &errors,
-        &bad,
-        ".ralph/logs/notes.txt",
-        ".ralph/logs/run-1.log",
-    ] {
+    for path in [&a, &errors, &bad, ".ralph/logs/notes.txt", ".ralph/logs/run-1.log"] {
         age(&project, path, 31);
     }
     age(&project, &b, 29);
@@ -87,10 +69,7 @@ fn at_the_end_of_a_run_old_logs_go_but_none_that_is_needed() {
     let events = pruned(&project);
     assert_eq!(events.len(), 1);
     let bytes = "<task-done>t-000000</task-done>\n".len() + "oops\n".len() + "printed".len();
-    assert_eq!(
-        (&events[0]["files"], &events[0]["bytes"]),
-        (&json!(3), &json!(bytes))
-    );
+    assert_eq!((&events[0]["files"], &events[0]["bytes"]), (&json!(3), &json!(bytes)));
     // The attempt still says where its log was.
     assert_eq!(log_of(&project, "a"), a);
 }
@@ -100,32 +79,17 @@ fn a_log_that_was_pruned_says_which_setting_did_it() {
     let mut project = played();
     fs::remove_file(project.path(log_of(&project, "a"))).unwrap();
     let gone = project.ralph(&["logs", "a"]).expect_code(1);
-    assert!(
-        gone.stderr.contains("[logs] max_mb = 1024"),
-        "{}",
-        gone.stderr
-    );
+    assert!(gone.stderr.contains("[logs] max_mb = 1024"), "{}", gone.stderr);
     let raw = project.ralph(&["logs", "a", "--raw"]).expect_code(1);
     assert!(raw.stderr.contains("max_mb"), "{}", raw.stderr);
-    assert_eq!(
-        project.json(&["logs", "a", "--json"])["exists"],
-        json!(false)
-    );
+    assert_eq!(project.json(&["logs", "a", "--json"])["exists"], json!(false));
     let before = "UPDATE iteration_outcomes SET started_at = '2020-01-01T00:00:00.000Z'";
     project.database().execute(before, []).unwrap();
     let gone = project.ralph(&["logs", "a"]).expect_code(1);
-    assert!(
-        gone.stderr.contains("[logs] keep_days = 30"),
-        "{}",
-        gone.stderr
-    );
+    assert!(gone.stderr.contains("[logs] keep_days = 30"), "{}", gone.stderr);
     keep_all(&mut project);
     let gone = project.ralph(&["logs", "a"]).expect_code(1);
-    assert!(
-        gone.stderr.contains("Ralph did not delete it"),
-        "{}",
-        gone.stderr
-    );
+    assert!(gone.stderr.contains("Ralph did not delete it"), "{}", gone.stderr);
 }
 
 #[test]
@@ -155,27 +119,17 @@ fn by_hand_they_go_at_once_and_first_one_may_look() {
     age(&project, &a, 100);
     age(&project, &errors, 100);
     assert_eq!(
-        project
-            .ok(&["logs", "--prune", "--dry-run"])
-            .stdout
-            .lines()
-            .last(),
+        project.ok(&["logs", "--prune", "--dry-run"]).stdout.lines().last(),
         Some("2 logs would be deleted, 37 B")
     );
     assert!(is_there(&project, &a));
     let document = project.json(&["logs", "--prune", "--json"]);
-    assert_eq!(
-        (&document["files"], &document["dry_run"]),
-        (&json!(2), &json!(false))
-    );
+    assert_eq!((&document["files"], &document["dry_run"]), (&json!(2), &json!(false)));
     let names = document["names"].as_array().unwrap();
     let is_own = |name: &Value| a.ends_with(name.as_str().unwrap());
     assert!(names.iter().any(is_own), "{document}");
     assert!(!is_there(&project, &a) && !is_there(&project, &errors));
-    assert_eq!(
-        project.ok(&["logs", "--prune"]).text(),
-        "0 logs deleted, 0 B"
-    );
+    assert_eq!(project.ok(&["logs", "--prune"]).text(), "0 logs deleted, 0 B");
     project.ralph(&["logs", "--prune", "a"]).expect_code(2);
     project.ralph(&["logs", "--dry-run"]).expect_code(2);
 }
@@ -186,19 +140,15 @@ fn zero_keeps_them_for_ever() {
     keep_all(&mut project);
     let a = log_of(&project, "a");
     age(&project, &a, 10_000);
-    assert_eq!(
-        project.ok(&["logs", "--prune"]).text(),
-        "0 logs deleted, 0 B"
-    );
+    assert_eq!(project.ok(&["logs", "--prune"]).text(), "0 logs deleted, 0 B");
     project.ralph(&["run"]).expect_code(5);
     assert!(is_there(&project, &a) && pruned(&project).is_empty());
 }
 
 #[test]
 fn a_log_under_way_is_never_deleted() {
-    let mut project = project(&format!(
-        "head -c 3000000 /dev/zero; while [ ! -f go ]; do sleep 0.05; done; echo; {DONE}"
-    ));
+    let mut project =
+        project(&format!("head -c 3000000 /dev/zero; while [ ! -f go ]; do sleep 0.05; done; echo; {DONE}"));
     project.set_env("RALPH_SET_LOGS_MAX_MB", "1");
     project.add(&["A", "--key", "a"]);
     let run = Background(project.start(&["run"]));
@@ -210,10 +160,7 @@ fn a_log_under_way_is_never_deleted() {
     // However old it seems.
     let file = File::options().append(true).open(&path).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-    assert_eq!(
-        project.ok(&["logs", "--prune"]).text(),
-        "0 logs deleted, 0 B"
-    );
+    assert_eq!(project.ok(&["logs", "--prune"]).text(), "0 logs deleted, 0 B");
     project.write("go", "");
     run.expect_success();
     // Once its task is done, it goes.

@@ -45,19 +45,10 @@ fn a_try_that_does_not_count_is_reached_by_its_number_and_by_its_run() {
     let document = project.json(&["logs", "a", "--attempt-number", "1", "--json"]);
     assert_eq!(document["attempt_number"], 1);
     for (args, why) in [
-        (
-            &["logs", "a", "--attempt-number", "9"][..],
-            "a has no attempt (9)",
-        ),
-        (
-            &["logs", "b", "--run", &runs[0]],
-            "b has no attempts in run",
-        ),
+        (&["logs", "a", "--attempt-number", "9"][..], "a has no attempt (9)"),
+        (&["logs", "b", "--run", &runs[0]], "b has no attempts in run"),
         (&["logs", "a", "--run", "r-0"], "unknown run `r-0`"),
-        (
-            &["logs", "a", "--attempt-number", "1", "--attempt", "1"],
-            "cannot be used with",
-        ),
+        (&["logs", "a", "--attempt-number", "1", "--attempt", "1"], "cannot be used with"),
         (&["logs", "--attempt-number", "1"], "required"),
     ] {
         let no = project.ralph(args).expect_code(2);
@@ -77,17 +68,11 @@ fn what_an_agent_printed_instead_of_events_is_shown_and_told() {
         project.add(&["A", "--key", "a"]);
         project.ralph(&["run", "--once"]).expect_code(4);
         let shown = project.ok(&["logs", "a"]).stdout;
-        assert!(
-            shown.contains("┆ Error: no such module\n┆   at main.js\n"),
-            "{output}: {shown}"
-        );
+        assert!(shown.contains("┆ Error: no such module\n┆   at main.js\n"), "{output}: {shown}");
         assert!(!shown.contains('\u{1b}'), "{output}: {shown}");
         let message = project.history()[0]["message"].as_str().unwrap().to_owned();
         assert!(message.starts_with("script ended without "), "{message}");
-        assert!(
-            message.ends_with("(exit code 1): Error: no such module; at main.js"),
-            "{message}"
-        );
+        assert!(message.ends_with("(exit code 1): Error: no such module; at main.js"), "{message}");
         let failure = project.ok(&["failures", "show", "a"]).stdout;
         assert!(failure.contains("no such module"), "{output}: {failure}");
     }

@@ -48,9 +48,8 @@ impl Dialect for Chat {
         let choice = |delta: &Value, reason: Option<&str>| json!([{"index": 0, "delta": delta, "finish_reason": reason}]);
         let choices = pieces.iter().map(|piece| choice(piece, None));
         let choices = choices.chain([choice(&json!({}), Some(reason))]);
-        let mut events: Vec<Value> = choices
-            .map(|choices| opening(body, id, "chat.completion.chunk", choices))
-            .collect();
+        let mut events: Vec<Value> =
+            choices.map(|choices| opening(body, id, "chat.completion.chunk", choices)).collect();
         let mut last = opening(body, id, "chat.completion.chunk", json!([]));
         last["usage"] = usage();
         events.extend([last, json!("[DONE]")]);
@@ -68,8 +67,7 @@ impl Dialect for Chat {
             Content::Text(text) => (json!({"role": "assistant", "content": text}), "stop"),
             Content::Tool { name, input } => {
                 let calls = json!([tool_call(id, name, input)]);
-                let message =
-                    json!({"role": "assistant", "content": "Using a tool.", "tool_calls": calls});
+                let message = json!({"role": "assistant", "content": "Using a tool.", "tool_calls": calls});
                 (message, "tool_calls")
             }
         };
@@ -82,16 +80,8 @@ impl Dialect for Chat {
     fn error(&self, status: u16) -> Value {
         let (kind, code, message) = match status {
             400 => ("invalid_request_error", None, "bad request"),
-            401 => (
-                "invalid_request_error",
-                Some("invalid_api_key"),
-                "Incorrect API key provided",
-            ),
-            404 => (
-                "invalid_request_error",
-                Some("model_not_found"),
-                "no such model",
-            ),
+            401 => ("invalid_request_error", Some("invalid_api_key"), "Incorrect API key provided"),
+            404 => ("invalid_request_error", Some("model_not_found"), "no such model"),
             429 => ("requests", Some("rate_limit_exceeded"), "rate limited"),
             529 => ("overloaded_error", None, "Overloaded"),
             _ => ("server_error", None, "Internal server error"),

@@ -33,10 +33,7 @@ pub struct Event {
 impl Event {
     /// An event with a name.
     pub fn named(name: &str, data: Value) -> Self {
-        Self {
-            name: Some(name.to_owned()),
-            data,
-        }
+        Self { name: Some(name.to_owned()), data }
     }
 }
 

@@ -20,9 +20,7 @@ static SESSIONS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 impl Dialect for Gemini {
     fn takes(&self, call: &Call) -> bool {
-        let asks = [STREAMED, WHOLE, COUNT]
-            .iter()
-            .any(|verb| call.path.ends_with(verb));
+        let asks = [STREAMED, WHOLE, COUNT].iter().any(|verb| call.path.ends_with(verb));
         call.method == "POST" && call.path.contains("/models/") && asks
     }
 
@@ -33,9 +31,7 @@ impl Dialect for Gemini {
 
     fn is_side(&self, body: &Value) -> bool {
         let tools = body["tools"].as_array().into_iter().flatten();
-        !tools
-            .into_iter()
-            .any(|tool| tool["functionDeclarations"].is_array())
+        !tools.into_iter().any(|tool| tool["functionDeclarations"].is_array())
     }
 
     /// Nothing in a request names its session: one begins with every request before the model's first turn. The program
@@ -73,10 +69,7 @@ impl Dialect for Gemini {
             }
             Content::Tool { .. } => vec![answer(id, parts(content), Some("STOP"))],
         };
-        pieces
-            .into_iter()
-            .map(|data| Event { name: None, data })
-            .collect()
+        pieces.into_iter().map(|data| Event { name: None, data }).collect()
     }
 
     /// The first half of the text.
@@ -93,10 +86,7 @@ impl Dialect for Gemini {
             400 => ("INVALID_ARGUMENT", "Request contains an invalid argument."),
             401 => ("UNAUTHENTICATED", "The request has invalid credentials."),
             403 => ("PERMISSION_DENIED", "The caller has no permission."),
-            404 => (
-                "NOT_FOUND",
-                "models/scripted is not found for API version v1beta.",
-            ),
+            404 => ("NOT_FOUND", "models/scripted is not found for API version v1beta."),
             429 => ("RESOURCE_EXHAUSTED", "You exceeded your current quota."),
             503 => ("UNAVAILABLE", "The model is overloaded."),
             _ => ("INTERNAL", "An internal error has occurred."),
@@ -121,10 +111,7 @@ impl Dialect for Gemini {
 }
 
 fn contents(body: &Value) -> &[Value] {
-    body["contents"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    body["contents"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn parts(content: Content<'_>) -> Value {

@@ -27,10 +27,7 @@ pub struct Call {
 impl Call {
     /// The first header of this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -48,11 +45,7 @@ impl<'a> Connection<'a> {
         stream.set_read_timeout(Some(TICK))?;
         stream.set_write_timeout(Some(Duration::from_secs(5)))?;
         stream.set_nodelay(true)?;
-        Ok(Self {
-            stream,
-            stop,
-            buffer: Vec::new(),
-        })
+        Ok(Self { stream, stop, buffer: Vec::new() })
     }
 
     /// The next request; `None` when the client is done.
@@ -64,32 +57,22 @@ impl<'a> Connection<'a> {
         let method = words.next().unwrap_or_default();
         let target = words.next().unwrap_or_default();
         let path = target.split('?').next().unwrap_or_default().to_owned();
-        let mut call = Call {
-            method,
-            path,
-            headers: Vec::new(),
-            body: Vec::new(),
-        };
+        let mut call = Call { method, path, headers: Vec::new(), body: Vec::new() };
         loop {
             let line = self.line()?.ok_or(ErrorKind::UnexpectedEof)?;
             let Some((key, value)) = line.split_once(':') else {
                 break;
             };
-            call.headers
-                .push((key.to_ascii_lowercase(), value.trim().to_owned()));
+            call.headers.push((key.to_ascii_lowercase(), value.trim().to_owned()));
         }
         if call.header("expect").is_some() {
             self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
-        let is_chunked = call
-            .header("transfer-encoding")
-            .is_some_and(|how| how.contains("chunked"));
+        let is_chunked = call.header("transfer-encoding").is_some_and(|how| how.contains("chunked"));
         call.body = if is_chunked {
             self.chunks()?
         } else {
-            let length = call
-                .header("content-length")
-                .and_then(|length| length.parse().ok());
+            let length = call.header("content-length").and_then(|length| length.parse().ok());
             self.take(length.unwrap_or(0))?
         };
         Ok(Some(call))
@@ -97,42 +80,25 @@ impl<'a> Connection<'a> {
 
     /// Answers a `HEAD` request.
     pub fn head(&mut self, status: u16) -> io::Result<()> {
-        write!(
-            self.stream,
-            "HTTP/1.1 {status} Scripted\r\ncontent-length: 0\r\n\r\n"
-        )
+        write!(self.stream, "HTTP/1.1 {status} Scripted\r\ncontent-length: 0\r\n\r\n")
     }
 
     /// Answers with a document; the connection stays open.
-    pub fn json(
-        &mut self,
-        status: u16,
-        headers: &[(String, String)],
-        body: &Value,
-    ) -> io::Result<()> {
+    pub fn json(&mut self, status: u16, headers: &[(String, String)], body: &Value) -> io::Result<()> {
         let body = body.to_string();
         let mut head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n");
         for (key, value) in headers {
             head += &format!("{key}: {value}\r\n");
         }
-        write!(
-            self.stream,
-            "{head}content-length: {}\r\n\r\n{body}",
-            body.len()
-        )
+        write!(self.stream, "{head}content-length: {}\r\n\r\n{body}", body.len())
     }
 
     /// Begins to answer with a document and stops in the middle of it.
     pub fn half_json(&mut self, body: &Value) -> io::Result<()> {
         let body = body.to_string();
         let half = body.get(..body.len() / 2).unwrap_or_default();
-        let head =
-            "HTTP/1.1 200 Scripted\r\ncontent-type: application/json\r\nconnection: close\r\n";
-        write!(
-            self.stream,
-            "{head}content-length: {}\r\n\r\n{half}",
-            body.len()
-        )
+        let head = "HTTP/1.1 200 Scripted\r\ncontent-type: application/json\r\nconnection: close\r\n";
+        write!(self.stream, "{head}content-length: {}\r\n\r\n{half}", body.len())
     }
 
     /// Begins a stream of events, which ends with the connection.
@@ -152,8 +118,7 @@ impl<'a> Connection<'a> {
             data => data.to_string(),
         };
         let name = name.unwrap_or_default();
-        self.stream
-            .write_all(format!("{name}data: {data}\n\n").as_bytes())
+        self.stream.write_all(format!("{name}data: {data}\n\n").as_bytes())
     }
 
     /// Is silent until the client goes away or the server stops.
@@ -171,11 +136,7 @@ impl<'a> Connection<'a> {
                 return Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()));
             }
             if !self.fill()? {
-                return if self.buffer.is_empty() {
-                    Ok(None)
-                } else {
-                    Err(ErrorKind::UnexpectedEof.into())
-                };
+                return if self.buffer.is_empty() { Ok(None) } else { Err(ErrorKind::UnexpectedEof.into()) };
             }
         }
     }
@@ -194,8 +155,8 @@ impl<'a> Connection<'a> {
         loop {
             let line = self.line()?.ok_or(ErrorKind::UnexpectedEof)?;
             let digits = line.split(';').next().unwrap_or_default().trim();
-            let length = usize::from_str_radix(digits, 16)
-                .map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
+            let length =
+                usize::from_str_radix(digits, 16).map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
             if length == 0 {
                 // Trailers, up to an empty line.
                 while self.line()?.is_some_and(|line| !line.is_empty()) {}
@@ -216,8 +177,7 @@ impl<'a> Connection<'a> {
             match self.stream.read(&mut piece) {
                 Ok(0) => return Ok(false),
                 Ok(count) => {
-                    self.buffer
-                        .extend_from_slice(piece.get(..count).unwrap_or_default());
+                    self.buffer.extend_from_slice(piece.get(..count).unwrap_or_default());
                     return Ok(true);
                 }
                 Err(error)

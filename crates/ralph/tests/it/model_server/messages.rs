@@ -37,10 +37,7 @@ impl Dialect for Messages {
     fn events(&self, body: &Value, id: usize, content: Content<'_>) -> Vec<Event> {
         let (blocks, stop_reason) = blocks(id, content);
         let events = events(body, id, &blocks, stop_reason);
-        let named = |data: Value| Event {
-            name: data["type"].as_str().map(str::to_owned),
-            data,
-        };
+        let named = |data: Value| Event { name: data["type"].as_str().map(str::to_owned), data };
         events.into_iter().map(named).collect()
     }
 
@@ -85,21 +82,10 @@ fn tool(id: usize, name: &str, input: &Value) -> Vec<Value> {
 
 /// Whether a tool's result stands after the model's last turn. The very last message may be another one.
 fn brings_tool_result(body: &Value) -> bool {
-    let messages = body["messages"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let since = messages
-        .iter()
-        .rev()
-        .take_while(|message| message["role"] != "assistant");
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let since = messages.iter().rev().take_while(|message| message["role"] != "assistant");
     since
-        .flat_map(|message| {
-            message["content"]
-                .as_array()
-                .map(Vec::as_slice)
-                .unwrap_or_default()
-        })
+        .flat_map(|message| message["content"].as_array().map(Vec::as_slice).unwrap_or_default())
         .any(|block| block["type"] == "tool_result")
 }
 
@@ -146,9 +132,7 @@ fn events(body: &Value, id: usize, blocks: &[Value], stop_reason: &str) -> Vec<V
             Some(text) => {
                 start["text"] = json!("");
                 let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
-                [first, second]
-                    .map(|half| json!({"type": "text_delta", "text": half}))
-                    .to_vec()
+                [first, second].map(|half| json!({"type": "text_delta", "text": half})).to_vec()
             }
             None => {
                 let input = block["input"].to_string();
@@ -158,9 +142,9 @@ fn events(body: &Value, id: usize, blocks: &[Value], stop_reason: &str) -> Vec<V
         };
         events.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
         events.extend(
-            deltas.into_iter().map(
-                |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
-            ),
+            deltas
+                .into_iter()
+                .map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
         );
         events.push(json!({"type": "content_block_stop", "index": index}));
     }

@@ -25,8 +25,7 @@ impl Dialect for Responses {
 
     fn brings_tool_result(&self, body: &Value) -> bool {
         let kind = |item: &Value| item["type"].as_str().unwrap_or_default().to_owned();
-        let is_models =
-            |item: &&Value| item["role"] == "assistant" || kind(item).ends_with("_call");
+        let is_models = |item: &&Value| item["role"] == "assistant" || kind(item).ends_with("_call");
         let since = items(body).iter().rev().take_while(|item| !is_models(item));
         since.map(kind).any(|kind| kind.ends_with("_call_output"))
     }
@@ -60,17 +59,9 @@ impl Dialect for Responses {
     fn error(&self, status: u16) -> Value {
         let (kind, code, message) = match status {
             400 => ("invalid_request_error", None, "bad request"),
-            401 => (
-                "invalid_request_error",
-                Some("invalid_api_key"),
-                "wrong API key",
-            ),
+            401 => ("invalid_request_error", Some("invalid_api_key"), "wrong API key"),
             403 => ("permission_error", None, "not allowed"),
-            404 => (
-                "invalid_request_error",
-                Some("model_not_found"),
-                "The model `m` does not exist",
-            ),
+            404 => ("invalid_request_error", Some("model_not_found"), "The model `m` does not exist"),
             413 => ("request_too_large", None, "too large"),
             429 => ("requests", Some("rate_limit_exceeded"), "rate limited"),
             529 => ("overloaded_error", None, "Overloaded"),
@@ -92,10 +83,7 @@ fn items(body: &Value) -> &[Value] {
 }
 
 fn named(data: Value) -> Event {
-    Event {
-        name: data["type"].as_str().map(str::to_owned),
-        data,
-    }
+    Event { name: data["type"].as_str().map(str::to_owned), data }
 }
 
 /// What an answer holds. A tool that takes text gets a text, any other its arguments as JSON.

@@ -23,8 +23,7 @@ impl Post {
     /// A header that must be there.
     #[track_caller]
     pub fn header(&self, name: &str) -> &str {
-        self.find(name)
-            .unwrap_or_else(|| panic!("no {name} in {:?}", self.headers))
+        self.find(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.headers))
     }
 
     /// A header.
@@ -93,10 +92,7 @@ impl Receiver {
 
     /// Where it listens; the path and the query are nobody else's business.
     pub fn url(&self) -> String {
-        format!(
-            "http://127.0.0.1:{}/private/path?token=querytoken",
-            self.port
-        )
+        format!("http://127.0.0.1:{}/private/path?token=querytoken", self.port)
     }
 
     /// What came so far.
@@ -143,11 +139,7 @@ impl State {
                 (200, "")
             }
         };
-        let header = if header.is_empty() {
-            String::new()
-        } else {
-            format!("{header}\r\n")
-        };
+        let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
         // Whoever hung up does not want an answer.
         let _ = write!(
             stream,
@@ -168,12 +160,7 @@ pub fn read(reader: &mut impl BufRead) -> Option<Post> {
     while let Some((name, value)) = line()?.split_once(':') {
         headers.push((name.to_lowercase(), value.trim().to_owned()));
     }
-    let mut post = Post {
-        at: Instant::now(),
-        request,
-        headers,
-        body: String::new(),
-    };
+    let mut post = Post { at: Instant::now(), request, headers, body: String::new() };
     let length = post.header("content-length").parse().unwrap();
     reader.take(length).read_to_string(&mut post.body).ok()?;
     Some(post)

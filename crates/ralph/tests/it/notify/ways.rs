@@ -42,9 +42,7 @@ fn a_command_outlives_what_tidies_up_after_attempts() {
         &["bad", "good-1", "good-2", "good-3"],
         "on = [\"blocked\"]\ncommand = \"sleep 2; echo $RALPH_NOTIFY_OCCASION >> told\"",
     );
-    let output = project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    let output = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     assert!(!output.stderr.contains("warning"), "{}", output.stderr);
     assert_eq!(project.read("told"), "blocked\nblocked\n");
 }
@@ -56,9 +54,7 @@ fn quick_commands_are_not_taken_for_left_overs() {
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let project = project(&keys, "command = \"echo told >> told\"");
     project.set("breaker", "threshold = 50");
-    let output = project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    let output = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     assert!(!output.stderr.contains("warning"), "{}", output.stderr);
     assert_eq!(project.read("told").lines().count(), 13);
 }
@@ -67,8 +63,7 @@ fn quick_commands_are_not_taken_for_left_overs() {
 fn a_command_that_fails_is_told_with_its_last_words_and_changes_nothing() {
     let project = project(&["a"], "command = \"echo first; echo no bot >&2; exit 3\"");
     let output = project.ok(&["run"]);
-    let expected =
-        "warning: cannot send the notification `done`: command: exited with code 3: no bot";
+    let expected = "warning: cannot send the notification `done`: command: exited with code 3: no bot";
     assert!(output.stderr.contains(expected), "{}", output.stderr);
 }
 
@@ -84,11 +79,7 @@ fn a_failure_while_the_display_is_live_is_shown_by_it() {
     let screen = String::from_utf8_lossy(screen.as_bytes()).into_owned();
     let told = "! cannot send the notification `blocked`: command: exited with code 3";
     assert!(screen.contains(told), "{screen}");
-    assert_eq!(
-        screen.matches("cannot send the notification").count(),
-        1,
-        "{screen}"
-    );
+    assert_eq!(screen.matches("cannot send the notification").count(), 1, "{screen}");
 }
 
 #[test]
@@ -145,18 +136,14 @@ fn the_bell_rings_in_the_terminal_a_run_was_started_from_wherever_its_output_goe
     let project = project(&["a"], "bell = true");
     assert_eq!(rings(&project, "ralph run > printed 2>&1"), 1);
     assert!(!project.read("printed").contains('\u{7}'));
-    assert_eq!(
-        rings(&project, "ralph notify test > printed 2>&1 < /dev/null"),
-        1
-    );
+    assert_eq!(rings(&project, "ralph notify test > printed 2>&1 < /dev/null"), 1);
     assert!(project.read("printed").contains("bell: sent"));
 }
 
 #[test]
 fn a_run_in_the_background_rings_no_bell() {
     let project = project(&["a"], "bell = true\ncommand = \"touch told\"");
-    let script =
-        "ralph run --detach > printed 2>&1; until [ -e told ]; do sleep 0.05; done; sleep 0.3";
+    let script = "ralph run --detach > printed 2>&1; until [ -e told ]; do sleep 0.05; done; sleep 0.3";
     assert_eq!(rings(&project, script), 0);
 }
 
@@ -164,10 +151,7 @@ fn a_run_in_the_background_rings_no_bell() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_command_leaves_running_is_ended_at_the_end() {
-    let project = project(
-        &["a"],
-        "command = \"sleep 997 & (setsid sleep 996 &); touch told; exit 0\"",
-    );
+    let project = project(&["a"], "command = \"sleep 997 & (setsid sleep 996 &); touch told; exit 0\"");
     let root = project.root().canonicalize().unwrap();
     let mark = format!("RALPH_PROJECT={}", root.display());
     for args in [&["run"][..], &["notify", "test"]] {
@@ -179,10 +163,7 @@ fn what_a_command_leaves_running_is_ended_at_the_end() {
 }
 
 fn with_notify_send(project: &mut Project) {
-    project.write(
-        "bin/notify-send",
-        "#!/bin/sh\nprintf '%s\\n' \"$@\" > shown.txt\n",
-    );
+    project.write("bin/notify-send", "#!/bin/sh\nprintf '%s\\n' \"$@\" > shown.txt\n");
     let program = project.path("bin/notify-send");
     fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -201,10 +182,7 @@ fn the_desktop_shows_it_where_there_is_one() {
     project.set_env("WAYLAND_DISPLAY", "wayland-0");
     project.ok(&["run"]);
     let shown = project.read("shown.txt");
-    assert!(
-        shown.contains("--\nwork: every task is done, some unverified\n"),
-        "{shown}"
-    );
+    assert!(shown.contains("--\nwork: every task is done, some unverified\n"), "{shown}");
 }
 
 #[test]
@@ -220,11 +198,7 @@ fn a_demo_tells_nobody() {
 #[test]
 fn a_test_says_for_every_way_whether_it_worked() {
     let receiver = Receiver::answering(&[Answer::Status(200), Answer::Status(403)]);
-    let project = with_webhook(
-        &[],
-        &receiver,
-        "command = \"cat > got.json\"\nbell = true\non = [\"done\"]",
-    );
+    let project = with_webhook(&[], &receiver, "command = \"cat > got.json\"\nbell = true\non = [\"done\"]");
     let output = without_terminal(&project, &["notify", "test", "--json"]);
     assert_eq!(output.status.code(), Some(0));
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -234,16 +208,10 @@ fn a_test_says_for_every_way_whether_it_worked() {
     assert_eq!(row(0, "result"), "sent");
     assert!(row(0, "target").as_str().unwrap().ends_with("/…"));
     assert_eq!(row(1, "sender"), "command");
-    assert_eq!(
-        (row(2, "sender"), row(2, "result")),
-        (json!("bell"), json!("nowhere"))
-    );
+    assert_eq!((row(2, "sender"), row(2, "result")), (json!("bell"), json!("nowhere")));
     let got: Value = serde_json::from_str(&project.read("got.json")).unwrap();
     assert_eq!(got, receiver.notices()[0]);
-    assert!(
-        got["title"].as_str().unwrap().starts_with("Test: "),
-        "{got}"
-    );
+    assert!(got["title"].as_str().unwrap().starts_with("Test: "), "{got}");
     let args = ["notify", "test", "--occasion", "breaker"];
     let output = project.ralph(&args).expect_code(1);
     assert!(output.stdout.contains("HTTP 403"), "{}", output.stdout);

@@ -43,26 +43,18 @@ fn a_finished_run_is_posted_as_json() {
 fn a_task_that_waits_for_a_person_is_told_of_once_and_so_is_the_end() {
     let receiver = Receiver::new();
     let project = with_webhook(&["bad"], &receiver, "");
-    project
-        .ralph(&["run", "--max-attempts", "2"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "2"]).expect_code(5);
     let notices = receiver.notices();
     assert_eq!(occasions(&notices), ["blocked", "blocked"]);
     let task = &notices[0];
     assert_eq!(task["task"]["key"], "bad");
     assert_eq!(task["next"], "ralph run bad");
-    assert_eq!(
-        task["title"],
-        "work: bad Thing bad is blocked and needs you"
-    );
+    assert_eq!(task["title"], "work: bad Thing bad is blocked and needs you");
     assert!(!task["message"].as_str().unwrap().is_empty(), "{task}");
     let end = &notices[1];
     assert_eq!((&end["exit_code"], &end["task"]), (&json!(5), &json!(null)));
-    let ids: Vec<String> = receiver
-        .posts()
-        .iter()
-        .map(|post| post.header("x-ralph-delivery").to_owned())
-        .collect();
+    let ids: Vec<String> =
+        receiver.posts().iter().map(|post| post.header("x-ralph-delivery").to_owned()).collect();
     assert_ne!(ids[0], ids[1]);
 }
 
@@ -70,9 +62,7 @@ fn a_task_that_waits_for_a_person_is_told_of_once_and_so_is_the_end() {
 fn only_what_is_wanted_is_told() {
     let receiver = Receiver::new();
     let project = with_webhook(&["bad", "good"], &receiver, "on = [\"done\", \"error\"]");
-    project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     assert_eq!(receiver.posts().len(), 0);
     project.ok(&["task", "skip", "bad"]);
     project.ok(&["run"]);
@@ -85,17 +75,12 @@ fn limits_budgets_breaker_and_errors_have_their_occasions() {
     let project = with_webhook(&["bad-1", "bad-2", "bad-3"], &receiver, "");
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(occasions(&receiver.notices()), ["limit"]);
-    project
-        .ralph(&["run", "--max-minutes", "0.000001"])
-        .expect_code(4);
+    project.ralph(&["run", "--max-minutes", "0.000001"]).expect_code(4);
     assert_eq!(receiver.notices()[1]["occasion"], "budget");
     project.set("breaker", "threshold = 3");
     project.ralph(&["run"]).expect_code(6);
     let notices = receiver.notices();
-    let of_the_breaker: Vec<_> = notices
-        .iter()
-        .filter(|notice| notice["occasion"] == "breaker")
-        .collect();
+    let of_the_breaker: Vec<_> = notices.iter().filter(|notice| notice["occasion"] == "breaker").collect();
     assert_eq!(of_the_breaker.len(), 1, "{notices:?}");
     let message = of_the_breaker[0]["message"].as_str().unwrap();
     assert!(message.contains("Failure Analysis:"), "{message}");
@@ -104,13 +89,7 @@ fn limits_budgets_breaker_and_errors_have_their_occasions() {
     project.ralph(&["run", "--agent", "gone"]).expect_code(1);
     let last = receiver.notices().pop().unwrap();
     assert_eq!(last["occasion"], "error");
-    assert!(
-        last["message"]
-            .as_str()
-            .unwrap()
-            .contains("/does/not/exist"),
-        "{last}"
-    );
+    assert!(last["message"].as_str().unwrap().contains("/does/not/exist"), "{last}");
 }
 
 /// Where not even the end of the run can be recorded, a person is told all the same: here on a full disk.
@@ -135,9 +114,7 @@ END
         exec {ralph} run --quiet"#
     );
     let mut command = std::process::Command::new("unshare");
-    command
-        .args(["-Urm", "sh", "-c", &story])
-        .current_dir(project.root());
+    command.args(["-Urm", "sh", "-c", &story]).current_dir(project.root());
     let output = project.clean(&mut command).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{told}");
@@ -167,17 +144,12 @@ fn the_signature_proves_the_body_and_its_time() {
     // Neither the record of the run nor what is shown of the settings holds the secret.
     let recorded: String = project
         .database()
-        .query_row("SELECT group_concat(settings) FROM runs", [], |row| {
-            row.get(0)
-        })
+        .query_row("SELECT group_concat(settings) FROM runs", [], |row| row.get(0))
         .unwrap();
     let shown = project.ok(&["config", "show"]).stdout;
     for text in [recorded, shown] {
         assert!(text.contains("http://127.0.0.1"), "{text}");
-        assert!(
-            !text.contains(secret) && !text.contains("private"),
-            "{text}"
-        );
+        assert!(!text.contains(secret) && !text.contains("private"), "{text}");
     }
 }
 
@@ -206,19 +178,12 @@ fn a_server_may_ask_for_more_time() {
 
 #[test]
 fn what_a_server_refuses_is_not_sent_again() {
-    for answer in [
-        Answer::Status(400),
-        Answer::Status(404),
-        Answer::With(302, "Location: /elsewhere"),
-    ] {
+    for answer in [Answer::Status(400), Answer::Status(404), Answer::With(302, "Location: /elsewhere")] {
         let receiver = Receiver::answering(std::slice::from_ref(&answer));
         let project = with_webhook(&["a"], &receiver, "");
         let output = project.ok(&["run"]);
         assert_eq!(receiver.posts().len(), 1, "{answer:?}");
-        let warnings = output
-            .stderr
-            .matches("cannot send the notification")
-            .count();
+        let warnings = output.stderr.matches("cannot send the notification").count();
         assert_eq!(warnings, 1, "{}", output.stderr);
         let code = match answer {
             Answer::Status(code) | Answer::With(code, _) => code,
@@ -244,15 +209,8 @@ fn a_server_that_is_not_there_changes_nothing_but_is_told_once() {
     );
     let output = project.ok(&["run"]);
     let told = &output.stderr;
-    assert_eq!(
-        told.matches("cannot send the notification").count(),
-        1,
-        "{told}"
-    );
-    assert!(
-        told.contains(&format!("webhook http://127.0.0.1:{port}/…")),
-        "{told}"
-    );
+    assert_eq!(told.matches("cannot send the notification").count(), 1, "{told}");
+    assert!(told.contains(&format!("webhook http://127.0.0.1:{port}/…")), "{told}");
     assert!(told.contains("(after 3 attempts)"), "{told}");
     for secret in ["password", "private", "querytoken", "hush"] {
         assert!(!told.contains(secret), "{told}");
@@ -268,51 +226,28 @@ fn one_post_has_a_time_limit_and_the_end_of_a_run_has_one_too() {
     let output = project.ralph(&["notify", "test"]).expect_code(1);
     let took = started.elapsed();
     assert!(took >= Duration::from_secs(2), "{took:?}");
-    assert!(
-        output
-            .stdout
-            .contains("no response in 1s (after 2 attempts)"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("no response in 1s (after 2 attempts)"), "{}", output.stdout);
     assert_eq!(receiver.posts().len(), 2);
     let output = project.ok(&["run"]);
-    assert!(
-        output.stderr.contains("sending notifications (webhook)"),
-        "{}",
-        output.stderr
-    );
-    assert!(
-        output.stderr.contains("no response in 1s"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("sending notifications (webhook)"), "{}", output.stderr);
+    assert!(output.stderr.contains("no response in 1s"), "{}", output.stderr);
     assert!(output.stdout.contains("1 of 1 done"), "{}", output.stdout);
 }
 
 #[test]
 fn the_loop_does_not_wait_for_a_webhook_that_hangs() {
     let receiver = Receiver::answering(&[Answer::Hang]);
-    let project = with_webhook(
-        &["bad-1", "bad-2", "good-1", "good-2"],
-        &receiver,
-        "webhook_timeout = 600",
-    );
+    let project = with_webhook(&["bad-1", "bad-2", "good-1", "good-2"], &receiver, "webhook_timeout = 600");
     project.set("breaker", "threshold = 50");
     let mut run = project.start(&["run", "--max-attempts", "1"]);
-    eventually("the run is over", || {
-        project.json(&["status", "--json"])["run"]["ended_at"].is_string()
-    });
+    eventually("the run is over", || project.json(&["status", "--json"])["run"]["ended_at"].is_string());
     assert_eq!(project.history().len(), 4, "every attempt was made");
     eventually("the first post arrives", || !receiver.posts().is_empty());
     assert_eq!(receiver.posts().len(), 1, "the first post hangs still");
     assert!(run.try_wait().unwrap().is_none(), "notices are waited for");
     receiver.release();
     assert_eq!(run.wait().unwrap().code(), Some(5));
-    assert_eq!(
-        occasions(&receiver.notices()),
-        ["blocked", "blocked", "blocked"]
-    );
+    assert_eq!(occasions(&receiver.notices()), ["blocked", "blocked", "blocked"]);
 }
 
 /// Each of them alone is within its limits, and so are all of them.
@@ -324,9 +259,7 @@ fn notices_that_wait_for_a_slow_webhook_are_all_sent_the_end_of_the_run_too() {
         &receiver,
         "webhook_timeout = \"4s\"\nwebhook_retries = 0",
     );
-    let output = project
-        .ralph(&["run", "--max-attempts", "1"])
-        .expect_code(5);
+    let output = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     assert!(!output.stderr.contains("warning"), "{}", output.stderr);
     let notices = receiver.notices();
     assert_eq!(notices.len(), 5, "{notices:?}");
@@ -342,10 +275,6 @@ fn ctrl_c_at_the_end_does_without_what_is_left() {
     eventually("the post arrives", || !receiver.posts().is_empty());
     let asked = Instant::now();
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
-    assert_eq!(
-        run.wait().unwrap().code(),
-        Some(0),
-        "the run had ended before"
-    );
+    assert_eq!(run.wait().unwrap().code(), Some(0), "the run had ended before");
     assert!(asked.elapsed() < PATIENCE);
 }

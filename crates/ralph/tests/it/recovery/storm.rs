@@ -62,11 +62,9 @@ fn storm_in(storm: &mut Storm, mut project: Project, seed: u64, line_end: &'stat
     project.write("gate.sh", GATE);
     project.write("ok/1.1", "");
     project.write("work/about.md", "What the tasks make.\n");
-    for name in [
-        "RALPH_SET_RUN_MAX_ATTEMPTS",
-        "RALPH_SET_RUN_MAX_TOTAL_ATTEMPTS",
-        "RALPH_SET_BREAKER_THRESHOLD",
-    ] {
+    for name in
+        ["RALPH_SET_RUN_MAX_ATTEMPTS", "RALPH_SET_RUN_MAX_TOTAL_ATTEMPTS", "RALPH_SET_BREAKER_THRESHOLD"]
+    {
         project.set_env(name, "1000");
     }
     project.write("specs/storm/.progress.md", plan::LOG);
@@ -135,16 +133,11 @@ fn imp_08_rci_03_blocks_stay_where_a_person_never_stops_writing() {
     let project = Project::new();
     project.agent("case $RALPH_TASK_KEY-$RALPH_ATTEMPT in ?.?-1) ;; *) echo TASK_COMPLETE ;; esac");
     let spec: String = (1..=6).map(|n| format!("- [ ] 1.{n} T\n\n")).collect();
-    project.write(
-        "specs/storm/tasks.md",
-        &format!("# Tasks\n\n{spec}# Notes\n\n"),
-    );
+    project.write("specs/storm/tasks.md", &format!("# Tasks\n\n{spec}# Notes\n\n"));
     project.ok(&["import", "specs/storm"]);
     let mut run = project.start(&["run", "--recovery", "--quiet"]);
     while run.try_wait().unwrap().is_none() {
-        let mut file = File::options()
-            .append(true)
-            .open(project.path("specs/storm/tasks.md"));
+        let mut file = File::options().append(true).open(project.path("specs/storm/tasks.md"));
         file.as_mut().unwrap().write_all(b"A note.\n").unwrap();
         std::thread::sleep(Duration::from_millis(1));
     }

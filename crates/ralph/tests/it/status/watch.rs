@@ -14,16 +14,13 @@ use crate::support::{Background, Following, Project, eventually};
 
 /// A run whose first task is done and whose second waits for a file.
 fn under_way() -> (Project, Background) {
-    let mut project = project(&format!(
-        "[ $RALPH_TASK_KEY = a ] || while [ ! -f go ]; do sleep 0.02; done; {DONE}"
-    ));
+    let mut project =
+        project(&format!("[ $RALPH_TASK_KEY = a ] || while [ ! -f go ]; do sleep 0.02; done; {DONE}"));
     project.set_env("TERM", "xterm-256color");
     project.add(&["First", "--key", "a"]);
     project.add(&["Second", "--key", "b"]);
     let run = Background(project.start(&["run"]));
-    eventually("the second is begun", || {
-        active(&project)[0]["attempts"][0]["key"] == json!("b")
-    });
+    eventually("the second is begun", || active(&project)[0]["attempts"][0]["key"] == json!("b"));
     (project, run)
 }
 
@@ -49,26 +46,16 @@ fn in_a_pipe_a_block_is_printed_when_something_changed() {
 fn as_json_every_change_is_a_line() {
     let (project, run) = under_way();
     let args = ["status", "--watch", "--json", "--interval", "0.1"];
-    let child = project
-        .patient_command(&args)
-        .stdout(Stdio::piped())
-        .spawn();
+    let child = project.patient_command(&args).stdout(Stdio::piped()).spawn();
     let mut watch = Background(child.unwrap());
     let out = BufReader::new(watch.0.stdout.take().unwrap());
-    let mut lines = out
-        .lines()
-        .map(|line| -> Value { serde_json::from_str(&line.unwrap()).unwrap() });
+    let mut lines = out.lines().map(|line| -> Value { serde_json::from_str(&line.unwrap()).unwrap() });
     let first = lines.next().unwrap();
     assert_eq!(first["active"][0]["attempts"][0]["key"], json!("b"));
-    assert_eq!(
-        (&first["last_run"], &first["tasks"]["total"]),
-        (&Value::Null, &json!(2))
-    );
+    assert_eq!((&first["last_run"], &first["tasks"]["total"]), (&Value::Null, &json!(2)));
     // What others change is seen at the next look.
     project.add(&["Third", "--key", "c", "--after", "b"]);
-    let second = lines
-        .find(|status| status["tasks"]["total"] == json!(3))
-        .unwrap();
+    let second = lines.find(|status| status["tasks"]["total"] == json!(3)).unwrap();
     assert_eq!(second["active"][0]["attempts"][0]["key"], json!("b"));
     project.write("go", "");
     let mut rest: Vec<Value> = lines.collect();
@@ -93,9 +80,7 @@ fn where_no_run_is_under_way_it_is_shown_once() {
     assert_eq!(lines[0], project.json(&["status", "--json"]));
     for wrong in ["0", "-1", "x", "nan"] {
         let interval = format!("--interval={wrong}");
-        project
-            .ralph(&["status", "--watch", &interval])
-            .expect_code(2);
+        project.ralph(&["status", "--watch", &interval]).expect_code(2);
     }
     project.ralph(&["status", "--interval", "1"]).expect_code(2);
 }
@@ -109,10 +94,7 @@ fn end(mut session: OsSession) -> (String, WaitStatus) {
 
 #[track_caller]
 fn expect_exit(status: &WaitStatus, code: i32) {
-    assert!(
-        matches!(status, WaitStatus::Exited(_, c) if *c == code),
-        "{status:?}"
-    );
+    assert!(matches!(status, WaitStatus::Exited(_, c) if *c == code), "{status:?}");
 }
 
 #[test]
@@ -125,15 +107,9 @@ fn in_a_terminal_it_is_drawn_over_until_the_run_ends() {
     project.write("go", "");
     let (rest, status) = end(session);
     run.expect_success();
-    assert!(
-        rest.contains("\u{1b}[K") && !rest.contains("\u{1b}[2J"),
-        "{rest:?}"
-    );
+    assert!(rest.contains("\u{1b}[K") && !rest.contains("\u{1b}[2J"), "{rest:?}");
     let last = rest.rsplit("\u{1b}[J").next().unwrap();
-    assert!(
-        last.contains("2 of 2 done") && last.contains("Last run"),
-        "{last:?}"
-    );
+    assert!(last.contains("2 of 2 done") && last.contains("Last run"), "{last:?}");
     expect_exit(&status, 0);
 }
 

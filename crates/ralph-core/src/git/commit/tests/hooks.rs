@@ -8,24 +8,15 @@ use super::*;
 fn every_hook_runs_and_sees_what_is_committed() {
     let repo = Repo::with_first_commit();
     let log = "\"$(git rev-parse --absolute-git-dir)/seen\"";
-    repo.hook(
-        "pre-commit",
-        &format!("echo pre $RALPH_TASK_ID $(git diff --cached --name-only) >> {log}"),
-    );
+    repo.hook("pre-commit", &format!("echo pre $RALPH_TASK_ID $(git diff --cached --name-only) >> {log}"));
     repo.hook("prepare-commit-msg", "echo '# a remark' >> \"$1\"");
-    repo.hook(
-        "commit-msg",
-        &format!("echo msg $(head -1 \"$1\") >> {log}"),
-    );
+    repo.hook("commit-msg", &format!("echo msg $(head -1 \"$1\") >> {log}"));
     repo.hook("post-commit", &format!("echo post >> {log}; exit 1"));
     repo.write("users.txt", "x");
     repo.git(&["add", "users.txt"]);
     let outcome = after(&repo.open(), || repo.write("a.txt", "two\n")).unwrap();
     assert_eq!(outcome.files, ["a.txt"]);
-    assert_eq!(
-        repo.read(".git/seen"),
-        "pre t-000001 a.txt\nmsg 1.3: Do it\npost\n"
-    );
+    assert_eq!(repo.read(".git/seen"), "pre t-000001 a.txt\nmsg 1.3: Do it\npost\n");
     assert_eq!(repo.status(), ["A  users.txt"]);
 }
 
@@ -135,9 +126,7 @@ fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
     let mut order = order(&before, "m");
     order.timeout = Duration::from_secs(3);
     let mut looks = 0;
-    let outcome = git
-        .commit(&order, &Interrupt::default(), &mut || looks += 1)
-        .unwrap();
+    let outcome = git.commit(&order, &Interrupt::default(), &mut || looks += 1).unwrap();
     assert_eq!(outcome.hash, Some(repo.head()));
     assert!(outcome.warning.unwrap().contains("timed out after"));
     assert!(repo.status().is_empty());

@@ -16,10 +16,7 @@ fn a_locked_index_and_an_unfinished_merge_are_said_so() {
     repo.remove(".git/index.lock");
     assert_eq!(git.unfinished().unwrap(), None);
     assert!(repo.try_git(&["merge", "other"]).is_err());
-    assert_eq!(
-        git.unfinished().unwrap(),
-        Some(crate::git::Unfinished::Merge)
-    );
+    assert_eq!(git.unfinished().unwrap(), Some(crate::git::Unfinished::Merge));
     let error = after(&git, || repo.write("b.txt", "y")).unwrap_err();
     assert!(error.to_string().starts_with("a merge is in progress"));
 }
@@ -47,15 +44,7 @@ fn odd_names_are_only_names() {
     repo.write("b.txt", "1");
     repo.commit_all("b");
     repo.write("b.txt", "the user's");
-    let odd = [
-        "*.txt",
-        "-x",
-        ":(top)b.txt",
-        "new\nline",
-        "quo\"te\\",
-        "tab\t",
-        " ",
-    ];
+    let odd = ["*.txt", "-x", ":(top)b.txt", "new\nline", "quo\"te\\", "tab\t", " "];
     let bytes = std::ffi::OsStr::from_bytes(b"no utf-8 \xff");
     let outcome = after(&repo.open(), || {
         for name in odd {
@@ -129,10 +118,7 @@ fn submodules_are_committed_as_far_as_they_are_themselves() {
         repo.git_in("sub", &["commit", "-qm", "inside"]);
     })
     .unwrap();
-    assert_eq!(
-        (outcome.files, outcome.left_out),
-        (vec!["sub".into()], vec![])
-    );
+    assert_eq!((outcome.files, outcome.left_out), (vec!["sub".into()], vec![]));
     let outcome = after(&repo.open(), || {
         repo.write("sub/a.txt", "dirty");
         repo.git(&["init", "-q", "nested"]);
@@ -142,10 +128,7 @@ fn submodules_are_committed_as_far_as_they_are_themselves() {
     assert_eq!(outcome.hash, None);
     assert_eq!(
         outcome.left_out,
-        [
-            left("nested", LeftBecause::Repository),
-            left("sub", LeftBecause::Submodule)
-        ]
+        [left("nested", LeftBecause::Repository), left("sub", LeftBecause::Submodule)]
     );
 }
 
@@ -167,10 +150,7 @@ fn a_project_below_the_root_commits_its_own_files() {
     .unwrap();
     assert_eq!(outcome.files, ["a.txt", "deep/b.txt"]);
     assert_eq!(repo.names_in("HEAD"), ["sub/a.txt", "sub/deep/b.txt"]);
-    assert_eq!(
-        repo.status(),
-        [" M a.txt", "M  outside.txt", "?? sub/tasks.md"]
-    );
+    assert_eq!(repo.status(), [" M a.txt", "M  outside.txt", "?? sub/tasks.md"]);
 }
 
 #[test]
@@ -184,10 +164,7 @@ fn a_linked_work_tree_commits_on_its_own_branch() {
         fs::write(tree.path().join("tree/b.txt"), "x").unwrap();
     })
     .unwrap();
-    assert_eq!(
-        outcome.hash.as_deref(),
-        Some(repo.git(&["rev-parse", "side"]).trim())
-    );
+    assert_eq!(outcome.hash.as_deref(), Some(repo.git(&["rev-parse", "side"]).trim()));
     assert!(repo.status().is_empty());
     assert!(git.snapshot().unwrap().dirty().is_empty());
 }

@@ -33,8 +33,5 @@ fn after(git: &Git, act: impl FnOnce()) -> Result<CommitOutcome, GitError> {
 }
 
 fn left(what: &str, why: LeftBecause) -> Left {
-    Left {
-        what: what.into(),
-        why,
-    }
+    Left { what: what.into(), why }
 }

@@ -37,21 +37,13 @@ fn check(dirt: &[Step], work: &[Step], committed: usize) {
         true => Vec::new(),
         false => listed(repo, &["ls-files", "-s", "-z", "--"], &users),
     };
-    let (state, now, index) = (
-        State::of(repo.root()),
-        git.snapshot().unwrap(),
-        staged(&repo),
-    );
+    let (state, now, index) = (State::of(repo.root()), git.snapshot().unwrap(), staged(&repo));
     let outcome = commit(&git, &order(&before, "m")).unwrap();
     let after = State::of(repo.root());
     assert_eq!(outcome.warning, None);
     assert!(state.files == after.files, "{state:#?} {after:#?}");
     assert_eq!(index, staged(&repo), "the user's index");
-    let left: Vec<&str> = outcome
-        .left_out
-        .iter()
-        .map(|left| left.what.as_str())
-        .collect();
+    let left: Vec<&str> = outcome.left_out.iter().map(|left| left.what.as_str()).collect();
     let still = git.snapshot().unwrap();
     // What is no longer to be tracked is still there.
     let tracked = now.dirty.iter().filter(|(_, state)| !state.is_dropped());

@@ -34,13 +34,7 @@ fn exactly_what_the_attempt_changed_is_committed() {
     assert_eq!(repo.git(&["show", ":staged.txt"]), "2");
     assert_eq!(
         repo.status(),
-        [
-            "MM staged.txt",
-            "?? .ralph.toml",
-            "?? .ralph/progress.db",
-            "?? tasks.md",
-            "?? users.txt"
-        ]
+        ["MM staged.txt", "?? .ralph.toml", "?? .ralph/progress.db", "?? tasks.md", "?? users.txt"]
     );
 }
 
@@ -62,10 +56,7 @@ fn a_file_that_was_uncommitted_before_is_left_out_and_named() {
     assert_eq!(outcome.files, ["b.txt"]);
     assert_eq!(
         outcome.left_out,
-        [
-            left("a.txt", LeftBecause::UncommittedBefore),
-            left("notes.txt", LeftBecause::UncommittedBefore)
-        ]
+        [left("a.txt", LeftBecause::UncommittedBefore), left("notes.txt", LeftBecause::UncommittedBefore)]
     );
     assert_eq!(repo.git(&["show", ":a.txt"]), "staged by the user\n");
     assert!(repo.read("a.txt").ends_with("the agent's\n"));
@@ -103,10 +94,7 @@ fn work_of_earlier_attempts_of_the_run_can_be_taken_along() {
     let second = git.snapshot().unwrap();
     repo.write("first.txt", "changed by the second");
     repo.write("other.txt", "x");
-    let order = CommitOrder {
-        run_start: &run_start,
-        ..order(&second, "m")
-    };
+    let order = CommitOrder { run_start: &run_start, ..order(&second, "m") };
     let outcome = commit(&git, &order).unwrap();
     assert_eq!(outcome.files, ["first.txt", "other.txt"]);
     assert!(repo.status().is_empty());
@@ -121,10 +109,7 @@ fn what_the_user_committed_meanwhile_is_no_longer_in_the_way() {
     repo.commit_all("the user's");
     let before = git.snapshot().unwrap();
     repo.write("a.txt", "the agent's\n");
-    let order = CommitOrder {
-        run_start: &run_start,
-        ..order(&before, "m")
-    };
+    let order = CommitOrder { run_start: &run_start, ..order(&before, "m") };
     assert_eq!(commit(&git, &order).unwrap().files, ["a.txt"]);
 }
 
@@ -242,10 +227,7 @@ fn what_a_person_stages_after_the_snapshot_is_not_committed() {
     let now = git.snapshot().unwrap();
     repo.write("users.txt", "the user's\n");
     repo.git(&["add", "users.txt"]);
-    let order = CommitOrder {
-        now: Some(&now),
-        ..order(&before, "m")
-    };
+    let order = CommitOrder { now: Some(&now), ..order(&before, "m") };
     assert_eq!(commit(&git, &order).unwrap().files, ["b.txt"]);
     assert_eq!(repo.status(), ["A  users.txt"]);
 }

@@ -55,10 +55,7 @@ fn what_the_attempt_itself_had_ignored_is_left_and_named() {
     assert_eq!(done.files, [".gitignore"]);
     assert_eq!(
         done.left,
-        [
-            left("dist/", LeftBecause::IgnoredMeanwhile),
-            left("x.log", LeftBecause::IgnoredMeanwhile)
-        ]
+        [left("dist/", LeftBecause::IgnoredMeanwhile), left("x.log", LeftBecause::IgnoredMeanwhile)]
     );
     assert_eq!(repo.status(), ["?? dist/built", "?? x.log"]);
 }
@@ -78,13 +75,7 @@ fn submodules_and_other_repositories_are_left_and_named() {
     });
     let done = done.unwrap();
     assert_eq!(done.files, ["a.txt"]);
-    assert_eq!(
-        done.left,
-        [
-            left("nested", LeftBecause::Repository),
-            left("sub", LeftBecause::Submodule)
-        ]
-    );
+    assert_eq!(done.left, [left("nested", LeftBecause::Repository), left("sub", LeftBecause::Submodule)]);
     assert_eq!(repo.status(), [" M sub", "?? nested/"]);
     assert_eq!(repo.read("nested/file"), "x");
     assert_eq!(repo.read("sub/new.txt"), "x");
@@ -127,13 +118,7 @@ fn a_project_below_the_root_leaves_the_rest_alone() {
     assert_eq!(repo.read("project/dirty.txt"), "the user's\n");
     assert_eq!(
         repo.status(),
-        [
-            " M a.txt",
-            "A  new.txt",
-            "M  other.txt",
-            " M outside.txt",
-            "?? project/dirty.txt"
-        ]
+        [" M a.txt", "A  new.txt", "M  other.txt", " M outside.txt", "?? project/dirty.txt"]
     );
     let (_, done) = undo(&git, RollbackMode::Reset, || {
         repo.git(&["checkout", "-qb", "feature"]);

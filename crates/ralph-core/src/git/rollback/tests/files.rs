@@ -137,10 +137,7 @@ fn line_endings_and_filters_do_not_change_a_byte_of_the_users() {
     let repo = Repo::with_first_commit();
     repo.git(&["config", "filter.shout.clean", "tr a-z A-Z"]);
     repo.git(&["config", "filter.shout.smudge", "tr A-Z a-z"]);
-    repo.write(
-        ".gitattributes",
-        "* -text\n*.txt text\n*.loud filter=shout\n",
-    );
+    repo.write(".gitattributes", "* -text\n*.txt text\n*.loud filter=shout\n");
     repo.write("x.loud", "quiet\n");
     repo.write("y.loud", "quiet\n");
     repo.write("mixed.txt", "1\n");

@@ -110,27 +110,15 @@ fn a_branch_that_moved_is_not_touched_and_everything_is_saved() {
     assert!(text.contains("refs/ralph/rollback/1.3-2"), "{text}");
     assert!(text.contains(kept.reference().unwrap()), "{text}");
     assert_eq!(repo.read("users.txt"), "the agent's\n");
-    assert_eq!(
-        repo.git(&["symbolic-ref", "HEAD"]).trim(),
-        "refs/heads/feature"
-    );
+    assert_eq!(repo.git(&["symbolic-ref", "HEAD"]).trim(), "refs/heads/feature");
     let GitError::RollbackRefused { reference, .. } = error else {
         panic!("{error}");
     };
-    assert_eq!(
-        repo.git(&["show", &format!("{reference}:users.txt")]),
-        "the agent's\n"
-    );
+    assert_eq!(repo.git(&["show", &format!("{reference}:users.txt")]), "the agent's\n");
     let main = repo.git(&["rev-parse", "main"]);
-    assert!(
-        repo.git(&["log", "--format=%H", &reference])
-            .contains(main.trim())
-    );
+    assert!(repo.git(&["log", "--format=%H", &reference]).contains(main.trim()));
     let before = kept.reference().unwrap();
-    assert_eq!(
-        repo.git(&["show", &format!("{before}:users.txt")]),
-        "the user's\n"
-    );
+    assert_eq!(repo.git(&["show", &format!("{before}:users.txt")]), "the user's\n");
     assert_eq!(repo.git(&["stash", "list"]), "");
 }
 
@@ -220,19 +208,13 @@ fn on_no_branch_commits_are_undone_too() {
 #[test]
 fn a_branch_that_is_gone_or_locked_stops_the_roll_back_before_it_begins() {
     let repo = Repo::with_first_commit();
-    repo.hook(
-        "reference-transaction",
-        "grep -q refs/heads/main && exit 1; exit 0",
-    );
+    repo.hook("reference-transaction", "grep -q refs/heads/main && exit 1; exit 0");
     let git = repo.open();
     let (_, done) = undo(&git, RollbackMode::Reset, || {
         repo.remove(".git/hooks/reference-transaction");
         repo.write("a.txt", "two\n");
         repo.commit_all("by the agent");
-        repo.hook(
-            "reference-transaction",
-            "grep -q refs/heads/main && exit 1; exit 0",
-        );
+        repo.hook("reference-transaction", "grep -q refs/heads/main && exit 1; exit 0");
         repo.write("a.txt", "three\n");
     });
     let error = done.unwrap_err();
@@ -272,13 +254,8 @@ fn at(branch: Option<&str>, head: Option<&str>) -> Snapshot {
 fn head_goes_back_only_where_nothing_can_be_lost() {
     let (main, unborn) = (at(Some("main"), Some("1")), at(Some("main"), None));
     let (other, detached) = (at(Some("other"), Some("2")), at(None, Some("1")));
-    let moved = HeadMove::Move {
-        from: Some("2".into()),
-        to: Some("1".into()),
-    };
-    let back = HeadMove::Switch {
-        branch: "refs/heads/main".into(),
-    };
+    let moved = HeadMove::Move { from: Some("2".into()), to: Some("1".into()) };
+    let back = HeadMove::Switch { branch: "refs/heads/main".into() };
     let off = HeadMove::Detach { to: "1".into() };
     for (before, now, tip, head) in [
         (&main, &main, None, HeadMove::Stay),
@@ -289,11 +266,9 @@ fn head_goes_back_only_where_nothing_can_be_lost() {
     ] {
         assert_eq!(HeadMove::find(before, now, tip, false), Ok(head));
     }
-    for (tip, taken, says) in [
-        (Some("3"), false, "has moved"),
-        (None, false, "deleted"),
-        (Some("1"), true, "another worktree"),
-    ] {
+    for (tip, taken, says) in
+        [(Some("3"), false, "has moved"), (None, false, "deleted"), (Some("1"), true, "another worktree")]
+    {
         let why = HeadMove::find(&main, &other, tip, taken).unwrap_err();
         assert!(why.contains(says) && why.contains("main"), "{why}");
     }

@@ -47,8 +47,5 @@ fn saved(repo: &Repo, done: &RolledBack, path: &str) -> String {
 }
 
 fn left(what: &str, why: LeftBecause) -> Left {
-    Left {
-        what: what.into(),
-        why,
-    }
+    Left { what: what.into(), why }
 }

@@ -34,13 +34,7 @@ fn holds(repo: &Repo, reference: &str, before: &State, attempt: &State) {
     let paths = before.files.keys().chain(attempt.files.keys());
     for path in paths.filter(|path| before.files.get(*path) != attempt.files.get(*path)) {
         let name = path.to_str().unwrap();
-        let listed = repo.git(&[
-            "ls-tree",
-            "-z",
-            reference,
-            "--",
-            &format!(":(literal){name}"),
-        ]);
+        let listed = repo.git(&["ls-tree", "-z", reference, "--", &format!(":(literal){name}")]);
         let Some(now) = attempt.files.get(path) else {
             let is_gone = listed.is_empty() || listed.starts_with("040000");
             assert!(is_gone, "{name:?} {listed}");
@@ -54,11 +48,7 @@ fn holds(repo: &Repo, reference: &str, before: &State, attempt: &State) {
             OnDisk::File(mode, bytes) => {
                 assert_eq!(&shown(), bytes, "{name:?}");
                 let executable = mode & 0o100 != 0;
-                assert_eq!(
-                    listed.starts_with("100755"),
-                    executable,
-                    "{name:?} {listed}"
-                );
+                assert_eq!(listed.starts_with("100755"), executable, "{name:?} {listed}");
             }
             OnDisk::Link(target) => {
                 assert_eq!(shown(), target.as_os_str().as_encoded_bytes());
@@ -128,9 +118,7 @@ fn check(dirt: &[Step], work: &[Step], mode: RollbackMode, committed: usize) {
 }
 
 fn repo_head(repo: &Repo) -> Option<String> {
-    let out = repo
-        .try_git(&["rev-parse", "-q", "--verify", "HEAD"])
-        .ok()?;
+    let out = repo.try_git(&["rev-parse", "-q", "--verify", "HEAD"]).ok()?;
     Some(out.trim().to_owned())
 }
 

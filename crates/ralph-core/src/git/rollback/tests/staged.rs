@@ -11,14 +11,8 @@ fn what_was_only_staged_is_saved_too() {
         repo.write("a.txt", "last word\n");
     });
     let reference = done.reference.unwrap();
-    assert_eq!(
-        repo.git(&["show", &format!("{reference}:a.txt")]),
-        "last word\n"
-    );
-    assert_eq!(
-        repo.git(&["show", &format!("{reference}^2:a.txt")]),
-        "staged only\n"
-    );
+    assert_eq!(repo.git(&["show", &format!("{reference}:a.txt")]), "last word\n");
+    assert_eq!(repo.git(&["show", &format!("{reference}^2:a.txt")]), "staged only\n");
 }
 
 #[test]

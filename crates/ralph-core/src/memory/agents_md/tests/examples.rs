@@ -86,10 +86,7 @@ fn agm_02_a_new_file() {
         remove: Vec::new(),
         failures: vec![
             phase("3", &[entry("3-1", "b")]),
-            crate::memory::agents_md::PhaseEntries {
-                phase: None,
-                entries: vec![entry("t-1", "c")],
-            },
+            crate::memory::agents_md::PhaseEntries { phase: None, entries: vec![entry("t-1", "c")] },
             phase("02", &[entry("2-1", "a")]),
         ],
     };
@@ -105,35 +102,15 @@ fn agm_02_a_new_file() {
     assert_eq!(found.sections, Section::ALL);
     assert_eq!(found.entry_names, ["2-1", "3-1", "t-1"]);
     let texts: Vec<_> = found.bullets.iter().map(|b| b.text.as_str()).collect();
-    assert_eq!(
-        texts,
-        [
-            "fix\n\nmore",
-            "pattern",
-            "any phase",
-            "two",
-            "two again",
-            "ten"
-        ]
-    );
-    let phases: Vec<_> = found
-        .bullets
-        .iter()
-        .map(|b| b.place.phase.as_deref())
-        .collect();
+    assert_eq!(texts, ["fix\n\nmore", "pattern", "any phase", "two", "two again", "ten"]);
+    let phases: Vec<_> = found.bullets.iter().map(|b| b.place.phase.as_deref()).collect();
     assert_eq!(phases, [None, None, None, Some("2"), Some("2"), Some("10")]);
 }
 
 #[test]
 fn agm_02_nothing_wanted_makes_no_file_and_no_section() {
     assert_eq!(write(None, &Wanted::default(), &|_| true), "");
-    for file in [
-        "",
-        "\u{feff}",
-        "a",
-        "## Error Fixes",
-        "# A\r\n\r\n## Failure Context",
-    ] {
+    for file in ["", "\u{feff}", "a", "## Error Fixes", "# A\r\n\r\n## Failure Context"] {
         assert_eq!(write(Some(file), &Wanted::default(), &|_| true), file);
     }
     let nothing = Wanted {
@@ -142,20 +119,14 @@ fn agm_02_nothing_wanted_makes_no_file_and_no_section() {
         failures: vec![phase("1", &[])],
     };
     assert_eq!(write(None, &nothing, &|_| true), "");
-    assert_eq!(
-        write(Some("-\n## Error Fixes\n-\n"), &nothing, &|_| true),
-        "-\n## Error Fixes\n-\n"
-    );
+    assert_eq!(write(Some("-\n## Error Fixes\n-\n"), &nothing, &|_| true), "-\n## Error Fixes\n-\n");
 }
 
 #[test]
 fn agm_02_an_existing_file_gets_no_title() {
     let wanted = bullets(&[bullet(Section::ErrorFixes, "a")]);
     assert_eq!(written("", &wanted), "## Error Fixes\n\n- a\n");
-    assert_eq!(
-        written("\u{feff}", &wanted),
-        "\u{feff}## Error Fixes\n\n- a\n"
-    );
+    assert_eq!(written("\u{feff}", &wanted), "\u{feff}## Error Fixes\n\n- a\n");
     assert_eq!(written("\n", &wanted), "\n## Error Fixes\n\n- a\n");
 }
 
@@ -175,10 +146,7 @@ fn agm_02_missing_sections_are_added_at_the_end_in_their_order() {
 
 #[test]
 fn agm_02_what_the_last_section_gets_comes_before_a_new_section() {
-    let wanted = bullets(&[
-        bullet(Section::CodebasePatterns, "c"),
-        bullet(Section::ErrorFixes, "e"),
-    ]);
+    let wanted = bullets(&[bullet(Section::CodebasePatterns, "c"), bullet(Section::ErrorFixes, "e")]);
     assert_eq!(
         written("## Codebase Patterns\n- b", &wanted),
         "## Codebase Patterns\n- b\n- c\n\n## Error Fixes\n\n- e\n"

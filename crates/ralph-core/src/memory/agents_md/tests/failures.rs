@@ -52,17 +52,12 @@ fn agm_12_special_characters_stay() {
 fn agm_09_entries_stand_in_the_given_order() {
     let [a, b, c] = ["a", "b", "c"].map(|error| entry("1-1", error));
     let lines = |errors: &[&str]| {
-        let entries = errors
-            .iter()
-            .map(|error| format!("\n{}", lines_of("1-1", error)));
+        let entries = errors.iter().map(|error| format!("\n{}", lines_of("1-1", error)));
         context(&format!("\n### Phase 1:\n{}", entries.collect::<String>()))
     };
     let file = lines(&["a", "b"]);
     for (wanted, expected) in [
-        (
-            vec![a.clone(), b.clone(), c.clone()],
-            lines(&["a", "b", "c"]),
-        ),
+        (vec![a.clone(), b.clone(), c.clone()], lines(&["a", "b", "c"])),
         (vec![b.clone(), c.clone()], lines(&["b", "c"])),
         (vec![c.clone(), a.clone()], lines(&["c", "a"])),
         (vec![b.clone(), a.clone()], lines(&["b", "a"])),
@@ -71,11 +66,7 @@ fn agm_09_entries_stand_in_the_given_order() {
     ] {
         assert_eq!(written(&file, &failures(&[phase("1", &wanted)])), expected);
     }
-    let collapsed = Entry {
-        times: 2,
-        at: "2026-01-21 00:00:00".to_owned(),
-        ..a
-    };
+    let collapsed = Entry { times: 2, at: "2026-01-21 00:00:00".to_owned(), ..a };
     assert_eq!(
         written(&file, &failures(&[phase("1", &[b, collapsed])])),
         lines(&["b", "a"])
@@ -87,19 +78,10 @@ fn agm_09_entries_stand_in_the_given_order() {
 #[test]
 fn agm_09_10_one_phase_changes_and_the_others_stay() {
     let [one, two] = [lines_of("1-1", "a"), lines_of("2-1", "b")];
-    let file = context(&format!(
-        "\n### Phase 01: Login\n{one}\n\n\n### Phase 2:\n\n{two}\n# End\n"
-    ));
+    let file = context(&format!("\n### Phase 01: Login\n{one}\n\n\n### Phase 2:\n\n{two}\n# End\n"));
     let first = phase("1", &[entry("1-1", "a")]);
     let second = phase("2", &[entry("2-1", "b")]);
-    assert_eq!(
-        write(
-            Some(&file),
-            &failures(&[second.clone(), first.clone()]),
-            &|_| true
-        ),
-        file
-    );
+    assert_eq!(write(Some(&file), &failures(&[second.clone(), first.clone()]), &|_| true), file);
     assert_eq!(
         written(&file, &failures(&[first])),
         context(&format!("\n### Phase 01: Login\n{one}\n\n\n# End\n"))
@@ -116,16 +98,10 @@ fn agm_10_11_clearing_leaves_phase_specific_and_the_rest_as_they_were() {
     let entries = lines_of("12-01", "a") + "\n" + &lines_of("12-02", "b");
     let file = format!(
         "# P\n\n## Phase-Specific\n\n### Phase 12:\n\n- [12-01 | 2026-01-20 14:32:15] **Error:** x\n\n{}",
-        context(&format!(
-            "\n### Phase 12:\n\n{entries}\n### Phase 13:\n\n{}",
-            lines_of("13-1", "c")
-        ))
+        context(&format!("\n### Phase 12:\n\n{entries}\n### Phase 13:\n\n{}", lines_of("13-1", "c")))
     );
     let kept = failures(&[phase("13", &[entry("13-1", "c")])]);
-    let expected = file.replace(
-        &format!("### Phase 12:\n\n{entries}\n### Phase 13"),
-        "### Phase 13",
-    );
+    let expected = file.replace(&format!("### Phase 12:\n\n{entries}\n### Phase 13"), "### Phase 13");
     assert_ne!(expected, file);
     assert_eq!(written(&file, &kept), expected);
 }
@@ -134,23 +110,11 @@ fn agm_10_11_clearing_leaves_phase_specific_and_the_rest_as_they_were() {
 fn agm_10_a_heading_with_other_text_under_it_stays() {
     let own = lines_of("1-1", "a");
     for (inside, left) in [
-        (
-            format!("A person's note.\n\n{own}"),
-            "A person's note.\n".to_owned(),
-        ),
-        (
-            format!("{own}\n- a person's bullet\n"),
-            "- a person's bullet\n".to_owned(),
-        ),
-        (
-            format!("{own}\n<!-- note -->\n"),
-            "<!-- note -->\n".to_owned(),
-        ),
+        (format!("A person's note.\n\n{own}"), "A person's note.\n".to_owned()),
+        (format!("{own}\n- a person's bullet\n"), "- a person's bullet\n".to_owned()),
+        (format!("{own}\n<!-- note -->\n"), "<!-- note -->\n".to_owned()),
         (format!("{own}\n#### Deeper\n"), "#### Deeper\n".to_owned()),
-        (
-            format!("{own}\n{}", lines_of("other-1", "theirs")),
-            lines_of("other-1", "theirs"),
-        ),
+        (format!("{own}\n{}", lines_of("other-1", "theirs")), lines_of("other-1", "theirs")),
     ] {
         let file = context(&format!("\n### Phase 1:\n\n{inside}"));
         let cleared = written_by(Some(&file), &Wanted::default(), &|name| name == "1-1");
@@ -160,31 +124,21 @@ fn agm_10_a_heading_with_other_text_under_it_stays() {
 
 #[test]
 fn agm_10_a_heading_that_was_already_empty_stays() {
-    let file =
-        context("\n### Phase 1:\n\n### Phase 2:\n\n- [2-1 | 2026-01-20 14:32:15] **Error:** x\n");
-    assert_eq!(
-        written(&file, &Wanted::default()),
-        context("\n### Phase 1:\n")
-    );
+    let file = context("\n### Phase 1:\n\n### Phase 2:\n\n- [2-1 | 2026-01-20 14:32:15] **Error:** x\n");
+    assert_eq!(written(&file, &Wanted::default()), context("\n### Phase 1:\n"));
 }
 
 #[test]
 fn agm_16_entries_of_other_plans_stay_where_they_are() {
     let theirs = lines_of("other-1", "theirs");
-    let file = context(&format!(
-        "\n### Phase 1:\n\n{}\n{theirs}\n{}",
-        lines_of("1-1", "a"),
-        lines_of("1-1", "b")
-    ));
+    let file =
+        context(&format!("\n### Phase 1:\n\n{}\n{theirs}\n{}", lines_of("1-1", "a"), lines_of("1-1", "b")));
     let is_ours = |name: &str| name == "1-1";
     let wanted = |errors: &[&str]| {
         let entries: Vec<_> = errors.iter().map(|error| entry("1-1", error)).collect();
         failures(&[phase("1", &entries)])
     };
-    assert_eq!(
-        written_by(Some(&file), &wanted(&["a", "b"]), &is_ours),
-        file
-    );
+    assert_eq!(written_by(Some(&file), &wanted(&["a", "b"]), &is_ours), file);
     assert_eq!(written_by(Some(&file), &wanted(&["b", "c"]), &is_ours), {
         let [b, c] = ["b", "c"].map(|error| lines_of("1-1", error));
         context(&format!("\n### Phase 1:\n\n{theirs}\n{b}\n{c}"))
@@ -205,18 +159,13 @@ fn agm_03_entries_elsewhere_in_the_section_come_under_their_phase() {
         format!("\n{a}\n### Phase 1:\n"),
         format!("\n### Phase 2:\n\n{a}"),
         format!("\n### Phase 1:\n\n{a}\n### Phase 01:\n\n{a}"),
-        format!("\n### Phase 1:\n\n{a}\n## Failure Context\n{a}").replace(
-            &format!("## Failure Context\n{a}"),
-            &format!("### No phase:\n{a}"),
-        ),
+        format!("\n### Phase 1:\n\n{a}\n## Failure Context\n{a}")
+            .replace(&format!("## Failure Context\n{a}"), &format!("### No phase:\n{a}")),
     ] {
         assert_eq!(written(&context(&rest), &wanted), expected, "{rest}");
     }
     let twice = format!("{expected}\n## Failure Context\n\n### Phase 1:\n\n{a}");
-    assert_eq!(
-        written(&twice, &wanted),
-        format!("{expected}\n## Failure Context\n")
-    );
+    assert_eq!(written(&twice, &wanted), format!("{expected}\n## Failure Context\n"));
 }
 
 #[test]
@@ -224,14 +173,8 @@ fn agm_03_the_intro_is_added_where_it_is_missing() {
     let wanted = failures(&[phase("1", &[entry("1-1", "a")])]);
     let a = lines_of("1-1", "a");
     for (file, expected) in [
-        (
-            "## Failure Context".to_owned(),
-            context(&format!("\n### Phase 1:\n\n{a}")),
-        ),
-        (
-            "## Failure Context\n\nx\n".to_owned(),
-            context(&format!("\nx\n\n### Phase 1:\n\n{a}")),
-        ),
+        ("## Failure Context".to_owned(), context(&format!("\n### Phase 1:\n\n{a}"))),
+        ("## Failure Context\n\nx\n".to_owned(), context(&format!("\nx\n\n### Phase 1:\n\n{a}"))),
         (context(""), context(&format!("\n### Phase 1:\n\n{a}"))),
         (
             "## Failure Context\n- x\n# End\n".to_owned(),
@@ -247,19 +190,10 @@ fn agm_03_the_intro_is_added_where_it_is_missing() {
 
 #[test]
 fn agm_03_no_phase_comes_last_and_phases_in_order() {
-    let none = PhaseEntries {
-        phase: None,
-        entries: vec![entry("t-1", "n")],
-    };
-    let all = [
-        none,
-        phase("10", &[entry("10", "t")]),
-        phase("09.10", &[entry("9", "e")]),
-    ];
+    let none = PhaseEntries { phase: None, entries: vec![entry("t-1", "n")] };
+    let all = [none, phase("10", &[entry("10", "t")]), phase("09.10", &[entry("9", "e")])];
     let [n, t, e] = [("t-1", "n"), ("10", "t"), ("9", "e")].map(|(n, e)| lines_of(n, e));
-    let expected = context(&format!(
-        "\n### Phase 9.1:\n\n{e}\n### Phase 10:\n\n{t}\n### No phase:\n\n{n}"
-    ));
+    let expected = context(&format!("\n### Phase 9.1:\n\n{e}\n### Phase 10:\n\n{t}\n### No phase:\n\n{n}"));
     assert_eq!(written("", &failures(&all)), expected);
     let one_by_one = [0, 1, 2].iter().fold(String::new(), |file, at| {
         let so_far: Vec<_> = all.iter().take(at + 1).cloned().collect();
@@ -270,26 +204,9 @@ fn agm_03_no_phase_comes_last_and_phases_in_order() {
 
 #[test]
 fn agm_04_names_and_times_that_could_break_the_form_are_replaced_whole() {
-    for name in [
-        "",
-        " a ",
-        "a|b",
-        "a | 2026-01-20 14:32:15] **Error:** b",
-        "a\nb",
-        "a |",
-        "]",
-        "×2",
-    ] {
-        for at in [
-            "2026-01-20 14:32:15",
-            "",
-            "] **Error:** \n# x",
-            "tomorrow | ",
-        ] {
-            let odd = Entry {
-                at: at.to_owned(),
-                ..entry(name, "x")
-            };
+    for name in ["", " a ", "a|b", "a | 2026-01-20 14:32:15] **Error:** b", "a\nb", "a |", "]", "×2"] {
+        for at in ["2026-01-20 14:32:15", "", "] **Error:** \n# x", "tomorrow | "] {
+            let odd = Entry { at: at.to_owned(), ..entry(name, "x") };
             let out = written_by(None, &failures(&[phase("1", &[odd])]), &|_| false);
             assert_eq!(read(&out).entry_names.len(), 1, "{out}");
             assert_eq!(read(&out).bullets, [], "{out}");
@@ -319,12 +236,7 @@ fn agm_13_entries_take_the_line_ends_of_the_file() {
 
 #[test]
 fn agm_09_a_persons_heading_of_the_phase_stays_while_entries_are_wanted() {
-    let file = |error| {
-        context(&format!(
-            "\n### Phase 01: Login\n\n{}",
-            lines_of("1-1", error)
-        ))
-    };
+    let file = |error| context(&format!("\n### Phase 01: Login\n\n{}", lines_of("1-1", error)));
     let wanted = failures(&[phase("1", &[entry("1-1", "b")])]);
     assert_eq!(written(&file("a"), &wanted), file("b"));
 }

@@ -62,31 +62,13 @@ fn agm_13_forms_of_a_heading_that_begin_a_section() {
 
 #[test]
 fn agm_13_what_ends_a_section() {
-    for end in [
-        "# X",
-        "## X",
-        "#",
-        "##",
-        " ## Error Fixes",
-        "X\n---",
-        "X\nY\n  ====",
-        "## Error Fixe",
-    ] {
+    for end in ["# X", "## X", "#", "##", " ## Error Fixes", "X\n---", "X\nY\n  ====", "## Error Fixe"] {
         let file = format!("## Error Fixes\n- a\n\n{end}\n- b");
         assert_eq!(read(&file).bullets, [bullet(ErrorFixes, "a")], "{end}");
         let out = written(&file, &bullets(&[bullet(ErrorFixes, "c")]));
         assert_eq!(out, format!("## Error Fixes\n- a\n- c\n\n{end}\n- b"));
     }
-    for inside in [
-        "### X",
-        "#X",
-        "    # X",
-        "---",
-        "***",
-        "X\n\n---",
-        "```\n# X\n```",
-        "<!-- \n# X -->",
-    ] {
+    for inside in ["### X", "#X", "    # X", "---", "***", "X\n\n---", "```\n# X\n```", "<!-- \n# X -->"] {
         let file = format!("## Error Fixes\n- a\n\n{inside}\n- b\n");
         assert_eq!(read(&file).bullets.len(), 2, "{inside}");
     }
@@ -94,28 +76,12 @@ fn agm_13_what_ends_a_section() {
 
 #[test]
 fn agm_13_a_section_never_lands_in_what_is_not_closed() {
-    for tail in [
-        "```\n# x",
-        "~~~~\n~~~\n",
-        "<!--\n- [\n",
-        "   ```\r\n",
-        "<pre>\n</b>",
-    ] {
-        let out = written(
-            &format!("# A\n\n{tail}"),
-            &bullets(&[bullet(ErrorFixes, "a")]),
-        );
-        let gap = if tail.starts_with(' ') {
-            "<!-- -->\n\n"
-        } else {
-            ""
-        };
+    for tail in ["```\n# x", "~~~~\n~~~\n", "<!--\n- [\n", "   ```\r\n", "<pre>\n</b>"] {
+        let out = written(&format!("# A\n\n{tail}"), &bullets(&[bullet(ErrorFixes, "a")]));
+        let gap = if tail.starts_with(' ') { "<!-- -->\n\n" } else { "" };
         assert_eq!(out, format!("# A\n\n## Error Fixes\n\n- a\n\n{gap}{tail}"));
         let file = format!("## Error Fixes\n{tail}");
-        let out = written(
-            &file,
-            &bullets(&[bullet(ErrorFixes, "a"), bullet(CodebasePatterns, "b")]),
-        );
+        let out = written(&file, &bullets(&[bullet(ErrorFixes, "a"), bullet(CodebasePatterns, "b")]));
         let sections = "## Error Fixes\n\n- a\n\n## Codebase Patterns\n\n- b\n";
         assert_eq!(out, format!("{sections}\n{gap}{tail}"));
     }
@@ -142,22 +108,10 @@ fn agm_13_an_indented_heading_is_not_swallowed_by_a_new_bullet() {
 fn agm_13_new_lines_have_the_commonest_line_end() {
     let wanted = bullets(&[bullet(ErrorFixes, "b\nc")]);
     for (file, expected) in [
-        (
-            "## Error Fixes\r\n- a\r\nx\n",
-            "## Error Fixes\r\n- a\r\nx\n- b\r\n  c\r\n",
-        ),
-        (
-            "## Error Fixes\r\n- a\n",
-            "## Error Fixes\r\n- a\n- b\n  c\n",
-        ),
-        (
-            "x\r\n## Error Fixes\r\n- a",
-            "x\r\n## Error Fixes\r\n- a\r\n- b\r\n  c\r\n",
-        ),
-        (
-            "a\r\r\nb\r",
-            "a\r\r\nb\r\r\n\r\n## Error Fixes\r\n\r\n- b\r\n  c\r\n",
-        ),
+        ("## Error Fixes\r\n- a\r\nx\n", "## Error Fixes\r\n- a\r\nx\n- b\r\n  c\r\n"),
+        ("## Error Fixes\r\n- a\n", "## Error Fixes\r\n- a\n- b\n  c\n"),
+        ("x\r\n## Error Fixes\r\n- a", "x\r\n## Error Fixes\r\n- a\r\n- b\r\n  c\r\n"),
+        ("a\r\r\nb\r", "a\r\r\nb\r\r\n\r\n## Error Fixes\r\n\r\n- b\r\n  c\r\n"),
     ] {
         assert_eq!(written(file, &wanted), expected);
     }

@@ -113,9 +113,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn label() -> impl Strategy<Value = Option<String>> {
-    let labels = select(vec![
-        "1", "2", "02", "2.5", "10", "alpha", "", "1 x", "a:b #",
-    ]);
+    let labels = select(vec!["1", "2", "02", "2.5", "10", "alpha", "", "1 x", "a:b #"]);
     option::weighted(
         0.8,
         prop_oneof![
@@ -168,10 +166,7 @@ fn is_subsequence<'a>(part: impl Iterator<Item = &'a str>, whole: &'a str) -> bo
 /// A value as it stands in a file: what the rules let change in it is changed.
 fn as_written(value: &str) -> String {
     let ends = value.replace("\r\n", "\n").replace('\r', "\n");
-    let plain: String = ends
-        .chars()
-        .filter(|c| !c.is_control() || "\n\t".contains(*c))
-        .collect();
+    let plain: String = ends.chars().filter(|c| !c.is_control() || "\n\t".contains(*c)).collect();
     let value = plain.trim_end().trim_start_matches('\n');
     // Neutralized as in prompts; the first line stands behind a label.
     let value = match value.split_once('\n') {
@@ -180,9 +175,7 @@ fn as_written(value: &str) -> String {
     };
     let mut lines = value.trim_end().split('\n');
     let first = lines.next().unwrap_or_default().to_owned();
-    lines.fold(first, |out, line| {
-        out + "\n" + if line.is_empty() { "" } else { "  " } + line
-    })
+    lines.fold(first, |out, line| out + "\n" + if line.is_empty() { "" } else { "  " } + line)
 }
 
 proptest! {

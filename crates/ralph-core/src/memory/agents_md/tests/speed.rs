@@ -11,19 +11,13 @@ fn large() -> (String, Wanted) {
     let text = |at: usize| format!("learning {at}: {}", filler.trim());
     let mut wanted = Wanted::default();
     for at in 0..10_000 {
-        let section = [
-            Section::ErrorFixes,
-            Section::CodebasePatterns,
-            Section::PhaseSpecific,
-        ][at % 3];
+        let section = [Section::ErrorFixes, Section::CodebasePatterns, Section::PhaseSpecific][at % 3];
         let mut one = bullet(section, &text(at));
         one.place.phase = (at % 7 > 0).then(|| (at % 7).to_string());
         wanted.bullets.push(one);
     }
     for label in 1..=10 {
-        let entries: Vec<_> = (0..100)
-            .map(|at| entry(&format!("{label}-{at}"), &text(at)))
-            .collect();
+        let entries: Vec<_> = (0..100).map(|at| entry(&format!("{label}-{at}"), &text(at))).collect();
         wanted.failures.push(phase(&label.to_string(), &entries));
     }
     let file = write(None, &wanted, &|_| true);
@@ -56,18 +50,11 @@ fn speed_of_a_large_file() {
         phase.entries.remove(0);
         phase.entries.push(entry("9-9", "new"));
     }
-    println!(
-        "{} bytes, {} bullets",
-        file.len(),
-        read(&file).bullets.len()
-    );
+    println!("{} bytes, {} bullets", file.len(), read(&file).bullets.len());
     let (old, lines) = (&file, "- \n".repeat(300_000));
     for (what, time) in [
         ("read", fastest(|| drop(read(old)))),
-        (
-            "write, nothing changes",
-            fastest(|| drop(write(Some(old), &wanted, &|_| true))),
-        ),
+        ("write, nothing changes", fastest(|| drop(write(Some(old), &wanted, &|_| true)))),
         (
             "write, one more bullet and entry, one entry less",
             fastest(|| drop(write(Some(old), &more, &|_| true))),
@@ -76,14 +63,8 @@ fn speed_of_a_large_file() {
             "write, 3,000 bullets and 10 entries less, 10 entries more",
             fastest(|| drop(write(Some(old), &changed, &|_| true))),
         ),
-        (
-            "write, a new file",
-            fastest(|| drop(write(None, &wanted, &|_| true))),
-        ),
-        (
-            "write, 300,000 odd lines",
-            fastest(|| drop(write(Some(&lines), &changed, &|_| true))),
-        ),
+        ("write, a new file", fastest(|| drop(write(None, &wanted, &|_| true)))),
+        ("write, 300,000 odd lines", fastest(|| drop(write(Some(&lines), &changed, &|_| true)))),
     ] {
         println!("{what}: {:.2} ms", time.as_secs_f64() * 1e3);
     }

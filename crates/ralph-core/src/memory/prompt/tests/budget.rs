@@ -4,43 +4,29 @@ use super::support::*;
 use crate::memory::prompt::{AttemptReport, LoopStatus, Memory, PastAttempt};
 
 fn learnings(count: usize, length: usize) -> Vec<crate::memory::prompt::ShownLearning> {
-    (0..count)
-        .map(|n| learning(&format!("l-{n}"), "pitfall", &words("learnt", length)))
-        .collect()
+    (0..count).map(|n| learning(&format!("l-{n}"), "pitfall", &words("learnt", length))).collect()
 }
 
 fn with_suggestion(mut attempts: Vec<PastAttempt>, text: &str) -> Vec<PastAttempt> {
     let newest = attempts.last_mut().unwrap();
-    newest.report = newest.report.take().map(|report| AttemptReport {
-        retry_suggestion: Some(text.to_owned()),
-        ..report
-    });
+    newest.report = newest
+        .report
+        .take()
+        .map(|report| AttemptReport { retry_suggestion: Some(text.to_owned()), ..report });
     attempts
 }
 
 fn stuck() -> LoopStatus {
-    LoopStatus {
-        stuck: true,
-        ..status(4, 3)
-    }
+    LoopStatus { stuck: true, ..status(4, 3) }
 }
 
 #[test]
 fn bud_01_characters_are_counted_not_bytes() {
-    let learnings = (0..5)
-        .map(|_| learning("l", "pitfall", &"語".repeat(900)))
-        .collect();
-    let rendered = render(&Memory {
-        learnings,
-        status: status(1, 0),
-        ..Memory::default()
-    });
+    let learnings = (0..5).map(|_| learning("l", "pitfall", &"語".repeat(900))).collect();
+    let rendered = render(&Memory { learnings, status: status(1, 0), ..Memory::default() });
     assert_eq!(rendered.shown_learnings.len(), 5);
     assert!(rendered.text.len() > 10_000);
-    assert_eq!(
-        rendered.explanation.used_chars,
-        rendered.text.chars().count()
-    );
+    assert_eq!(rendered.explanation.used_chars, rendered.text.chars().count());
 }
 
 #[test]
@@ -49,19 +35,11 @@ fn bud_02_with_unlimited_room_everything_is_complete() {
         attempts: with_suggestion(long_attempts(30, 2000), &words("next", 5000)),
         learnings: learnings(5, 3000),
         status: stuck(),
-        phase_failures: (0..100)
-            .map(|n| failure(&n.to_string(), "t", "e"))
-            .collect(),
+        phase_failures: (0..100).map(|n| failure(&n.to_string(), "t", "e")).collect(),
         agents_md: None,
     };
     let rendered = render_in(&memory, usize::MAX);
-    assert!(
-        rendered
-            .explanation
-            .sections
-            .iter()
-            .all(|section| section.left_out.is_empty())
-    );
+    assert!(rendered.explanation.sections.iter().all(|section| section.left_out.is_empty()));
     assert_eq!(rendered.explanation.sections.len(), 4);
     assert!(!rendered.text.contains(NOTE) && !rendered.text.contains(TRUNCATED));
 }
@@ -80,12 +58,7 @@ fn bud_02_below_the_minimums_priority_decides() {
         let titles = text.lines().filter_map(|line| line.strip_prefix("### "));
         titles.map(str::to_owned).collect()
     };
-    let all = [
-        "Previous Attempts",
-        "Learnings from Previous Iterations",
-        "Loop Status",
-        "Failure Context",
-    ];
+    let all = ["Previous Attempts", "Learnings from Previous Iterations", "Loop Status", "Failure Context"];
     assert_eq!(titles(50), [""; 0]);
     assert_eq!(titles(500), all[..1]);
     assert_eq!(titles(720), all[..2]);
@@ -104,17 +77,11 @@ fn bud_03_shares_come_first_then_leftovers_by_priority() {
     let text = render(&memory).text;
     let attempts = section_size(&text, "Previous Attempts");
     let learnings = section_size(&text, "Learnings from Previous Iterations");
-    assert!(
-        attempts > 3000,
-        "what the others leave goes to the attempts: {attempts}"
-    );
+    assert!(attempts > 3000, "what the others leave goes to the attempts: {attempts}");
     assert!(learnings > 800 && learnings <= 1500, "{learnings}");
     assert!(text.chars().count() <= 5000 && text.chars().count() > 4600);
 
-    let few = Memory {
-        attempts: long_attempts(1, 50),
-        ..memory
-    };
+    let few = Memory { attempts: long_attempts(1, 50), ..memory };
     let text = render(&few).text;
     assert!(section_size(&text, "Learnings from Previous Iterations") > 4000);
 }
@@ -129,20 +96,9 @@ fn bud_03_no_section_takes_anothers_minimum() {
         agents_md: None,
     };
     let rendered = render_in(&memory, 1250);
-    assert_eq!(
-        rendered
-            .explanation
-            .sections
-            .iter()
-            .filter(|s| s.used_chars == 0)
-            .count(),
-        0
-    );
+    assert_eq!(rendered.explanation.sections.iter().filter(|s| s.used_chars == 0).count(), 0);
     let text = &rendered.text;
-    assert!(
-        section_size(text, "Learnings from Previous Iterations") > 150,
-        "{text}"
-    );
+    assert!(section_size(text, "Learnings from Previous Iterations") > 150, "{text}");
     assert!(section_size(text, "Previous Attempts") > 450, "{text}");
 }
 
@@ -162,14 +118,8 @@ fn bud_03_hints_after_the_warning_take_nobodys_minimum() {
         let text = render_in(&memory, budget).text;
         let learnings = section_size(&text, "Learnings from Previous Iterations");
         assert!(learnings > 150, "{budget}: {text}");
-        assert!(
-            section_size(&text, "Previous Attempts") > 480,
-            "{budget}: {text}"
-        );
-        assert!(
-            text.contains("**Stuck loop detected.**"),
-            "{budget}: {text}"
-        );
+        assert!(section_size(&text, "Previous Attempts") > 480, "{budget}: {text}");
+        assert!(text.contains("**Stuck loop detected.**"), "{budget}: {text}");
     }
     let roomy = render_in(&memory, 2500).text;
     assert!(roomy.contains("> hint hint"), "{roomy}");
@@ -209,27 +159,15 @@ fn bud_04_warning_and_suggestion_are_never_pushed_out() {
     };
     for budget in [1000, 1200, 2000, 5000, 9000] {
         let text = render_in(&memory, budget).text;
-        assert!(
-            text.contains(&format!("{SUGGESTED}{idea}\n")),
-            "{budget}: {text}"
-        );
-        assert!(
-            text.contains("**Stuck loop detected.**"),
-            "{budget}: {text}"
-        );
+        assert!(text.contains(&format!("{SUGGESTED}{idea}\n")), "{budget}: {text}");
+        assert!(text.contains("**Stuck loop detected.**"), "{budget}: {text}");
         assert!(text.contains("#### Attempt 9 "), "{budget}: {text}");
     }
     // A long suggestion comes before the others' minimums too.
     let long_idea = words("idea", 840);
-    let long = Memory {
-        attempts: with_suggestion(memory.attempts.clone(), &long_idea),
-        ..memory.clone()
-    };
+    let long = Memory { attempts: with_suggestion(memory.attempts.clone(), &long_idea), ..memory.clone() };
     let text = render_in(&long, 1700).text;
-    assert!(
-        text.contains(&format!("{SUGGESTED}{long_idea}\n")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("{SUGGESTED}{long_idea}\n")), "{text}");
     assert!(text.contains("**Stuck loop detected.**"), "{text}");
     // With the attempts' minimum alone, the newest attempt and its suggestion come first.
     let text = render_in(&memory, 500).text;
@@ -246,18 +184,12 @@ fn bud_04_an_enormous_suggestion_is_cut_and_leaves_the_rest_standing() {
     };
     for budget in [500, 1200, 5000] {
         let text = render_in(&memory, budget).text;
-        assert!(
-            text.contains(&format!("{SUGGESTED}idea idea")),
-            "{budget}: {text}"
-        );
+        assert!(text.contains(&format!("{SUGGESTED}idea idea")), "{budget}: {text}");
         assert!(text.contains("idea…\n"), "{budget}: {text}");
         assert!(text.contains("#### Attempt 3 "), "{budget}: {text}");
     }
     let text = render(&memory).text;
-    assert!(
-        text.contains("### Loop Status") && text.contains("- **[pitfall]** learnt"),
-        "{text}"
-    );
+    assert!(text.contains("### Loop Status") && text.contains("- **[pitfall]** learnt"), "{text}");
     assert!(!text.contains(TRUNCATED), "the attempt itself fits: {text}");
 }
 
@@ -274,19 +206,10 @@ fn bud_05_no_title_without_content() {
         let text = render_in(&memory, budget).text;
         let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
         for pair in lines.windows(2) {
-            assert!(
-                !(pair[0].starts_with("### ") && pair[1].starts_with("### ")),
-                "{text}"
-            );
+            assert!(!(pair[0].starts_with("### ") && pair[1].starts_with("### ")), "{text}");
         }
-        assert!(
-            !lines.last().is_some_and(|line| line.starts_with("### ")),
-            "{text}"
-        );
-        assert!(
-            text.is_empty() || text.ends_with('\n') && !text.ends_with("\n\n"),
-            "{text}"
-        );
+        assert!(!lines.last().is_some_and(|line| line.starts_with("### ")), "{text}");
+        assert!(text.is_empty() || text.ends_with('\n') && !text.ends_with("\n\n"), "{text}");
         assert!(!text.contains("\n\n\n"), "{text}");
     }
 }

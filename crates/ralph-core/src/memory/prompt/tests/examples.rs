@@ -7,25 +7,14 @@ use crate::memory::prompt::{AttemptReport, LoopStatus, Memory};
 
 #[test]
 fn ctx_04_first_attempt_with_nothing_to_remember_is_the_plain_prompt() {
-    let mut task = task(
-        "t-f13cf2",
-        "Add a retry queue",
-        "Failed uploads go to `src/queue.rs`.",
-    );
+    let mut task = task("t-f13cf2", "Add a retry queue", "Failed uploads go to `src/queue.rs`.");
     task.parent = parent("Make uploads reliable", "Nothing a user sends may be lost.");
     task.prerequisites = vec![
-        done(
-            "t-0eb603",
-            "Name the queue's states",
-            Some("Five states, one table"),
-        ),
+        done("t-0eb603", "Name the queue's states", Some("Five states, one table")),
         done("t-0dfebf", "Write the upload client", None),
     ];
     task.specs_dir = Some(".ralph/specs".to_owned());
-    let memory = Memory {
-        status: status(1, 0),
-        ..Memory::default()
-    };
+    let memory = Memory { status: status(1, 0), ..Memory::default() };
     assert_snapshot!(prompt(&task, &memory), @"
     ## Assigned Task
 
@@ -50,16 +39,8 @@ fn ctx_04_first_attempt_with_nothing_to_remember_is_the_plain_prompt() {
 
 #[test]
 fn ctx_05_one_failure_gives_attempts_and_status() {
-    let mut task = task(
-        "t-76ba69",
-        "Move the settings",
-        "Settings move to the new table.",
-    );
-    task.prerequisites = vec![done(
-        "t-f13cf2",
-        "Add a retry queue",
-        Some("Queue with back-off"),
-    )];
+    let mut task = task("t-76ba69", "Move the settings", "Settings move to the new table.");
+    task.prerequisites = vec![done("t-f13cf2", "Add a retry queue", Some("Queue with back-off"))];
     task.specs_dir = Some(".ralph/specs".to_owned());
     let memory = Memory {
         attempts: vec![attempt(
@@ -69,18 +50,10 @@ fn ctx_05_one_failure_gives_attempts_and_status() {
                 relevant_files: vec!["src/settings.rs".to_owned(), "src/store.rs".to_owned()],
                 stack_trace: Some("error[E0382]: borrow of moved value: `row`\n".to_owned()),
                 retry_suggestion: Some("Read the rows first, then write them.".to_owned()),
-                ..report(
-                    "Copied every row in one statement",
-                    "A row was used twice",
-                    "build_error",
-                )
+                ..report("Copied every row in one statement", "A row was used twice", "build_error")
             }),
         )],
-        status: LoopStatus {
-            iteration: 6,
-            run_total: 5,
-            ..status(2, 1)
-        },
+        status: LoopStatus { iteration: 6, run_total: 5, ..status(2, 1) },
         ..Memory::default()
     };
     assert_snapshot!(prompt(&task, &memory), @"
@@ -127,11 +100,7 @@ fn ctx_05_one_failure_gives_attempts_and_status() {
 
 #[test]
 fn ctx_05_three_failures_and_learnings_give_all_three_and_the_warning() {
-    let mut task = task(
-        "t-84be01",
-        "Check the manual",
-        "Every example in the manual must run.",
-    );
+    let mut task = task("t-84be01", "Check the manual", "Every example in the manual must run.");
     task.specs_dir = Some(".ralph/specs".to_owned());
     let files = vec!["docs/manual.md".to_owned()];
     let memory = Memory {
@@ -141,11 +110,7 @@ fn ctx_05_three_failures_and_learnings_give_all_three_and_the_warning() {
                 "sonnet",
                 Some(AttemptReport {
                     relevant_files: files.clone(),
-                    ..report(
-                        "Went through it in one go",
-                        "Broke two links",
-                        "logic_error",
-                    )
+                    ..report("Went through it in one go", "Broke two links", "logic_error")
                 }),
             ),
             attempt(2, "sonnet", None),
@@ -161,16 +126,8 @@ fn ctx_05_three_failures_and_learnings_give_all_three_and_the_warning() {
             ),
         ],
         learnings: vec![
-            learning(
-                "l-1",
-                "success_pattern",
-                "Run an example before editing it.",
-            ),
-            learning(
-                "l-2",
-                "pitfall",
-                "The checker skips blocks without a language.",
-            ),
+            learning("l-1", "success_pattern", "Run an example before editing it."),
+            learning("l-2", "pitfall", "The checker skips blocks without a language."),
         ],
         status: LoopStatus {
             iteration: 12,
@@ -248,26 +205,13 @@ fn ctx_05_three_failures_and_learnings_give_all_three_and_the_warning() {
 #[test]
 fn ctx_05_learnings_alone_give_learnings_and_status() {
     let mut task = task("t-71b433", "Write the index", "An index of all commands.");
-    task.prerequisites = vec![done(
-        "t-84be01",
-        "Check the manual",
-        Some("All examples run"),
-    )];
+    task.prerequisites = vec![done("t-84be01", "Check the manual", Some("All examples run"))];
     let memory = Memory {
         learnings: vec![
-            learning(
-                "l-3",
-                "code_structure",
-                "Each command has a file of its own.",
-            ),
+            learning("l-3", "code_structure", "Each command has a file of its own."),
             learning("l-4", "tool_usage", "`just docs` builds the manual alone."),
         ],
-        status: LoopStatus {
-            iteration: 8,
-            run_successes: 6,
-            run_total: 7,
-            ..status(1, 0)
-        },
+        status: LoopStatus { iteration: 8, run_successes: 6, run_total: 7, ..status(1, 0) },
         ..Memory::default()
     };
     assert_snapshot!(prompt(&task, &memory), @"
@@ -300,11 +244,7 @@ fn ctx_05_learnings_alone_give_learnings_and_status() {
 fn ctx_03_failure_context_comes_last() {
     let memory = Memory {
         attempts: vec![attempt(1, "haiku", None)],
-        learnings: vec![learning(
-            "l-1",
-            "pitfall",
-            "Ports below 1024 are closed here.",
-        )],
+        learnings: vec![learning("l-1", "pitfall", "Ports below 1024 are closed here.")],
         status: status(2, 1),
         phase_failures: vec![
             failure("2.3", "2026-03-01 10:12", "port 80: permission denied"),

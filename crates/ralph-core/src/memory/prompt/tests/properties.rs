@@ -6,8 +6,7 @@ use proptest::prelude::*;
 
 use super::support::*;
 use crate::memory::prompt::{
-    AttemptReport, Limits, LoopStatus, Memory, PastAttempt, PhaseFailure, ShownLearning,
-    render_memory,
+    AttemptReport, Limits, LoopStatus, Memory, PastAttempt, PhaseFailure, ShownLearning, render_memory,
 };
 
 /// Text as agents and attackers write it.

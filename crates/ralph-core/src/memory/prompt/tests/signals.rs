@@ -8,11 +8,7 @@ use crate::signals::{Scope, Signals, parse};
 
 fn read_back(text: &str, task_key: &str) -> Signals {
     let ladder = ["haiku", "opus"].map(str::to_owned);
-    let scope = Scope {
-        task_id: "t-1",
-        task_key: Some(task_key),
-        ladder: &ladder,
-    };
+    let scope = Scope { task_id: "t-1", task_key: Some(task_key), ladder: &ladder };
     parse(text, &scope)
 }
 

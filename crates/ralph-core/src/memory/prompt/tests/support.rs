@@ -19,28 +19,15 @@ pub(super) fn task(id: &str, title: &str, description: &str) -> TaskPart {
 }
 
 pub(super) fn parent(title: &str, description: &str) -> Option<ParentPart> {
-    Some(ParentPart {
-        title: title.to_owned(),
-        description: description.to_owned(),
-    })
+    Some(ParentPart { title: title.to_owned(), description: description.to_owned() })
 }
 
 pub(super) fn done(id: &str, title: &str, summary: Option<&str>) -> Prerequisite {
-    Prerequisite {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        summary: summary.map(str::to_owned),
-    }
+    Prerequisite { id: id.to_owned(), title: title.to_owned(), summary: summary.map(str::to_owned) }
 }
 
 pub(super) fn attempt(number: u32, model: &str, report: Option<AttemptReport>) -> PastAttempt {
-    PastAttempt {
-        number,
-        model: model.to_owned(),
-        outcome: "failed".to_owned(),
-        duration_ms: 61_000,
-        report,
-    }
+    PastAttempt { number, model: model.to_owned(), outcome: "failed".to_owned(), duration_ms: 61_000, report }
 }
 
 pub(super) fn report(tried: &str, why: &str, category: &str) -> AttemptReport {
@@ -53,19 +40,11 @@ pub(super) fn report(tried: &str, why: &str, category: &str) -> AttemptReport {
 }
 
 pub(super) fn learning(id: &str, category: &str, content: &str) -> ShownLearning {
-    ShownLearning {
-        id: id.to_owned(),
-        category: category.to_owned(),
-        content: content.to_owned(),
-    }
+    ShownLearning { id: id.to_owned(), category: category.to_owned(), content: content.to_owned() }
 }
 
 pub(super) fn failure(key: &str, time: &str, error: &str) -> PhaseFailure {
-    PhaseFailure {
-        key: key.to_owned(),
-        time: time.to_owned(),
-        error: error.to_owned(),
-    }
+    PhaseFailure { key: key.to_owned(), time: time.to_owned(), error: error.to_owned() }
 }
 
 pub(super) fn status(attempt: u32, failures: u32) -> LoopStatus {
@@ -87,15 +66,7 @@ pub(super) fn status(attempt: u32, failures: u32) -> LoopStatus {
 /// `count` failed attempts, each with `length` characters of approach.
 pub(super) fn long_attempts(count: u32, length: usize) -> Vec<PastAttempt> {
     let tried = |n: u32| words(&format!("way{n}"), length);
-    (1..=count)
-        .map(|n| {
-            attempt(
-                n,
-                "haiku",
-                Some(report(&tried(n), "it broke", "logic_error")),
-            )
-        })
-        .collect()
+    (1..=count).map(|n| attempt(n, "haiku", Some(report(&tried(n), "it broke", "logic_error")))).collect()
 }
 
 /// A text of about `length` characters.
@@ -114,22 +85,11 @@ pub(super) fn render(memory: &Memory) -> RenderedMemory {
 }
 
 pub(super) fn render_in(memory: &Memory, budget_chars: usize) -> RenderedMemory {
-    render_memory(
-        memory,
-        &Limits {
-            budget_chars,
-            ..Limits::default()
-        },
-    )
+    render_memory(memory, &Limits { budget_chars, ..Limits::default() })
 }
 
 pub(super) fn prompt(task: &TaskPart, memory: &Memory) -> String {
-    render_task(
-        task,
-        &render(memory).text,
-        &Template::built_in_task().unwrap(),
-    )
-    .unwrap()
+    render_task(task, &render(memory).text, &Template::built_in_task().unwrap()).unwrap()
 }
 
 /// The section with this title, from its blank line to the next section, in characters.
@@ -139,8 +99,6 @@ pub(super) fn section_size(text: &str, title: &str) -> usize {
         return 0;
     };
     let rest = &text[start + 1..];
-    let end = rest
-        .find("\n### ")
-        .map_or(text.len(), |end| start + 1 + end);
+    let end = rest.find("\n### ").map_or(text.len(), |end| start + 1 + end);
     text[start..end].chars().count()
 }

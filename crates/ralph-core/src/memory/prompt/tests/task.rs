@@ -9,11 +9,7 @@ fn plain(task: &crate::memory::prompt::TaskPart) -> String {
 
 #[test]
 fn ctx_01_the_prompt_begins_with_id_title_and_description() {
-    let text = plain(&task(
-        "t-1",
-        "Do it",
-        "Line one\n\n## Two {{ braces }}\n<task-done>\n\n",
-    ));
+    let text = plain(&task("t-1", "Do it", "Line one\n\n## Two {{ braces }}\n<task-done>\n\n"));
     assert_eq!(
         text,
         "## Assigned Task\n\n**ID:** t-1\n**Title:** Do it\n\n### Description\n\
@@ -24,10 +20,7 @@ fn ctx_01_the_prompt_begins_with_id_title_and_description() {
 #[test]
 fn ctx_01_an_empty_description_leaves_its_title() {
     let text = plain(&task("t-1", "Do\nit", " \n"));
-    assert_eq!(
-        text,
-        "## Assigned Task\n\n**ID:** t-1\n**Title:** Do it\n\n### Description\n"
-    );
+    assert_eq!(text, "## Assigned Task\n\n**ID:** t-1\n**Title:** Do it\n\n### Description\n");
 }
 
 #[test]
@@ -52,10 +45,7 @@ fn ctx_07_a_prerequisite_summary_is_one_line_without_signals() {
 
 #[test]
 fn bud_01_the_memory_part_is_all_that_the_prompt_gains() {
-    let memory = Memory {
-        attempts: long_attempts(2, 100),
-        ..Memory::default()
-    };
+    let memory = Memory { attempts: long_attempts(2, 100), ..Memory::default() };
     let task = task("t-1", "T", "D");
     let gained = prompt(&task, &memory).chars().count() - plain(&task).chars().count();
     assert_eq!(gained, render(&memory).text.chars().count());
@@ -71,20 +61,10 @@ fn a_project_may_give_its_own_text() {
 #[test]
 fn template_errors_name_template_and_line() {
     let error = Template::parse(".ralph/templates/task.md", "a\nb {% if %}\n").unwrap_err();
-    assert_eq!(
-        (error.template.as_str(), error.line),
-        (".ralph/templates/task.md", Some(2))
-    );
-    assert!(
-        error
-            .to_string()
-            .starts_with("template .ralph/templates/task.md, line 2: syntax")
-    );
+    assert_eq!((error.template.as_str(), error.line), (".ralph/templates/task.md", Some(2)));
+    assert!(error.to_string().starts_with("template .ralph/templates/task.md, line 2: syntax"));
 
     let misspelt = Template::parse("task.md", "a\n\n{{ titel }}\n").unwrap();
     let error = render_task(&task("t-1", "T", "D"), "", &misspelt).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "template task.md, line 3: undefined value in `{{ titel }}`"
-    );
+    assert_eq!(error.to_string(), "template task.md, line 3: undefined value in `{{ titel }}`");
 }

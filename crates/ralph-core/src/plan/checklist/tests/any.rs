@@ -23,9 +23,7 @@ fn line() -> impl Strategy<Value = String> {
         "-->",
         "- [~] ",
     ]);
-    let words = prop::sample::select(vec![
-        "T1 a", "T2: b", "1.3 c", "a", "`x`", "**b**", "T1, T2", "",
-    ]);
+    let words = prop::sample::select(vec!["T1 a", "T2: b", "1.3 c", "a", "`x`", "**b**", "T1, T2", ""]);
     (0usize..6, start, words)
         .prop_map(|(columns, start, words)| format!("{}{start}{words}\n", " ".repeat(columns)))
 }

@@ -43,20 +43,14 @@ fn any_file() -> impl Strategy<Value = (String, String)> {
         0..12,
     );
     (path, front, body).prop_map(|(path, front, body)| {
-        (
-            path,
-            format!("---\n{}\n---\n{}", front.join("\n"), body.join("\n")),
-        )
+        (path, format!("---\n{}\n---\n{}", front.join("\n"), body.join("\n")))
     })
 }
 
 fn a_good_file() -> impl Strategy<Value = (String, String)> {
     ("0[1-3]-0[1-4]-PLAN\\.md", 1u8..4, 0usize..3).prop_map(|(path, wave, tasks)| {
         let tasks = "<task><name>a</name></task>\n".repeat(tasks);
-        (
-            path,
-            format!("---\nwave: {wave}\n---\n<objective>Do it.</objective>\n{tasks}"),
-        )
+        (path, format!("---\nwave: {wave}\n---\n<objective>Do it.</objective>\n{tasks}"))
     })
 }
 

@@ -11,27 +11,15 @@ fn phases_go_by_number_without_a_roadmap() {
         ("02-b/02-02-PLAN.md", "wave: 1"),
         ("02-b/02-01-PLAN.md", "wave: 2"),
     ]);
-    assert_eq!(
-        names(&draft(&files)),
-        ["02-02", "02-01", "02.1-01", "03-01", "10-01"]
-    );
+    assert_eq!(names(&draft(&files)), ["02-02", "02-01", "02.1-01", "03-01", "10-01"]);
 }
 
 #[test]
 fn phases_go_as_the_roadmap_has_them() {
     let plans = ["01", "02", "02.1", "03", "04"].map(|phase| format!("{phase}-01-PLAN.md"));
-    let plans: Vec<_> = plans
-        .iter()
-        .map(|path| (path.as_str(), "wave: 1"))
-        .collect();
-    let files = with_roadmap(
-        small(&plans),
-        "### Phase 3: a\n### Phase 2: b\n### Phase 1: c\n",
-    );
-    assert_eq!(
-        names(&draft(&files)),
-        ["03-01", "04-01", "02-01", "02.1-01", "01-01"]
-    );
+    let plans: Vec<_> = plans.iter().map(|path| (path.as_str(), "wave: 1")).collect();
+    let files = with_roadmap(small(&plans), "### Phase 3: a\n### Phase 2: b\n### Phase 1: c\n");
+    assert_eq!(names(&draft(&files)), ["03-01", "04-01", "02-01", "02.1-01", "01-01"]);
 }
 
 #[test]
@@ -42,10 +30,7 @@ fn waves_and_phases_wait_for_those_before() {
         ("01-03-PLAN.md", "wave: 3"),
         ("01-04-PLAN.md", "wave: 4\ndepends_on: [\"01\"]"),
         ("02-01-PLAN.md", "wave: 2"),
-        (
-            "02-02-PLAN.md",
-            "plan: 02\ndepends_on:\n  - 01-01-slug-words\nwave: 2",
-        ),
+        ("02-02-PLAN.md", "plan: 02\ndepends_on:\n  - 01-01-slug-words\nwave: 2"),
         ("02-03-PLAN.md", "wave: 3"),
     ]);
     let draft = draft(&files);
@@ -61,14 +46,8 @@ fn waves_and_phases_wait_for_those_before() {
 #[test]
 fn the_first_part_waits_for_what_its_plan_waits_for() {
     let body = "<objective>a</objective><task><name>a</name></task><task><name>b</name></task>";
-    let plans = vec![
-        file("01-01-PLAN.md", "wave: 1", body),
-        file("02-01-PLAN.md", "wave: 1", body),
-    ];
-    let draft = draft(&GsdFiles {
-        plans,
-        ..GsdFiles::default()
-    });
+    let plans = vec![file("01-01-PLAN.md", "wave: 1", body), file("02-01-PLAN.md", "wave: 1", body)];
+    let draft = draft(&GsdFiles { plans, ..GsdFiles::default() });
     assert_eq!(task(&draft, "01-01/1").after, [""; 0]);
     assert_eq!(task(&draft, "02-01").after, ["01-01"]);
     assert_eq!(task(&draft, "02-01/1").after, ["01-01"]);
@@ -106,14 +85,8 @@ fn plans_are_named_in_many_ways() {
 
 #[test]
 fn what_is_done_and_gone_is_no_problem() {
-    let files = small(&[(
-        "04-01-PLAN.md",
-        "wave: 1\ndepends_on: [01-01, 02-05, phase-03, 03-slug]",
-    )]);
-    let files = GsdFiles {
-        finished: vec!["01-01".to_owned()],
-        ..files
-    };
+    let files = small(&[("04-01-PLAN.md", "wave: 1\ndepends_on: [01-01, 02-05, phase-03, 03-slug]")]);
+    let files = GsdFiles { finished: vec!["01-01".to_owned()], ..files };
     let draft = draft(&with_roadmap(files, "- [x] Phase 3: a\n- [x] 02-05: b\n"));
     assert_eq!((draft.tasks[0].after.len(), draft.notes.len()), (0, 4));
 }
@@ -126,25 +99,13 @@ fn circles_are_problems() {
         ("02-01-PLAN.md", "wave: 1\ndepends_on: [02-01]"),
     ]));
     assert_eq!(found.len(), 2);
-    assert_eq!(
-        (found[0].path.as_str(), found[0].line),
-        ("01-01-PLAN.md", 3)
-    );
+    assert_eq!((found[0].path.as_str(), found[0].line), ("01-01-PLAN.md", 3));
     assert!(found[0].expected.contains("01-01 → 01-02 → 01-01"));
 }
 
 #[test]
 fn there_is_an_end_to_plans() {
-    let plan = |at: usize| {
-        file(
-            &format!("{at:04}-1-PLAN.md"),
-            "wave: 1",
-            "<objective>a</objective>",
-        )
-    };
-    let files = GsdFiles {
-        plans: (0..2001).map(plan).collect(),
-        ..GsdFiles::default()
-    };
+    let plan = |at: usize| file(&format!("{at:04}-1-PLAN.md"), "wave: 1", "<objective>a</objective>");
+    let files = GsdFiles { plans: (0..2001).map(plan).collect(), ..GsdFiles::default() };
     assert_eq!(problems(&files).len(), 1);
 }

@@ -88,21 +88,12 @@ fn rch_04_a_second_completion_replaces_the_line() {
     // Without a commit a line knows less than the one that is there.
     assert_eq!(update(LOG, &done("1.1", "Task A, again", "")), LOG);
     let open = "## Completed Tasks\n- [ ] 1.1 A\n";
-    assert_eq!(
-        update(open, &done("1.1", "A", "")),
-        open.replace("[ ]", "[x]")
-    );
+    assert_eq!(update(open, &done("1.1", "A", "")), open.replace("[ ]", "[x]"));
     let both = News {
-        completed: vec![
-            completed("1.2", "Old", "aaaaaa"),
-            completed("1.2", "New", "bbbbbb"),
-        ],
+        completed: vec![completed("1.2", "Old", "aaaaaa"), completed("1.2", "New", "bbbbbb")],
         ..News::default()
     };
-    assert_eq!(
-        update(LOG, &both),
-        LOG.replace("Task B - def456", "New - bbbbbb")
-    );
+    assert_eq!(update(LOG, &both), LOG.replace("Task B - def456", "New - bbbbbb"));
 }
 
 #[test]
@@ -120,15 +111,9 @@ fn the_current_task_is_the_first_line_of_its_section() {
     let updated = update(log, &current("1.3 Task C"));
     assert_eq!(updated, log.replace("1.2 Task B", "1.3 Task C"));
     let updated = update(&updated, &current("None: all tasks are done"));
-    assert_eq!(
-        updated,
-        log.replace("1.2 Task B", "None: all tasks are done")
-    );
+    assert_eq!(updated, log.replace("1.2 Task B", "None: all tasks are done"));
     let item = "## Current Task\n* 1.2 Task B\n  - since noon\n";
-    assert_eq!(
-        update(item, &current("1.3 C")),
-        item.replace("1.2 Task B", "1.3 C")
-    );
+    assert_eq!(update(item, &current("1.3 C")), item.replace("1.2 Task B", "1.3 C"));
 }
 
 #[test]
@@ -136,10 +121,7 @@ fn learnings_are_added_and_not_twice() {
     let updated = update(LOG, &learnt(&["Some  learning", "New\none", "New one", ""]));
     assert_eq!(updated, LOG.to_owned() + "- New one\n");
     let wrapped = "## Learnings\n- a long\n  one\n- another\nlong one\n";
-    assert_eq!(
-        update(wrapped, &learnt(&["a long one", "another long one"])),
-        wrapped
-    );
+    assert_eq!(update(wrapped, &learnt(&["a long one", "another long one"])), wrapped);
     assert_eq!(update(wrapped, &learnt(&["b"])), format!("{wrapped}- b\n"));
 }
 
@@ -171,23 +153,15 @@ fn rch_03_all_sections_are_made_in_order() {
     let tight = "## Completed Tasks\n## Current Task\n## Fix Task History\n## Learnings";
     assert_eq!(update(tight, &news), sections);
     let (first, last) = ("# P\n\n## Current Task\n1.1 A\n", "## Next\n- y\n");
-    assert_eq!(
-        update(&format!("{first}\n{last}"), &done("1.1", "A", "abc123")),
-        {
-            format!(
-                "# P\n\n## Completed Tasks\n- [x] 1.1 A - abc123\n\n## Current Task\n1.1 A\n\n{last}"
-            )
-        }
-    );
+    assert_eq!(update(&format!("{first}\n{last}"), &done("1.1", "A", "abc123")), {
+        format!("# P\n\n## Completed Tasks\n- [x] 1.1 A - abc123\n\n## Current Task\n1.1 A\n\n{last}")
+    });
 }
 
 #[test]
 fn rch_04_a_finished_task_has_one_line() {
     for (task, text) in [
-        (
-            completed("1.1", "Task A", "abc123"),
-            "[x] 1.1 Task A - abc123",
-        ),
+        (completed("1.1", "Task A", "abc123"), "[x] 1.1 Task A - abc123"),
         (completed("1.1", "Task A", ""), "[x] 1.1 Task A"),
         (completed("V4", "", "abc1234"), "[x] V4 - abc1234"),
         (completed("V4", "", ""), "[x] V4"),
@@ -204,12 +178,7 @@ fn rch_04_a_finished_task_has_one_line() {
         ("- [x]1.3", None),
         ("- [y] 1", None),
     ] {
-        let item = Item {
-            start: 0,
-            end: 1,
-            line,
-            first: bullet(line).unwrap(),
-        };
+        let item = Item { start: 0, end: 1, line, first: bullet(line).unwrap() };
         let found = completed_key(&item);
         let found = found.as_ref().map(|(key, done)| (key.as_str(), *done));
         assert_eq!(found, key, "{line}");

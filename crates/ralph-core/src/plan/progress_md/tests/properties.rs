@@ -123,9 +123,7 @@ prop_compose! {
 /// The lines of a file without their ends, which the last one may lack.
 fn lines(file: &str) -> Vec<&str> {
     let lines = file.trim_start_matches('\u{feff}').split_inclusive('\n');
-    lines
-        .map(|line| line.strip_suffix('\n').unwrap_or(line))
-        .collect()
+    lines.map(|line| line.strip_suffix('\n').unwrap_or(line)).collect()
 }
 
 /// Whether all these lines stand in the others, in the same order.
@@ -145,9 +143,7 @@ fn all_but_one_stand_in(part: &[&str], whole: &[&str]) -> bool {
 /// The headings of a file, as Markdown has them.
 fn headings(file: &str) -> Vec<String> {
     let lines = crate::markdown::Lines::of(file).lines;
-    let headings = lines
-        .iter()
-        .filter(|line| matches!(line.kind, Kind::Heading(_)));
+    let headings = lines.iter().filter(|line| matches!(line.kind, Kind::Heading(_)));
     headings.map(|line| line.text.to_owned()).collect()
 }
 

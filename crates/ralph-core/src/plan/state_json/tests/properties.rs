@@ -9,9 +9,7 @@ use serde_json::Value;
 use super::super::{FixEntry, StateNews, read, update};
 
 fn space() -> impl Strategy<Value = &'static str> {
-    select(vec![
-        "", "", "", " ", " ", "\n", "\n  ", "\n\n", "\r\n\t", "\t",
-    ])
+    select(vec!["", "", "", " ", " ", "\n", "\n  ", "\n\n", "\r\n\t", "\t"])
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -56,9 +54,7 @@ fn value() -> impl Strategy<Value = String> {
         r#"["1.3.1"]"#,
     ];
     let leaf = select(texts).prop_map(str::to_owned);
-    leaf.prop_recursive(4, 24, 5, |inner| {
-        prop_oneof![object(inner.clone()), list(inner)]
-    })
+    leaf.prop_recursive(4, 24, 5, |inner| prop_oneof![object(inner.clone()), list(inner)])
 }
 
 fn list(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
@@ -72,28 +68,18 @@ fn list(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
 fn object(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let members = vec(([space(), space(), space(), space()], name(), inner), 0..6);
     members.prop_map(|members| {
-        let members = members
-            .iter()
-            .map(|([a, b, c, d], name, value)| format!("{a}{name}{b}:{c}{value}{d}"));
+        let members = members.iter().map(|([a, b, c, d], name, value)| format!("{a}{name}{b}:{c}{value}{d}"));
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     })
 }
 
 fn file() -> impl Strategy<Value = String> {
-    let parts = (
-        option::weighted(0.1, Just("\u{feff}")),
-        space(),
-        object(value()),
-        space(),
-    );
+    let parts = (option::weighted(0.1, Just("\u{feff}")), space(), object(value()), space());
     parts.prop_map(|(mark, a, object, b)| format!("{}{a}{object}{b}", mark.unwrap_or_default()))
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![
-        select(vec!["x", "1.3.1", "V4", "1.3"]).prop_map(str::to_owned),
-        any::<String>()
-    ]
+    prop_oneof![select(vec!["x", "1.3.1", "V4", "1.3"]).prop_map(str::to_owned), any::<String>()]
 }
 
 prop_compose! {
@@ -126,10 +112,7 @@ fn set(value: &mut Value, key: &str, member: Value) {
 
 /// The news put into a value the plain way.
 fn expected(mut value: Value, news: &StateNews) -> Value {
-    let counts = [
-        ("taskIndex", news.task_index),
-        ("totalTasks", news.total_tasks),
-    ];
+    let counts = [("taskIndex", news.task_index), ("totalTasks", news.total_tasks)];
     for (key, count) in counts {
         if let Some(count) = count {
             set(&mut value, key, count.into());
@@ -152,10 +135,7 @@ fn normal(value: Value) -> Value {
     match value {
         Value::Number(number) => number.as_f64().into(),
         Value::Array(items) => items.into_iter().map(normal).collect(),
-        Value::Object(members) => members
-            .into_iter()
-            .map(|(key, value)| (key, normal(value)))
-            .collect(),
+        Value::Object(members) => members.into_iter().map(|(key, value)| (key, normal(value))).collect(),
         other => other,
     }
 }

@@ -19,14 +19,8 @@ fn rci_03_one_blank_line_on_each_side() {
 
 #[test]
 fn rci_03_blank_lines_that_are_there_stay() {
-    assert_eq!(
-        after("- [ ] 1.3 a\n \t\n\r\n\n## b\n"),
-        format!("- [ ] 1.3 a\n \t\n{NEW}\n\r\n\n## b\n")
-    );
-    assert_eq!(
-        after("- [ ] 1.3 a\n\n---\n\n## b\n"),
-        format!("- [ ] 1.3 a\n\n{NEW}\n\n---\n\n## b\n")
-    );
+    assert_eq!(after("- [ ] 1.3 a\n \t\n\r\n\n## b\n"), format!("- [ ] 1.3 a\n \t\n{NEW}\n\r\n\n## b\n"));
+    assert_eq!(after("- [ ] 1.3 a\n\n---\n\n## b\n"), format!("- [ ] 1.3 a\n\n{NEW}\n\n---\n\n## b\n"));
 }
 
 #[test]
@@ -36,18 +30,12 @@ fn rci_03_at_the_end_of_the_file() {
         assert_eq!(after(text), expected, "{text:?}");
     }
     assert_eq!(after("- [ ] 1.3 a\n\n\n"), format!("{expected}\n"));
-    assert_eq!(
-        after("- [ ] 1.3 a\n  "),
-        format!("- [ ] 1.3 a\n  \n{NEW}\n")
-    );
+    assert_eq!(after("- [ ] 1.3 a\n  "), format!("- [ ] 1.3 a\n  \n{NEW}\n"));
 }
 
 #[test]
 fn what_is_never_closed_does_not_swallow_the_block() {
-    assert_eq!(
-        after("- [ ] 1.3 a\n\n```\n- [ ] 1.4 b"),
-        format!("- [ ] 1.3 a\n\n{NEW}\n\n```\n- [ ] 1.4 b")
-    );
+    assert_eq!(after("- [ ] 1.3 a\n\n```\n- [ ] 1.4 b"), format!("- [ ] 1.3 a\n\n{NEW}\n\n```\n- [ ] 1.4 b"));
 }
 
 #[test]
@@ -57,10 +45,7 @@ fn imp_08_the_commonest_line_end_is_used() {
         after("- [ ] 1.3 a\r\n- [ ] 1.4 d\r\ne\n"),
         crlf(&format!("- [ ] 1.3 a\n\n{NEW}\n\n- [ ] 1.4 d\n")) + "e\n"
     );
-    assert_eq!(
-        after("- [ ] 1.3 a\n- [ ] 1.4 d\r\n"),
-        format!("- [ ] 1.3 a\n\n{NEW}\n\n- [ ] 1.4 d\r\n")
-    );
+    assert_eq!(after("- [ ] 1.3 a\n- [ ] 1.4 d\r\n"), format!("- [ ] 1.3 a\n\n{NEW}\n\n- [ ] 1.4 d\r\n"));
 }
 
 #[test]
@@ -69,20 +54,12 @@ fn rci_02_the_order_of_keys() {
         insert_after(text, of, &format!("- [ ] {key} [FIX {of}] x")).unwrap()
     };
     let mut text = "- [x] 1.3 a\n\n- [ ] 1.30 b\n\n- [ ] 1.4 b\n".to_owned();
-    for (of, key) in [
-        ("1.3", "1.3.1"),
-        ("1.3.1", "1.3.1.1"),
-        ("1.3", "1.3.2"),
-        ("1.3.1", "1.3.1.2"),
-    ] {
+    for (of, key) in [("1.3", "1.3.1"), ("1.3.1", "1.3.1.1"), ("1.3", "1.3.2"), ("1.3.1", "1.3.1.2")] {
         text = add(&text, of, key);
     }
     let spec = Spec::of(&text);
     let keys: Vec<_> = spec.blocks.iter().map(|block| block.key).collect();
-    assert_eq!(
-        keys,
-        ["1.3", "1.3.1", "1.3.1.1", "1.3.1.2", "1.3.2", "1.30", "1.4"]
-    );
+    assert_eq!(keys, ["1.3", "1.3.1", "1.3.1.1", "1.3.1.2", "1.3.2", "1.30", "1.4"]);
     assert!(!text.contains("\n\n\n"));
 }
 
@@ -102,11 +79,7 @@ fn rci_02_a_descendant_far_away_counts() {
 
 #[test]
 fn rci_01_without_the_task_there_is_no_place() {
-    for text in [
-        "",
-        "- [ ] 1.30 a\n- [ ] 1.3.1 b\n  - [ ] 1.3 c\n",
-        "```\n- [ ] 1.3 a\n```\n",
-    ] {
+    for text in ["", "- [ ] 1.30 a\n- [ ] 1.3.1 b\n  - [ ] 1.3 c\n", "```\n- [ ] 1.3 a\n```\n"] {
         assert_eq!(insert_after(text, "1.3", NEW), None);
         assert_eq!(insert_before(text, "1.3", NEW), None);
     }
@@ -116,26 +89,14 @@ fn rci_01_without_the_task_there_is_no_place() {
 fn before_a_task() {
     for (text, expected) in [
         ("# a\n- [ ] 1.3 b\n", "# a\n\n- [ ] 1.9 e\n\n- [ ] 1.3 b\n"),
-        (
-            "# a\n\n- [ ] 1.3 b\n",
-            "# a\n\n- [ ] 1.9 e\n\n- [ ] 1.3 b\n",
-        ),
-        (
-            "# a\n\n\n- [ ] 1.3 b\n",
-            "# a\n\n- [ ] 1.9 e\n\n- [ ] 1.3 b\n",
-        ),
-        (
-            "a\n\n---\n- [ ] 1.3 b\n",
-            "a\n\n---\n\n- [ ] 1.9 e\n\n- [ ] 1.3 b\n",
-        ),
+        ("# a\n\n- [ ] 1.3 b\n", "# a\n\n- [ ] 1.9 e\n\n- [ ] 1.3 b\n"),
+        ("# a\n\n\n- [ ] 1.3 b\n", "# a\n\n- [ ] 1.9 e\n\n- [ ] 1.3 b\n"),
+        ("a\n\n---\n- [ ] 1.3 b\n", "a\n\n---\n\n- [ ] 1.9 e\n\n- [ ] 1.3 b\n"),
         ("- [ ] 1.3 b", "- [ ] 1.9 e\n\n- [ ] 1.3 b"),
         ("\n\r\n- [ ] 1.3 b", "- [ ] 1.9 e\n\n\r\n- [ ] 1.3 b"),
         ("\u{feff}- [ ] 1.3 b", "\u{feff}- [ ] 1.9 e\n\n- [ ] 1.3 b"),
     ] {
-        assert_eq!(
-            insert_before(text, "1.3", "\n- [ ] 1.9 e\n").unwrap(),
-            expected
-        );
+        assert_eq!(insert_before(text, "1.3", "\n- [ ] 1.9 e\n").unwrap(), expected);
     }
 }
 
@@ -144,9 +105,7 @@ const FILE: &str = "- [ ] 1.1 a\r\n  - [ ] 1.2 b\r\n```\n- [ ] 1.2 c\n```\n- [ ]
 
 #[test]
 fn imp_08_only_the_character_in_the_checkbox_changes() {
-    let expected = FILE
-        .replace("- [ ] 1.2 é", "- [x] 1.2 é")
-        .replace("[X]", "[ ]");
+    let expected = FILE.replace("- [ ] 1.2 é", "- [x] 1.2 é").replace("[X]", "[ ]");
     let marked = mark(FILE, &[("1.2", true), ("1.20", false)]);
     assert_eq!(marked, expected);
 }
@@ -159,11 +118,7 @@ fn what_is_so_already_stays() {
 }
 
 fn task_with(change: impl FnOnce(&mut DraftTask)) -> DraftTask {
-    let mut task = DraftTask {
-        name: "1.1".into(),
-        title: "a".into(),
-        ..DraftTask::default()
-    };
+    let mut task = DraftTask { name: "1.1".into(), title: "a".into(), ..DraftTask::default() };
     change(&mut task);
     task
 }
@@ -208,22 +163,8 @@ fn all_fields() {
     assert_eq!(render(&task), block);
     let read = first(block);
     assert_eq!(
-        (
-            read.description,
-            read.files,
-            read.done_when,
-            read.verify,
-            read.commit,
-            read.markers
-        ),
-        (
-            task.description,
-            task.files,
-            task.done_when,
-            task.verify,
-            task.commit,
-            task.markers
-        )
+        (read.description, read.files, read.done_when, read.verify, read.commit, read.markers),
+        (task.description, task.files, task.done_when, task.verify, task.commit, task.markers)
     );
 }
 
@@ -253,10 +194,7 @@ fn an_open_fence_in_one_field_leaves_the_others_alone() {
         task.verify = Some("c\nd".into());
     });
     let read = first(&render(&task));
-    assert_eq!(
-        (read.description, read.verify),
-        (task.description, task.verify)
-    );
+    assert_eq!((read.description, read.verify), (task.description, task.verify));
     assert_eq!(read.done_when, task.done_when);
 }
 

@@ -23,20 +23,15 @@ const FORMAT: &str = "\
 fn imp_03_the_format_is_read() {
     let draft = draft(FORMAT);
     let mark_of = |line: usize| {
-        let before: usize = FORMAT
-            .split_inclusive('\n')
-            .take(line - 1)
-            .map(str::len)
-            .sum();
+        let before: usize = FORMAT.split_inclusive('\n').take(line - 1).map(str::len).sum();
         Some(before + 3..before + 4)
     };
     let created = DraftTask {
         name: "1.1".into(),
         named_by_author: true,
         title: "Create the module".into(),
-        description:
-            "1. First step\n2. Second step\n\nRequirements: FR-1, AC-1.2\nDesign: Component A"
-                .into(),
+        description: "1. First step\n2. Second step\n\nRequirements: FR-1, AC-1.2\nDesign: Component A"
+            .into(),
         phase: Some("1".into()),
         verify: Some("pnpm test".into()),
         files: vec!["src/a.ts".into(), "src/b.ts".into()],
@@ -89,19 +84,10 @@ const ORIGINAL: &str = "\
 fn imp_03_the_seeds_original_is_read() {
     let original = first(ORIGINAL);
     assert_eq!(original.description, "Add parsing logic to implement.md");
-    assert_eq!(
-        original.files,
-        ["plugins/ralph-specum/commands/implement.md"]
-    );
+    assert_eq!(original.files, ["plugins/ralph-specum/commands/implement.md"]);
     assert_eq!(original.done_when.unwrap(), "Parser extracts error details");
-    assert_eq!(
-        original.verify.unwrap(),
-        "grep -q \"Parse Failure\" implement.md"
-    );
-    assert_eq!(
-        original.commit.unwrap(),
-        "feat(coordinator): add failure parser"
-    );
+    assert_eq!(original.verify.unwrap(), "grep -q \"Parse Failure\" implement.md");
+    assert_eq!(original.commit.unwrap(), "feat(coordinator): add failure parser");
 }
 
 const GENERATED: &str = "\
@@ -136,22 +122,8 @@ fn rcg_06_the_seeds_fix_task_is_read() {
     let read = draft(&format!("{ORIGINAL}\n{GENERATED}\n"));
     let read = read.tasks.iter().find(|task| task.name == "1.3.1").unwrap();
     assert_eq!(
-        (
-            &read.title,
-            &read.description,
-            &read.files,
-            &read.done_when,
-            &read.verify,
-            &read.commit
-        ),
-        (
-            &fix.title,
-            &fix.description,
-            &fix.files,
-            &fix.done_when,
-            &fix.verify,
-            &fix.commit
-        )
+        (&read.title, &read.description, &read.files, &read.done_when, &read.verify, &read.commit),
+        (&fix.title, &fix.description, &fix.files, &fix.done_when, &fix.verify, &fix.commit)
     );
     assert_eq!(read.fix_of, fix.fix_of);
 }
@@ -184,16 +156,10 @@ fn rci_03_the_seeds_insertion() {
     assert_eq!(after, format!("{head}{INSERTED}\n\n- [ ] 1.4{tail}"));
     assert_eq!(order(&after), ["1.3<1.3.1", "1.3.1<", "1.4<1.3"]);
     let crlf = |text: &str| text.replace('\n', "\r\n");
-    assert_eq!(
-        insert_after(&crlf(BEFORE), "1.3", INSERTED).unwrap(),
-        crlf(&after)
-    );
+    assert_eq!(insert_after(&crlf(BEFORE), "1.3", INSERTED).unwrap(), crlf(&after));
     // The task may be ticked already.
     let done = mark(BEFORE, &[("1.3", true)]);
-    assert_eq!(
-        insert_after(&done, "1.3", INSERTED).unwrap(),
-        mark(&after, &[("1.3", true)])
-    );
+    assert_eq!(insert_after(&done, "1.3", INSERTED).unwrap(), mark(&after, &[("1.3", true)]));
 }
 
 #[test]
@@ -202,16 +168,7 @@ fn rci_02_the_seeds_nested_fixes() {
     for (of, key) in [("1.3", "1.3.1"), ("1.3.1", "1.3.1.1"), ("1.3", "1.3.2")] {
         text = insert_after(&text, of, &format!("- [ ] {key} [FIX {of}] Fix: it")).unwrap();
     }
-    assert_eq!(
-        order(&text),
-        [
-            "1.3<1.3.1,1.3.2",
-            "1.3.1<1.3.1.1",
-            "1.3.1.1<",
-            "1.3.2<",
-            "1.4<1.3"
-        ]
-    );
+    assert_eq!(order(&text), ["1.3<1.3.1,1.3.2", "1.3.1<1.3.1.1", "1.3.1.1<", "1.3.2<", "1.4<1.3"]);
 }
 
 /// The example of a finished spec in the seed's progress file.

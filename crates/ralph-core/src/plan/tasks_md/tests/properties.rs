@@ -76,8 +76,8 @@ const LINES: [&str; 64] = [
 ];
 
 const KEYS: [&str; 16] = [
-    "1.1", "1.2", "1.2.1", "1.2.1.1", "1.20", "V1", "V1.1", "VE2", "VF", "VF.1", "12-01",
-    "12-01.1", "2.1", "1.2.2", "3.1", "1.1.1",
+    "1.1", "1.2", "1.2.1", "1.2.1.1", "1.20", "V1", "V1.1", "VE2", "VF", "VF.1", "12-01", "12-01.1", "2.1",
+    "1.2.2", "3.1", "1.1.1",
 ];
 
 /// A file: lines with their ends, tasks with keys of their own.
@@ -87,20 +87,12 @@ fn file() -> impl Strategy<Value = String> {
         1 => "[ \t`~#<>*_:\\[\\]().,x1é-]{0,12}",
     ];
     let end = prop_oneof![4 => Just("\n"), 1 => Just("\r\n"), 1 => Just("\r\r\n")];
-    let rest = (
-        select(&["", "\u{feff}", "- [ ] 0.1 z\n"][..]),
-        any::<bool>(),
-        any::<bool>(),
-    );
+    let rest = (select(&["", "\u{feff}", "- [ ] 0.1 z\n"][..]), any::<bool>(), any::<bool>());
     (vec((line, end), 0..40), rest).prop_map(|(lines, (start, is_dos, is_ended))| {
         let mut keys = KEYS.iter();
         let mut text = start.to_owned();
         for (line, end) in lines {
-            let key = if line.contains('@') {
-                keys.next().unwrap_or(&"1.1")
-            } else {
-                ""
-            };
+            let key = if line.contains('@') { keys.next().unwrap_or(&"1.1") } else { "" };
             text.push_str(&line.replace('@', key));
             text.push_str(if is_dos { "\r\n" } else { end });
         }
@@ -124,21 +116,12 @@ fn file_and_key() -> impl Strategy<Value = (String, String)> {
 
 /// What a task says, whatever stands around it.
 fn alone(task: &DraftTask) -> DraftTask {
-    DraftTask {
-        line: 0,
-        mark: None,
-        after: Vec::new(),
-        ..task.clone()
-    }
+    DraftTask { line: 0, mark: None, after: Vec::new(), ..task.clone() }
 }
 
 /// The text put in, where all else is as before.
 fn put_in(before: &str, after: &str) -> Option<String> {
-    let prefix = before
-        .bytes()
-        .zip(after.bytes())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let prefix = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
     (0..=prefix).rev().find_map(|at| {
         let (head, tail) = (before.get(..at)?, before.get(at..)?);
         let inserted = after.strip_prefix(head)?.strip_suffix(tail)?;

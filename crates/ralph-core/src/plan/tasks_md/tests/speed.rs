@@ -41,14 +41,8 @@ fn speed_of_a_large_file() {
     for (what, time) in [
         ("parse", fastest(|| drop(Spec::of(&text)))),
         ("read", fastest(|| drop(spec.read(&|_| true)))),
-        (
-            "mark one",
-            fastest(|| drop(super::super::mark(&text, &marks, &[("50.50", true)]))),
-        ),
-        (
-            "insert one",
-            fastest(|| drop(spec.insert_after("50.50", "- [ ] 50.50.1 x"))),
-        ),
+        ("mark one", fastest(|| drop(super::super::mark(&text, &marks, &[("50.50", true)])))),
+        ("insert one", fastest(|| drop(spec.insert_after("50.50", "- [ ] 50.50.1 x")))),
     ] {
         println!("{what}: {time:?}");
     }
@@ -59,24 +53,14 @@ fn speed_of_a_large_file() {
 fn hostile_files_take_linear_time() {
     let n = 100_000;
     let head = "- [ ] 1.1 a\n";
-    let stairs: String = (3..600)
-        .rev()
-        .map(|length| format!("  {}x\nb\n", "`".repeat(length)))
-        .collect();
-    let closers: String = (3..600)
-        .rev()
-        .map(|length| format!("b\n  {}\n", "`".repeat(length)))
-        .collect();
-    let chain: String = (2..2_000)
-        .map(|at| format!("- [ ] 1.{at} [FIX 1.{}] a\n", at - 1))
-        .collect();
+    let stairs: String = (3..600).rev().map(|length| format!("  {}x\nb\n", "`".repeat(length))).collect();
+    let closers: String = (3..600).rev().map(|length| format!("b\n  {}\n", "`".repeat(length))).collect();
+    let chain: String = (2..2_000).map(|at| format!("- [ ] 1.{at} [FIX 1.{}] a\n", at - 1)).collect();
     for text in [
         format!("{head}{}", "  ```x\nb\n".repeat(n)),
         format!("{head}{}", "  <!--\nb\n".repeat(n)),
         format!("{head}{}", "  - **Do**: ```x\n".repeat(n)),
-        format!("{head}{stairs}{closers}")
-            .repeat(2)
-            .replacen("1.1", "1.2", 1),
+        format!("{head}{stairs}{closers}").repeat(2).replacen("1.1", "1.2", 1),
         format!("{head}  - **Verify**: {}", "` `` ".repeat(n)),
         format!("{head}  - **Verify**: {}", "A=1 !( ".repeat(n)),
         format!("{head}  - **Files**: {}", "a (".repeat(n)),
@@ -92,10 +76,6 @@ fn hostile_files_take_linear_time() {
         drop(try_draft(&text));
         drop(insert_after(&text, "1.1", "- [ ] 1.1.1 b"));
         let time = start.elapsed();
-        assert!(
-            time < Duration::from_secs(10),
-            "{time:?} {}",
-            text.get(..40).unwrap()
-        );
+        assert!(time < Duration::from_secs(10), "{time:?} {}", text.get(..40).unwrap());
     }
 }

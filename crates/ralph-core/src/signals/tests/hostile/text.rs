@@ -198,8 +198,7 @@ fn add_attributes(bytes: &mut Vec<u8>, rng: &mut Rng) {
     for _ in 0..copies(rng) {
         let name = ["category", "tags", "id", "x-y_z", "ä", ""][rng.usize(0..6)];
         let equals = ["=", " = ", "=\n", "==", ""][rng.usize(0..5)];
-        let (open, close) =
-            [("\"", "\""), ("'", "'"), ("\"", "'"), ("", ""), ("“", "”")][rng.usize(0..5)];
+        let (open, close) = [("\"", "\""), ("'", "'"), ("\"", "'"), ("", ""), ("“", "”")][rng.usize(0..5)];
         let value = ["c", "a, b", "<learning", "<b>", "", "...", "=\""][rng.usize(0..7)];
         let gap = [" ", "\n", "\t ", ""][rng.usize(0..4)];
         bytes.extend([gap, name, equals, open, value, close].concat().bytes());
@@ -219,13 +218,7 @@ fn nest(bytes: &mut Vec<u8>, rng: &mut Rng) {
 /// A line that looks like one of a report or of a block.
 fn add_line(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let indent = " ".repeat(rng.usize(0..4));
-    let key = [
-        "what_tried",
-        "why_failed",
-        "stack_trace",
-        "- Error",
-        "Task 1.3",
-    ][rng.usize(0..5)];
+    let key = ["what_tried", "why_failed", "stack_trace", "- Error", "Task 1.3"][rng.usize(0..5)];
     bytes.extend(format!("\n{indent}{key}: ").bytes());
     bytes.extend(fragment(rng));
     bytes.extend(["\n", "\r\n", " FAILED\n", ""][rng.usize(0..4)].bytes());
@@ -245,9 +238,7 @@ fn swell(bytes: &mut Vec<u8>, rng: &mut Rng) {
         0 => "aä日🦀".repeat(number / 4),
         1 => "some words ".repeat(number / 10),
         2 => (0..number / 12).map(|n| format!(", item {n}")).collect(),
-        3 => (0..number / 100)
-            .map(|n| format!(",{n}{}", "x".repeat(200)))
-            .collect(),
+        3 => (0..number / 100).map(|n| format!(",{n}{}", "x".repeat(200))).collect(),
         _ => (0..number / 20)
             .map(|n| format!("<learning category='c' tags='t'>{n}</learning>"))
             .collect::<String>(),
@@ -256,9 +247,7 @@ fn swell(bytes: &mut Vec<u8>, rng: &mut Rng) {
     let letters = || (0..bytes.len()).filter(|at| bytes[*at].is_ascii_alphanumeric());
     let at = match letters().count() {
         0 => 0,
-        letter_count => letters()
-            .nth(rng.usize(0..letter_count))
-            .map_or(0, |at| at + 1),
+        letter_count => letters().nth(rng.usize(0..letter_count)).map_or(0, |at| at + 1),
     };
     bytes.splice(at..at, growth.into_bytes());
 }

@@ -3,9 +3,7 @@
 use fastrand::Rng;
 
 use crate::model::Difficulty;
-use crate::signals::{
-    Completion, FailedBlock, FailureReport, LearningSignal, Promise, Scope, Signals,
-};
+use crate::signals::{Completion, FailedBlock, FailureReport, LearningSignal, Promise, Scope, Signals};
 
 /// A text of signals, and what it means whatever follows it.
 pub(super) struct Valid {
@@ -33,10 +31,7 @@ const WORDS: [&str; 14] = [
 
 /// One to four signals, each for the task in scope.
 pub(super) fn signals(rng: &mut Rng, scope: &Scope<'_>) -> Valid {
-    let mut valid = Valid {
-        text: String::new(),
-        means: Signals::default(),
-    };
+    let mut valid = Valid { text: String::new(), means: Signals::default() };
     for _ in 0..rng.usize(1..5) {
         valid.add(rng, scope);
         // A blank line ends whatever may go on over lines.
@@ -141,21 +136,13 @@ fn learning(rng: &mut Rng) -> (String, LearningSignal) {
     }
     rng.shuffle(&mut attributes);
     let gap = [" ", "\n", "\t "][rng.usize(0..3)];
-    let text = format!(
-        "<learning{gap}{}{gap}>\n{}\n</learning>",
-        attributes.join(gap),
-        value.content
-    );
+    let text = format!("<learning{gap}{}{gap}>\n{}\n</learning>", attributes.join(gap), value.content);
     (text, value)
 }
 
 fn report(rng: &mut Rng) -> (String, FailureReport) {
     let files = ["src/a.rs", "b c.rs", "d.rs"];
-    let trace = format!(
-        "first {}\n    at a.rs:1\nwhatever: {}",
-        word(rng),
-        word(rng)
-    );
+    let trace = format!("first {}\n    at a.rs:1\nwhatever: {}", word(rng), word(rng));
     let value = FailureReport {
         what_tried: word(rng).to_owned(),
         why_failed: format!("{}: {}", word(rng), word(rng)),
@@ -175,10 +162,7 @@ fn report(rng: &mut Rng) -> (String, FailureReport) {
     rng.shuffle(&mut lines[1..]);
     let end = if rng.bool() { "\n" } else { "\r\n" };
     let text = lines.join("\n").replace('\n', end);
-    (
-        format!("<failure-report>{end}{text}{end}</failure-report>"),
-        value,
-    )
+    (format!("<failure-report>{end}{text}{end}</failure-report>"), value)
 }
 
 fn block(rng: &mut Rng, key: &str) -> (String, FailedBlock) {
@@ -192,17 +176,10 @@ fn block(rng: &mut Rng, key: &str) -> (String, FailedBlock) {
     let mark = if rng.bool() { "**" } else { "" };
     let mut labels = vec![
         format!("- Error: {}", value.error.as_deref().unwrap_or_default()),
-        format!(
-            "* {mark}Attempted fix:{mark} {}",
-            value.attempted_fix.as_deref().unwrap_or_default()
-        ),
+        format!("* {mark}Attempted fix:{mark} {}", value.attempted_fix.as_deref().unwrap_or_default()),
         "- Status: stuck".to_owned(),
     ];
     rng.shuffle(&mut labels);
-    let text = format!(
-        "{mark}Task {key}: {} FAILED{mark}\n{}",
-        value.name,
-        labels.join("\n")
-    );
+    let text = format!("{mark}Task {key}: {} FAILED{mark}\n{}", value.name, labels.join("\n"));
     (text, value)
 }

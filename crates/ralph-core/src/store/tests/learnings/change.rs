@@ -29,49 +29,27 @@ fn life_06_an_import_keeps_ids_merges_nothing_and_is_all_or_nothing() {
 fn only_active_learnings_can_be_put_away_or_edited() {
     let mut f = Fixture::new();
     let id = f.learn("x", &[]);
-    f.store
-        .prune_learnings(std::slice::from_ref(&id), NOW)
-        .unwrap();
-    let again = f
-        .store
-        .prune_learnings(std::slice::from_ref(&id), NOW)
-        .unwrap_err();
+    f.store.prune_learnings(std::slice::from_ref(&id), NOW).unwrap();
+    let again = f.store.prune_learnings(std::slice::from_ref(&id), NOW).unwrap_err();
     assert_eq!(again.to_string(), format!("the learning {id} is pruned"));
     let mut random = f.random();
-    let edit = f
-        .store
-        .edit_learning(&id, &LearningEdit::default(), NOW, &mut random);
+    let edit = f.store.edit_learning(&id, &LearningEdit::default(), NOW, &mut random);
     assert!(edit.is_err());
-    assert!(matches!(
-        f.store.learning("nobody"),
-        Err(StoreError::UnknownLearning(_))
-    ));
+    assert!(matches!(f.store.learning("nobody"), Err(StoreError::UnknownLearning(_))));
 }
 
 #[test]
 fn sch_09_what_a_deleted_learning_had_superseded_is_active_again() {
     let mut f = Fixture::new();
     let old = f.learn("the tokenizer drops commas", &[]);
-    let edit = LearningEdit {
-        content: Some("tokenizer".into()),
-        ..LearningEdit::default()
-    };
+    let edit = LearningEdit { content: Some("tokenizer".into()), ..LearningEdit::default() };
     let mut random = f.random();
-    let new = f
-        .store
-        .edit_learning(&old, &edit, NOW, &mut random)
-        .unwrap();
-    f.store
-        .conn
-        .execute("DELETE FROM learnings WHERE id = ?1", [new.as_str()])
-        .unwrap();
+    let new = f.store.edit_learning(&old, &edit, NOW, &mut random).unwrap();
+    f.store.conn.execute("DELETE FROM learnings WHERE id = ?1", [new.as_str()]).unwrap();
     let path = f.dir.path().join("progress.db");
     f.store = Store::open(&path).unwrap();
     let left = f.learnt(&old);
-    assert_eq!(
-        (left.superseded_by, left.state),
-        (None, LearningState::Active)
-    );
+    assert_eq!((left.superseded_by, left.state), (None, LearningState::Active));
     assert_eq!(f.found("tokenizer commas"), [old.as_str()]);
 }
 
@@ -81,24 +59,12 @@ fn life_05_restoring_the_first_of_a_line_puts_its_last_away() {
     let first = f.learn("one", &[]);
     let mut last = first.clone();
     for content in ["two", "three"] {
-        let edit = LearningEdit {
-            content: Some(content.into()),
-            ..LearningEdit::default()
-        };
+        let edit = LearningEdit { content: Some(content.into()), ..LearningEdit::default() };
         let mut random = f.random();
-        last = f
-            .store
-            .edit_learning(&last, &edit, NOW, &mut random)
-            .unwrap();
+        last = f.store.edit_learning(&last, &edit, NOW, &mut random).unwrap();
     }
-    let done = f
-        .store
-        .restore_learnings(std::slice::from_ref(&first), NOW)
-        .unwrap();
-    assert_eq!(
-        (done.restored, done.retired),
-        (vec![first.clone()], vec![last])
-    );
+    let done = f.store.restore_learnings(std::slice::from_ref(&first), NOW).unwrap();
+    assert_eq!((done.restored, done.retired), (vec![first.clone()], vec![last]));
     let active: Vec<LearningId> = f.active().into_iter().map(|l| l.id).collect();
     assert_eq!(active, [first]);
 }
@@ -108,17 +74,9 @@ fn life_05_restoring_a_repetition_leaves_a_persons_words_in_use() {
     let mut f = Fixture::new();
     f.task("a", &[]);
     let mut random = f.random();
-    let own = f
-        .store
-        .add_learning(&insight(LONG, &[]), Source::Human, days_ago(1), &mut random)
-        .unwrap();
-    f.attempt_with(&[], |capture| {
-        capture.learnings = vec![insight(&format!("{LONG}!"), &["t"])]
-    });
-    let filter = LearningFilter {
-        superseded_by: Some(own),
-        ..LearningFilter::default()
-    };
+    let own = f.store.add_learning(&insight(LONG, &[]), Source::Human, days_ago(1), &mut random).unwrap();
+    f.attempt_with(&[], |capture| capture.learnings = vec![insight(&format!("{LONG}!"), &["t"])]);
+    let filter = LearningFilter { superseded_by: Some(own), ..LearningFilter::default() };
     let repetition = f.store.learnings(&filter).unwrap().remove(0).id;
     let done = f.store.restore_learnings(&[repetition], NOW).unwrap();
     assert!(done.retired.is_empty());
@@ -130,33 +88,19 @@ fn life_05_undoing_an_edit_revives_no_repetitions() {
     let mut f = Fixture::new();
     let mut random = f.random();
     let own = insight(LONG, &["t"]);
-    let old = f
-        .store
-        .add_learning(&own, Source::Human, NOW, &mut random)
-        .unwrap();
-    let edit = LearningEdit {
-        content: Some(format!("{LONG} please")),
-        ..LearningEdit::default()
-    };
-    f.store
-        .edit_learning(&old, &edit, NOW, &mut random)
-        .unwrap();
+    let old = f.store.add_learning(&own, Source::Human, NOW, &mut random).unwrap();
+    let edit = LearningEdit { content: Some(format!("{LONG} please")), ..LearningEdit::default() };
+    f.store.edit_learning(&old, &edit, NOW, &mut random).unwrap();
     for n in 0..3 {
         f.task(&format!("task {n}"), &[]);
-        f.attempt_with(&[], |capture| {
-            capture.learnings = vec![insight(LONG, &["t"])]
-        });
+        f.attempt_with(&[], |capture| capture.learnings = vec![insight(LONG, &["t"])]);
     }
     assert_eq!(f.active().len(), 1);
-    f.store
-        .restore_learnings(std::slice::from_ref(&old), NOW)
-        .unwrap();
+    f.store.restore_learnings(std::slice::from_ref(&old), NOW).unwrap();
     let active = f.active();
     assert_eq!((active.len(), &active[0].id), (1, &old));
     // And what was brought back is not replaced by the next agent who says it.
     f.task("again", &[]);
-    f.attempt_with(&[], |capture| {
-        capture.learnings = vec![insight(&format!("{LONG}!"), &["t"])]
-    });
+    f.attempt_with(&[], |capture| capture.learnings = vec![insight(&format!("{LONG}!"), &["t"])]);
     assert_eq!(f.active()[0].id, old);
 }

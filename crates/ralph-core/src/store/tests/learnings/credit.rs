@@ -37,11 +37,7 @@ fn life_01_a_task_judges_once_and_its_latest_word_stands() {
     }
     let hard = f.learnt(&learning);
     assert_eq!(counters(&hard), (4, 0, 1), "one hard task is one voice");
-    assert!(
-        hard.record.expected < 0.4,
-        "after three failures little is expected: {}",
-        hard.record.expected
-    );
+    assert!(hard.record.expected < 0.4, "after three failures little is expected: {}", hard.record.expected);
     f.attempt(&[&learning], Outcome::Done, true);
     assert_eq!(counters(&f.learnt(&learning)), (5, 1, 0));
     assert_eq!(f.learnt(&learning).record.judged, 1);
@@ -53,15 +49,9 @@ fn life_01_credit_goes_to_what_has_taken_a_learnings_place() {
     let old = f.learn("x", &[]);
     f.task("a", &[]);
     let (claimed, token) = f.claim().unwrap();
-    let edit = LearningEdit {
-        content: Some("y".into()),
-        ..LearningEdit::default()
-    };
+    let edit = LearningEdit { content: Some("y".into()), ..LearningEdit::default() };
     let mut random = f.random();
-    let new = f
-        .store
-        .edit_learning(&old, &edit, NOW, &mut random)
-        .unwrap();
+    let new = f.store.edit_learning(&old, &edit, NOW, &mut random).unwrap();
     let mut capture = outcome(&claimed, &token, Outcome::Done, TaskNext::Done);
     capture.attempt.learnings_shown = vec![old.to_string(), "l-gone".to_owned()];
     f.capture(&capture).unwrap();
@@ -78,10 +68,6 @@ fn a_parents_own_gate_says_nothing_about_agents() {
         capture.attempt.outcome = Outcome::Failed;
         capture.next = TaskNext::Pending;
     });
-    let rates: i64 = f
-        .store
-        .conn
-        .query_row("SELECT count(*) FROM base_rates", [], |row| row.get(0))
-        .unwrap();
+    let rates: i64 = f.store.conn.query_row("SELECT count(*) FROM base_rates", [], |row| row.get(0)).unwrap();
     assert_eq!(rates, 0);
 }

@@ -15,24 +15,14 @@ fn life_02_a_near_repeat_is_joined_at_capture() {
     });
     let active = f.active();
     assert_eq!(active.len(), 1);
-    assert_eq!(
-        active[0].content,
-        format!("{LONG}!"),
-        "the most recent words"
-    );
+    assert_eq!(active[0].content, format!("{LONG}!"), "the most recent words");
     assert_eq!(active[0].tags, ["Cache", "slow tests"]);
     assert_eq!(counters(&active[0]), (1, 1, 0), "the counters of both");
     assert_eq!(f.learnt(&old).superseded_by.as_ref(), Some(&active[0].id));
     // The same words in another category, or too many others, stand for themselves.
     f.attempt_with(&[], |capture| {
-        let other = NewLearning {
-            category: "other".into(),
-            ..insight(LONG, &["cache"])
-        };
-        capture.learnings = vec![
-            other,
-            insight("clear the build cache before lunch", &["cache"]),
-        ];
+        let other = NewLearning { category: "other".into(), ..insight(LONG, &["cache"]) };
+        capture.learnings = vec![other, insight("clear the build cache before lunch", &["cache"])];
     });
     assert_eq!(f.active().len(), 3);
 }
@@ -42,25 +32,15 @@ fn life_02_repeats_within_one_answer_are_joined_too_and_odd_texts_as_well() {
     let mut f = Fixture::new();
     f.task("a", &[]);
     f.attempt_with(&[], |capture| {
-        capture.learnings = [
-            "it is what it is",
-            "It is what it is.",
-            "!!",
-            "!!",
-            "日本語を使う",
-            "日本語を使う。",
-        ]
-        .map(|content| insight(content, &["t"]))
-        .into();
+        capture.learnings =
+            ["it is what it is", "It is what it is.", "!!", "!!", "日本語を使う", "日本語を使う。"]
+                .map(|content| insight(content, &["t"]))
+                .into();
     });
     let mut contents: Vec<String> = f.active().into_iter().map(|l| l.content).collect();
     contents.sort();
     assert_eq!(contents, ["!!", "It is what it is.", "日本語を使う。"]);
-    let count: i64 = f
-        .store
-        .conn
-        .query_row("SELECT count(*) FROM learnings", [], |row| row.get(0))
-        .unwrap();
+    let count: i64 = f.store.conn.query_row("SELECT count(*) FROM learnings", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 6, "nothing is lost");
 }
 
@@ -69,10 +49,7 @@ fn life_02_an_agents_repeat_does_not_replace_a_persons_words() {
     let mut f = Fixture::new();
     f.task("a", &[]);
     let mut random = f.random();
-    let own = f
-        .store
-        .add_learning(&insight(LONG, &["cache"]), Source::Human, NOW, &mut random)
-        .unwrap();
+    let own = f.store.add_learning(&insight(LONG, &["cache"]), Source::Human, NOW, &mut random).unwrap();
     f.attempt_with(&[], |capture| {
         capture.learnings = vec![insight(&format!("{LONG}!"), &["cache"])];
     });
@@ -91,9 +68,7 @@ fn life_02_the_case_of_words_hides_no_repetition() {
         let mut f = Fixture::new();
         f.task("a", &[]);
         f.task("b", &[]);
-        f.attempt_with(&[], |capture| {
-            capture.learnings = vec![insight(text, &["t"])]
-        });
+        f.attempt_with(&[], |capture| capture.learnings = vec![insight(text, &["t"])]);
         f.attempt_with(&[], |capture| {
             capture.learnings = vec![insight(text, &["t"]), insight(&text.to_lowercase(), &["t"])];
         });

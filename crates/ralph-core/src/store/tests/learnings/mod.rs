@@ -10,13 +10,9 @@ use super::{Fixture, NOW, outcome};
 use crate::engine::{Upkeep, merge_all, recall};
 use crate::memory::recall::upkeep::UpkeepPolicy;
 use crate::memory::recall::{RecallPolicy, RecallQuery};
-use crate::model::{
-    Learning, LearningId, LearningState, NewLearning, Outcome, Source, TaskId, Timestamp,
-};
+use crate::model::{Learning, LearningId, LearningState, NewLearning, Outcome, Source, TaskId, Timestamp};
 use crate::store::Store;
-use crate::store::{
-    Capture, Children, ImportedLearning, LearningEdit, LearningFilter, StoreError, TaskNext,
-};
+use crate::store::{Capture, Children, ImportedLearning, LearningEdit, LearningFilter, StoreError, TaskNext};
 
 const DAY: i64 = 86_400_000;
 
@@ -45,9 +41,7 @@ impl Fixture {
 
     fn learn(&mut self, content: &str, tags: &[&str]) -> LearningId {
         let mut random = self.random();
-        self.store
-            .add_learning(&insight(content, tags), Source::Agent, NOW, &mut random)
-            .unwrap()
+        self.store.add_learning(&insight(content, tags), Source::Agent, NOW, &mut random).unwrap()
     }
 
     fn learnt(&self, id: &LearningId) -> Learning {
@@ -55,24 +49,14 @@ impl Fixture {
     }
 
     fn found(&self, text: &str) -> Vec<String> {
-        let query = RecallQuery {
-            title: text.into(),
-            ..RecallQuery::default()
-        };
+        let query = RecallQuery { title: text.into(), ..RecallQuery::default() };
         let found = recall(&self.store, &query, NOW, None, &RecallPolicy::default()).unwrap();
-        found
-            .chosen()
-            .map(|(_, learning)| learning.id.clone())
-            .collect()
+        found.chosen().map(|(_, learning)| learning.id.clone()).collect()
     }
 
     /// One try on the next task that was shown these learnings.
     fn attempt(&mut self, shown: &[&LearningId], end: Outcome, counted: bool) -> TaskId {
-        let next = if end == Outcome::Done {
-            TaskNext::Done
-        } else {
-            TaskNext::Pending
-        };
+        let next = if end == Outcome::Done { TaskNext::Done } else { TaskNext::Pending };
         self.attempt_with(shown, |capture| {
             capture.attempt.outcome = end;
             capture.attempt.counted = counted;
@@ -96,11 +80,7 @@ impl Fixture {
 
 /// `shown, helpful, harmful` of a learning.
 fn counters(learning: &Learning) -> (u64, u64, u64) {
-    (
-        learning.shown,
-        learning.record.helpful,
-        learning.record.harmful,
-    )
+    (learning.shown, learning.record.helpful, learning.record.harmful)
 }
 
 const LONG: &str = "clear the build cache before each of the slow tests runs again";

@@ -23,18 +23,12 @@ fn lrn_03_what_is_put_away_or_superseded_is_not_found() {
     let mut f = Fixture::new();
     let id = f.learn("the tokenizer drops commas", &["tokenizer"]);
     assert_eq!(f.found("tokenizer"), [id.as_str()]);
-    f.store
-        .prune_learnings(std::slice::from_ref(&id), NOW)
-        .unwrap();
+    f.store.prune_learnings(std::slice::from_ref(&id), NOW).unwrap();
     assert!(f.found("tokenizer").is_empty());
-    f.store
-        .restore_learnings(std::slice::from_ref(&id), NOW)
-        .unwrap();
+    f.store.restore_learnings(std::slice::from_ref(&id), NOW).unwrap();
     assert_eq!(f.found("tokenizer"), [id.as_str()]);
-    let edit = LearningEdit {
-        content: Some("the tokenizer keeps commas now".into()),
-        ..LearningEdit::default()
-    };
+    let edit =
+        LearningEdit { content: Some("the tokenizer keeps commas now".into()), ..LearningEdit::default() };
     let mut random = f.random();
     let new = f.store.edit_learning(&id, &edit, NOW, &mut random).unwrap();
     assert_eq!(f.found("tokenizer"), [new.as_str()]);
@@ -108,78 +102,25 @@ fn odd_values_of_another_program_are_survived() {
 fn learnings_can_be_picked_by_every_property() {
     let mut f = Fixture::new();
     let task = f.task("a", &[]);
-    f.attempt_with(&[], |capture| {
-        capture.learnings = vec![insight("of a task", &["Größe"])]
-    });
+    f.attempt_with(&[], |capture| capture.learnings = vec![insight("of a task", &["Größe"])]);
     import_one(&mut f, "old", "old one", &["b"], 50);
     let count = |filter: LearningFilter| f.store.learnings(&filter).unwrap().len();
     let any = LearningFilter::default;
     assert_eq!(count(any()), 2);
-    assert_eq!(
-        count(LearningFilter {
-            tag: Some("GRÖSSE".into()),
-            ..any()
-        }),
-        0
-    );
-    assert_eq!(
-        count(LearningFilter {
-            tag: Some("größe".into()),
-            ..any()
-        }),
-        1
-    );
-    assert_eq!(
-        count(LearningFilter {
-            task: Some(task),
-            ..any()
-        }),
-        1
-    );
-    assert_eq!(
-        count(LearningFilter {
-            source: Some(Source::Import),
-            ..any()
-        }),
-        1
-    );
-    assert_eq!(
-        count(LearningFilter {
-            since: Some(days_ago(49)),
-            ..any()
-        }),
-        1
-    );
-    assert_eq!(
-        count(LearningFilter {
-            before: Some(days_ago(49)),
-            ..any()
-        }),
-        1
-    );
-    assert_eq!(
-        count(LearningFilter {
-            category: Some("other".into()),
-            ..any()
-        }),
-        0
-    );
-    assert_eq!(
-        count(LearningFilter {
-            pinned: true,
-            ..any()
-        }),
-        0
-    );
+    assert_eq!(count(LearningFilter { tag: Some("GRÖSSE".into()), ..any() }), 0);
+    assert_eq!(count(LearningFilter { tag: Some("größe".into()), ..any() }), 1);
+    assert_eq!(count(LearningFilter { task: Some(task), ..any() }), 1);
+    assert_eq!(count(LearningFilter { source: Some(Source::Import), ..any() }), 1);
+    assert_eq!(count(LearningFilter { since: Some(days_ago(49)), ..any() }), 1);
+    assert_eq!(count(LearningFilter { before: Some(days_ago(49)), ..any() }), 1);
+    assert_eq!(count(LearningFilter { category: Some("other".into()), ..any() }), 0);
+    assert_eq!(count(LearningFilter { pinned: true, ..any() }), 0);
 }
 
 #[test]
 fn times_of_another_program_are_understood() {
     let mut f = Fixture::new();
-    for (n, time) in ["2023-01-02 03:04:05", "2023-01-02T03:04:05", "2023-01-02"]
-        .iter()
-        .enumerate()
-    {
+    for (n, time) in ["2023-01-02 03:04:05", "2023-01-02T03:04:05", "2023-01-02"].iter().enumerate() {
         f.store
             .conn
             .execute(
@@ -189,11 +130,7 @@ fn times_of_another_program_are_understood() {
             )
             .unwrap();
     }
-    let years: Vec<String> = f
-        .active()
-        .iter()
-        .map(|l| l.created_at.to_string()[..10].into())
-        .collect();
+    let years: Vec<String> = f.active().iter().map(|l| l.created_at.to_string()[..10].into()).collect();
     assert_eq!(years, ["2023-01-02"; 3]);
     assert_eq!(tidy(&mut f).pruned.len(), 3, "old and unused");
 }

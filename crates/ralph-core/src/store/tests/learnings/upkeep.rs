@@ -7,13 +7,7 @@ fn life_03_above_200_near_duplicates_are_merged_and_restore_undoes_it() {
     let mut f = Fixture::new();
     import_distinct(&mut f, 198);
     let a = import_one(&mut f, "first", LONG, &["cache", "build"], 3);
-    let b = import_one(
-        &mut f,
-        "second",
-        &format!("{LONG}."),
-        &["Cache", "tests"],
-        2,
-    );
+    let b = import_one(&mut f, "second", &format!("{LONG}."), &["Cache", "tests"], 2);
     f.store
         .conn
         .execute_batch(
@@ -34,27 +28,16 @@ fn life_03_above_200_near_duplicates_are_merged_and_restore_undoes_it() {
     for old in [&a, &b] {
         assert_eq!(f.learnt(old).superseded_by.as_ref(), Some(&new.id));
     }
-    assert_eq!(
-        tidy(&mut f),
-        Upkeep::default(),
-        "nothing new, nothing to do"
-    );
+    assert_eq!(tidy(&mut f), Upkeep::default(), "nothing new, nothing to do");
 
-    let restored = f
-        .store
-        .restore_learnings(std::slice::from_ref(&b), NOW)
-        .unwrap();
+    let restored = f.store.restore_learnings(std::slice::from_ref(&b), NOW).unwrap();
     assert_eq!(restored.restored, [b, a.clone()]);
     assert_eq!(restored.retired, std::slice::from_ref(&new.id));
     assert_eq!(f.learnt(&new.id).state, LearningState::Pruned);
     assert_eq!(f.learnt(&a).content, LONG);
     assert_eq!(f.active().len(), 201);
     import_one(&mut f, "fourth", "yet another", &[], 1);
-    assert_eq!(
-        tidy(&mut f),
-        Upkeep::default(),
-        "what a person undid stays undone"
-    );
+    assert_eq!(tidy(&mut f), Upkeep::default(), "what a person undid stays undone");
 }
 
 #[test]
@@ -64,24 +47,16 @@ fn life_04_old_and_unused_learnings_are_put_away() {
     import_one(&mut f, "used", "beta", &[], 91);
     import_one(&mut f, "young", "gamma", &[], 89);
     import_one(&mut f, "pinned", "delta", &[], 400);
-    f.store
-        .pin_learning(&LearningId::from_stored("pinned"), true)
-        .unwrap();
+    f.store.pin_learning(&LearningId::from_stored("pinned"), true).unwrap();
     f.store
         .conn
-        .execute(
-            "UPDATE learnings SET last_used_at = ?1 WHERE id = 'used'",
-            [days_ago(29).to_string()],
-        )
+        .execute("UPDATE learnings SET last_used_at = ?1 WHERE id = 'used'", [days_ago(29).to_string()])
         .unwrap();
     assert_eq!(tidy(&mut f).pruned, std::slice::from_ref(&stale));
     assert_eq!(f.learnt(&stale).pruned_at, Some(NOW));
     assert_eq!(f.learnt(&stale).content, "alpha");
     assert_eq!(tidy(&mut f), Upkeep::default());
-    let back = f
-        .store
-        .restore_learnings(std::slice::from_ref(&stale), NOW)
-        .unwrap();
+    let back = f.store.restore_learnings(std::slice::from_ref(&stale), NOW).unwrap();
     assert_eq!(back.restored, [stale]);
     assert_eq!(tidy(&mut f), Upkeep::default(), "just brought back");
 }
@@ -90,12 +65,7 @@ fn life_04_old_and_unused_learnings_are_put_away() {
 fn life_05_merging_is_deterministic() {
     let groups = |order: [usize; 4]| {
         let mut f = Fixture::new();
-        let texts = [
-            LONG.to_owned(),
-            format!("{LONG}."),
-            format!("{LONG} now"),
-            "else".into(),
-        ];
+        let texts = [LONG.to_owned(), format!("{LONG}."), format!("{LONG} now"), "else".into()];
         for n in order {
             import_one(&mut f, &format!("l-{n}"), &texts[n], &["t"], 1);
         }
@@ -112,24 +82,13 @@ fn life_03_a_merge_keeps_a_persons_words() {
     let mut f = Fixture::new();
     let mut random = f.random();
     let own = insight(LONG, &["t"]);
-    f.store
-        .add_learning(&own, Source::Human, days_ago(9), &mut random)
-        .unwrap();
+    f.store.add_learning(&own, Source::Human, days_ago(9), &mut random).unwrap();
     let agents = f.learn(&format!("{LONG}!"), &["t"]);
-    f.store
-        .conn
-        .execute(
-            "UPDATE learnings SET helpful = 9 WHERE id = ?1",
-            [agents.as_str()],
-        )
-        .unwrap();
+    f.store.conn.execute("UPDATE learnings SET helpful = 9 WHERE id = ?1", [agents.as_str()]).unwrap();
     merge_all(&mut f.store, &mut random).unwrap();
     let active = f.active();
     assert_eq!((active.len(), active[0].content.as_str()), (1, LONG));
-    assert_eq!(
-        (active[0].source, active[0].record.helpful),
-        (Source::Human, 9)
-    );
+    assert_eq!((active[0].source, active[0].record.helpful), (Source::Human, 9));
 }
 
 #[test]

@@ -148,12 +148,7 @@ fn a_result_that_was_not_said_is_shown() {
     let log = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Working."}]}}
 {"type":"result","subtype":"success","is_error":true,"result":"API Error: 529 overloaded"}"#;
     let target = target(Standing::Lost);
-    let text = page(
-        AgentKind::Claude.build(Setup::default()).parser(),
-        log,
-        &target,
-        (80, &[]),
-    );
+    let text = page(AgentKind::Claude.build(Setup::default()).parser(), log, &target, (80, &[]));
     insta::assert_snapshot!(text, @"
     1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 ·
       interrupted by a crash
@@ -168,11 +163,8 @@ fn a_result_that_was_not_said_is_shown() {
 
 #[test]
 fn a_log_of_text_is_text() {
-    let target = Target {
-        agent: Some("script".into()),
-        model: Some("script".into()),
-        ..target(Standing::UnderWay)
-    };
+    let target =
+        Target { agent: Some("script".into()), model: Some("script".into()), ..target(Standing::UnderWay) };
     let log = "Reading\tthe parser\n\n  indented \u{1b}[1mbold\u{1b}[0m and rather long\n<task-done>1.2</task-done>\n";
     let text = page(text_agent(), log, &target, (30, &[]));
     insta::assert_snapshot!(text, @"
@@ -209,28 +201,18 @@ fn in_a_terminal_everything_fits() {
 #[test]
 fn a_line_that_was_cut_says_so() {
     let mut page = Page::new(&task(), 80, None);
-    let told = LogEntry::Line {
-        text: "xxx".into(),
-        complete: false,
-    };
+    let told = LogEntry::Line { text: "xxx".into(), complete: false };
     let text = page.told(None, told);
     assert_eq!(text, format!("xxx{CUT}\n"));
-    let long = LogEntry::Said {
-        text: "é".repeat(MOST),
-    };
+    let long = LogEntry::Said { text: "é".repeat(MOST) };
     let text = page.told(None, long);
     assert!(text.len() < 2 * MOST && text.trim_end().ends_with(CUT));
 }
 
 #[test]
 fn a_session_without_a_result_does_not_say_everything_twice() {
-    let cut: String = CLAUDE
-        .lines()
-        .take(2)
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let more =
-        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Going on.\n"}]}}"#;
+    let cut: String = CLAUDE.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let more = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Going on.\n"}]}}"#;
     let parser = AgentKind::Claude.build(Setup::default()).parser();
     let log = format!("{cut}{more}\n");
     let text = page(parser, &log, &target(Standing::UnderWay), (80, &[]));
@@ -243,19 +225,10 @@ fn nothing_an_agent_prints_reaches_the_terminal_but_text() {
     let evil = "a\u{1b}[2Jb\u{1b}]0;title\u{7}c\u{8}\rd\u{202e}e\u{9b}31m";
     let mut page = Page::new(&task(), 80, None);
     let text = evil.to_owned();
-    let lines = page.told(
-        None,
-        LogEntry::Line {
-            text: text.clone(),
-            complete: true,
-        },
-    );
+    let lines = page.told(None, LogEntry::Line { text: text.clone(), complete: true });
     assert_eq!(lines, "abc\nde\n");
     assert_eq!(page.told(None, LogEntry::Said { text }), "● abc\n  de\n");
     let tail = page.quoted(&[evil.to_owned()]);
-    assert_eq!(
-        anstream::adapter::strip_str(&tail).to_string(),
-        "  │ abc\n  │ de\n"
-    );
+    assert_eq!(anstream::adapter::strip_str(&tail).to_string(), "  │ abc\n  │ de\n");
     assert!(!tail.contains("[2J") && !tail.contains('\u{202e}'));
 }

@@ -19,11 +19,7 @@ fn stored(at: i64, kind: EventKind) -> StoredEvent {
 
 #[test]
 fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
-    let tasks = PlanCounts {
-        total: 3,
-        done: 1,
-        ..PlanCounts::default()
-    };
+    let tasks = PlanCounts { total: 3, done: 1, ..PlanCounts::default() };
     let day = 86_400;
     // A whole day later: another day on every clock.
     let next = 2 * day;
@@ -57,13 +53,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 ],
             },
         ),
-        stored(
-            next + 5,
-            EventKind::Progress {
-                tasks,
-                cost: Cost::new(1.0, 0),
-            },
-        ),
+        stored(next + 5, EventKind::Progress { tasks, cost: Cost::new(1.0, 0) }),
         unknown,
         stored(
             next + 3661,

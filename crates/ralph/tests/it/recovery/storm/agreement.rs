@@ -53,11 +53,7 @@ fn plan(project: &Project) -> BTreeMap<String, Known> {
         )
         .unwrap();
     let rows = query.query_map([], |row| {
-        let known = Known {
-            status: row.get(1)?,
-            reason: row.get(2)?,
-            mends: row.get(3)?,
-        };
+        let known = Known { status: row.get(1)?, reason: row.get(2)?, mends: row.get(3)? };
         Ok((row.get::<_, String>(0)?, known))
     });
     rows.unwrap().map(Result::unwrap).collect()
@@ -116,8 +112,7 @@ fn only_ralphs_changes(by_hand: &str, file: &str) {
 /// back after those that were written before the next run found it.
 fn without_notes(text: &str) -> (Vec<String>, BTreeSet<String>) {
     let lines = text.split_inclusive('\n').map(str::to_owned);
-    let (notes, others): (Vec<String>, Vec<String>) =
-        lines.partition(|line| line.starts_with("Note "));
+    let (notes, others): (Vec<String>, Vec<String>) = lines.partition(|line| line.starts_with("Note "));
     let count = notes.len();
     let notes: BTreeSet<String> = notes.into_iter().collect();
     assert_eq!(notes.len(), count, "a note stands there twice");
@@ -141,10 +136,7 @@ fn same_tasks(project: &Project, plan: &BTreeMap<String, Known>, lines: &Lines) 
                 task.reason,
                 attempts_below(project, key)
             );
-            assert!(
-                task.reason.as_ref().is_some_and(|why| !why.is_empty()),
-                "{key}"
-            );
+            assert!(task.reason.as_ref().is_some_and(|why| !why.is_empty()), "{key}");
         }
     }
 }
@@ -160,11 +152,8 @@ fn attempts_below(project: &Project, key: &str) -> String {
 fn in_families(lines: &Lines) {
     let mut family: Vec<Vec<u32>> = Vec::new();
     for (key, _) in lines {
-        let numbers: Vec<u32> = key
-            .trim_start_matches('V')
-            .split('.')
-            .map(|number| number.parse().unwrap())
-            .collect();
+        let numbers: Vec<u32> =
+            key.trim_start_matches('V').split('.').map(|number| number.parse().unwrap()).collect();
         let depth = if key.starts_with('V') { 1 } else { 2 };
         if numbers.len() == depth {
             family = vec![numbers];
@@ -200,24 +189,15 @@ fn limits_hold(plan: &BTreeMap<String, Known>) {
     }
     assert!(below.values().all(|fixes| *fixes <= 9), "{below:?}");
     assert!(fixes_of(plan).values().all(|fixes| fixes.len() <= 3));
-    assert!(
-        below.values().filter(|fixes| **fixes > 0).count() > 10,
-        "it was no storm"
-    );
+    assert!(below.values().filter(|fixes| **fixes > 0).count() > 10, "it was no storm");
 }
 
 fn state_agrees(project: &Project, plan: &BTreeMap<String, Known>, lines: &Lines) {
-    let state: Value =
-        serde_json::from_str(&project.read("specs/storm/.ralph-state.json")).unwrap();
+    let state: Value = serde_json::from_str(&project.read("specs/storm/.ralph-state.json")).unwrap();
     assert_eq!(state["totalTasks"], json!(lines.len()));
-    let open = lines
-        .iter()
-        .position(|(key, ticked)| !ticked && plan[key].mends.is_none());
+    let open = lines.iter().position(|(key, ticked)| !ticked && plan[key].mends.is_none());
     assert_eq!(state["taskIndex"], json!(open.unwrap()));
-    assert_eq!(
-        (&state["phase"], &state["mine"]),
-        (&json!("execution"), &json!([1.5, null]))
-    );
+    assert_eq!((&state["phase"], &state["mine"]), (&json!("execution"), &json!([1.5, null])));
     let fixes = fixes_of(plan);
     let map = state["fixTaskMap"].as_object().unwrap();
     assert_eq!(map.len(), fixes.len());
@@ -225,12 +205,7 @@ fn state_agrees(project: &Project, plan: &BTreeMap<String, Known>, lines: &Lines
         let entry = &map[key];
         assert_eq!(entry["attempts"], json!(fixes.len()), "{key}");
         assert_eq!(entry["fixTaskIds"], json!(fixes), "{key}");
-        assert!(
-            entry["lastError"]
-                .as_str()
-                .is_some_and(|error| !error.is_empty()),
-            "{key}"
-        );
+        assert!(entry["lastError"].as_str().is_some_and(|error| !error.is_empty()), "{key}");
     }
 }
 
@@ -247,10 +222,7 @@ fn log_agrees(project: &Project, plan: &BTreeMap<String, Known>) {
     }
     let mut ended: HashMap<&str, Vec<&str>> = HashMap::new();
     for line in section("Fix Task History").lines() {
-        if let Some((key, rest)) = line
-            .strip_prefix("- Task ")
-            .and_then(|l| l.split_once(": "))
-        {
+        if let Some((key, rest)) = line.strip_prefix("- Task ").and_then(|l| l.split_once(": ")) {
             let (_, end) = rest.split_once("Final: ").unwrap();
             ended.entry(key).or_default().push(end);
         }
@@ -258,15 +230,8 @@ fn log_agrees(project: &Project, plan: &BTreeMap<String, Known>) {
     let fixes = fixes_of(plan);
     for (key, task) in plan {
         let done = task.status == "done";
-        assert_eq!(
-            completed.remove(key.as_str()).unwrap_or(0),
-            usize::from(done),
-            "{key}\n{log}"
-        );
-        let limit = HOPELESS
-            .iter()
-            .find(|(root, _)| root == key)
-            .map(|(_, end)| *end);
+        assert_eq!(completed.remove(key.as_str()).unwrap_or(0), usize::from(done), "{key}\n{log}");
+        let limit = HOPELESS.iter().find(|(root, _)| root == key).map(|(_, end)| *end);
         let end = if done { Some("PASS") } else { limit };
         let expected = end.filter(|_| fixes.contains_key(key.as_str()));
         let found = ended.remove(key.as_str()).unwrap_or_default();
@@ -303,10 +268,7 @@ fn attempts_agree(project: &Project, plan: &BTreeMap<String, Known>) {
         *started.entry(start.to_owned()).or_default() += 1;
     }
     for (start, times) in started {
-        assert!(
-            recorded.get(&start).is_some_and(|known| *known >= times),
-            "{start}"
-        );
+        assert!(recorded.get(&start).is_some_and(|known| *known >= times), "{start}");
     }
     let fixes = fixes_of(plan);
     for (key, task) in plan {
@@ -326,8 +288,7 @@ fn attempts_agree(project: &Project, plan: &BTreeMap<String, Known>) {
         ("SELECT count(*) FROM claims", "0"),
         ("SELECT count(*) FROM runs WHERE ended_at IS NULL", "0"),
     ] {
-        let found: rusqlite::types::Value =
-            database.query_row(query, [], |row| row.get(0)).unwrap();
+        let found: rusqlite::types::Value = database.query_row(query, [], |row| row.get(0)).unwrap();
         let found = match found {
             rusqlite::types::Value::Text(text) => text,
             rusqlite::types::Value::Integer(number) => number.to_string(),
@@ -341,11 +302,7 @@ fn nothing_is_left(folder: &Path) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
         let left = [".ralph-new.", ".ralph-swap.", "ralph-saved"];
-        assert!(
-            !left.iter().any(|mark| name.contains(mark)),
-            "{name} in {}",
-            folder.display()
-        );
+        assert!(!left.iter().any(|mark| name.contains(mark)), "{name} in {}", folder.display());
         if entry.file_type().unwrap().is_dir() {
             nothing_is_left(&entry.path());
         }

@@ -6,18 +6,15 @@ use std::path::PathBuf;
 
 /// Tasks that cannot be done, and the limit that each of them meets: fixes help nothing, fixes fail too often, fixes of
 /// fixes fail.
-pub const HOPELESS: [(&str, &str); 3] = [
-    ("4.25", "FAIL (max limit)"),
-    ("4.26", "FAIL (max below root)"),
-    ("4.27", "FAIL (max depth)"),
-];
+pub const HOPELESS: [(&str, &str); 3] =
+    [("4.25", "FAIL (max limit)"), ("4.26", "FAIL (max below root)"), ("4.27", "FAIL (max depth)")];
 /// Tasks of the author's own below a task, which take the first keys that its fixes would have.
 pub const PARTS: [&str; 2] = ["2.5.1", "2.5.2"];
 /// What the log of the spec holds before the first run.
-pub const LOG: &str = "# Progress\n\nBy hand.\n\n## Completed Tasks\n- [x] 1.1 Old title - abc1234\n\n## Learnings\n- Mine\n";
+pub const LOG: &str =
+    "# Progress\n\nBy hand.\n\n## Completed Tasks\n- [x] 1.1 Old title - abc1234\n\n## Learnings\n- Mine\n";
 /// What its state file holds.
-pub const STATE: &str =
-    "{\n  \"phase\": \"execution\",\n  \"taskIndex\": 0,\n  \"mine\": [1.50, null]\n}\n";
+pub const STATE: &str = "{\n  \"phase\": \"execution\",\n  \"taskIndex\": 0,\n  \"mine\": [1.50, null]\n}\n";
 
 /// 122 tasks in 4 phases.
 pub fn text() -> String {
@@ -30,9 +27,7 @@ pub fn text() -> String {
         for n in 1..=27 {
             text += &task(phase, n);
             if (phase, n) == (2, 5) {
-                text += &PARTS
-                    .map(|key| format!("- [ ] {key} A part of it\n  - **Do**: Some\n"))
-                    .concat();
+                text += &PARTS.map(|key| format!("- [ ] {key} A part of it\n  - **Do**: Some\n")).concat();
             }
             if n % 8 == 0 {
                 check += 1;
@@ -71,11 +66,7 @@ fn task(phase: u32, n: u32) -> String {
         _ => text += &format!("  - **Verify**: `sh gate.sh {phase}.{n}`\n"),
     }
     text += &format!("  - **Commit**: `feat: part {n}`\n");
-    if n.is_multiple_of(3) {
-        text
-    } else {
-        text + "\n"
-    }
+    if n.is_multiple_of(3) { text } else { text + "\n" }
 }
 
 /// A person who now and then writes in the file, and knows what it must hold by their hand alone.
@@ -92,12 +83,7 @@ impl Person {
     pub fn new(path: PathBuf, line_end: &'static str) -> Self {
         let text = text().replace('\n', line_end);
         fs::write(&path, &text).unwrap();
-        Self {
-            path,
-            line_end,
-            text,
-            edits: 0,
-        }
+        Self { path, line_end, text, edits: 0 }
     }
 
     /// Adds a line at the end, whatever else goes on.

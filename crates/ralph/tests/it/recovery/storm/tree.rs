@@ -11,10 +11,7 @@ const AGENTS_MD: &str = "# Rules of this project\n\nBe brief.\n\n## Style\n\n- T
 
 fn project() -> Project {
     let project = Project::with_git();
-    project.write(
-        "../home/.gitconfig",
-        "[user]\nname = t\nemail = t@localhost\n",
-    );
+    project.write("../home/.gitconfig", "[user]\nname = t\nemail = t@localhost\n");
     project.set("git", "commit = \"on-success\"\nrollback = \"stash\"");
     project.write(".gitignore", "ok/\nstarts.txt\n");
     project.write("code.txt", "one\n");
@@ -34,10 +31,7 @@ fn own_work_is_untouched(project: &Project) {
     assert_eq!(project.read("code.txt"), "one\nand what I did not commit\n");
     assert_eq!(project.read("staged.txt"), "staged\n");
     assert_eq!(project.read("notes.txt"), "untracked\n");
-    assert_eq!(
-        project.git(&["diff", "--cached", "--name-only"]),
-        "staged.txt\n"
-    );
+    assert_eq!(project.git(&["diff", "--cached", "--name-only"]), "staged.txt\n");
     assert_eq!(project.git(&["show", "HEAD:code.txt"]), "one\n");
     let committed = project.git(&["log", "--format=", "--name-only", "HEAD"]);
     for mine in ["staged.txt", "notes.txt"] {
@@ -49,14 +43,7 @@ fn own_work_is_untouched(project: &Project) {
 
 /// Every done task made a file; it is in HEAD as its done attempt wrote it, and no task has two commits.
 fn each_done_task_has_one_commit(project: &Project) {
-    let log = project.git(&[
-        "log",
-        "--format=%x00%s",
-        "--name-only",
-        "HEAD",
-        "--",
-        "work",
-    ]);
+    let log = project.git(&["log", "--format=%x00%s", "--name-only", "HEAD", "--", "work"]);
     let mut commits: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for commit in log.split('\0').skip(1) {
         let (subject, files) = commit.split_once('\n').unwrap_or((commit, ""));
