@@ -372,6 +372,9 @@ pub struct AttemptFinished {
     /// Files its gate names that it changed.
     pub gate_files_changed: Vec<String>,
     /// How many things the agent said it had learned.
+    #[serde(default)]
+    pub learned: usize,
+    /// The former name of `learned`, kept for one release.
     pub learnt: usize,
     /// Where the task stands now.
     pub status: Status,
@@ -410,6 +413,7 @@ impl AttemptFinished {
             tokens_output: attempt.tokens_output,
             files_changed: attempt.files_changed,
             gate_files_changed: attempt.gate_files_changed,
+            learned,
             learnt: learned,
             status,
             verified: attempt.verified,

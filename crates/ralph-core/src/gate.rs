@@ -135,7 +135,7 @@ fn once(
                 }
                 (None, Some((member, all))) => (
                     GateOutcome::Failed,
-                    format!("exited with code {code}, from command {member} of {all} in its pipeline"),
+                    format!("exited with code {code} (command {member} of {all} in the pipeline)"),
                 ),
                 (None, None) => (GateOutcome::Failed, format!("exited with code {code}")),
             }
@@ -364,7 +364,7 @@ mod tests {
         }
         let told = record(&gate("echo kept; exit 3 | cat", dir.path(), 0));
         assert_eq!(told.output_tail, "kept");
-        assert_eq!(told.ended, "exited with code 3, from command 1 of 2 in its pipeline");
+        assert_eq!(told.ended, "exited with code 3 (command 1 of 2 in the pipeline)");
     }
 
     #[test]

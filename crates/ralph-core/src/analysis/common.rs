@@ -133,10 +133,7 @@ pub(super) fn models_line(facts: &[Fact], ladder: &[String]) -> String {
         [only] => format!("{only} only"),
         more => {
             // The remark is worth more than the last of many names.
-            let remark = match escalated(facts, ladder) {
-                true => " (escalated)",
-                false => " (not escalated)",
-            };
+            let remark = if escalated(facts, ladder) { " (escalated)" } else { "" };
             let room = MODELS_CHARS - remark.len();
             format!("{}{remark}", one_line(&more.join(", "), room))
         }
@@ -211,8 +208,8 @@ mod tests {
             (&[("a", "none"), ("a", "haiku")], "haiku only"),
             (&[("a", "none"), ("a", "")], "none tried"),
             // Escalation is upwards and on one task.
-            (&[("a", "sonnet"), ("a", "opus")], "sonnet, opus (not escalated)"),
-            (&[("a", "opus"), ("b", "sonnet")], "sonnet, opus (not escalated)"),
+            (&[("a", "sonnet"), ("a", "opus")], "sonnet, opus"),
+            (&[("a", "opus"), ("b", "sonnet")], "sonnet, opus"),
             (&[("a", "new"), ("a", "opus")], "opus, new (escalated)"),
             (&[("a", "opus"), ("b", "haiku"), ("a", "haiku")], "haiku, opus (escalated)"),
         ] {

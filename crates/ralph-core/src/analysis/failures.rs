@@ -195,9 +195,9 @@ impl<'f> Failures<'f> {
     }
 }
 
-/// The names of the tasks that failed, newest first.
+/// The names of the tasks that failed, in the order in which they first failed.
 pub(super) fn task_names(failures: &[&Failure<'_>]) -> Vec<String> {
-    let tasks = distinct(failures.iter().map(|one| one.fact.task.as_str()));
+    let tasks = distinct(failures.iter().rev().map(|one| one.fact.task.as_str()));
     let first_of = |task: &str| failures.iter().find(|one| one.fact.task == task);
     let firsts = tasks.into_iter().filter_map(first_of);
     firsts.map(|one| one.name()).collect()

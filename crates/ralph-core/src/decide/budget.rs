@@ -174,7 +174,10 @@ fn meter(budget: Budget, used: f64, most: Option<f64>) -> Option<Meter> {
 }
 
 fn in_minutes(minutes: f64) -> String {
-    format!("{} min", (minutes * 10.0).round() / 10.0)
+    match minutes < 0.95 {
+        true => format!("{} s", (minutes * 60.0).round()),
+        false => format!("{} min", (minutes * 10.0).round() / 10.0),
+    }
 }
 
 fn minutes(duration: Duration) -> f64 {

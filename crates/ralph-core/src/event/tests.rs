@@ -34,6 +34,7 @@ fn finished() -> AttemptFinished {
         tokens_output: None,
         files_changed: Some(vec!["src/a.rs".into()]),
         gate_files_changed: Vec::new(),
+        learned: 1,
         learnt: 1,
         status: Status::Blocked,
         verified: false,

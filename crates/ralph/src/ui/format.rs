@@ -230,11 +230,18 @@ pub fn history(attempts: &[Attempt]) -> String {
             duration(Duration::from_millis(attempt.duration_ms)),
             attempt_cost(attempt).unwrap_or_default(),
             time(attempt.started_at),
-            one_line(attempt.rationale.as_deref().unwrap_or_default(), 60),
+            one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
             outcome_line(attempt),
         ]);
     }
     table.render()
+}
+
+/// Why a model was chosen, beside its name: of `adaptive: haiku (60% likely, ~$0.05), then sonnet` only what stands in
+/// parentheses; the plan for later attempts is in the JSON.
+fn short_rationale(rationale: &str) -> &str {
+    let odds = rationale.strip_prefix("adaptive: ").and_then(|plan| plan.split_once(" (")?.1.split_once(')'));
+    odds.map_or(rationale, |(odds, _)| odds)
 }
 
 #[cfg(test)]

@@ -262,7 +262,7 @@ fn attempt(finished: &AttemptFinished) -> String {
         .cost_usd
         .map(|usd| format!(", {}", format::cost(Some(usd), finished.cost_estimated)))
         .unwrap_or_default();
-    let learnt = match finished.learnt {
+    let learned = match finished.learned.max(finished.learnt) {
         0 => String::new(),
         n => format!(", {}", format::counted(n as u64, "learning")),
     };
@@ -270,7 +270,10 @@ fn attempt(finished: &AttemptFinished) -> String {
     let is_gate = finished.agent.is_none() && finished.model == NO_MODEL;
     let facts = match is_gate {
         true => format!("gate after its subtasks, {time}"),
-        false => format!("attempt {}, {}, {time}{cost}{learnt}", finished.attempt, finished.model),
+        false => {
+            let counts = if finished.counted { "" } else { " (not counted)" };
+            format!("attempt {}{counts}, {}, {time}{cost}{learned}", finished.attempt, finished.model)
+        }
     };
     let mut line = format!("{mark} {name} {}  {}", finished.task.title, paint(DIM, facts));
     if finished.outcome == Outcome::Done && !finished.verified {

@@ -61,7 +61,7 @@ fn ana_03_four_of_five_timed_out() {
       Pattern: 4 of 5: timed out after …
       Shared: key prefix 1
       Models: opus only
-      Suggestion: 4 of 5 timed out: raise `attempt_timeout` (now 30 min) or split 1.3, 1.2 and 1.1
+      Suggestion: 4 of 5 timed out: raise `attempt_timeout` (now 30 min) or split 1.1, 1.2 and 1.3
     ");
 }
 
@@ -111,7 +111,7 @@ fn ana_03_mixed_failures_have_no_pattern() {
     insta::assert_snapshot!(text(&facts), @"
     Failure Analysis:
       Pattern: 3 different errors; newest: error: expected 3, got 4
-      Models: sonnet, opus (not escalated)
+      Models: sonnet, opus
       Suggestion: Check recent changes or environment
     ");
 }
@@ -226,13 +226,13 @@ fn ana_03_different_tasks_that_fail_alike_in_one_gate() {
     });
     assert_eq!(
         suggestion(&facts),
-        "run `make check …` yourself: it may fail even without changes (1.1 and 1.2 fail the same way)"
+        "run `make check …` yourself: it may fail even without changes (1.2 and 1.1 fail the same way)"
     );
     // Another gate: no command to run that fails them all, but no reason for a larger model either.
     facts[0].gate = Some("make".into());
     assert_eq!(
         suggestion(&facts),
-        "1.1 and 1.2 fail with the same error: fix it first, see `ralph logs 1.1`"
+        "1.2 and 1.1 fail with the same error: fix it first, see `ralph logs 1.1`"
     );
     let facts = ["1.1", "1.2"].map(|task| failed(task, "haiku", "error: cannot connect to the broker"));
     assert_eq!(suggestion(&facts), "start the service or check the network: the connection failed");

@@ -43,6 +43,7 @@ fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
         tokens_output: None,
         files_changed: None,
         gate_files_changed: Vec::new(),
+        learned: 0,
         learnt: 0,
         status,
         verified: false,
