@@ -11,7 +11,7 @@ use ralph_core::clock::{Clock, SystemClock};
 use ralph_core::engine::{FixPolicy, LostAttempts, refresh_failures, refresh_state};
 use ralph_core::files::{RealPaths, private};
 use ralph_core::host::{Host, ThisHost, is_over};
-use ralph_core::model::{RunId, Task, TaskId, Timestamp};
+use ralph_core::model::{RunId, Status, Task, TaskId, Timestamp};
 use ralph_core::plan::Format;
 use ralph_core::plan::import::{self, STATE_JSON};
 use ralph_core::plan::state_json::SpecState;
@@ -228,7 +228,28 @@ impl Workspace {
 
     /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
-        Ok(self.store.task(name)?)
+        let mut task = self.store.task(name)?;
+        self.correct_interrupted(std::slice::from_mut(&mut task))?;
+        Ok(task)
+    }
+
+    /// All tasks, or those of one status, in plan order.
+    pub fn tasks(&self, status: Option<Status>) -> Result<Vec<Task>, CommandError> {
+        let mut tasks = self.store.tasks(None)?;
+        self.correct_interrupted(&mut tasks)?;
+        tasks.retain(|task| status.is_none_or(|status| task.status == status));
+        Ok(tasks)
+    }
+
+    /// Tasks that a crash interrupted are pending for people, as the next run makes them.
+    fn correct_interrupted(&self, tasks: &mut [Task]) -> Result<(), CommandError> {
+        if tasks.iter().any(|task| task.status == Status::InProgress) {
+            let interrupted = self.interrupted_tasks()?;
+            for task in tasks.iter_mut().filter(|task| interrupted.contains(&task.id)) {
+                task.status = Status::Pending;
+            }
+        }
+        Ok(())
     }
 
     /// The task that an optional argument names.
@@ -289,9 +310,10 @@ fn not_opened(project: &Project, error: StoreError) -> CommandError {
 /// There is a project, but no plan in it.
 fn no_database(project: &Project, path: &Path) -> CommandError {
     let root = project.root().display();
-    let error = CommandError::no_plan(format_args!(
-        "no plan in {root}: the database .ralph/progress.db does not exist"
-    ));
+    let is_empty = path.metadata().is_ok_and(|file| file.len() == 0);
+    let what = if is_empty { "is empty" } else { "does not exist" };
+    let error =
+        CommandError::no_plan(format_args!("no plan in {root}: the database .ralph/progress.db {what}"));
     match rescued(path).last() {
         Some(copy) => error.hint(format_args!(
             "Ralph saved a copy when the database disappeared; restore it: {}",

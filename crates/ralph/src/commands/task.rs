@@ -362,7 +362,7 @@ fn masked(mut task: Task) -> Task {
 }
 
 fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
-    let mut tasks = workspace.store.tasks(args.status)?;
+    let mut tasks = workspace.tasks(args.status)?;
     if let Some(phase) = &args.phase {
         let phase = Phase::parse(phase)?;
         tasks.retain(|task| task.phase == Some(phase));
@@ -582,7 +582,7 @@ struct Dependency<'t> {
 fn list_deps(workspace: &Workspace, task: Option<&str>, json: bool) -> CommandResult {
     let tasks = match task {
         Some(name) => vec![workspace.task(name)?],
-        None => workspace.store.tasks(None)?,
+        None => workspace.tasks(None)?,
     };
     let mut rows = Vec::new();
     for task in &tasks {

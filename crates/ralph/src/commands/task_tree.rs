@@ -20,7 +20,7 @@ struct Line<'a> {
 
 pub fn run(dir: Option<&Path>, root: Option<&str>, json: bool) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
-    let tasks = workspace.store.tasks(None)?;
+    let tasks = workspace.tasks(None)?;
     let root = workspace.optional_task(root)?;
     let lines = lines(&tasks, root.as_ref().map(|task| &task.id));
     if json {

@@ -193,6 +193,12 @@ fn a_persons_word_frees_a_task_whose_run_died() {
     assert!(refused.stderr.contains("being attempted"), "{}", refused.stderr);
     child.kill().unwrap();
     child.wait().unwrap();
+    // Until someone looks after it, nobody calls it running.
+    for shown in [["task", "list"], ["task", "show"], ["task", "tree"]] {
+        let args: Vec<&str> = shown.into_iter().chain((shown[1] == "show").then_some("a")).collect();
+        let shown = project.ok(&args).stdout;
+        assert!(!shown.contains("running"), "{shown}");
+    }
     project.ok(&["task", "done", "a"]);
     assert_eq!(project.history()[0]["error_type"], json!("lost"));
 }

@@ -268,6 +268,9 @@ fn only_commands_that_start_a_plan_make_a_database() {
         project.ok(args);
         assert!(database(&project).exists(), "{args:?}");
     }
+    fs::write(database(&project), "").unwrap();
+    let emptied = project.ralph(&["status"]).expect_code(2);
+    assert!(emptied.stderr.contains("progress.db is empty"), "{}", emptied.stderr);
     Project::empty().ralph(&["status"]).expect_code(2);
     Project::empty().ralph(&["run"]).expect_code(3);
 }
