@@ -102,7 +102,7 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
                     Green::Ignored => plain(Outcome::NoSigil, &message),
                 }
             }
-            GateOutcome::Failed | GateOutcome::TimedOut => {
+            GateOutcome::Failed | GateOutcome::FailedDifferently | GateOutcome::TimedOut => {
                 let (command, ended) = (&gate.command, &gate.ended);
                 let message = format!("{NO_SIGNAL}; the gate `{command}` {ended}");
                 plain(Outcome::NoSigil, &message)
@@ -131,6 +131,14 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
     match evidence.gate {
         GateView::Ran(gate) => match gate.outcome {
             GateOutcome::Passed => Verdict::done(),
+            // A fix task is to remove one error, not all of them.
+            GateOutcome::FailedDifferently => Verdict {
+                message: Some(format!(
+                    "the original error is gone, but the gate `{}` {}",
+                    gate.command, gate.ended
+                )),
+                ..Verdict::done()
+            },
             GateOutcome::Broken => gate_broken(gate),
             GateOutcome::Failed | GateOutcome::TimedOut => {
                 gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended))

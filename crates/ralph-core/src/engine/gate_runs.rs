@@ -69,7 +69,7 @@ impl Gates {
             GateResult::Interrupted => Ok(GateRun::Interrupted),
             GateResult::NotStarted(why) => Ok(GateRun::NotStarted(why)),
             GateResult::Ran(record) => {
-                let record = passed_if_fixed(run, claimed, record)?;
+                let record = failed_differently_if_fixed(run, claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
                 Ok(GateRun::Ran(GateRecord { touched: gate::touched(&command, changed), ..record }))
             }
@@ -160,7 +160,7 @@ fn gate_of(run: &RunContext<'_>, claimed: &Claimed) -> Option<String> {
 }
 
 /// A fix task has done its work when its original's gate fails in another way than before.
-fn passed_if_fixed(
+fn failed_differently_if_fixed(
     run: &RunContext<'_>,
     claimed: &Claimed,
     record: GateRecord,
@@ -188,12 +188,7 @@ fn passed_if_fixed(
     if same || link.error.as_ref().is_some_and(said) {
         return Ok(record);
     }
-    let note = "\n(Ralph: the gate fails with a different error now, so the original failure is fixed.)";
-    Ok(GateRecord {
-        outcome: GateOutcome::Passed,
-        output_tail: format!("{}{note}", record.output_tail),
-        ..record
-    })
+    Ok(GateRecord { outcome: GateOutcome::FailedDifferently, ..record })
 }
 
 impl RunContext<'_> {

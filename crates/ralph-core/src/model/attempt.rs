@@ -205,6 +205,8 @@ impl Attempt {
 pub enum GateOutcome {
     Passed,
     Failed,
+    /// The gate of a fix task's original still fails, but no longer with the error that the task was to fix.
+    FailedDifferently,
     /// It timed out after it may.
     TimedOut,
     /// It could not run: a program it needs could not be started.
@@ -216,13 +218,15 @@ impl GateOutcome {
         match self {
             Self::Passed => "passed",
             Self::Failed => "failed",
+            Self::FailedDifferently => "failed_differently",
             Self::TimedOut => "timed_out",
             Self::Broken => "broken",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Passed, Self::Failed, Self::TimedOut, Self::Broken].into_iter().find(|g| g.as_str() == text)
+        let all = [Self::Passed, Self::Failed, Self::FailedDifferently, Self::TimedOut, Self::Broken];
+        all.into_iter().find(|g| g.as_str() == text)
     }
 }
 

@@ -277,7 +277,8 @@ fn attempt(finished: &AttemptFinished) -> String {
     };
     let mut line = format!("{mark} {name} {}  {}", finished.task.title, paint(DIM, facts));
     if finished.outcome == Outcome::Done && !finished.verified {
-        line.push_str(&format!("\n    {}", paint(YELLOW, "done, unverified: no gate ran")));
+        let why = finished.message.as_deref().unwrap_or("no gate ran");
+        line.push_str(&format!("\n    {}", paint(YELLOW, format_args!("done, unverified: {why}"))));
     }
     let error = finished.error_type.as_ref();
     // What is wrong with the setup ends the run or changes the agent, and is told there.

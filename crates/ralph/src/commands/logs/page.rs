@@ -178,6 +178,9 @@ impl Page {
         let gate = match attempt.gate {
             None | Some(GateOutcome::Passed) => return text,
             Some(GateOutcome::Broken) => "  the gate cannot run; last lines of its output:\n",
+            Some(GateOutcome::FailedDifferently) => {
+                "  the gate fails with a different error now; last lines of its output:\n"
+            }
             Some(GateOutcome::Failed) => "  last lines of the gate's output:\n",
             Some(GateOutcome::TimedOut) => "  the gate timed out; last lines of its output:\n",
         };
