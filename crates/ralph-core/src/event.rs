@@ -343,6 +343,8 @@ pub enum WaitingFor {
     Cooldown,
     /// A person, who paused the run.
     Resume,
+    /// A person, who is asked in the run's terminal.
+    Answer,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

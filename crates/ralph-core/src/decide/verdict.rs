@@ -4,7 +4,10 @@ use crate::agent::{AgentReport, Ending, Fault, Stop};
 use crate::evidence::{CommitFailure, Evidence, GateView, Green, Verdict};
 use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome};
 use crate::signals::{Completion, Promise, Signals};
-use crate::text::duration;
+use crate::text::{duration, mask_secrets, one_line};
+
+/// How much of the last line of an agent that reports failure without a reason is shown.
+const LAST_LINE_CHARS: usize = 200;
 
 /// Whether the gate has something to judge: the agent ended normally and says the task is done.
 pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
@@ -71,14 +74,14 @@ fn exited(evidence: &Evidence<'_>) -> Verdict {
         Ending::Faulted { fault: Fault::Crash | Fault::Budget, .. }
             if signals.completion == Completion::Failed =>
         {
-            Verdict { abort: signals.promise == Some(Promise::Failure), ..signalled_failure(signals) }
+            Verdict { abort: signals.promise == Some(Promise::Failure), ..signalled_failure(evidence) }
         }
         Ending::Faulted { fault, message, .. } => error(error_type(*fault), message),
         Ending::Completed if signals.promise == Some(Promise::Failure) => {
-            Verdict { abort: true, ..signalled_failure(signals) }
+            Verdict { abort: true, ..signalled_failure(evidence) }
         }
         Ending::Completed => match signals.completion {
-            Completion::Failed => signalled_failure(signals),
+            Completion::Failed => signalled_failure(evidence),
             Completion::Absent => without_signal(evidence),
             Completion::Done => done_if_the_gate_agrees(evidence),
         },
@@ -174,15 +177,27 @@ fn gate_failure(message: &str) -> Verdict {
     Verdict { error_type: Some(ErrorType::TestFailure), ..plain(Outcome::Failed, message) }
 }
 
-fn signalled_failure(signals: &Signals) -> Verdict {
+fn signalled_failure(evidence: &Evidence<'_>) -> Verdict {
+    let signals = evidence.signals;
     let report = signals.failure_report.as_ref();
     let message = report
         .map(|report| report.why_failed.as_str())
         .or(signals.failed_block.as_ref().and_then(|block| block.error.as_deref()))
-        .or(signals.failure_reason.as_deref())
-        .unwrap_or("the agent reported failure");
+        .or(signals.failure_reason.as_deref());
+    let message = match (message, last_line(&evidence.report.result_text)) {
+        (Some(message), _) => message.to_owned(),
+        (None, Some(line)) => format!("the agent reported failure: {line}"),
+        (None, None) => "the agent reported failure".to_owned(),
+    };
     let error_type = report.map(|report| ErrorType::Reported(report.error_category.clone()));
-    Verdict { error_type, ..plain(Outcome::Failed, message) }
+    Verdict { error_type, ..plain(Outcome::Failed, &message) }
+}
+
+/// The last line of an agent's text that is neither a signal nor a fence.
+fn last_line(text: &str) -> Option<String> {
+    let is_prose = |line: &&str| line.contains(char::is_alphanumeric) && !line.starts_with(['<', '`']);
+    let line = text.lines().rev().map(str::trim).find(is_prose)?;
+    Some(one_line(&mask_secrets(line), LAST_LINE_CHARS))
 }
 
 fn error(error_type: ErrorType, message: &str) -> Verdict {
@@ -279,6 +294,25 @@ mod tests {
         );
         // OUT-03
         assert_eq!(judge(&silent, Stop::Exited, GateView::NotRun), (Outcome::NoSigil, None, true));
+    }
+
+    #[test]
+    fn a_failure_without_a_reason_is_told_with_the_agents_last_line() {
+        for (text, line) in [
+            (
+                "I began.\nThe server is down.\n```\n<task-failed>1.3</task-failed>\n```",
+                Some("The server is down."),
+            ),
+            ("export TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz", Some("export TOKEN=")),
+            ("<task-failed>1.3</task-failed>\n---\n", None),
+        ] {
+            let shown = last_line(text);
+            assert!(
+                shown.as_deref().is_some_and(|shown| line.is_some_and(|l| shown.starts_with(l)))
+                    == line.is_some()
+            );
+            assert!(!shown.unwrap_or_default().contains("ghp_"));
+        }
     }
 
     #[test]

@@ -116,16 +116,23 @@ impl RunContext<'_> {
         }
     }
 
-    fn ask(&mut self, reason: PauseReason, analysis: &Analysis) -> Answer {
+    fn ask(&mut self, reason: PauseReason, analysis: &Analysis) -> Result<Answer, EngineError> {
         if !self.attendant.is_there() {
-            return Answer::Nobody;
+            return Ok(Answer::Nobody);
         }
+        let timeout = self.settings.pause_timeout;
+        self.tell(EventKind::Waiting {
+            waiting_for: WaitingFor::Answer,
+            reason: "your answer in its terminal".to_owned(),
+            until: Some(self.clock.now().plus(timeout)),
+        })?;
         self.show(EventKind::Paused);
-        let answer = self.attendant.ask(&Question { reason, analysis, timeout: self.settings.pause_timeout });
+        let answer = self.attendant.ask(&Question { reason, analysis, timeout });
         self.show(EventKind::Resumed);
+        self.tell(EventKind::WaitOver)?;
         // Somebody may have edited files meanwhile.
         self.files_may_have_changed();
-        answer
+        Ok(answer)
     }
 
     /// Ctrl-C at a question ends the run as it does elsewhere; a closed terminal is an answer.
@@ -181,7 +188,7 @@ impl Run<'_> {
             PauseOn::Never => Answer::Nobody,
             PauseOn::Breaker | PauseOn::Stuck | PauseOn::Failure => {
                 let failures = breaker.failures;
-                run.ask(PauseReason::Breaker { failures }, &analysis)
+                run.ask(PauseReason::Breaker { failures }, &analysis)?
             }
         };
         if let Some(stop) = run.stop_after_question()? {
@@ -237,7 +244,7 @@ impl Run<'_> {
         let analysis = self.analyse()?;
         let run = &mut self.context;
         self.state_md.write_analysis(run, &analysis)?;
-        let answer = run.ask(reason, &analysis);
+        let answer = run.ask(reason, &analysis)?;
         if let Some(stop) = run.stop_after_question()? {
             return Ok(Some(stop));
         }

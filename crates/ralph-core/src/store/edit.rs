@@ -65,16 +65,19 @@ fn unused_id(conn: &Connection, random: Random<'_>) -> Result<TaskId> {
 pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()> {
     let task = known(tx, id)?;
     let edit = edit.clone();
+    // Only the gate that passed can vouch for the task, not the one that replaces it.
+    let is_still_verified = task.verified && edit.verify.as_ref().is_none_or(|verify| *verify == task.verify);
     if let Some(Some(key)) = &edit.key {
         refuse_duplicate(tx, key, Some(id))?;
     }
     tx.change(
         "UPDATE tasks SET title = :title, description = :description, key = :key, phase = :phase,
              verify = :verify, files = :files, priority = :priority, model = :model,
-             updated_at = :now, done_when = :done_when, commit_message = :commit, markers = :markers
+             updated_at = :now, done_when = :done_when, commit_message = :commit, markers = :markers,
+             verified = :verified
          WHERE id = :id",
         named_params! {
-            ":id": id, ":now": now,
+            ":id": id, ":now": now, ":verified": is_still_verified,
             ":title": edit.title.unwrap_or(task.title),
             ":description": edit.description.unwrap_or(task.description),
             ":key": edit.key.unwrap_or(task.key),
@@ -88,7 +91,7 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
             ":markers": Json(edit.markers.unwrap_or(task.markers)),
         },
     )?;
-    Ok(())
+    status::verify_above(tx, id)
 }
 
 pub(super) fn move_below(

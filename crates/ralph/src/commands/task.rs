@@ -507,11 +507,15 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
             return Err(CommandError::environment(message));
         }
     };
-    output::note(record.output_tail);
+    if !record.output_tail.is_empty() {
+        output::note(record.output_tail);
+    }
     let is_broken = record.outcome == GateOutcome::Broken;
-    let why = if is_broken { record.ended.as_str() } else { "failed" };
-    let error =
-        CommandError::environment(format_args!("the gate of {name} {why}; the task was not marked as done"));
+    let stays = match task.status {
+        Status::Done => "the task stays done",
+        _ => "the task was not marked as done",
+    };
+    let error = CommandError::environment(format_args!("the gate of {name} {}; {stays}", record.ended));
     let fix = record.fix.unwrap_or_default();
     Err(match is_broken {
         true => error.hint(format_args!("{fix}, or change the gate: ralph task edit {name} --verify CMD")),

@@ -76,6 +76,11 @@ fn a_detached_run_that_cannot_work_is_told_with_its_own_message_and_exit_code() 
     assert_eq!(json["ended"], true);
     assert_eq!(json["exit_code"], 1);
 
+    // An agent that fails at once: the run ends with 5 and says so.
+    project.write("agent.sh", "exit 7");
+    let failed = project.ralph(&["run", "--detach", "--max-attempts", "1"]).expect_code(5);
+    assert!(failed.stderr.starts_with("error: "), "{}", failed.stderr);
+
     // Nothing is left to run: the run ends with 5 before any attempt.
     project.ok(&["task", "fail", "a", "--reason", "x"]);
     project.add(&["B", "--key", "b", "--after", "a"]);

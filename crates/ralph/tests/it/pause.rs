@@ -80,6 +80,8 @@ fn pau_02_a_wrong_key_asks_again() {
     let project = project();
     let mut seat = Seat::take(&project, &["run"]);
     seat.wait_for(QUESTION);
+    let status = project.ok(&["status"]).stdout;
+    assert!(status.contains("waiting for your answer in its terminal"), "{status}");
     // All at once: none of it is lost.
     seat.type_in("x\na");
     seat.wait_for("Invalid choice. Enter r, s, or a.");

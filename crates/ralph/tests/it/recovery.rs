@@ -246,6 +246,11 @@ fn rcx_03_a_fix_reads_the_report_and_passes_when_the_gate_fails_otherwise() {
     project.write("does.1.3.2", "touch whole; echo TASK_COMPLETE");
     project.ok(&["run", "--recovery"]);
     assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.4"]);
+    // Nobody is told that a gate passed which did not.
+    let fix = &project.history()[1];
+    assert_eq!((&fix["gate"], &fix["verified"]), (&json!("failed_differently"), &json!(false)));
+    assert!(fix["message"].as_str().unwrap().contains("the original error is gone"), "{fix}");
+    assert_eq!(project.task("1.3.1")["verified"], json!(false));
     let prompt = project.read("prompt.1.3.1.1");
     assert!(prompt.contains("### Failure to Fix"), "{prompt}");
     assert!(prompt.contains("task 1.3 (Add failure parser)") && prompt.contains("E0432"), "{prompt}");

@@ -122,6 +122,14 @@ fn a_gate_that_passes_verifies_what_was_done_without() {
     // A person's word takes nothing away from a gate's.
     project.ok(&["task", "done", "c"]);
     assert_eq!(is_verified("c"), json!(true));
+    // A new gate has not passed yet.
+    project.ok(&["task", "edit", "c", "--verify", "false"]);
+    assert_eq!((is_verified("c"), is_verified("p")), (json!(false), json!(false)));
+    let refused = project.ralph(&["task", "done", "c", "--verify"]).expect_code(1).stderr;
+    assert!(refused.contains("the gate of c exited with code 1; the task stays done"), "{refused}");
+    project.ok(&["task", "edit", "c", "--verify", "true"]);
+    project.ok(&["task", "done", "c", "--verify"]);
+    assert_eq!((is_verified("c"), is_verified("p")), (json!(true), json!(true)));
     project.ok(&["task", "reset", "c"]);
     assert_eq!((is_verified("c"), is_verified("p")), (json!(false), json!(false)));
 }

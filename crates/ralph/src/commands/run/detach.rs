@@ -133,7 +133,6 @@ struct End {
     exit_code: i32,
     reason: String,
     hint: Option<String>,
-    /// It could not work at all, or not go on.
     is_failure: bool,
 }
 
@@ -146,11 +145,10 @@ impl End {
             _ => ("the run has ended".to_owned(), None),
         };
         let exit_code = run.exit_code.unwrap_or(1);
-        let attempted = !store.events_of_kind(&run.id, "attempt_started")?.is_empty();
-        let broke = [RunExit::Error, RunExit::Usage, RunExit::NoPlan]
-            .iter()
-            .any(|exit| i32::from(exit.code()) == exit_code);
-        Ok(Self { exit_code, reason, hint, is_failure: exit_code != 0 && (broke || !attempted) })
+        // A limit is a planned end.
+        let is_planned =
+            [RunExit::Finished, RunExit::Limit].iter().any(|exit| i32::from(exit.code()) == exit_code);
+        Ok(Self { exit_code, reason, hint, is_failure: !is_planned })
     }
 }
 

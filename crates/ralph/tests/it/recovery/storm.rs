@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Child;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::storms::Storm;
@@ -115,7 +115,11 @@ fn third_crash_is_near(project: &Project) -> bool {
     let path = project.path(".ralph/progress.db");
     let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let near = "SELECT EXISTS (SELECT 1 FROM claims JOIN strategy_metrics USING (task_id) WHERE lost_in_a_row % 3 = 2)";
-    database.query_row(near, [], |row| row.get(0)).unwrap()
+    match database.query_row(near, [], |row| row.get(0)) {
+        // The run was stopped while it recovered the database's log, which no one else can read until it goes on.
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == ErrorCode::DatabaseBusy => true,
+        near => near.unwrap(),
+    }
 }
 
 #[test]
