@@ -117,7 +117,11 @@ fn third_crash_is_near(project: &Project) -> bool {
     let near = "SELECT EXISTS (SELECT 1 FROM claims JOIN strategy_metrics USING (task_id) WHERE lost_in_a_row % 3 = 2)";
     match database.query_row(near, [], |row| row.get(0)) {
         // The run was stopped while it recovered the database's log, which no one else can read until it goes on.
-        Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == ErrorCode::DatabaseBusy => true,
+        Err(rusqlite::Error::SqliteFailure(error, _))
+            if matches!(error.code, ErrorCode::DatabaseBusy | ErrorCode::FileLockingProtocolFailed) =>
+        {
+            true
+        }
         near => near.unwrap(),
     }
 }
