@@ -75,7 +75,6 @@ const NOTE: &str = "_Ralph generates and overwrites this file: do not edit it. `
                     attempt._";
 
 /// The text of the file.
-#[must_use]
 pub fn render(view: &StateView) -> String {
     let mut lines: Vec<String> = ["# Ralph state", "", NOTE, ""].map(String::from).into();
     lines.extend(standing(view));

@@ -25,9 +25,6 @@ use crate::markdown::{
 const DEEPEST: usize = 100;
 
 /// Reads a Markdown file's checkboxes as a plan.
-///
-/// # Errors
-/// All that is wrong with the file, by line.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     let Items { items, mut notes, mut problems, .. } = Items::of(&Lines::of(text));
     let named = names(&items, &mut notes);

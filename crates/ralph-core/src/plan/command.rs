@@ -41,7 +41,6 @@ const OF_SENTENCES: &str = "the that sure should must pass passes succeed succee
     fails reports contains renders loads and are is has with without when after";
 
 /// Whether a line is a command as far as one can tell: its first word can be run.
-#[must_use]
 pub fn is_command(line: &str, can_run: CanRun<'_>) -> bool {
     first_word(line).is_some_and(|word| SHELL_WORDS.contains(&word) || can_run(word))
 }

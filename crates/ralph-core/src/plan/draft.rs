@@ -120,7 +120,6 @@ pub enum Format {
 
 impl Format {
     /// Its name, as it is stored and shown.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TasksMd => "tasks_md",

@@ -22,9 +22,6 @@ use crate::markdown::list_item;
 const STORIES: &str = "userStories";
 
 /// Reads a prd.json.
-///
-/// # Errors
-/// All that is wrong with the file, by line.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     let invalid = |words: &str, column: usize| format!("this is not valid JSON (column {column}): {words}");
     let document = Document::of(text, invalid).map_err(|problem| vec![problem])?;

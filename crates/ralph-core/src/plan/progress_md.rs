@@ -35,7 +35,6 @@ pub struct Completed {
 }
 
 /// The log with the news in it; an empty text is a log that does not exist yet.
-#[must_use]
 pub fn update(text: &str, news: &News) -> String {
     let layout = Layout::of(text);
     let Edits { replaced, inserted } = Edits::of(&layout, news);

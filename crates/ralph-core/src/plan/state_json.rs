@@ -50,7 +50,6 @@ pub struct FixEntry {
 
 impl FixEntry {
     /// The entry of a task with these fixes.
-    #[must_use]
     pub fn new(fix_task_ids: Vec<String>, last_error: String) -> Self {
         Self { attempts: fix_task_ids.len(), fix_task_ids, last_error }
     }

@@ -25,7 +25,6 @@ pub use texts::bullet_text;
 pub use write::write;
 
 /// Finds the owned sections of a file, their bullets and whose failure entries they hold.
-#[must_use]
 pub fn read(file: &str) -> Found {
     let layout = Layout::of(file);
     let mut found = Found::default();
@@ -67,7 +66,6 @@ impl Section {
     pub const ALL: [Self; 4] =
         [Self::ErrorFixes, Self::CodebasePatterns, Self::PhaseSpecific, Self::FailureContext];
 
-    #[must_use]
     pub const fn heading(self) -> &'static str {
         match self {
             Self::ErrorFixes => "## Error Fixes",
@@ -77,7 +75,6 @@ impl Section {
         }
     }
 
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::ErrorFixes => "Error Fixes",

@@ -23,7 +23,6 @@ pub struct Known {
 
 impl Known {
     /// A learning with this category, these tags and this content.
-    #[must_use]
     pub fn new(id: LearningId, category: &str, tags: &[String], content: &str, active: bool) -> Self {
         let text = bullet_text(content);
         Self { id, key: collapsed(&text), text, place: place(category, tags), active, put_away_at: None }
@@ -32,7 +31,6 @@ impl Known {
 
 /// A text without regard to where its lines are broken, for formatters wrap them, and to whether it was
 /// neutralized before it was written.
-#[must_use]
 pub fn collapsed(text: &str) -> String {
     let text = inert_prose(text);
     let mut all = String::with_capacity(text.len());
@@ -46,7 +44,6 @@ pub fn collapsed(text: &str) -> String {
 }
 
 /// Pitfalls and ways to find errors are error fixes, what is given for a phase is phase-specific, the rest are patterns.
-#[must_use]
 pub fn place(category: &str, tags: &[String]) -> Place {
     // As people and headings write it.
     let category = category.trim().to_lowercase().replace(['-', ' '], "_");
@@ -74,7 +71,6 @@ fn phase_tag(tag: &str) -> Option<String> {
 }
 
 /// Category and tags of a bullet that somebody wrote.
-#[must_use]
 pub fn category_and_tags(place: &Place) -> (String, Vec<String>) {
     let tags = place.phase.iter().map(|phase| format!("phase {phase}"));
     let category = match place.section {
@@ -127,7 +123,6 @@ pub struct SyncPlan {
 }
 
 /// Compares the file with what is known.
-#[must_use]
 pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
     let mut plan = SyncPlan::default();
     let (Some(found), last) = (situation.found, situation.last) else {

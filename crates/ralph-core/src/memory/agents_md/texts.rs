@@ -178,7 +178,6 @@ impl PhaseLabel {
 
 /// A bullet's text as it reads back from a file: `\n` as line end, no control characters but tabs,
 /// no white space around it or at the end of a line.
-#[must_use]
 pub fn bullet_text(text: &str) -> String {
     tidy(text).into_owned()
 }

@@ -14,7 +14,6 @@ use crate::markdown::{Insertion, Kind, Spacing, commonest_line_end};
 ///
 /// `is_ours` tells by its name whether a failure entry is Ralph's to replace. Entries under a name
 /// that `wanted` holds are, whatever it says. With nothing to change the file comes back as it is.
-#[must_use]
 pub fn write(file: Option<&str>, wanted: &Wanted, is_ours: &dyn Fn(&str) -> bool) -> String {
     let plan = Plan::new(wanted, is_ours);
     let original = file.unwrap_or_default();

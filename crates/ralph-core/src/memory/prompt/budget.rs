@@ -40,7 +40,6 @@ pub struct RenderedMemory {
 }
 
 /// Renders what is remembered within the limits. The same input gives the same text.
-#[must_use]
 pub fn render_memory(memory: &Memory, limits: &Limits) -> RenderedMemory {
     let parts = Parts {
         attempts: Attempts::new(&memory.attempts),

@@ -46,10 +46,6 @@ struct PrerequisiteData {
 /// that nobody sees. Those of tasks that agents made were neutralized when they were made.
 ///
 /// [`RenderedMemory::text`]: super::RenderedMemory::text
-///
-/// # Errors
-///
-/// When the template uses something that is not there, or uses it wrongly.
 pub fn render_task(task: &TaskPart, memory: &str, template: &Template) -> Result<String, TemplateError> {
     let prerequisites = task.prerequisites.iter().map(|done| PrerequisiteData {
         id: one_line(&done.id),
@@ -110,7 +106,6 @@ pub struct FailureToFix<'a> {
 }
 
 /// The section of a fix task that carries the report of the failure to fix.
-#[must_use]
 pub fn failure_to_fix(failure: &FailureToFix<'_>) -> ExtraSection {
     let mut lines = vec![format!(
         "This task fixes a failure of task {} ({}). Fix the cause of the failure and nothing else; Ralph \
@@ -154,7 +149,6 @@ fn fenced(lines: &mut Vec<String>, label: &str, text: &str) {
 }
 
 /// The section that says which changes of the plan were asked for and not made.
-#[must_use]
 pub fn refused_changes(refused: &[(Option<String>, String)]) -> Option<ExtraSection> {
     if refused.is_empty() {
         return None;
@@ -189,30 +183,18 @@ pub struct TemplateError {
 
 impl Template {
     /// The text of the task's part that comes with Ralph.
-    ///
-    /// # Errors
-    ///
-    /// Never in a build whose tests passed.
     pub fn built_in_task() -> Result<Self, TemplateError> {
         let source = include_str!("../../../templates/task.md");
         Self::parse("task.md (built in)", source)
     }
 
     /// The rules for signals that come with Ralph.
-    ///
-    /// # Errors
-    ///
-    /// Never in a build whose tests passed.
     pub fn built_in_rules() -> Result<Self, TemplateError> {
         let source = include_str!("../../../templates/rules.md");
         Self::parse("rules.md (built in)", source)
     }
 
     /// A text a project gives in place of the built-in one; `name` is how errors call it.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not a template.
     pub fn parse(name: impl Into<String>, source: impl Into<String>) -> Result<Self, TemplateError> {
         // Prompts are Markdown, so nothing is escaped whatever the template is called.
         let mut environment = Environment::new();
@@ -226,16 +208,11 @@ impl Template {
         }
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Fills in the data. A place without data is an error, never silently empty.
-    ///
-    /// # Errors
-    ///
-    /// When the template uses something that the data does not have, or uses it wrongly.
     pub fn render(&self, data: impl Serialize) -> Result<String, TemplateError> {
         self.environment
             .get_template(&self.name)

@@ -16,7 +16,6 @@ pub struct WordSet {
 }
 
 impl WordSet {
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut hashes = Vec::new();
         each_word(text, |word| hashes.push(hash(word)));
@@ -31,7 +30,6 @@ impl WordSet {
     }
 
     /// Over 80% shared words (Jaccard); at exactly 80% the two are different.
-    #[must_use]
     pub fn nearly_equals(&self, other: &Self) -> bool {
         let (small, large) = if self.hashes.len() <= other.hashes.len() {
             (&self.hashes, &other.hashes)
@@ -68,7 +66,6 @@ fn hash(text: &str) -> u64 {
 }
 
 /// Whether two learnings are near-duplicates: the same category and over 80% shared words.
-#[must_use]
 pub fn near_duplicates(a: (&str, &str), b: (&str, &str)) -> bool {
     let ((a_category, a_content), (b_category, b_content)) = (a, b);
     a_category == b_category && WordSet::new(a_content).nearly_equals(&WordSet::new(b_content))
@@ -78,7 +75,6 @@ pub fn near_duplicates(a: (&str, &str), b: (&str, &str)) -> bool {
 /// learnings have a token. None where the text has too few words that the index knows.
 ///
 /// A near-duplicate lacks less than a fifth of the words, so it cannot lack all of a fifth of them.
-#[must_use]
 pub fn probe_tokens(content: &str, df: impl Fn(&str) -> u64) -> Option<Vec<String>> {
     let mut words: BTreeMap<String, Option<String>> = BTreeMap::new();
     each_word_and_token(content, |word, token| {
@@ -144,7 +140,6 @@ pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
 /// Groups of near-duplicates among learnings given best first: each group is the places of its best one and of all
 /// those that nearly repeat it and are in no earlier group. Each learning is its category and content. Not every pair
 /// is compared.
-#[must_use]
 pub fn groups(sayings: &[(&str, &str)]) -> Vec<Vec<usize>> {
     let sets = sayings.iter().map(|(_, content)| WordSet::new(content));
     let sets: Vec<WordSet> = sets.collect();

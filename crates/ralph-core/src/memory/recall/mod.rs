@@ -83,7 +83,6 @@ impl Default for RecallPolicy {
 
 impl RecallPolicy {
     /// A person's search: the same order, nothing kept back.
-    #[must_use]
     pub fn search(max: usize) -> Self {
         Self { floor: None, withhold: false, once: false, max }
     }
@@ -140,13 +139,11 @@ pub struct ScoreParts {
 
 impl ScoreParts {
     /// What the floor is compared with: what the learning has to do with the task.
-    #[must_use]
     pub fn relevance(&self) -> f64 {
         self.text + self.tags + self.paths + self.failure
     }
 
     /// The sum of all parts.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.relevance() + self.agreement + self.recency + self.record
     }

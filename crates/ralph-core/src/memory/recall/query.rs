@@ -43,7 +43,6 @@ pub struct Term {
 }
 
 /// The query's terms, the heaviest first; the store says how often each one occurs.
-#[must_use]
 pub fn terms(query: &RecallQuery) -> Vec<Term> {
     weighted_terms(query)
 }
@@ -118,7 +117,6 @@ pub struct Lookup {
 ///
 /// A term that no learning has is left out. The first one stays whatever it costs, so that a query whose words are
 /// all common still finds something.
-#[must_use]
 pub fn lookup(terms: &[Term], corpus: &Corpus) -> Vec<Lookup> {
     let mut best = most_telling(terms, corpus, LOOKUP_TERMS);
     let mut spent = 0_u64;
@@ -177,7 +175,6 @@ pub(super) fn tail(text: &str, bytes: usize) -> &str {
 /// The documents that have the most of what is looked for, best first, of equal ones the one indexed later.
 ///
 /// `found` holds for each term what it is worth and who has it.
-#[must_use]
 pub fn shortlist(found: &[(f64, Vec<i64>)]) -> Vec<i64> {
     let mut sums: HashMap<i64, f64> = HashMap::new();
     for (worth, documents) in found {

@@ -14,7 +14,6 @@ const DAY_MS: f64 = 86_400_000.0;
 
 /// The candidates that matter to the query, best first: above the floor, not withheld, of near-duplicates the newest,
 /// of equal scores the newer first.
-#[must_use]
 pub fn rank(
     query: &RecallQuery,
     candidates: &[Candidate],
@@ -30,7 +29,6 @@ pub fn rank(
 }
 
 /// All candidates, best first, each with what becomes of it.
-#[must_use]
 pub fn ranking(
     query: &RecallQuery,
     candidates: &[Candidate],

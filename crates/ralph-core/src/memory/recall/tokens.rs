@@ -114,7 +114,6 @@ pub fn each_word(text: &str, mut each: impl FnMut(&str)) {
 }
 
 /// The words of a text, in order.
-#[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     each_word(text, |word| all.push(word.to_owned()));
@@ -306,7 +305,6 @@ fn drop_doubled(word: &mut String) {
 }
 
 /// What the store indexes for one learning: its tokens, separated by spaces.
-#[must_use]
 pub fn index_text(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     each_token(text, |token| {

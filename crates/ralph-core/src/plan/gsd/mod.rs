@@ -36,9 +36,6 @@ pub struct GsdFiles {
 
 /// Reads the plans of a `.planning` directory. `can_run` tells whether there is a program of a name,
 /// by which commands are told from sentences.
-///
-/// # Errors
-/// All that is wrong with the files, by file and line.
 pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<FileProblem>> {
     let mut problems = Vec::new();
     let mut plans = read_plans(files, can_run, &mut problems);

@@ -2,10 +2,11 @@
 
 use super::super::Problem;
 use super::super::command::{CanRun, Directory, all_of, command_in};
-use super::super::text::{block, cut, first_sentence, is_placeholder, one_line, paragraphs};
+use super::super::text::{block, one_line, paragraphs, paths};
 use super::markup::{Element, Entry, Frontmatter, Tags};
 use super::roadmap::PlanId;
 use crate::markdown::{Lines, code_only, list_item};
+use crate::text::{first_sentences, plain_line};
 
 /// The longest title made of a sentence, in characters.
 const LONGEST_TITLE: usize = 100;
@@ -160,7 +161,7 @@ impl Step {
             .iter()
             .map(|name| one_line(without_number(name)))
             .find(|name| !name.is_empty())
-            .map(|name| cut(&name, LONGEST_TITLE));
+            .map(|name| plain_line(&name, LONGEST_TITLE));
         let title = name.or_else(|| {
             let told = ["decision", "what-built", "action", "instructions"];
             told.iter().find_map(|name| title_of(&content(name)))
@@ -238,27 +239,9 @@ fn with_label(label: &str, text: &str) -> String {
 
 /// The paths in what stands in `files`: between commas or on lines, with remarks left out.
 fn files(content: &str) -> Vec<String> {
-    let mut depth = 0usize;
-    let parts = content.split(|c: char| {
-        match c {
-            '(' | '{' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
-            '\n' => depth = 0,
-            _ => {}
-        }
-        c == '\n' || (c == ',' && depth == 0)
-    });
-    parts.filter_map(path).map(str::to_owned).collect()
-}
-
-/// The path at the beginning of a text such as `- src/a.rs (new)`.
-fn path(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let text = list_item(text).unwrap_or(text);
-    let word = text.split_whitespace().next()?.trim_matches('`');
-    let is_alone = word.len() + 2 >= text.len();
-    let is_path = !word.starts_with('(') && (is_alone || word.contains(['/', '.']));
-    (is_path && !is_placeholder(word)).then_some(word)
+    let lines = content.lines().map(str::trim);
+    let found = lines.flat_map(|line| paths(list_item(line).unwrap_or(line)));
+    found.filter(|path| !path.starts_with('(') && !path.contains(char::is_whitespace)).collect()
 }
 
 /// What an element `verify` asks for: a command that can be a gate, and words for people.
@@ -337,8 +320,9 @@ fn title_of(text: &str) -> Option<String> {
 /// The first sentence of a line as a title.
 pub(super) fn short(words: &str) -> Option<String> {
     let line = one_line(words);
-    let title = first_sentence(&line).trim_end_matches(':');
-    (!title.is_empty()).then(|| cut(title, LONGEST_TITLE))
+    let sentence = first_sentences(&line, 1);
+    let title = sentence.strip_suffix('.').unwrap_or(sentence).trim_end_matches(':');
+    (!title.is_empty()).then(|| plain_line(title, LONGEST_TITLE))
 }
 
 /// Lines such as `Purpose: …` begin something else.

@@ -66,7 +66,10 @@ fn titles_have_to_come_from_somewhere() {
 
 #[test]
 fn paths_without_remarks() {
-    assert_eq!(files("a.rs, src/{b,c}.rs,\n- `d/e` (new, big)\n f — old"), ["a.rs", "src/{b,c}.rs", "d/e"]);
+    assert_eq!(
+        files("a.rs, src/{b,c}.rs,\n- `d/e` (new, big)\n f — old"),
+        ["a.rs", "src/{b,c}.rs", "d/e", "f"]
+    );
     assert_eq!(
         files("Makefile\n`Dockerfile`\nAll the tests\n(none — manual)\nN/A"),
         ["Makefile", "Dockerfile"]

@@ -38,8 +38,8 @@ impl Roadmap {
             let Some((is_ticked, words)) = ticked.or_else(item).or_else(heading) else {
                 continue;
             };
-            if let Some(phase) = phase_words(words).filter(|phase| phase.is_called_phase) {
-                let phase = normal(phase.number);
+            if let Some(phase) = phase_words(words).filter(|(_, is_called_phase)| *is_called_phase) {
+                let phase = normal(phase.0);
                 if is_ticked {
                     roadmap.ticked_phases.insert(phase.clone());
                 }

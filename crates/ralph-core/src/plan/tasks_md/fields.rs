@@ -120,7 +120,6 @@ impl Fields {
 
 impl Spec<'_> {
     /// What a task's author wrote behind `Verify`, where that is one line.
-    #[must_use]
     pub fn verify_field(&self, key: &str) -> Option<String> {
         let block = self.find(key)?;
         let below = self.file.lines.get(block.lines.start + 1..block.lines.end)?;

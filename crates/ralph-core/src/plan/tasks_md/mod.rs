@@ -15,7 +15,7 @@ use std::ops::Range;
 use self::fields::Fields;
 use super::command::CanRun;
 use super::graph::cycles;
-use super::key::{spec_key, spec_key_length};
+use super::key::{leading_spec_key, spec_key};
 use super::text::Phases;
 use super::{Draft, DraftTask, Note, Problem};
 use crate::markdown::{Lines, checkbox, is_rule};
@@ -49,7 +49,6 @@ struct Block<'a> {
 }
 
 impl<'a> Spec<'a> {
-    #[must_use]
     pub fn of(text: &'a str) -> Self {
         let file = Lines::of(text);
         let mut blocks: Vec<Block<'a>> = Vec::new();
@@ -82,18 +81,15 @@ impl<'a> Spec<'a> {
     }
 
     /// Whether it has no task line: some checkbox at column 0, in no fence, with a key.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
     /// Where the boxes of the tasks stand, in bytes. Of several tasks with one key the first counts.
-    #[must_use]
     pub fn marks(&self) -> HashMap<String, usize> {
         let marks = self.blocks.iter().rev();
         marks.map(|block| (block.key.to_owned(), block.mark)).collect()
@@ -110,10 +106,6 @@ impl<'a> Spec<'a> {
 
     /// Reads the spec. `can_run` says whether a program of this name is there; it tells commands from
     /// prose in a `Verify` that is no code.
-    ///
-    /// # Errors
-    ///
-    /// All that keeps the file from being a plan, in the order of lines.
     pub fn read(&self, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Problem>> {
         let mut notes = self.hidden_tasks();
         if self.blocks.is_empty() {
@@ -269,7 +261,7 @@ fn nearly_a_task(line: &str) -> Option<&str> {
         Some((word, rest)) if word.eq_ignore_ascii_case("task ") => rest,
         _ => text,
     };
-    let (key, rest) = text.split_at_checked(spec_key_length(text)?)?;
+    let (key, rest) = leading_spec_key(text)?;
     let is_checkbox = state.chars().count() <= 1;
     (is_checkbox && !rest.starts_with(char::is_alphanumeric)).then_some(key)
 }
