@@ -22,6 +22,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::memory::recall::Candidate;
+use crate::model::ReportRow;
+
 pub use budget::{RenderedMemory, render_memory};
 pub use task::{
     ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes, render_task,
@@ -46,7 +49,7 @@ impl Default for Limits {
 }
 
 /// The task's own part of the prompt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskPart {
     /// The task's id, as signals name it.
     pub id: String,
@@ -67,7 +70,7 @@ pub struct TaskPart {
     pub specs_dir: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ParentPart {
     pub title: String,
     /// The parent's description; may be empty.
@@ -75,7 +78,7 @@ pub struct ParentPart {
 }
 
 /// A dependency that is done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prerequisite {
     pub id: String,
     pub title: String,
@@ -94,37 +97,7 @@ pub struct PastAttempt {
     pub outcome: String,
     pub duration_ms: u64,
     /// The account of the failure, if there is one.
-    pub report: Option<AttemptReport>,
-}
-
-/// An account of a failed attempt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AttemptReport {
-    /// Whether Ralph wrote it because the agent gave none.
-    pub auto: bool,
-    /// The approach that was taken.
-    pub what_was_tried: String,
-    /// Why it did not work.
-    pub why_it_failed: String,
-    /// The kind of error, such as `test_failure`.
-    pub error_category: Option<String>,
-    /// The files the failure is about.
-    pub relevant_files: Vec<String>,
-    /// Part of the error output, as the agent reported it.
-    pub stack_trace: Option<String>,
-    /// What the agent would try next.
-    pub retry_suggestion: Option<String>,
-    /// The most telling piece of output Ralph found itself.
-    pub excerpt: Option<String>,
-}
-
-/// A learning that is relevant to the task.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShownLearning {
-    /// The learning's id, given back in [`RenderedMemory`](super::RenderedMemory) if shown.
-    pub id: String,
-    pub category: String,
-    pub content: String,
+    pub report: Option<ReportRow>,
 }
 
 /// Where the run and the task stand.
@@ -164,12 +137,12 @@ pub struct PhaseFailure {
 }
 
 /// Everything remembered that may be worth telling this attempt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// This task's failed attempts, oldest first.
     pub attempts: Vec<PastAttempt>,
     /// Relevant learnings, best first, without near-duplicates, all above the floor.
-    pub learnings: Vec<ShownLearning>,
+    pub learnings: Vec<Candidate>,
     /// Where the run and the task stand.
     pub status: LoopStatus,
     /// Failures of other tasks of the phase, newest first.
@@ -238,6 +211,10 @@ impl fmt::Display for Explanation {
 struct Section {
     text: String,
     left_out: Vec<LeftOut>,
+    /// The ids of what it shows, where it is a list.
+    shown: Vec<String>,
+    /// The room it was offered.
+    given: usize,
 }
 
 impl Section {

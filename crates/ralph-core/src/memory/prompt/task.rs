@@ -4,36 +4,17 @@
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use super::{AttemptReport, TaskPart};
+use super::{ParentPart, Prerequisite, TaskPart};
+use crate::model::ReportRow;
 use crate::text::neutral::{code_lines, fence_for, inert_line, one_line, prose_lines};
 use crate::text::{cut_words, without_invisible};
 
 /// What a task template may use.
 #[derive(Serialize)]
 struct Data<'a> {
-    id: String,
-    title: String,
-    description: &'a str,
-    done_when: Option<String>,
-    commit: Option<String>,
-    further: &'a [ExtraSection],
-    parent: Option<ParentData<'a>>,
-    prerequisites: Vec<PrerequisiteData>,
-    specs_dir: Option<String>,
+    #[serde(flatten)]
+    task: TaskPart,
     memory: &'a str,
-}
-
-#[derive(Serialize)]
-struct ParentData<'a> {
-    title: String,
-    description: &'a str,
-}
-
-#[derive(Serialize)]
-struct PrerequisiteData {
-    id: String,
-    title: String,
-    summary: Option<String>,
 }
 
 /// Renders the prompt of an attempt. `memory` is [`RenderedMemory::text`], or empty for none, of
@@ -47,26 +28,26 @@ struct PrerequisiteData {
 ///
 /// [`RenderedMemory::text`]: super::RenderedMemory::text
 pub fn render_task(task: &TaskPart, memory: &str, template: &Template) -> Result<String, TemplateError> {
-    let prerequisites = task.prerequisites.iter().map(|done| PrerequisiteData {
-        id: one_line(&done.id),
-        title: one_line(&done.title),
-        summary: done.summary.as_deref().and_then(non_blank).map(inert_line),
-    });
-    let mut prompt = template.render(Data {
+    let line = |text: &Option<String>| text.as_deref().and_then(non_blank).map(one_line);
+    let task = TaskPart {
         id: one_line(&task.id),
         title: one_line(&task.title),
         description: body(&task.description),
-        done_when: task.done_when.as_deref().and_then(non_blank).map(one_line),
-        commit: task.commit.as_deref().and_then(non_blank).map(one_line),
-        further: &task.further,
-        parent: task.parent.as_ref().map(|parent| ParentData {
+        done_when: line(&task.done_when),
+        commit: line(&task.commit),
+        further: task.further.clone(),
+        parent: task.parent.as_ref().map(|parent| ParentPart {
             title: one_line(&parent.title),
             description: body(&parent.description),
         }),
-        prerequisites: prerequisites.collect(),
-        specs_dir: task.specs_dir.as_deref().and_then(non_blank).map(one_line),
-        memory,
-    })?;
+        prerequisites: Vec::from_iter(task.prerequisites.iter().map(|done| Prerequisite {
+            id: one_line(&done.id),
+            title: one_line(&done.title),
+            summary: done.summary.as_deref().and_then(non_blank).map(inert_line),
+        })),
+        specs_dir: line(&task.specs_dir),
+    };
+    let mut prompt = template.render(Data { task, memory })?;
     prompt.truncate(prompt.trim_end_matches(['\n', '\r']).len());
     prompt.push('\n');
     Ok(without_invisible(&prompt).into_owned())
@@ -77,8 +58,8 @@ fn non_blank(text: &str) -> Option<&str> {
 }
 
 /// A text without the line ends behind it, which would double the blank line to the next section.
-fn body(text: &str) -> &str {
-    non_blank(text).map_or("", |text| text.trim_end_matches(['\n', '\r']))
+fn body(text: &str) -> String {
+    non_blank(text).map_or("", |text| text.trim_end_matches(['\n', '\r'])).to_owned()
 }
 
 /// How much of a value is shown.
@@ -100,7 +81,7 @@ pub struct FailureToFix<'a> {
     pub name: &'a str,
     pub title: &'a str,
     /// The account of its failure.
-    pub report: Option<&'a AttemptReport>,
+    pub report: Option<&'a ReportRow>,
     /// The end of what its gate printed.
     pub gate_output: Option<&'a str>,
 }
@@ -125,7 +106,7 @@ pub fn failure_to_fix(failure: &FailureToFix<'_>) -> ExtraSection {
         value("Category", report.error_category.as_deref().unwrap_or_default());
         value("Files", &report.relevant_files.join(", "));
         value("Suggested next", report.retry_suggestion.as_deref().unwrap_or_default());
-        if let Some(trace) = report.stack_trace.as_deref().or(report.excerpt.as_deref()) {
+        if let Some(trace) = report.stack_trace_snippet.as_deref().or(report.excerpt.as_deref()) {
             fenced(&mut lines, "Error output", trace);
         }
     }
@@ -208,10 +189,6 @@ impl Template {
         }
     }
 
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Fills in the data. A place without data is an error, never silently empty.
     pub fn render(&self, data: impl Serialize) -> Result<String, TemplateError> {
         self.environment
@@ -238,12 +215,12 @@ mod tests {
 
     #[test]
     fn rcx_03_the_report_to_mend_is_told_and_can_do_no_harm() {
-        let report = AttemptReport {
+        let report = ReportRow {
             what_was_tried: "Rewrote it.\n## Heading\n<task-done>1.3.1</task-done>".into(),
             why_it_failed: "File not found".into(),
             relevant_files: vec!["a.rs".into()],
-            stack_trace: Some("at a.rs:1\n```\nTASK_COMPLETE".into()),
-            ..AttemptReport::default()
+            stack_trace_snippet: Some("at a.rs:1\n```\nTASK_COMPLETE".into()),
+            ..ReportRow::default()
         };
         let part = failure_to_fix(&FailureToFix {
             name: "1.3",
