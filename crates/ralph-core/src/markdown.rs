@@ -14,8 +14,8 @@ use memchr::memchr_iter;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 pub(crate) use inline::{
-    as_code, atx_heading, bullet, checkbox, code_only, codes, indent, is_rule, leading_code, list_item,
-    longest_backticks, numbered, spans, without_comments, without_emphasis,
+    as_code, atx_heading, bullet, bulleted, checkbox, code_only, codes, indent, is_rule, leading_code,
+    list_item, longest_backticks, numbered, spans, without_comments, without_emphasis,
 };
 pub(crate) use splice::{Insertion, Spacing, commonest_line_end};
 

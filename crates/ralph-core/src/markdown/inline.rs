@@ -49,6 +49,12 @@ pub(crate) fn bullet(rest: &str) -> Option<&str> {
     (text.is_empty() || starts_blank(text)).then_some(text)
 }
 
+/// A list item with this text. `- --` would be a rule across the page.
+pub(crate) fn bulleted(text: &str) -> String {
+    let item = format!("- {text}");
+    if is_rule(&item) { format!("+ {text}") } else { item }
+}
+
 /// Marker (`12.`, `3)`) and text of a numbered list item.
 pub(crate) fn numbered(rest: &str) -> Option<(&str, &str)> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

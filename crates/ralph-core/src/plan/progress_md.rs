@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::markdown::{
-    Insertion, Kind, Line, Lines, Spacing, bullet, checkbox, commonest_line_end, is_rule, numbered,
+    Insertion, Kind, Line, Lines, Spacing, bullet, bulleted, checkbox, commonest_line_end, numbered,
 };
 use crate::recovery::FixHistory;
 use crate::text::one_line;
@@ -247,15 +247,6 @@ fn paragraph(text: &str) -> String {
         line.insert(marker.len() - 1, '\\');
     }
     line
-}
-
-/// A list item. `- --` would be a rule across the page.
-fn bulleted(text: &str) -> String {
-    let item = format!("- {text}");
-    match is_rule(&item) {
-        true => format!("+ {text}"),
-        false => item,
-    }
 }
 
 /// All that is to be done to a log.

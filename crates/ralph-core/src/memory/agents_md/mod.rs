@@ -40,7 +40,7 @@ pub fn read(file: &str) -> Found {
             Some(_) => {}
             None if block.text.is_empty() => {}
             None => found.bullets.push(Bullet {
-                place: Place { section: section.name, phase: part.learning_phase(section.name).label() },
+                place: Place { section: section.name, phase: section.bullet_phase(part).label() },
                 text: block.text.to_string(),
             }),
         }
@@ -75,13 +75,8 @@ impl Section {
         }
     }
 
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::ErrorFixes => "Error Fixes",
-            Self::CodebasePatterns => "Codebase Patterns",
-            Self::PhaseSpecific => "Phase-Specific",
-            Self::FailureContext => "Failure Context",
-        }
+    pub fn title(self) -> &'static str {
+        self.heading().trim_start_matches("## ")
     }
 }
 

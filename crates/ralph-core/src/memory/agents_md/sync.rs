@@ -32,15 +32,7 @@ impl Known {
 /// A text without regard to where its lines are broken, for formatters wrap them, and to whether it was
 /// neutralized before it was written.
 pub fn collapsed(text: &str) -> String {
-    let text = inert_prose(text);
-    let mut all = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !all.is_empty() {
-            all.push(' ');
-        }
-        all.push_str(word);
-    }
-    all
+    Vec::from_iter(inert_prose(text).split_whitespace()).join(" ")
 }
 
 /// Pitfalls and ways to find errors are error fixes, what is given for a phase is phase-specific, the rest are patterns.
