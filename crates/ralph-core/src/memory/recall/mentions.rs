@@ -99,10 +99,8 @@ impl Mentions {
             [] => false,
             [word] => self.words.contains(word),
             several => {
-                several.iter().all(|word| self.words.contains(word)) && {
-                    let needle = format!(" {} ", several.join(" "));
-                    memchr::memmem::find(self.sequence.as_bytes(), needle.as_bytes()).is_some()
-                }
+                several.iter().all(|word| self.words.contains(word))
+                    && self.sequence.contains(&format!(" {} ", several.join(" ")))
             }
         }
     }
@@ -166,10 +164,7 @@ impl Mentions {
         }
         (least..=segments.len().min(MAX_SEGMENTS))
             .rev()
-            .find(|length| {
-                let suffix = segments.get(segments.len() - length..).unwrap_or_default();
-                self.paths.contains(&suffix.join("/"))
-            })
+            .find(|length| self.paths.contains(&segments[segments.len() - length..].join("/")))
             .unwrap_or(0)
     }
 }

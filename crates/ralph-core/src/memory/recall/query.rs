@@ -44,10 +44,6 @@ pub struct Term {
 
 /// The query's terms, the heaviest first; the store says how often each one occurs.
 pub fn terms(query: &RecallQuery) -> Vec<Term> {
-    weighted_terms(query)
-}
-
-pub(super) fn weighted_terms(query: &RecallQuery) -> Vec<Term> {
     let mut found: HashMap<String, Term> = HashMap::new();
     let mut add = |token: &str, weight: f64, kind: TermKind| {
         // Not `entry`: most tokens are known already, and it would copy each of them.
@@ -120,16 +116,11 @@ pub struct Lookup {
 pub fn lookup(terms: &[Term], corpus: &Corpus) -> Vec<Lookup> {
     let mut best = most_telling(terms, corpus, LOOKUP_TERMS);
     let mut spent = 0_u64;
-    let mut first = true;
     best.retain(|(term, _)| {
         let cost = corpus.df.get(&term.text).copied().unwrap_or(0);
-        let fits = spent.saturating_add(cost) <= LOOKUP_BUDGET;
-        if first || fits {
-            spent = spent.saturating_add(cost);
-            first = false;
-            return true;
-        }
-        false
+        let fits = spent == 0 || spent.saturating_add(cost) <= LOOKUP_BUDGET;
+        spent = spent.saturating_add(if fits { cost } else { 0 });
+        fits
     });
     best.into_iter().map(|(term, idf)| Lookup { text: term.text.clone(), worth: term.weight * idf }).collect()
 }
