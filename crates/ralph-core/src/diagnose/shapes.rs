@@ -16,7 +16,7 @@ impl Pattern {
     }
 
     /// None for a pattern that does not compile; the tests use each of them.
-    pub(super) fn regex(&self) -> Option<&Regex> {
+    pub(crate) fn regex(&self) -> Option<&Regex> {
         let regex = self.regex.get_or_init(|| Regex::new(self.text).ok());
         debug_assert!(regex.is_some(), "{}", self.text);
         regex.as_ref()
