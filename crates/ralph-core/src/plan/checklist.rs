@@ -9,11 +9,11 @@
 //! The order of the items is the order of the plan, and nothing more: what must wait for what is
 //! only what `After:` says.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::command::{Directory, all_of};
-use super::graph::{chain, cycles};
+use super::graph::{refuse_cycles, resolve};
 use super::key::item_key;
 use super::text::{Phases, dedented, is_placeholder, label, one_line, paths};
 use super::{Draft, DraftTask, Note, Problem};
@@ -29,35 +29,31 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     let Items { items, mut notes, mut problems, .. } = Items::of(&Lines::of(text));
     let named = names(&items, &mut notes);
     let fields: Vec<Fields> = items.iter().map(|item| Fields::of(&item.below, &mut notes)).collect();
-    let after = after(&named, &fields, &mut problems);
-    refuse_cycles(&items, &named, &after, &mut problems);
+    let after = after(&items, &named, &fields, &mut problems);
     let done = done(&items, &mut notes);
     if !problems.is_empty() {
         problems.sort();
         return Err(problems);
     }
     notes.sort_by_key(|note| note.line);
-    let name_of = |at: usize| named.get(at).map(|named| named.name.clone());
-    let mut tasks = Vec::with_capacity(items.len());
-    for ((((item, named), fields), after), done) in items.iter().zip(&named).zip(fields).zip(after).zip(done)
-    {
-        tasks.push(DraftTask {
-            name: named.name.clone(),
-            named_by_author: named.is_by_author,
-            title: named.title.clone(),
+    let name_of = |at: usize| named[at].name.clone();
+    let tasks =
+        items.iter().zip(fields).zip(after).enumerate().map(|(at, ((item, fields), after))| DraftTask {
+            name: name_of(at),
+            named_by_author: named[at].is_by_author,
+            title: named[at].title.clone(),
             description: fields.description,
             phase: item.phase.map(str::to_owned),
-            parent: item.parent.and_then(name_of),
-            after: after.into_iter().filter_map(name_of).collect(),
+            parent: item.parent.map(name_of),
+            after: after.into_iter().map(name_of).collect(),
             verify: fields.verify,
             files: fields.files,
-            done,
+            done: done[at],
             line: item.line,
             mark: Some(item.mark.clone()),
             ..DraftTask::default()
         });
-    }
-    Ok(Draft { tasks, notes })
+    Ok(Draft { tasks: tasks.collect(), notes })
 }
 
 /// A line with its number, counted from 1.
@@ -190,49 +186,29 @@ impl<'a> Items<'a> {
 }
 
 /// For each item the items it waits for.
-fn after(named: &[Named], fields: &[Fields], problems: &mut Vec<Problem>) -> Vec<Vec<usize>> {
+fn after(
+    items: &[Item<'_>],
+    named: &[Named],
+    fields: &[Fields],
+    problems: &mut Vec<Problem>,
+) -> Vec<Vec<usize>> {
     let keys = named.iter().enumerate().filter(|(_, one)| one.is_by_author);
     let keys: HashMap<&str, usize> = keys.map(|(at, one)| (one.name.as_str(), at)).collect();
-    let mut all = Vec::with_capacity(fields.len());
-    for fields in fields {
-        let mut known = Vec::new();
-        let mut is_known = HashSet::new();
-        for (line, name) in &fields.after {
-            match keys.get(name) {
-                Some(at) if is_known.insert(*at) => known.push(*at),
-                Some(_) => {}
-                None => {
-                    let expected = format!(
-                        "no item has the key `{name}`; expected a key that an item starts with, such as \
-                         T001 in `- [ ] T001 Title`"
-                    );
-                    problems.push(Problem::new(*line, expected));
-                }
-            }
-        }
-        all.push(known);
-    }
-    all
-}
-
-/// A whole waits for its parts, so these links count as well.
-fn refuse_cycles(items: &[Item<'_>], named: &[Named], after: &[Vec<usize>], problems: &mut Vec<Problem>) {
-    let mut edges = after.to_vec();
+    let unknown = |name: &str| {
+        format!(
+            "no item has the key `{name}`; expected a key that an item starts with, such as \
+             T001 in `- [ ] T001 Title`"
+        )
+    };
+    let after = fields.iter().map(|fields| resolve(&fields.after, &keys, unknown, problems));
+    let after: Vec<Vec<usize>> = after.collect();
+    // A whole waits for its parts, so these links count as well.
+    let mut edges = after.clone();
     for (at, item) in items.iter().enumerate() {
-        if let Some(edges) = item.parent.and_then(|parent| edges.get_mut(parent)) {
-            edges.push(at);
-        }
+        item.parent.into_iter().for_each(|parent| edges[parent].push(at));
     }
-    for cycle in cycles(&edges) {
-        let lines = cycle.iter().filter_map(|at| items.get(*at));
-        let line = lines.map(|item| item.line).min().unwrap_or(1);
-        let names = cycle.iter().map(|at| named.get(*at).map_or("", |named| &named.name));
-        let expected = format!(
-            "these items depend on each other in a cycle: {}; expected an order in which they can be done",
-            chain(names)
-        );
-        problems.push(Problem::new(line, expected));
-    }
+    refuse_cycles("items", &edges, |at| named[at].name.as_str(), |at| items[at].line, problems);
+    after
 }
 
 /// Which items are done: a ticked one is not while a part of it is open.
@@ -241,17 +217,13 @@ fn done(items: &[Item<'_>], notes: &mut Vec<Note>) -> Vec<bool> {
     let mut done = vec![false; items.len()];
     // Parts stand below their whole, so backwards they come first.
     for (at, item) in items.iter().enumerate().rev() {
-        let is_open_below = has_open_part.get(at) == Some(&true);
-        let is_done = item.is_ticked && !is_open_below;
-        if item.is_ticked && is_open_below {
+        done[at] = item.is_ticked && !has_open_part[at];
+        if item.is_ticked && !done[at] {
             let text = "This item is checked, but items below it are not; Ralph treats it as open.";
             notes.push(Note::new(item.line, text));
         }
-        if let Some(done) = done.get_mut(at) {
-            *done = is_done;
-        }
-        if let Some(above) = item.parent.and_then(|parent| has_open_part.get_mut(parent)) {
-            *above |= !is_done;
+        if let Some(parent) = item.parent {
+            has_open_part[parent] |= !done[at];
         }
     }
     done
