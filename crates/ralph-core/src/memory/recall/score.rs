@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::duplicates::keep_newest;
 use super::mentions::{Mentions, TagMatch};
 use super::query::{RecallQuery, TermKind, head, heavier, most_telling, terms};
-use super::tokens::{each_token, each_word, words};
+use super::tokens::{each_token, words};
 use super::upkeep::{record, withheld};
 use super::weights::{self, MAX_CONTENT_BYTES, MAX_TAGS};
 use super::{Candidate, Corpus, Fate, Ranked, RecallPolicy, ScoreParts, Scored, as_f64};

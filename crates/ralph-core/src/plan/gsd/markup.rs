@@ -118,7 +118,7 @@ pub(super) struct Element<'a> {
 
 impl<'a> Element<'a> {
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
-        static ATTRIBUTE: Pattern = Pattern::new(r#"([^\s"'=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')"#);
+        static ATTRIBUTE: Pattern = Pattern::new(r#"([^ \t"'=]+)[ \t]*=[ \t]*(?:"([^"]*)"|'([^']*)')"#);
         let mut all = ATTRIBUTE.regex()?.captures_iter(self.attributes);
         let found = all.find(|found| found.get(1).is_some_and(|key| key.as_str() == name))?;
         found.get(2).or_else(|| found.get(3)).map(|value| value.as_str())
