@@ -24,7 +24,6 @@ use crate::markdown::{
 /// How deep items may be nested.
 const DEEPEST: usize = 100;
 
-/// Reads a Markdown file's checkboxes as a plan.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     let Items { items, mut notes, mut problems, .. } = Items::of(&Lines::of(text));
     let named = names(&items, &mut notes);
@@ -65,7 +64,6 @@ struct Item<'a> {
     /// Where the character in its box stands, in bytes.
     mark: Range<usize>,
     is_ticked: bool,
-    /// What stands behind the box.
     words: &'a str,
     /// Place of the item it is a part of.
     parent: Option<usize>,
@@ -229,7 +227,6 @@ fn done(items: &[Item<'_>], notes: &mut Vec<Note>) -> Vec<bool> {
     done
 }
 
-/// What the lines below an item say.
 #[derive(Debug, Default)]
 struct Fields<'a> {
     description: String,
@@ -294,7 +291,6 @@ fn description(lines: &[Numbered<'_>]) -> String {
     out
 }
 
-/// An item's name and title.
 #[derive(Debug)]
 struct Named {
     name: String,

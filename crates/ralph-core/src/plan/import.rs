@@ -14,11 +14,9 @@ use crate::recovery::NO_VERIFY;
 use crate::store::KeptFixes;
 use crate::text::plain_line;
 
-/// The file in which a spec folder keeps its tasks.
 pub const TASKS_MD: &str = "tasks.md";
 /// The file in which a spec folder keeps where it stands.
 pub const STATE_JSON: &str = ".ralph-state.json";
-/// The log of a spec folder.
 pub const PROGRESS_MD: &str = ".progress.md";
 
 #[derive(Clone, Debug)]
@@ -27,13 +25,11 @@ pub struct FoundPlan {
     pub path: String,
     pub format: Format,
     pub draft: Draft,
-    /// What the file looks like.
     pub digest: String,
     /// Fix tasks that tasks had before, by the spec's own account.
     pub fixes: Vec<KeptFixes>,
 }
 
-/// Why a plan cannot be taken in.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("{path}: {why}")]
@@ -42,7 +38,6 @@ pub enum ImportError {
         /// The system's reason, or Ralph's.
         why: String,
     },
-    /// Something in it is wrong.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Content(Vec<FileProblem>),
 }
@@ -223,7 +218,6 @@ fn read_text(root: &Path, path: &Path) -> Result<String, ImportError> {
     })
 }
 
-/// The path as the project sees it.
 fn shown(root: &Path, path: &Path) -> String {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let root = real(root);

@@ -11,7 +11,6 @@ pub(crate) const RULE: &str = "up to 64 letters, digits and . _ - : / # +, not b
 /// The longest word before a title that is taken for a key.
 const LONGEST: usize = 16;
 
-/// Whether a text can be the key of a task.
 pub(crate) fn is_usable(text: &str) -> bool {
     text.trim() == text && Key::parse(text).is_ok()
 }

@@ -18,10 +18,8 @@ use super::text::{one_line, paragraphs};
 use super::{Draft, DraftTask, Note, Problem, key};
 use crate::markdown::list_item;
 
-/// The key of the array of stories.
 const STORIES: &str = "userStories";
 
-/// Reads a prd.json.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     let invalid = |words: &str, column: usize| format!("this is not valid JSON (column {column}): {words}");
     let document = Document::of(text, invalid).map_err(|problem| vec![problem])?;

@@ -44,7 +44,6 @@ pub fn update(text: &str, news: &News) -> String {
     }
 }
 
-/// A section that Ralph writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Completed,
@@ -62,7 +61,6 @@ impl Section {
         (Self::Learnings, "Learnings"),
     ];
 
-    /// The section that a heading begins.
     fn begun_by(line: &Line<'_>) -> Option<Self> {
         let (level, words) = line.heading()?;
         let words = words.trim_end_matches(':').trim_end();
@@ -87,7 +85,6 @@ struct Item<'a> {
     start: usize,
     /// The line after its last.
     end: usize,
-    /// Its first line.
     line: &'a str,
     /// What stands after the marker on it.
     first: &'a str,
@@ -130,7 +127,6 @@ impl<'a> Layout<'a> {
         self.spans.iter().find(|span| span.name == name)
     }
 
-    /// The items of all sections of this name.
     fn items(&self, name: Section) -> impl Iterator<Item = &Item<'a>> {
         self.spans.iter().filter(move |span| span.name == name).flat_map(|span| &span.items)
     }

@@ -28,11 +28,9 @@ const LAST_ERROR: &str = "lastError";
 pub struct SpecState {
     /// Whether recovery is on, where `recoveryMode` is exactly `true` or `false`.
     pub recovery_mode: Option<bool>,
-    /// How many fix tasks one task may have.
     pub max_fix_tasks_per_original: Option<usize>,
     /// How many fix tasks may stand one below the other.
     pub max_fix_task_depth: Option<usize>,
-    /// How often a task may be tried.
     pub max_task_iterations: Option<usize>,
     /// The fixes of each task that had some, in the file's order.
     pub fix_task_map: Vec<(String, FixEntry)>,
@@ -44,12 +42,10 @@ pub struct SpecState {
 pub struct FixEntry {
     pub attempts: usize,
     pub fix_task_ids: Vec<String>,
-    /// The error of the newest failure.
     pub last_error: String,
 }
 
 impl FixEntry {
-    /// The entry of a task with these fixes.
     pub fn new(fix_task_ids: Vec<String>, last_error: String) -> Self {
         Self { attempts: fix_task_ids.len(), fix_task_ids, last_error }
     }

@@ -131,7 +131,7 @@ fn between_commas(text: &str) -> Vec<&str> {
     let commas = if depth == 0 { pieces } else { loose };
     let starts = std::iter::once(0).chain(commas.iter().map(|comma| comma + 1));
     let ends = commas.iter().copied().chain([text.len()]);
-    starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).collect()
+    starts.zip(ends).map(|(start, end)| &text[start..end]).collect()
 }
 
 /// A name before a value.

@@ -6,7 +6,6 @@ use super::Section;
 use super::texts::{PhaseLabel, item_text, name_of};
 use crate::markdown::{Kind, Line, Lines, atx_heading};
 
-/// A file's lines and the owned sections in them.
 #[derive(Debug)]
 pub(super) struct Layout<'a> {
     pub(super) file: Lines<'a>,
@@ -52,7 +51,6 @@ impl Part<'_> {
 }
 
 impl<'a> OwnedSection<'a> {
-    /// The first part that begins with the phase's heading.
     pub(super) fn phase(&self, label: &PhaseLabel) -> Option<&Part<'a>> {
         self.parts.iter().find(|part| part.phase_begun() == Some(label))
     }
@@ -129,7 +127,6 @@ impl<'a> Layout<'a> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// All list items of the owned sections.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (&OwnedSection<'a>, &Part<'a>, &Block<'a>)> {
         self.sections.iter().flat_map(|section| {
             let parts = section.parts.iter();

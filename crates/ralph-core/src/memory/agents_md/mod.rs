@@ -48,7 +48,6 @@ pub fn read(file: &str) -> Found {
     found
 }
 
-/// A section of AGENTS.md that Ralph owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Section {
     /// Pitfalls and how to get past them.
@@ -108,7 +107,6 @@ pub struct Entry {
     pub attempted: String,
     pub files: Vec<String>,
     pub context: String,
-    /// The last good commit, where known.
     pub last_good: Option<String>,
 }
 
@@ -129,7 +127,6 @@ pub struct Found {
     pub entry_names: Vec<String>,
 }
 
-/// What a file is to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub bullets: Vec<Bullet>,

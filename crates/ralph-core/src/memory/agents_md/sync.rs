@@ -15,14 +15,12 @@ pub struct Known {
     /// The same [collapsed]: what it is recognised by.
     pub key: String,
     pub place: Place,
-    /// Whether it is in use.
     pub active: bool,
     /// When it was put away, where that is known.
     pub put_away_at: Option<Timestamp>,
 }
 
 impl Known {
-    /// A learning with this category, these tags and this content.
     pub fn new(id: LearningId, category: &str, tags: &[String], content: &str, active: bool) -> Self {
         let text = bullet_text(content);
         Self { id, key: collapsed(&text), text, place: place(category, tags), active, put_away_at: None }
@@ -62,7 +60,6 @@ fn phase_tag(tag: &str) -> Option<String> {
     Phase::parse(number).ok().map(|phase| phase.to_string())
 }
 
-/// Category and tags of a bullet that somebody wrote.
 pub fn category_and_tags(place: &Place) -> (String, Vec<String>) {
     let tags = place.phase.iter().map(|phase| format!("phase {phase}"));
     let category = match place.section {
@@ -93,7 +90,6 @@ pub struct Situation<'a> {
     pub rolled_back: bool,
     /// Whether an agent has just been at work: what changed is the agent's doing.
     pub after_attempt: bool,
-    /// When the file was last written.
     pub written_at: Option<Timestamp>,
     /// The learnings in use, oldest first, and others whose text may stand in the file.
     pub learnings: &'a [Known],
@@ -114,7 +110,6 @@ pub struct SyncPlan {
     pub old: Vec<(LearningId, Section)>,
 }
 
-/// Compares the file with what is known.
 pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
     let mut plan = SyncPlan::default();
     let (Some(found), last) = (situation.found, situation.last) else {

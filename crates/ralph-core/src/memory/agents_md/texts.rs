@@ -19,7 +19,6 @@ impl Entry {
         }
     }
 
-    /// The entry's text without marker and indent.
     pub(super) fn text(&self) -> String {
         let at: String = self.at.chars().filter(|c| is_of_time(*c)).collect();
         let mut out = format!("[{} | {at}]", self.written_name());
@@ -191,7 +190,6 @@ pub(super) fn item_lines(text: &str) -> Vec<String> {
     std::iter::once(head).chain(rest).collect()
 }
 
-/// The text of a list item, from its lines in a file.
 pub(super) fn item_text<'a>(mut lines: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
     let first = lines.next().unwrap_or_default();
     let first = bullet(first).unwrap_or(first);

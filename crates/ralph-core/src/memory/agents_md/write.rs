@@ -236,7 +236,6 @@ fn apart(at: usize, line: String) -> Insertion {
     Insertion { at, spacing: Spacing::Apart, lines: vec![line] }
 }
 
-/// A list of items with these texts.
 fn list(at: usize, spacing: Spacing, texts: &[&str]) -> Insertion {
     let lines = texts.iter().flat_map(|text| item_lines(text)).collect();
     Insertion { at, spacing, lines }

@@ -52,7 +52,6 @@ impl Attempts {
         })
     }
 
-    /// The size with every attempt whole.
     pub(super) fn demand(&self) -> usize {
         let earlier = self.earlier.iter().map(Attempt::size).fold(0, usize::saturating_add);
         self.frame().saturating_add(self.newest.size()).saturating_add(earlier)
@@ -190,7 +189,6 @@ const MAX_OUTCOME: usize = 32;
 /// A piece of a field shorter than this (its label counted) says nothing.
 const MIN_PIECE: usize = 40;
 
-/// An attempt, ready to be laid out.
 #[derive(Clone, Debug)]
 struct Attempt {
     number: u32,
@@ -249,7 +247,6 @@ impl Attempt {
         }
     }
 
-    /// The size of the whole attempt.
     fn size(&self) -> usize {
         self.fields.iter().fold(chars(&self.heading), |sum, field| sum.saturating_add(field.size))
     }
@@ -301,7 +298,6 @@ fn fair_level(fields: &[&Field], room: usize) -> usize {
     usize::MAX
 }
 
-/// Collects the fields of an attempt in their order.
 struct Fields {
     list: Vec<Field>,
     trace_was_cut: bool,

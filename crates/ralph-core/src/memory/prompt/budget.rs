@@ -27,15 +27,12 @@ fn percent(percent: usize, of: usize) -> usize {
     of / 100 * percent + of % 100 * percent / 100
 }
 
-/// The memory part of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenderedMemory {
     /// The text, empty or else beginning with the blank line that sets it off from the task's part
     /// and ending with one line end. All of it counts against the budget.
     pub text: String,
-    /// The ids of the learnings shown, best first.
     pub shown_learnings: Vec<String>,
-    /// Who got how much room, and what was left out.
     pub explanation: Explanation,
 }
 
@@ -194,7 +191,6 @@ impl Parts {
     }
 }
 
-/// The sections laid out.
 struct Composed {
     attempts: Section,
     learnings: Section,

@@ -33,12 +33,10 @@ pub use task::{
 /// How much of a stack trace is shown at most, in characters.
 const TRACE_CHARS: usize = 500;
 
-/// The settings of the memory part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// What the whole memory part may take in Unicode characters, titles and blank lines counted.
     pub budget_chars: usize,
-    /// How many learnings are shown at most.
     pub max_learnings: usize,
 }
 
@@ -48,36 +46,29 @@ impl Default for Limits {
     }
 }
 
-/// The task's own part of the prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskPart {
-    /// The task's id, as signals name it.
     pub id: String,
     pub title: String,
     /// The task's description: the user's text, shown as it is.
     pub description: String,
     /// When its author calls it done: the user's text.
     pub done_when: Option<String>,
-    /// The commit message its author wishes.
     pub commit: Option<String>,
     /// Further sections, safe to show.
     pub further: Vec<ExtraSection>,
-    /// The task above this one, if any.
     pub parent: Option<ParentPart>,
     /// Dependencies that are done, in plan order.
     pub prerequisites: Vec<Prerequisite>,
-    /// The directory of reference documents, if the project has one.
     pub specs_dir: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ParentPart {
     pub title: String,
-    /// The parent's description; may be empty.
     pub description: String,
 }
 
-/// A dependency that is done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prerequisite {
     pub id: String,
@@ -91,32 +82,25 @@ pub struct Prerequisite {
 pub struct PastAttempt {
     /// The ordinal among counted attempts.
     pub number: u32,
-    /// The model that made the attempt.
     pub model: String,
     /// How it ended: `failed`, `no_sigil` or `error`.
     pub outcome: String,
     pub duration_ms: u64,
-    /// The account of the failure, if there is one.
     pub report: Option<ReportRow>,
 }
 
-/// Where the run and the task stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoopStatus {
-    /// The iteration of this run that now starts.
     pub iteration: u32,
     /// The run's limit of iterations; none, or 0, is `unlimited`.
     pub limit: Option<u32>,
     /// One more than the task's recorded attempts.
     pub attempt: u32,
-    /// The task's failures in a row.
     pub consecutive_failures: u32,
     /// Attempts of this run that ended done.
     pub run_successes: u32,
     pub run_total: u32,
-    /// The model chosen for this attempt.
     pub model: String,
-    /// Why that model was chosen.
     pub rationale: String,
     /// Whether the task counts as stuck, which brings the warning.
     pub stuck: bool,
@@ -126,10 +110,8 @@ pub struct LoopStatus {
     pub may_change_plan: bool,
 }
 
-/// A failure of another task of the same phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseFailure {
-    /// The other task's key, or its id.
     pub key: String,
     /// When it failed, as it is to be shown.
     pub time: String,
@@ -143,7 +125,6 @@ pub struct Memory {
     pub attempts: Vec<PastAttempt>,
     /// Relevant learnings, best first, without near-duplicates, all above the floor.
     pub learnings: Vec<Candidate>,
-    /// Where the run and the task stand.
     pub status: LoopStatus,
     /// Failures of other tasks of the phase, newest first.
     pub phase_failures: Vec<PhaseFailure>,
@@ -151,12 +132,9 @@ pub struct Memory {
     pub agents_md: Option<String>,
 }
 
-/// The account of one rendering of the memory part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// The characters the memory part was allowed.
     pub budget_chars: usize,
-    /// The characters it took.
     pub used_chars: usize,
     /// The sections that had something to say, in the order of the prompt.
     pub sections: Vec<SectionUse>,
@@ -173,7 +151,6 @@ pub struct SectionUse {
     pub left_out: Vec<LeftOut>,
 }
 
-/// One thing that is missing from a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// The thing, as in `attempt 2` or `learning l-12ab34`.
@@ -218,7 +195,6 @@ struct Section {
 }
 
 impl Section {
-    /// How much of the budget the section takes.
     fn size(&self) -> usize {
         chars(&self.text)
     }
@@ -228,7 +204,6 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The first `max` characters of a text.
 fn prefix(text: &str, max: usize) -> &str {
     match text.char_indices().nth(max) {
         Some((end, _)) => text.split_at(end).0,

@@ -79,7 +79,6 @@ impl List {
         self.entries.is_empty() && self.over_limit.is_empty()
     }
 
-    /// The size with every entry in it.
     pub(super) fn demand(&self) -> usize {
         match self.entries.is_empty() {
             true => 0,

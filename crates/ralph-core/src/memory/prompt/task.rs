@@ -9,7 +9,6 @@ use crate::model::ReportRow;
 use crate::text::neutral::{code_lines, fence_for, inert_line, one_line, prose_lines};
 use crate::text::{cut_words, without_invisible};
 
-/// What a task template may use.
 #[derive(Serialize)]
 struct Data<'a> {
     #[serde(flatten)]
@@ -66,7 +65,6 @@ fn body(text: &str) -> String {
 const VALUE_CHARS: usize = 1000;
 const OUTPUT_CHARS: usize = 2000;
 
-/// A section of a task's own part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ExtraSection {
     pub title: String,
@@ -77,16 +75,13 @@ pub struct ExtraSection {
 /// A failure, as the task that fixes it gets it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureToFix<'a> {
-    /// The failed task's key or id.
     pub name: &'a str,
     pub title: &'a str,
-    /// The account of its failure.
     pub report: Option<&'a ReportRow>,
     /// The end of what its gate printed.
     pub gate_output: Option<&'a str>,
 }
 
-/// The section of a fix task that carries the report of the failure to fix.
 pub fn failure_to_fix(failure: &FailureToFix<'_>) -> ExtraSection {
     let mut lines = vec![format!(
         "This task fixes a failure of task {} ({}). Fix the cause of the failure and nothing else; Ralph \
@@ -163,13 +158,11 @@ pub struct TemplateError {
 }
 
 impl Template {
-    /// The text of the task's part that comes with Ralph.
     pub fn built_in_task() -> Result<Self, TemplateError> {
         let source = include_str!("../../../templates/task.md");
         Self::parse("task.md (built in)", source)
     }
 
-    /// The rules for signals that come with Ralph.
     pub fn built_in_rules() -> Result<Self, TemplateError> {
         let source = include_str!("../../../templates/rules.md");
         Self::parse("rules.md (built in)", source)

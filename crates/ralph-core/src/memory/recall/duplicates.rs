@@ -8,7 +8,6 @@ use super::tokens::{each_word, each_word_and_token};
 use super::weights::MAX_CONTENT_BYTES;
 use super::{Candidate, Fate};
 
-/// The set of lower-cased words of a text, ready to be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordSet {
     /// Hashes in order: comparing two sets is one walk, and no word is copied.

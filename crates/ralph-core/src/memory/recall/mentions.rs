@@ -15,7 +15,6 @@ const PACKAGE_FILES: [&str; 3] = ["__init__", "index", "mod"];
 /// No word contains it, so no phrase reaches from one part of the query into the next.
 const BREAK: &str = "\n ";
 
-/// A tag found in the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TagMatch {
     /// How exact the match is; about one for a path of two segments.
@@ -169,7 +168,6 @@ impl Mentions {
     }
 }
 
-/// A count that is known to be small, as a number to calculate with.
 fn small(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -42,7 +42,6 @@ pub struct Candidate {
     /// Its title, or empty: then the first line of its content is taken.
     pub title: String,
     pub content: String,
-    /// Its tags: words, phrases, symbols, paths.
     pub tags: Vec<String>,
     /// When it was learned, in milliseconds since 1970.
     pub created_at_ms: i64,
@@ -88,7 +87,6 @@ impl RecallPolicy {
     }
 }
 
-/// What becomes of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "fate")]
 pub enum Fate {
@@ -103,7 +101,6 @@ pub enum Fate {
     BeyondLimit,
 }
 
-/// A candidate's score and what follows from it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Ranked {
     #[serde(flatten)]
@@ -115,7 +112,6 @@ pub struct Ranked {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scored {
     pub id: String,
-    /// The sum of the parts.
     pub score: f64,
     pub parts: ScoreParts,
 }
@@ -143,7 +139,6 @@ impl ScoreParts {
         self.text + self.tags + self.paths + self.failure
     }
 
-    /// The sum of all parts.
     pub fn total(&self) -> f64 {
         self.relevance() + self.agreement + self.recency + self.record
     }

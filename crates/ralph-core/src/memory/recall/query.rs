@@ -32,10 +32,8 @@ pub enum TermKind {
     Failure,
 }
 
-/// One index token of the query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// The token, as the index has it.
     pub text: String,
     /// How much the query stresses it, without its rarity.
     pub weight: f64,
@@ -100,10 +98,8 @@ pub fn terms(query: &RecallQuery) -> Vec<Term> {
     all
 }
 
-/// A term to look candidates up with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lookup {
-    /// The token, as the index has it.
     pub text: String,
     /// What finding it is worth: its weight in the query times its rarity.
     pub worth: f64,
@@ -152,12 +148,10 @@ pub(super) fn heavier(a: f64, b: f64) -> Ordering {
     b.total_cmp(&a)
 }
 
-/// The first bytes of a text, on a character's boundary.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
-/// The last bytes of a text, on a character's boundary.
 pub(super) fn tail(text: &str, bytes: usize) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(bytes));
     text.get(start..).unwrap_or(text)

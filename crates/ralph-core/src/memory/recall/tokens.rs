@@ -107,12 +107,10 @@ fn each_word_as_written(text: &str, mut each: impl FnMut(&str, Option<&str>)) {
     });
 }
 
-/// Calls `each` with every word of the text, in order.
 pub fn each_word(text: &str, mut each: impl FnMut(&str)) {
     each_word_as_written(text, |word, _| each(word));
 }
 
-/// The words of a text, in order.
 pub fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     each_word(text, |word| all.push(word.to_owned()));

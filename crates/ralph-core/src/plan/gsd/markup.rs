@@ -12,7 +12,6 @@ use super::super::Problem;
 use crate::diagnose::shapes::Pattern;
 use crate::markdown::Fence;
 
-/// The keys of a file's frontmatter.
 #[derive(Debug, Default)]
 pub(super) struct Frontmatter<'a> {
     entries: HashMap<&'a str, Entry<'a>>,
@@ -105,7 +104,6 @@ fn without_comment(line: &str) -> &str {
     &line[..end.unwrap_or(line.len())]
 }
 
-/// An element and what stands between its tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Element<'a> {
     pub(super) name: &'a str,
@@ -149,7 +147,6 @@ struct Opening<'a> {
 }
 
 impl<'a> Tags<'a> {
-    /// Finds all tags of a file.
     pub(super) fn of(file: &'a str) -> Self {
         static TAG: Pattern = Pattern::new(r"<(/?)([A-Za-z][A-Za-z0-9_-]*)([ \t][^<>\n]*)?>");
         let mut opening: HashMap<usize, Opening<'a>> = HashMap::new();

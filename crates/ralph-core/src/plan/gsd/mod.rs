@@ -28,7 +28,6 @@ const MOST: usize = 2000;
 pub struct GsdFiles {
     /// Path and text of every `NN-MM-PLAN.md`, in any order.
     pub plans: Vec<(String, String)>,
-    /// Path and text of `ROADMAP.md`.
     pub roadmap: Option<(String, String)>,
     /// Ids such as `01-02` of the plans that have a SUMMARY file.
     pub finished: Vec<String>,
@@ -167,7 +166,6 @@ fn waits(
     waits
 }
 
-/// Adds a plan and its parts.
 fn add(
     plan: Plan,
     title: Option<String>,

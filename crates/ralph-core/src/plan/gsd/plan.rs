@@ -25,11 +25,9 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
 }
 
-/// One task element of a plan.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Step {
     pub(super) task: DraftTask,
-    /// What a person should know.
     pub(super) notes: Vec<String>,
 }
 
@@ -178,7 +176,6 @@ impl Step {
     }
 }
 
-/// What stands in the first element of a name.
 fn content(parts: &[Element<'_>], name: &str) -> String {
     let part = parts.iter().find(|part| part.name == name);
     part.map(|part| block(part.content)).unwrap_or_default()
@@ -304,7 +301,6 @@ fn title_of(text: &str) -> Option<String> {
     short(&paragraph)
 }
 
-/// The first sentence of a line as a title.
 pub(super) fn short(words: &str) -> Option<String> {
     let line = one_line(words);
     let sentence = first_sentences(&line, 1);

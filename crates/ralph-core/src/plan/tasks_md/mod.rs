@@ -26,7 +26,6 @@ pub use edit::{mark, render};
 /// How many neighbors run side by side at most.
 const LARGEST_GROUP: usize = 5;
 
-/// A spec's file and the blocks of its tasks.
 #[derive(Debug)]
 pub struct Spec<'a> {
     text: &'a str,
@@ -277,7 +276,6 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// The task that this one is to fix.
     fn fix_of(&self) -> Option<&'a str> {
         self.markers.iter().find_map(|marker| fixed_key(marker))
     }
