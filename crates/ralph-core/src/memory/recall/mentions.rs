@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::query::{RecallQuery, head, tail};
+use super::query::{RecallQuery, head};
 use super::tokens::{each_word, words};
-use super::weights::{self, MAX_FAILURE_BYTES, MAX_TEXT_BYTES};
+use super::weights::{self, MAX_TEXT_BYTES};
 
 /// The longest run of path segments that is told apart.
 const MAX_SEGMENTS: usize = 5;
@@ -43,15 +43,8 @@ impl Mentions {
         });
         mentions.read(title);
         mentions.read(head(&query.text, MAX_TEXT_BYTES));
-        let mut room = MAX_TEXT_BYTES;
-        for file in &query.files {
-            let file = head(file, room);
-            room -= file.len();
-            mentions.read(file);
-        }
-        if let Some(failure) = &query.failure_text {
-            mentions.read(tail(failure, MAX_FAILURE_BYTES));
-        }
+        query.shown_files().for_each(|file| mentions.read(file));
+        mentions.read(query.shown_failure());
         mentions
     }
 

@@ -21,6 +21,24 @@ pub struct RecallQuery {
     pub failure_text: Option<String>,
 }
 
+impl RecallQuery {
+    /// The files, as far as they are read.
+    pub(super) fn shown_files(&self) -> impl Iterator<Item = &str> {
+        let mut room = MAX_TEXT_BYTES;
+        self.files.iter().map(move |file| {
+            let file = head(file, room);
+            room -= file.len();
+            file
+        })
+    }
+
+    /// The failure, as far as it is read.
+    pub(super) fn shown_failure(&self) -> &str {
+        let failure = self.failure_text.as_deref().unwrap_or_default();
+        &failure[failure.ceil_char_boundary(failure.len().saturating_sub(MAX_FAILURE_BYTES))..]
+    }
+}
+
 /// Where in the query a term stands; of several places, the most telling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TermKind {
@@ -65,21 +83,12 @@ pub fn terms(query: &RecallQuery) -> Vec<Term> {
         each_token(title, |token| fading(token, TermKind::Text));
     }
     each_token(text, |token| fading(token, TermKind::Text));
-    let mut room = MAX_TEXT_BYTES;
-    for file in &query.files {
-        let file = head(file, room);
-        room -= file.len();
+    for file in query.shown_files() {
         each_token(file, |token| add(token, 1.0, TermKind::File));
     }
-    if let Some(failure) = &query.failure_text {
-        each_token(tail(failure, MAX_FAILURE_BYTES), |token| {
-            add(token, weights::QUERY_FAILURE, TermKind::Failure);
-        });
-    }
-    if let Some(category) = &query.error_category {
-        each_token(&head(category, MAX_TEXT_BYTES).replace('_', " "), |token| {
-            add(token, weights::QUERY_FAILURE, TermKind::Failure);
-        });
+    let category = query.error_category.as_deref().unwrap_or_default();
+    for text in [query.shown_failure(), &head(category, MAX_TEXT_BYTES).replace('_', " ")] {
+        each_token(text, |token| add(token, weights::QUERY_FAILURE, TermKind::Failure));
     }
     for term in found.values_mut() {
         term.weight *= (weights::QUERY_K3 + 1.0) / (term.weight + weights::QUERY_K3);
@@ -150,11 +159,6 @@ pub(super) fn heavier(a: f64, b: f64) -> Ordering {
 
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
-}
-
-pub(super) fn tail(text: &str, bytes: usize) -> &str {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(bytes));
-    text.get(start..).unwrap_or(text)
 }
 
 /// The documents that have the most of what is looked for, best first, of equal ones the one indexed later.
