@@ -57,31 +57,13 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
 /// What a note behind a value begins with.
 const DASHES: [&str; 3] = [" - ", " – ", " — "];
 
-/// A text without what comes after a dash and without parentheses at its end.
+/// A text without what comes after a dash and without parentheses at its end. `app/(auth)` has none.
 pub(crate) fn without_notes(text: &str) -> &str {
+    static PARENTHESES: Pattern = Pattern::new(r"(?:[ \t]+\((?:[^()]|\([^()]*\))*\))+$");
     let dash = DASHES.into_iter().filter_map(|dash| text.find(dash)).min();
-    let text = text.get(..dash.unwrap_or(text.len())).unwrap_or(text);
-    let mut text = text.trim();
-    while let Some(before) = before_parentheses(text) {
-        text = before.trim_end();
-    }
-    text
-}
-
-/// What stands before ` (…)` at the end of a text. `app/(auth)` has none.
-fn before_parentheses(text: &str) -> Option<&str> {
-    text.strip_suffix(')')?;
-    let mut depth = 0_usize;
-    let (open, _) = text.char_indices().rev().find(|(_, c)| {
-        match c {
-            ')' => depth += 1,
-            '(' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    })?;
-    let before = text.get(..open)?;
-    before.ends_with(char::is_whitespace).then_some(before)
+    let text = text[..dash.unwrap_or(text.len())].trim();
+    let notes = PARENTHESES.regex().and_then(|regex| regex.find(text));
+    text[..notes.map_or(text.len(), |notes| notes.start())].trim_end()
 }
 
 /// The paths in a text such as `` src/a.ts (create), `src/b.ts` ``.

@@ -58,21 +58,8 @@ fn push_value(out: &mut String, label: &str, value: &str, if_empty: &str) {
 
 /// The name in the text of a list item that is a failure entry.
 pub(super) fn name_of(text: &str) -> Option<&str> {
-    let inner = text.split('\n').next()?.strip_prefix('[')?;
-    let mut ends = inner.match_indices(" | ");
-    let (end, _) = ends.find(|(end, bar)| {
-        let after = inner.get(end + bar.len()..).unwrap_or_default();
-        let after = after.trim_start_matches(is_of_time).strip_prefix(']');
-        after.is_some_and(|after| without_count(after).starts_with(ERROR))
-    })?;
-    inner.get(..end)
-}
-
-/// What stands after ` ×N`, where that is there.
-fn without_count(text: &str) -> &str {
-    let count = text.strip_prefix(" ×");
-    let after = count.map(|count| count.trim_start_matches(|c: char| c.is_ascii_digit()));
-    after.unwrap_or(text)
+    static HEAD: Pattern = Pattern::new(r"^\[(.*?) \| [-0-9: .+TZ]*\](?: ×[0-9]*)? \*\*Error:\*\*");
+    HEAD.captures(text)?.get(1).map(|name| name.as_str())
 }
 
 fn is_of_time(c: char) -> bool {
