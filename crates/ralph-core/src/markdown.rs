@@ -13,9 +13,11 @@ use std::ops::Range;
 use memchr::memchr_iter;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
+use crate::diagnose::shapes::Pattern;
+
 pub(crate) use inline::{
-    as_code, atx_heading, bullet, checkbox, code_only, codes, indent, is_rule, leading_code, list_item,
-    longest_backticks, numbered, spans, without_comments, without_emphasis,
+    Checkbox, as_code, atx_heading, bullet, bulleted, checkbox, code_only, codes, indent, is_rule,
+    leading_code, list_item, longest_backticks, numbered, spans, without_comments, without_emphasis,
 };
 pub(crate) use splice::{Insertion, Spacing, commonest_line_end};
 
@@ -118,25 +120,16 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub(crate) fn of(file: &'a str) -> Self {
         let text = file.strip_prefix('\u{feff}').unwrap_or(file);
-        let (mark, text) = file.split_at_checked(file.len() - text.len()).unwrap_or(("", file));
-        let mut reader = Reader {
-            text,
-            lines: split(text, mark.len()),
-            offset: mark.len(),
-            at: 0,
-            depth: 0,
-            unclosed: None,
-        };
+        let mark = &file[..file.len() - text.len()];
+        let lines = split(text, mark.len());
+        let mut reader = Reader { text, lines, offset: mark.len(), at: 0, depth: 0, unclosed: None };
         let (bounded, too_deep) = bounded(text);
         for (event, range) in Parser::new_ext(&bounded, Options::empty()).into_offset_iter() {
             reader.add(&event, range);
         }
         let Reader { mut lines, unclosed, .. } = reader;
-        let mut tail = "";
-        if let Some(line) = unclosed.and_then(|first| lines.get(first)) {
-            tail = file.get(line.start..).unwrap_or_default();
-            lines.truncate(unclosed.unwrap_or_default());
-        }
+        let tail = unclosed.and_then(|first| lines.get(first)).map_or("", |line| &file[line.start..]);
+        lines.truncate(unclosed.unwrap_or(lines.len()));
         Self { mark, lines, tail, too_deep }
     }
 
@@ -145,8 +138,7 @@ impl<'a> Lines<'a> {
         let opening = self.tail.lines().next()?.trim_start();
         Some(match Fence::opened_by(opening) {
             Some(fence) => {
-                let marks = char::from(fence.mark).to_string();
-                let marks = marks.repeat(fence.length.min(8));
+                let marks = char::from(fence.mark).to_string().repeat(fence.length.min(8));
                 format!("a code block is never closed; expected a line {marks} after it")
             }
             None if opening.starts_with("<!--") => {
@@ -193,8 +185,7 @@ fn bounded(text: &str) -> (Cow<'_, str>, Option<usize>) {
             true => out.extend(std::iter::repeat_n('x', line.len())),
             false => out.push_str(&line.replace('\r', "x")),
         }
-        let end = raw.get(line.len()..).unwrap_or_default();
-        out.push_str(&end.replace('\r', " "));
+        out.push_str(&raw[line.len()..].replace('\r', " "));
     }
     (Cow::Owned(out), too_deep)
 }
@@ -262,8 +253,7 @@ impl Reader<'_> {
     /// The line that a block begins at. Blocks come in the order of the text.
     fn first(&mut self, start: usize) -> usize {
         let start = start + self.offset;
-        let is_before = |line: &&Line<'_>| line.end() <= start;
-        self.at += self.lines.get(self.at..).unwrap_or_default().iter().take_while(is_before).count();
+        self.at += self.lines[self.at..].iter().take_while(|line| line.end() <= start).count();
         self.at
     }
 
@@ -271,8 +261,8 @@ impl Reader<'_> {
     fn block(&mut self, range: &Range<usize>) -> Range<usize> {
         let first = self.first(range.start);
         let end = range.end + self.offset;
-        let rest = self.lines.get(first..).unwrap_or_default();
-        first..first + rest.partition_point(|line| line.start < end).max(1)
+        let length = self.lines[first..].partition_point(|line| line.start < end);
+        first..(first + length.max(1)).min(self.lines.len())
     }
 
     /// Tells the lines of a block what they are, unless it stands in an item or a quotation.
@@ -281,7 +271,7 @@ impl Reader<'_> {
             return;
         }
         let block = self.block(&range);
-        for line in self.lines.get_mut(block).unwrap_or_default() {
+        for line in &mut self.lines[block] {
             if kind == Kind::Closed || !line.is_blank() {
                 line.kind = kind;
             }
@@ -290,8 +280,7 @@ impl Reader<'_> {
 
     fn item(&mut self, range: Range<usize>) {
         let block = self.block(&range);
-        let lines = self.lines.get_mut(block).unwrap_or_default();
-        let Some((first, below)) = lines.split_first_mut() else {
+        let Some((first, below)) = self.lines[block].split_first_mut() else {
             return;
         };
         let (columns, words) = indent(first.text);
@@ -321,14 +310,11 @@ impl Reader<'_> {
         let opening = self.text.get(range.start..).unwrap_or_default();
         let fence = Fence::opened_by(opening.lines().next().unwrap_or_default());
         let is_top = self.depth == 0;
-        let last = block.end - 1;
         let mut is_closed = false;
         for at in block.clone() {
-            let Some(line) = self.lines.get_mut(at) else {
-                break;
-            };
+            let line = &mut self.lines[at];
             let words = line.text.trim_start_matches(|c| matches!(c, ' ' | '\t') || (c == '>' && !is_top));
-            let may_close = at == last && at > block.start && !(is_top && line.columns() > 3);
+            let may_close = at + 1 == block.end && at > block.start && !(is_top && line.columns() > 3);
             is_closed = may_close && fence.is_some_and(|fence| fence.is_closed_by(words));
             line.hidden = Some(match at == block.start {
                 true => Hidden::FenceBegin,
@@ -343,9 +329,7 @@ impl Reader<'_> {
         let block = self.block(&range);
         let html = self.text.get(range.clone()).unwrap_or_default().trim_start();
         if html.starts_with("<!--") {
-            for line in self.lines.get_mut(block.clone()).unwrap_or_default() {
-                line.hidden = Some(Hidden::Comment);
-            }
+            self.lines[block.clone()].iter_mut().for_each(|line| line.hidden = Some(Hidden::Comment));
         }
         match html_ends(html) {
             [] => self.set(range, Kind::Other),
@@ -369,20 +353,13 @@ impl Reader<'_> {
 
 /// What ends a block of HTML that holds blank lines too.
 fn html_ends(html: &str) -> &'static [&'static str] {
-    let is_verbatim = |tag: &&str| {
-        let (name, after) = html.get(1..)?.split_at_checked(tag.len())?;
-        let is_whole = after.is_empty() || after.starts_with([' ', '\t', '\r', '\n', '>']);
-        (is_whole && name.eq_ignore_ascii_case(tag)).then_some(())
-    };
-    let verbatim = ["pre", "script", "style", "textarea"];
+    static VERBATIM: Pattern = Pattern::new("^<(?i-u:pre|script|style|textarea)(?:$|[ \t\r\n>])");
     match html.as_bytes() {
         [_, b'!', b'-', ..] => &["-->"],
         [_, b'!', b'[', ..] => &["]]>"],
         [_, b'!', ..] => &[">"],
         [_, b'?', ..] => &["?>"],
-        _ if verbatim.iter().any(|tag| is_verbatim(tag).is_some()) => {
-            &["</pre>", "</script>", "</style>", "</textarea>"]
-        }
+        _ if VERBATIM.is_match(html) => &["</pre>", "</script>", "</style>", "</textarea>"],
         _ => &[],
     }
 }

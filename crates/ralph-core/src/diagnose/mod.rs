@@ -15,7 +15,7 @@ mod messages;
 mod own_lines;
 mod reports;
 mod runners;
-mod shapes;
+pub(crate) mod shapes;
 
 pub use causes::{Cause, ErrorKind};
 pub use compiler::CompilerError;

@@ -5,28 +5,28 @@ use std::sync::OnceLock;
 use regex::{Captures, Regex, RegexSet};
 
 /// A pattern that is compiled when it is first used.
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     text: &'static str,
     regex: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
-    pub(super) const fn new(text: &'static str) -> Self {
+    pub(crate) const fn new(text: &'static str) -> Self {
         Self { text, regex: OnceLock::new() }
     }
 
     /// None for a pattern that does not compile; the tests use each of them.
-    pub(super) fn regex(&self) -> Option<&Regex> {
+    pub(crate) fn regex(&self) -> Option<&Regex> {
         let regex = self.regex.get_or_init(|| Regex::new(self.text).ok());
         debug_assert!(regex.is_some(), "{}", self.text);
         regex.as_ref()
     }
 
-    pub(super) fn is_match(&self, text: &str) -> bool {
+    pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }
 
-    pub(super) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
+    pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
         self.regex()?.captures(text)
     }
 

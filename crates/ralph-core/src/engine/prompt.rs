@@ -9,9 +9,8 @@ use crate::agent::Agent;
 use crate::decide::{FailedAttempt, failure_trend, stuck_advice};
 use crate::files::{Limit, Links, read_text};
 use crate::memory::prompt::{
-    AttemptReport, Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart, PastAttempt,
-    Prerequisite, ShownLearning, TaskPart, Template, TemplateError, failure_to_fix, refused_changes,
-    render_memory, render_task,
+    Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
+    TaskPart, Template, TemplateError, failure_to_fix, refused_changes, render_memory, render_task,
 };
 use crate::memory::recall::weights::CANDIDATES;
 use crate::memory::recall::{Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms};
@@ -141,7 +140,7 @@ impl Prompter<'_> {
         let recalled = self.recall(task, &task_data, failures.last())?;
         let memory = Memory {
             attempts: failures.into_iter().map(past_attempt).collect(),
-            learnings: recalled.chosen().map(|(_, candidate)| shown(candidate)).collect(),
+            learnings: recalled.chosen().map(|(_, candidate)| candidate.clone()).collect(),
             status: LoopStatus {
                 iteration,
                 limit: self.settings.limit,
@@ -286,14 +285,6 @@ fn green_gate(task: &Task) -> String {
     )
 }
 
-fn shown(candidate: &Candidate) -> ShownLearning {
-    ShownLearning {
-        id: candidate.id.clone(),
-        category: candidate.category.clone(),
-        content: candidate.content.clone(),
-    }
-}
-
 /// What was tried, by the reports; else what was changed.
 fn approaches(failures: &[PastFailure]) -> Vec<String> {
     let reports = failures.iter().filter_map(|failure| failure.report.as_ref());
@@ -315,16 +306,7 @@ fn past_attempt(failure: PastFailure) -> PastAttempt {
         model: failure.attempt.model,
         outcome: failure.attempt.outcome.to_string(),
         duration_ms: failure.attempt.duration_ms,
-        report: failure.report.map(|report| AttemptReport {
-            auto: report.auto,
-            what_was_tried: report.what_was_tried,
-            why_it_failed: report.why_it_failed,
-            error_category: report.error_category,
-            relevant_files: report.relevant_files,
-            stack_trace: report.stack_trace_snippet,
-            retry_suggestion: report.retry_suggestion,
-            excerpt: report.excerpt,
-        }),
+        report: failure.report,
     }
 }
 

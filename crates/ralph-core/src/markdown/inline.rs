@@ -49,6 +49,12 @@ pub(crate) fn bullet(rest: &str) -> Option<&str> {
     (text.is_empty() || starts_blank(text)).then_some(text)
 }
 
+/// A list item with this text. `- --` would be a rule across the page.
+pub(crate) fn bulleted(text: &str) -> String {
+    let item = format!("- {text}");
+    if is_rule(&item) { format!("+ {text}") } else { item }
+}
+
 /// Marker (`12.`, `3)`) and text of a numbered list item.
 pub(crate) fn numbered(rest: &str) -> Option<(&str, &str)> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -67,14 +73,11 @@ fn starts_blank(text: &str) -> bool {
     text.starts_with([' ', '\t'])
 }
 
-/// A list item that begins with a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checkbox<'a> {
-    /// The character in the box.
     pub(crate) mark: char,
     /// Where that stands in the line, in bytes.
     pub(crate) at: usize,
-    /// What stands behind the box.
     pub(crate) words: &'a str,
 }
 
@@ -112,10 +115,7 @@ pub(crate) fn without_emphasis(text: &str) -> &str {
             let is_one = !inner.contains(mark) && inner.trim() == inner;
             (is_one && !inner.is_empty()).then_some(inner)
         });
-        match inner {
-            Some(inner) => text = inner,
-            None => break,
-        }
+        text = inner.unwrap_or(text);
     }
     text
 }
@@ -149,22 +149,22 @@ pub(crate) struct Span<'a> {
 
 /// The codes of a text and where they stand.
 pub(crate) fn spans(text: &str) -> Vec<Span<'_>> {
-    let runs: Vec<_> = backticks(text).collect();
+    let runs: Vec<Range<usize>> = backticks(text).collect();
     // For each run the next one that is as long.
     let mut last: HashMap<usize, usize> = HashMap::new();
     let mut closing = vec![None; runs.len()];
-    for (at, (run, close)) in runs.iter().zip(&mut closing).enumerate().rev() {
-        *close = last.insert(run.len(), at);
+    for (at, run) in runs.iter().enumerate().rev() {
+        closing[at] = last.insert(run.len(), at);
     }
     let mut spans = Vec::new();
     let mut at = 0;
-    while let (Some(open), Some(close)) = (runs.get(at), closing.get(at)) {
-        at += 1;
-        if let Some((close, end)) = close.and_then(|close| Some((close, runs.get(close)?))) {
-            let inside = text.get(open.end..end.start).unwrap_or_default();
-            spans.push(Span { whole: open.start..end.end, content: without_guard(inside) });
-            at = close + 1;
+    while at < runs.len() {
+        if let Some(close) = closing[at] {
+            let content = without_guard(&text[runs[at].end..runs[close].start]);
+            spans.push(Span { whole: runs[at].start..runs[close].end, content });
+            at = close;
         }
+        at += 1;
     }
     spans
 }
@@ -175,13 +175,11 @@ fn without_guard(inside: &str) -> &str {
     shorter.filter(|text| !text.trim().is_empty()).unwrap_or(inside)
 }
 
-/// Where runs of backticks stand.
 fn backticks(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let start = at + memchr(b'`', text.as_bytes().get(at..)?)?;
-        let run = text.as_bytes().get(start..)?;
-        at = start + run.iter().take_while(|byte| **byte == b'`').count();
+        let start = at + memchr(b'`', &text.as_bytes()[at..])?;
+        at = start + text.bytes().skip(start).take_while(|byte| *byte == b'`').count();
         Some(start..at)
     })
 }
@@ -191,7 +189,6 @@ pub(crate) fn longest_backticks(text: &str) -> usize {
     backticks(text).map(|run| run.len()).max().unwrap_or(0)
 }
 
-/// The codes in a text, in order.
 pub(crate) fn codes(text: &str) -> Vec<&str> {
     spans(text).into_iter().map(|span| span.content).collect()
 }

@@ -41,15 +41,13 @@ pub(crate) fn commonest_line_end(text: &str) -> &'static str {
 impl Lines<'_> {
     /// The line after the last one from `start` to `end` that is not blank.
     pub(crate) fn end_of_content(&self, start: usize, end: usize) -> usize {
-        let lines = self.lines.get(start..end).unwrap_or_default();
-        let last = lines.iter().rposition(|line| !line.is_blank());
+        let last = self.lines[start..end].iter().rposition(|line| !line.is_blank());
         start + last.map_or(0, |last| last + 1)
     }
 
     /// The first line from `at` on that is not blank, or the number of lines.
     pub(crate) fn next_content(&self, at: usize) -> usize {
-        let lines = self.lines.get(at..).unwrap_or_default();
-        at + lines.iter().take_while(|line| line.is_blank()).count()
+        at + self.lines[at..].iter().take_while(|line| line.is_blank()).count()
     }
 
     /// Whether a list item put above this line would swallow it.
@@ -67,17 +65,8 @@ impl Lines<'_> {
         insertions: &[Insertion],
         line_end: &'static str,
     ) -> String {
-        let kept = self.lines.iter().map(|line| line.raw.len());
-        let new = insertions.iter().flat_map(|one| &one.lines);
-        let room: usize = kept.chain(new.map(|line| line.len() + 4)).sum();
-        let mut out = Output {
-            text: String::with_capacity(room + self.tail.len() + 16),
-            line_end,
-            is_blank: true,
-            owes_blank: false,
-            is_mid_line: false,
-        };
-        out.text.push_str(self.mark);
+        let text = self.mark.to_owned();
+        let mut out = Output { text, line_end, is_blank: true, owes_blank: false, is_mid_line: false };
         let mut insertions = insertions.iter().peekable();
         for at in 0..=self.lines.len() {
             let mut ends_in_item = false;
@@ -96,10 +85,7 @@ impl Lines<'_> {
             out.owes_blank |= ends_in_item && line.is_text();
             match replaced.get(&at) {
                 None => out.keep(line.raw, line.is_blank()),
-                Some(text) => {
-                    let line_end = line.raw.get(line.text.len()..).unwrap_or_default();
-                    out.keep(&format!("{text}{line_end}"), false);
-                }
+                Some(text) => out.keep(&format!("{text}{}", &line.raw[line.text.len()..]), false),
             }
         }
         if !self.tail.is_empty() {

@@ -57,7 +57,6 @@ pub struct HistoryRow {
     /// `done`, `failed`, `no_sigil`, `error`, or the word to show.
     pub outcome: String,
     pub task: String,
-    /// What was done or why it failed.
     pub details: String,
 }
 
@@ -68,37 +67,42 @@ const TEXT_CHARS: usize = 200;
 const ANALYSIS_CHARS: usize = 300;
 const ANALYSIS_LINES: usize = 10;
 
-/// How many waiting tasks are named.
 const WAITING: usize = 20;
 
 const NOTE: &str = "_Ralph generates and overwrites this file: do not edit it. `ralph history` lists every \
                     attempt._";
 
-/// The text of the file.
-#[must_use]
 pub fn render(view: &StateView) -> String {
-    let mut lines: Vec<String> = ["# Ralph state", "", NOTE, ""].map(String::from).into();
-    lines.extend(standing(view));
-    lines.extend(progress(&view.counts));
-    lines.extend(waiting(&view.waiting));
-    lines.extend(["", "## History", ""].map(String::from));
-    lines.extend(table(&view.history));
-    lines.extend(analysis(view.analysis.as_deref().unwrap_or_default()));
-    lines.push(String::new());
-    lines.join("\n")
-}
-
-fn standing(view: &StateView) -> Vec<String> {
+    let name = |text: &str| inline(text, NAME_CHARS);
     let run = view.run.as_ref().map_or_else(|| "none yet".to_owned(), run);
     let mut lines = vec![
-        format!("- **Project:** {}", inline(&view.project, NAME_CHARS)),
-        format!("- **Updated:** {}", inline(&view.updated_at, NAME_CHARS)),
+        "# Ralph state".to_owned(),
+        String::new(),
+        NOTE.to_owned(),
+        String::new(),
+        format!("- **Project:** {}", name(&view.project)),
+        format!("- **Updated:** {}", name(&view.updated_at)),
         format!("- **Run:** {run}"),
-        format!("- **Circuit breaker:** {}", inline(&view.breaker, NAME_CHARS)),
+        format!("- **Circuit breaker:** {}", name(&view.breaker)),
     ];
     lines.extend(view.under_way.iter().take(WAITING).map(under_way));
     lines.push(format!("- **Next task:** {}", next(view)));
-    lines
+    let mut progress = vec![bar(view.counts.done, view.counts.total)];
+    if view.counts.total > 0 {
+        progress.extend([String::new(), view.counts.summary()]);
+    }
+    for (title, content) in [
+        ("Progress", progress),
+        ("Blocked (needs you)", waiting(&view.waiting)),
+        ("History", table(&view.history)),
+        ("Failure Analysis", analysis(view.analysis.as_deref().unwrap_or_default())),
+    ] {
+        if !content.is_empty() {
+            lines.extend([String::new(), format!("## {title}"), String::new()]);
+            lines.extend(content);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn under_way(attempt: &AttemptView) -> String {
@@ -122,13 +126,9 @@ fn task(task: &TaskView) -> String {
 fn run(run: &RunView) -> String {
     let RunView { iteration, .. } = run;
     let limit = run.limit.map_or_else(String::new, |limit| format!(" of {limit}"));
-    let cost = match run.cost_usd {
-        Some(cost) if cost.is_finite() => {
-            let about = if run.cost_estimated { "~" } else { "" };
-            format!(", {about}${cost:.2}")
-        }
-        Some(_) | None => String::new(),
-    };
+    let about = if run.cost_estimated { "~" } else { "" };
+    let cost = run.cost_usd.filter(|cost| cost.is_finite());
+    let cost = cost.map_or_else(String::new, |cost| format!(", {about}${cost:.2}"));
     format!(
         "{}: {}, started {}, iteration {iteration}{limit}{cost}",
         inline(&run.id, NAME_CHARS),
@@ -146,49 +146,23 @@ fn next(view: &StateView) -> String {
     }
 }
 
-fn progress(counts: &PlanCounts) -> Vec<String> {
-    let mut lines: Vec<String> = ["", "## Progress", ""].map(String::from).into();
-    lines.push(bar(counts.done, counts.total));
-    if counts.total > 0 {
-        lines.push(String::new());
-        lines.push(counts.summary());
-    }
-    lines
-}
-
 fn waiting(waiting: &[(String, String)]) -> Vec<String> {
-    if waiting.is_empty() {
-        return Vec::new();
-    }
-    let mut lines: Vec<String> = ["", "## Blocked (needs you)", ""].map(String::from).into();
-    lines.extend(waiting.iter().take(WAITING).map(|(name, why)| {
-        let name = inline(name, NAME_CHARS);
-        format!("- **{name}**: {}", inline(why, TEXT_CHARS))
-    }));
-    let more = waiting.len().saturating_sub(WAITING);
-    if more > 0 {
-        lines.push(format!("- and {more} more"));
-    }
+    let line = |(name, why): &(String, String)| {
+        format!("- **{}**: {}", inline(name, NAME_CHARS), inline(why, TEXT_CHARS))
+    };
+    let mut lines: Vec<String> = waiting.iter().take(WAITING).map(line).collect();
+    let more = waiting.len() - lines.len();
+    lines.extend((more > 0).then(|| format!("- and {more} more")));
     lines
 }
 
 /// The analysis as a list: indented lines would run together where Markdown is shown.
 fn analysis(analysis: &[String]) -> Vec<String> {
-    let found: Vec<String> = analysis
-        .iter()
-        .map(|line| at_start(line, ANALYSIS_CHARS))
-        .filter(|line| !line.is_empty() && line != "Failure Analysis:")
-        .take(ANALYSIS_LINES)
-        .map(|line| format!("- {line}"))
-        .collect();
-    if found.is_empty() {
-        return Vec::new();
-    }
-    let heading = ["", "## Failure Analysis", ""].map(String::from);
-    heading.into_iter().chain(found).collect()
+    let lines = analysis.iter().map(|line| at_start(line, ANALYSIS_CHARS));
+    let lines = lines.filter(|line| !line.is_empty() && line != "Failure Analysis:");
+    lines.take(ANALYSIS_LINES).map(|line| format!("- {line}")).collect()
 }
 
-/// How many attempts the table shows.
 const ROWS: usize = 15;
 
 /// How much of a row's texts is shown.
@@ -227,24 +201,16 @@ fn outcome(outcome: &str) -> &str {
     }
 }
 
-const CELLS: u64 = 20;
+const CELLS: u128 = 20;
 
 /// `[████████░░░░░░░░░░░░] 40% (4 of 10 tasks)`. Rounded down: full means everything.
 fn bar(finished: u64, total: u64) -> String {
     let finished = finished.min(total);
-    let filled = share(finished, total, CELLS);
-    let percent = share(finished, total, 100);
-    let cell = |at: u64| if at < filled { '█' } else { '░' };
-    let cells: String = (0..CELLS).map(cell).collect();
+    let wide = u128::from(finished);
+    let share = |of: u128| (wide * of).checked_div(u128::from(total)).unwrap_or(0);
+    let cells: String = (0..CELLS).map(|at| if at < share(CELLS) { '█' } else { '░' }).collect();
     let tasks = if total == 1 { "task" } else { "tasks" };
-    format!("[{cells}] {percent}% ({finished} of {total} {tasks})")
-}
-
-/// How many of `of` parts are reached; nothing of nothing is 0.
-fn share(part: u64, whole: u64, of: u64) -> u64 {
-    let wide = u128::from(part) * u128::from(of);
-    let share = wide.checked_div(u128::from(whole)).unwrap_or(0);
-    u64::try_from(share).unwrap_or(of)
+    format!("[{cells}] {}% ({finished} of {total} {tasks})", share(100))
 }
 
 /// One clean, bounded line that opens no comment: Ralph's markers are comments.

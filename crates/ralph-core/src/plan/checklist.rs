@@ -9,58 +9,38 @@
 //! The order of the items is the order of the plan, and nothing more: what must wait for what is
 //! only what `After:` says.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
+use std::collections::HashMap;
 
 use super::command::{Directory, all_of};
-use super::graph::{chain, cycles};
+use super::graph::{refuse_cycles, resolve};
 use super::key::item_key;
 use super::text::{Phases, dedented, is_placeholder, label, one_line, paths};
 use super::{Draft, DraftTask, Note, Problem};
 use crate::markdown::{
-    Hidden, Kind, Line, Lines, checkbox, code_only, list_item, without_comments, without_emphasis,
+    Checkbox, Hidden, Kind, Line, Lines, checkbox, code_only, list_item, without_comments, without_emphasis,
 };
 
 /// How deep items may be nested.
 const DEEPEST: usize = 100;
 
-/// Reads a Markdown file's checkboxes as a plan.
-///
-/// # Errors
-/// All that is wrong with the file, by line.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
-    let Items { items, mut notes, mut problems, .. } = Items::of(&Lines::of(text));
-    let named = names(&items, &mut notes);
-    let fields: Vec<Fields> = items.iter().map(|item| Fields::of(&item.below, &mut notes)).collect();
-    let after = after(&named, &fields, &mut problems);
-    refuse_cycles(&items, &named, &after, &mut problems);
-    let done = done(&items, &mut notes);
+    let Items { mut items, mut notes, mut problems, .. } = Items::of(&Lines::of(text));
+    name_items(&mut items, &mut notes);
+    items.iter_mut().for_each(|item| item.read_fields(&mut notes));
+    let after = after(&items, &mut problems);
+    reopen_wholes(&mut items, &mut notes);
     if !problems.is_empty() {
         problems.sort();
         return Err(problems);
     }
     notes.sort_by_key(|note| note.line);
-    let name_of = |at: usize| named.get(at).map(|named| named.name.clone());
-    let mut tasks = Vec::with_capacity(items.len());
-    for ((((item, named), fields), after), done) in items.iter().zip(&named).zip(fields).zip(after).zip(done)
-    {
-        tasks.push(DraftTask {
-            name: named.name.clone(),
-            named_by_author: named.is_by_author,
-            title: named.title.clone(),
-            description: fields.description,
-            phase: item.phase.map(str::to_owned),
-            parent: item.parent.and_then(name_of),
-            after: after.into_iter().filter_map(name_of).collect(),
-            verify: fields.verify,
-            files: fields.files,
-            done,
-            line: item.line,
-            mark: Some(item.mark.clone()),
-            ..DraftTask::default()
-        });
-    }
-    Ok(Draft { tasks, notes })
+    let names: Vec<String> = items.iter().map(|item| item.task.name.clone()).collect();
+    let tasks = items.into_iter().zip(after).map(|(item, after)| DraftTask {
+        parent: item.parent.map(|parent| names[parent].clone()),
+        after: after.into_iter().map(|at| names[at].clone()).collect(),
+        ..item.task
+    });
+    Ok(Draft { tasks: tasks.collect(), notes })
 }
 
 /// A line with its number, counted from 1.
@@ -68,17 +48,15 @@ type Numbered<'a> = (usize, Line<'a>);
 
 #[derive(Debug)]
 struct Item<'a> {
-    line: usize,
-    /// Where the character in its box stands, in bytes.
-    mark: Range<usize>,
-    is_ticked: bool,
+    task: DraftTask,
     /// What stands behind the box.
     words: &'a str,
     /// Place of the item it is a part of.
     parent: Option<usize>,
-    phase: Option<&'a str>,
     /// The lines below it that are no items themselves; blank ones only where they stand in a fence.
     below: Vec<Numbered<'a>>,
+    /// Keys of the items it waits for, with the lines that name them.
+    after: Vec<(usize, &'a str)>,
 }
 
 /// The checkboxes of a file, and the lines that belong to each.
@@ -135,9 +113,7 @@ impl<'a> Items<'a> {
                 }
                 if let Some(found) = found {
                     if let Some(is_ticked) = found.is_ticked() {
-                        let mark = line.start + found.at;
-                        let mark = mark..mark + found.mark.len_utf8();
-                        return self.begin_item(number, column, mark, is_ticked, found.words);
+                        return self.begin_item((number, line), found, is_ticked);
                     }
                     if let mark @ ('~' | '-' | '/') = found.mark {
                         let text = format!("`[{mark}]` is not a checkbox; Ralph reads the line as text.");
@@ -152,33 +128,26 @@ impl<'a> Items<'a> {
         }
     }
 
-    fn begin_item(
-        &mut self,
-        line: usize,
-        column: usize,
-        mark: Range<usize>,
-        is_ticked: bool,
-        words: &'a str,
-    ) {
+    fn begin_item(&mut self, (line, text): Numbered<'a>, found: Checkbox<'a>, done: bool) {
         let parent = self.open.last().map(|(_, at)| *at);
-        if words.is_empty() {
+        if found.words.is_empty() {
             let expected = "this checkbox has no text; expected a title after it";
             self.problems.push(Problem::new(line, expected));
         }
         if self.open.len() >= DEEPEST {
             self.too_deep(line);
         } else {
-            self.open.push((column, self.items.len()));
+            self.open.push((text.columns(), self.items.len()));
         }
-        self.items.push(Item {
+        let mark = text.start + found.at;
+        let task = DraftTask {
+            phase: self.phases.current().map(str::to_owned),
+            done,
             line,
-            mark,
-            is_ticked,
-            words,
-            parent,
-            phase: self.phases.current(),
-            below: Vec::new(),
-        });
+            mark: Some(mark..mark + found.mark.len_utf8()),
+            ..DraftTask::default()
+        };
+        self.items.push(Item { task, words: found.words, parent, below: Vec::new(), after: Vec::new() });
     }
 
     /// Ends the items that a line at this column cannot be part of.
@@ -193,89 +162,48 @@ impl<'a> Items<'a> {
 }
 
 /// For each item the items it waits for.
-fn after(named: &[Named], fields: &[Fields], problems: &mut Vec<Problem>) -> Vec<Vec<usize>> {
-    let keys = named.iter().enumerate().filter(|(_, one)| one.is_by_author);
-    let keys: HashMap<&str, usize> = keys.map(|(at, one)| (one.name.as_str(), at)).collect();
-    let mut all = Vec::with_capacity(fields.len());
-    for fields in fields {
-        let mut known = Vec::new();
-        let mut is_known = HashSet::new();
-        for (line, name) in &fields.after {
-            match keys.get(name) {
-                Some(at) if is_known.insert(*at) => known.push(*at),
-                Some(_) => {}
-                None => {
-                    let expected = format!(
-                        "no item has the key `{name}`; expected a key that an item starts with, such as \
-                         T001 in `- [ ] T001 Title`"
-                    );
-                    problems.push(Problem::new(*line, expected));
-                }
-            }
-        }
-        all.push(known);
-    }
-    all
-}
-
-/// A whole waits for its parts, so these links count as well.
-fn refuse_cycles(items: &[Item<'_>], named: &[Named], after: &[Vec<usize>], problems: &mut Vec<Problem>) {
-    let mut edges = after.to_vec();
+fn after(items: &[Item<'_>], problems: &mut Vec<Problem>) -> Vec<Vec<usize>> {
+    let keys = items.iter().enumerate().filter(|(_, item)| item.task.named_by_author);
+    let keys: HashMap<&str, usize> = keys.map(|(at, item)| (item.task.name.as_str(), at)).collect();
+    let unknown = |name: &str| {
+        format!(
+            "no item has the key `{name}`; expected a key that an item starts with, such as \
+             T001 in `- [ ] T001 Title`"
+        )
+    };
+    let after: Vec<Vec<usize>> =
+        items.iter().map(|item| resolve(&item.after, &keys, unknown, problems)).collect();
+    // A whole waits for its parts, so these links count as well.
+    let mut edges = after.clone();
     for (at, item) in items.iter().enumerate() {
-        if let Some(edges) = item.parent.and_then(|parent| edges.get_mut(parent)) {
-            edges.push(at);
-        }
+        item.parent.into_iter().for_each(|parent| edges[parent].push(at));
     }
-    for cycle in cycles(&edges) {
-        let lines = cycle.iter().filter_map(|at| items.get(*at));
-        let line = lines.map(|item| item.line).min().unwrap_or(1);
-        let names = cycle.iter().map(|at| named.get(*at).map_or("", |named| &named.name));
-        let expected = format!(
-            "these items depend on each other in a cycle: {}; expected an order in which they can be done",
-            chain(names)
-        );
-        problems.push(Problem::new(line, expected));
-    }
+    refuse_cycles("items", &edges, |at| items[at].task.name.as_str(), |at| items[at].task.line, problems);
+    after
 }
 
-/// Which items are done: a ticked one is not while a part of it is open.
-fn done(items: &[Item<'_>], notes: &mut Vec<Note>) -> Vec<bool> {
+/// A ticked item is not done while a part of it is open.
+fn reopen_wholes(items: &mut [Item<'_>], notes: &mut Vec<Note>) {
     let mut has_open_part = vec![false; items.len()];
-    let mut done = vec![false; items.len()];
     // Parts stand below their whole, so backwards they come first.
-    for (at, item) in items.iter().enumerate().rev() {
-        let is_open_below = has_open_part.get(at) == Some(&true);
-        let is_done = item.is_ticked && !is_open_below;
-        if item.is_ticked && is_open_below {
+    for (at, item) in items.iter_mut().enumerate().rev() {
+        if item.task.done && has_open_part[at] {
             let text = "This item is checked, but items below it are not; Ralph treats it as open.";
-            notes.push(Note::new(item.line, text));
+            notes.push(Note::new(item.task.line, text));
+            item.task.done = false;
         }
-        if let Some(done) = done.get_mut(at) {
-            *done = is_done;
-        }
-        if let Some(above) = item.parent.and_then(|parent| has_open_part.get_mut(parent)) {
-            *above |= !is_done;
+        if let Some(parent) = item.parent {
+            has_open_part[parent] |= !item.task.done;
         }
     }
-    done
 }
 
-/// What the lines below an item say.
-#[derive(Debug, Default)]
-struct Fields<'a> {
-    description: String,
-    verify: Option<String>,
-    files: Vec<String>,
-    /// Keys with the lines that name them.
-    after: Vec<(usize, &'a str)>,
-}
-
-impl<'a> Fields<'a> {
-    fn of(below: &[Numbered<'a>], notes: &mut Vec<Note>) -> Self {
-        let mut fields = Self::default();
+impl Item<'_> {
+    /// Reads what the lines below it say.
+    fn read_fields(&mut self, notes: &mut Vec<Note>) {
         let mut commands = Vec::new();
         let mut lines = Vec::new();
-        for (number, line) in below {
+        for (number, line) in &self.below {
             let words = list_item(line.words()).unwrap_or(line.words());
             let field = label(words.trim()).filter(|label| line.hidden.is_none() && !label.value.is_empty());
             let name = field.map(|label| label.name.to_ascii_lowercase());
@@ -289,20 +217,19 @@ impl<'a> Fields<'a> {
                         lines.push((*number, *line));
                     }
                 },
-                Some("files") => fields.files.extend(paths(value.trim_end_matches('.'))),
+                Some("files") => self.task.files.extend(paths(value.trim_end_matches('.'))),
                 Some("after" | "depends on") => {
                     let names = value
                         .split(',')
                         .map(|name| name.trim().trim_matches('`').trim_end_matches('.').trim());
                     let names = names.filter(|name| !is_placeholder(name));
-                    fields.after.extend(names.map(|name| (*number, name)));
+                    self.after.extend(names.map(|name| (*number, name)));
                 }
                 _ => lines.push((*number, *line)),
             }
         }
-        fields.verify = all_of(&commands, Directory::Own);
-        fields.description = description(&lines);
-        fields
+        self.task.verify = all_of(&commands, Directory::Own);
+        self.task.description = description(&lines);
     }
 }
 
@@ -325,48 +252,38 @@ fn description(lines: &[Numbered<'_>]) -> String {
     out
 }
 
-/// An item's name and title.
-#[derive(Debug)]
-struct Named {
-    name: String,
-    is_by_author: bool,
-    title: String,
-}
-
 /// Names all items, so that the names stay the same however lines move and whoever ticks the boxes. A key that several items begin
 /// with names none of them.
-fn names(items: &[Item<'_>], notes: &mut Vec<Note>) -> Vec<Named> {
+fn name_items(items: &mut [Item<'_>], notes: &mut Vec<Note>) {
     let keys: Vec<Option<(&str, &str)>> = items.iter().map(|item| item_key(item.words)).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for (key, _) in keys.iter().flatten() {
         *uses.entry(key).or_default() += 1;
     }
     let mut made_up: HashMap<String, usize> = HashMap::new();
-    let mut all: Vec<Named> = Vec::with_capacity(items.len());
-    for (item, key) in items.iter().zip(keys) {
-        if let Some((key, title)) = key.filter(|(key, _)| uses.get(key) == Some(&1)) {
-            all.push(Named {
-                name: key.to_owned(),
-                is_by_author: true,
-                title: title_of(if title.is_empty() { key } else { title }),
-            });
+    for (at, key) in keys.into_iter().enumerate() {
+        if let Some((key, title)) = key.filter(|(key, _)| uses[key] == 1) {
+            let task = &mut items[at].task;
+            task.name = key.to_owned();
+            task.named_by_author = true;
+            task.title = title_of(if title.is_empty() { key } else { title });
             continue;
         }
         if let Some((key, _)) = key {
             let text = format!("Several items start with `{key}`, so it identifies none of them.");
-            notes.push(Note::new(item.line, text));
+            notes.push(Note::new(items[at].task.line, text));
         }
-        let parent = item.parent.and_then(|at| all.get(at));
-        let title = title_of(item.words);
-        let mut name = made_up_name(parent.map_or("", |parent| &parent.name), &title);
+        let title = title_of(items[at].words);
+        let parent = items[at].parent.map_or("", |parent| &items[parent].task.name);
+        let mut name = made_up_name(parent, &title);
         let times = made_up.entry(name.clone()).or_default();
         *times += 1;
         if *times > 1 {
             name = format!("{name}#{times}");
         }
-        all.push(Named { name, is_by_author: false, title });
+        items[at].task.name = name;
+        items[at].task.title = title;
     }
-    all
 }
 
 /// The words on one line, without comments and without emphasis around the whole.

@@ -3,6 +3,9 @@
 //! A sentence taken for a command is a gate that can never pass (`npm run build succeeds`), or one
 //! that always does (`test passes`); so where there is doubt there is no command.
 
+use std::borrow::Cow;
+
+use crate::diagnose::shapes::Pattern;
 use crate::markdown::{Fence, code_only, list_item};
 
 /// Tells whether there is a program of this name.
@@ -19,78 +22,29 @@ const SAYS_NO_MORE: &str = "run running passes pass succeeds succeed works exits
     cleanly clean green compiles builds and all tests the is are command must successfully";
 
 /// Ends of a line that say no more than that the command before them must succeed.
-const VERDICTS: [&str; 14] = [
-    " passes",
-    " succeeds",
-    " works",
-    " compiles",
-    " is green",
-    " is clean",
-    " exits 0",
-    " exits with 0",
-    " exits with code 0",
-    " without errors",
-    " with no errors",
-    " runs cleanly",
-    " cleanly",
-    " successfully",
-];
+static VERDICT: Pattern = Pattern::new(
+    " (?i-u:passes|succeeds|works|compiles|is green|is clean|exits (?:with )?(?:code )?0|without errors|with no errors\
+     |(?:runs )?cleanly|successfully)[.]*$",
+);
 
 /// Words that sentences have and commands do not.
 const OF_SENTENCES: &str = "the that sure should must pass passes succeed succeeds returns shows prints outputs works exists exits \
     fails reports contains renders loads and are is has with without when after";
 
 /// Whether a line is a command as far as one can tell: its first word can be run.
-#[must_use]
 pub fn is_command(line: &str, can_run: CanRun<'_>) -> bool {
     first_word(line).is_some_and(|word| SHELL_WORDS.contains(&word) || can_run(word))
 }
 
 /// The word that names the program: after assignments, `!` and `(`.
 pub(crate) fn first_word(line: &str) -> Option<&str> {
-    let mut rest = line.trim_start();
-    loop {
-        let inner = rest.trim_start_matches(['!', '(', ';']);
-        let after = after_assignment(inner).unwrap_or(inner).trim_start();
-        if after.len() == rest.len() {
-            break;
-        }
-        rest = after;
-    }
-    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, ';' | ')' | '|' | '&'));
-    rest.get(..end.unwrap_or(rest.len())).filter(|word| !word.is_empty())
-}
-
-/// What stands after `NAME=value`.
-fn after_assignment(text: &str) -> Option<&str> {
-    let (name, value) = text.split_once('=')?;
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    is_name.then(|| value.get(value_length(value)..))?
-}
-
-/// Length of a value such as `a`, `'a b'`, `a\ b` or `$(a b)`.
-fn value_length(text: &str) -> usize {
-    let mut quote = None;
-    let mut is_escaped = false;
-    let mut depth = 0_usize;
-    let end = text.find(|c: char| {
-        let was_escaped = std::mem::take(&mut is_escaped);
-        match (quote, c) {
-            _ if was_escaped => {}
-            (Some(open), c) if c == open => quote = None,
-            (Some('\''), _) => {}
-            (_, '\\') => is_escaped = true,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '(') => depth += 1,
-            (None, ')') if depth > 0 => depth -= 1,
-            (None, c) if depth == 0 => return c.is_whitespace() || matches!(c, ';' | ')'),
-            _ => {}
-        }
-        false
-    });
-    end.unwrap_or(text.len())
+    /// Values of assignments are such as `a`, `'a b'`, `a\ b` and `$(a b)`.
+    static WORD: Pattern = Pattern::new(
+        r#"^[ \t\n!(;]*(?:[A-Za-z_][A-Za-z0-9_]*=(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|\((?:[^()'"]|'[^']*'|"[^"]*")*\)|[^ \t\n;()'"\\])*[ \t\n!(;]+)*([^ \t\n;)|&!(][^ \t\n;)|&]*)"#,
+    );
+    static ASSIGNMENT: Pattern = Pattern::new("^[A-Za-z_][A-Za-z0-9_]*=");
+    let word = WORD.captures(line)?.get(1)?.as_str();
+    (!ASSIGNMENT.is_match(word)).then_some(word)
 }
 
 /// Whether commands that are joined into one share the directory they change to.
@@ -106,13 +60,11 @@ pub(crate) fn all_of(commands: &[impl AsRef<str>], directory: Directory) -> Opti
         // `&&` binds a command as a whole: `a || b` or `a; b` would come apart.
         let without_and = command.replace("&&", "");
         let is_loose = without_and.contains("||") || without_and.contains([';', '&', '#', '\n']);
-        let moves = directory == Directory::Own && command.contains("cd ");
         // The line end closes the group also after `;`, `&`, a comment and a here-document.
-        match (is_loose, directory) {
-            _ if moves => format!("(\n{command}\n)"),
-            (true, Directory::Own) => format!("(\n{command}\n)"),
-            (true, Directory::Shared) => format!("{{ {command}\n}}"),
-            (false, _) => command.to_owned(),
+        match directory {
+            Directory::Own if is_loose || command.contains("cd ") => format!("(\n{command}\n)"),
+            Directory::Shared if is_loose => format!("{{ {command}\n}}"),
+            _ => command.to_owned(),
         }
     };
     match commands {
@@ -173,19 +125,10 @@ fn has_word(words: &str, word: &str) -> bool {
 fn bare_command(line: &str) -> Option<&str> {
     let line = ["Run: ", "Run ", "run: "].iter().find_map(|run| line.strip_prefix(run)).unwrap_or(line);
     let mut command = line.trim();
-    while let Some(shorter) = without_verdict(command) {
-        command = shorter;
+    while let Some(verdict) = VERDICT.regex().and_then(|regex| regex.find(command)) {
+        command = command[..verdict.start()].trim_end();
     }
     (!is_sentence(command)).then_some(command)
-}
-
-fn without_verdict(line: &str) -> Option<&str> {
-    let line = line.trim_end_matches('.');
-    let cut = |verdict: &&str| {
-        let (before, end) = line.split_at_checked(line.len().checked_sub(verdict.len())?)?;
-        end.eq_ignore_ascii_case(verdict).then_some(before)
-    };
-    VERDICTS.iter().find_map(cut).map(str::trim_end)
 }
 
 fn is_sentence(line: &str) -> bool {
@@ -203,27 +146,11 @@ fn is_sentence(line: &str) -> bool {
     has_word || ends_as_one || words.contains(['—', '→', '…'])
 }
 
-/// The line with nothing left between quotes; none where a quote is left open.
-fn outside_quotes(line: &str) -> Option<String> {
-    let mut open = None;
-    let mut is_escaped = false;
-    let mut outside = String::with_capacity(line.len());
-    for c in line.chars() {
-        if is_escaped {
-            is_escaped = false;
-        } else if c == '\\' && open != Some('\'') {
-            is_escaped = true;
-        } else if open == Some(c) {
-            open = None;
-            outside.push(c);
-        } else if open.is_none() {
-            if matches!(c, '"' | '\'') {
-                open = Some(c);
-            }
-            outside.push(c);
-        }
-    }
-    open.is_none().then_some(outside)
+/// The line with `_` in place of quotations; none where a quote is left open.
+fn outside_quotes(line: &str) -> Option<Cow<'_, str>> {
+    static QUOTATION: Pattern = Pattern::new(r#"'[^']*'|"(?:[^"\\]|\\.)*"|\\."#);
+    let outside = QUOTATION.regex()?.replace_all(line, "_");
+    (!outside.contains(['\'', '"'])).then_some(outside)
 }
 
 #[cfg(test)]

@@ -4,16 +4,13 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// What a reader made of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// In the file's order.
     pub tasks: Vec<DraftTask>,
     /// What a person should know although the import went on.
     pub notes: Vec<Note>,
 }
 
-/// One task as the file has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DraftTask {
     /// What the file calls it; unique in the file and the same at the next reading, however lines move.
@@ -31,19 +28,15 @@ pub struct DraftTask {
     /// The command that proves it.
     pub verify: Option<String>,
     pub files: Vec<String>,
-    /// When its author calls it done.
     pub done_when: Option<String>,
-    /// The commit message its author wishes.
     pub commit: Option<String>,
     /// Markers such as `P`, `VERIFY`, `FIX 1.3`.
     pub markers: Vec<String>,
     pub priority: i64,
     pub model: Option<String>,
-    /// Whether the file calls it done.
     pub done: bool,
     /// Whether it calls it left out.
     pub skipped: bool,
-    /// The task this one is to fix.
     pub fix_of: Option<String>,
     /// Where it begins, counted from 1.
     pub line: usize,
@@ -104,23 +97,18 @@ pub struct FileProblem {
     pub expected: String,
 }
 
-/// A format of plan files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Task lines with keys, and fields below them.
     TasksMd,
-    /// Any Markdown list with checkboxes.
     Checklist,
     Prd,
-    /// A plan file of get-shit-done.
     Gsd,
     /// Ralph's own export: JSON lines.
     Lines,
 }
 
 impl Format {
-    /// Its name, as it is stored and shown.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TasksMd => "tasks_md",

@@ -1,5 +1,9 @@
 //! What waits for what: cycles, for every reader of plans and every change of one.
 
+use std::collections::{HashMap, HashSet};
+
+use super::Problem;
+
 /// Cycles that have no node in common, one at least for all nodes that wait for each other; `edges[n]` are the nodes that `n`
 /// waits for. Takes linear time and no recursion.
 pub(crate) fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
@@ -15,41 +19,31 @@ pub(crate) fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     // Each node of the path with the edges that are left of it.
     let mut path: Vec<(usize, std::slice::Iter<'_, usize>)> = Vec::new();
-    let edges_of = |node: usize| edges.get(node).map_or(&[][..], Vec::as_slice).iter();
     for start in 0..edges.len() {
-        if nodes.get(start) != Some(&Node::New) {
-            continue;
-        }
-        let mut next = Some(start);
+        let mut next = Some(start).filter(|start| nodes[*start] == Node::New);
         loop {
-            if let Some(node) = next.take()
-                && let Some(state) = nodes.get_mut(node)
-            {
-                *state = Node::OnPath(path.len());
-                path.push((node, edges_of(node)));
+            if let Some(node) = next.take() {
+                nodes[node] = Node::OnPath(path.len());
+                path.push((node, edges[node].iter()));
             }
             let Some((node, left)) = path.last_mut() else {
                 break;
             };
-            let node = *node;
-            match left.next().map(|other| (*other, nodes.get(*other))) {
-                Some((other, Some(Node::New))) => next = Some(other),
-                Some((_, Some(Node::OnPath(from)))) => {
-                    let cycle = path.get(*from..).unwrap_or_default();
-                    let cycle: Vec<usize> = cycle.iter().map(|(node, _)| *node).collect();
-                    let is_new = |node: &usize| is_told.get(*node) == Some(&false);
-                    if cycle.iter().all(is_new) {
-                        for node in &cycle {
-                            is_told.get_mut(*node).into_iter().for_each(|told| *told = true);
-                        }
+            let Some(other) = left.next() else {
+                nodes[*node] = Node::Done;
+                path.pop();
+                continue;
+            };
+            match nodes.get(*other) {
+                Some(Node::New) => next = Some(*other),
+                Some(Node::OnPath(from)) => {
+                    let cycle: Vec<usize> = path[*from..].iter().map(|(node, _)| *node).collect();
+                    if !cycle.iter().any(|node| is_told[*node]) {
+                        cycle.iter().for_each(|node| is_told[*node] = true);
                         found.push(cycle);
                     }
                 }
-                Some(_) => {}
-                None => {
-                    path.pop();
-                    nodes.get_mut(node).into_iter().for_each(|state| *state = Node::Done);
-                }
+                Some(Node::Done) | None => {}
             }
         }
     }
@@ -66,6 +60,42 @@ pub(crate) fn chain<'a>(names: impl ExactSizeIterator<Item = &'a str> + Clone) -
     }
     links.push(first);
     links.join(" → ")
+}
+
+/// The nodes that names stand for, each once; names come with their lines, and unknown ones are problems.
+pub(crate) fn resolve(
+    names: &[(usize, impl AsRef<str>)],
+    nodes: &HashMap<&str, usize>,
+    unknown: impl Fn(&str) -> String,
+    problems: &mut Vec<Problem>,
+) -> Vec<usize> {
+    let mut is_known = HashSet::new();
+    let mut known = Vec::new();
+    for (line, name) in names {
+        match nodes.get(name.as_ref()) {
+            Some(node) => known.extend(is_known.insert(*node).then_some(*node)),
+            None => problems.push(Problem::new(*line, unknown(name.as_ref()))),
+        }
+    }
+    known
+}
+
+/// A problem for each cycle, at the first of its lines.
+pub(crate) fn refuse_cycles<'a>(
+    what: &str,
+    edges: &[Vec<usize>],
+    name: impl Fn(usize) -> &'a str,
+    line: impl Fn(usize) -> usize,
+    problems: &mut Vec<Problem>,
+) {
+    for cycle in cycles(edges) {
+        let first = cycle.iter().map(|node| line(*node)).min().unwrap_or(1);
+        let expected = format!(
+            "these {what} depend on each other in a cycle: {}; expected an order in which they can be done",
+            chain(cycle.iter().map(|node| name(*node)))
+        );
+        problems.push(Problem::new(first, expected));
+    }
 }
 
 #[cfg(test)]

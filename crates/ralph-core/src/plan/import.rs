@@ -14,11 +14,9 @@ use crate::recovery::NO_VERIFY;
 use crate::store::KeptFixes;
 use crate::text::plain_line;
 
-/// The file in which a spec folder keeps its tasks.
 pub const TASKS_MD: &str = "tasks.md";
 /// The file in which a spec folder keeps where it stands.
 pub const STATE_JSON: &str = ".ralph-state.json";
-/// The log of a spec folder.
 pub const PROGRESS_MD: &str = ".progress.md";
 
 #[derive(Clone, Debug)]
@@ -27,13 +25,11 @@ pub struct FoundPlan {
     pub path: String,
     pub format: Format,
     pub draft: Draft,
-    /// What the file looks like.
     pub digest: String,
     /// Fix tasks that tasks had before, by the spec's own account.
     pub fixes: Vec<KeptFixes>,
 }
 
-/// Why a plan cannot be taken in.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("{path}: {why}")]
@@ -42,7 +38,6 @@ pub enum ImportError {
         /// The system's reason, or Ralph's.
         why: String,
     },
-    /// Something in it is wrong.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Content(Vec<FileProblem>),
 }
@@ -75,10 +70,8 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
         let beside = path.with_file_name(STATE_JSON);
         let state = state(&path).map_err(|problem| at(&self::shown(root, &beside), vec![problem]))?;
         let state = state.unwrap_or_default();
-        let entries = state.fix_task_map.into_iter();
-        fixes = entries.map(|(name, entry)| kept(name, entry)).collect();
-        let notes = state.notes.into_iter();
-        let notes = notes.map(|note| Note::new(0, format!("{STATE_JSON}: {note}")));
+        fixes = state.fix_task_map.into_iter().map(|(name, entry)| kept(name, entry)).collect();
+        let notes = state.notes.iter().map(|note| Note::new(0, format!("{STATE_JSON}: {note}")));
         draft.notes.extend(notes);
     }
     Ok(FoundPlan { path: shown, format, draft, digest: quick_digest(&text), fixes })
@@ -103,14 +96,10 @@ fn spec_draft(root: &Path, spec: &Spec<'_>) -> Result<Draft, Vec<Problem>> {
 
 fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
     let mut keys = entry.fix_task_ids;
-    let mut number = 1;
-    while keys.len() < entry.attempts.min(1000) {
-        let key = format!("{name}.{number}");
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-        number += 1;
-    }
+    let missing = entry.attempts.min(1000).saturating_sub(keys.len());
+    let made_up = (1..).map(|number| format!("{name}.{number}")).filter(|key| !keys.contains(key));
+    let made_up: Vec<String> = made_up.take(missing).collect();
+    keys.extend(made_up);
     KeptFixes { name, keys, last_error: entry.last_error }
 }
 
@@ -141,15 +130,8 @@ fn open_folder(root: &Path, folder: &Path, format: Option<Format>) -> Result<Fou
     };
     let mut plans = Vec::new();
     let mut finished = Vec::new();
-    let fault = |path: &Path, error: &std::io::Error| ImportError::File {
-        path: shown(root, path),
-        why: error.to_string(),
-    };
-    for phase in sorted(&planning.join("phases")).map_err(|error| fault(&planning, &error))? {
-        if !phase.is_dir() {
-            continue;
-        }
-        for file in sorted(&phase).map_err(|error| fault(&phase, &error))? {
+    for phase in sorted(root, &planning.join("phases"))?.iter().filter(|phase| phase.is_dir()) {
+        for file in sorted(root, phase)? {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             if name.ends_with("PLAN.md") {
                 plans.push(file.clone());
@@ -187,10 +169,11 @@ fn open_gsd(
     Ok(FoundPlan { path: shown, format: Format::Gsd, draft, digest: quick_digest(&texts), fixes: Vec::new() })
 }
 
-fn sorted(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut paths = std::fs::read_dir(dir)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<std::io::Result<Vec<_>>>()?;
+fn sorted(root: &Path, dir: &Path) -> Result<Vec<PathBuf>, ImportError> {
+    let fault = |error: std::io::Error| ImportError::File { path: shown(root, dir), why: error.to_string() };
+    let entries = std::fs::read_dir(dir).map_err(fault)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<std::io::Result<Vec<_>>>().map_err(fault)?;
     paths.sort();
     Ok(paths)
 }
@@ -209,10 +192,9 @@ fn checked(mut draft: Draft) -> Result<Draft, Vec<Problem>> {
             );
             draft.notes.push(Note::new(task.line, text));
         }
-        let key = task.named_by_author.then(|| Key::parse(&task.name));
-        let phase = task.phase.as_deref().map(Phase::parse);
-        let errors = key.and_then(Result::err).into_iter();
-        let errors = errors.chain(phase.and_then(Result::err));
+        let key = task.named_by_author.then(|| Key::parse(&task.name).err()).flatten();
+        let phase = task.phase.as_deref().and_then(|phase| Phase::parse(phase).err());
+        let errors = key.into_iter().chain(phase);
         problems.extend(errors.map(|error| Problem::new(task.line, error.to_string())));
     }
     match problems.is_empty() {
@@ -236,7 +218,6 @@ fn read_text(root: &Path, path: &Path) -> Result<String, ImportError> {
     })
 }
 
-/// The path as the project sees it.
 fn shown(root: &Path, path: &Path) -> String {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let root = real(root);
@@ -255,14 +236,7 @@ fn shown(root: &Path, path: &Path) -> String {
 /// Tells whether a word names a program; asks for each only once.
 fn programs(root: &Path) -> impl Fn(&str) -> bool {
     let known: RefCell<HashMap<String, bool>> = RefCell::default();
-    move |word| {
-        if let Some(known) = known.borrow().get(word) {
-            return *known;
-        }
-        let answer = can_run(root, word);
-        known.borrow_mut().insert(word.to_owned(), answer);
-        answer
-    }
+    move |word| *known.borrow_mut().entry(word.to_owned()).or_insert_with(|| can_run(root, word))
 }
 
 /// Whether a word names a program: on PATH, or a file below the project.

@@ -51,15 +51,51 @@ impl<'a> Document<'a> {
     pub(crate) fn range(&self, of: &impl Ranged) -> Range<usize> {
         of.start() + self.offset..of.end() + self.offset
     }
-
-    /// The text of a value.
-    pub(crate) fn text(&self, of: &impl Ranged) -> &'a str {
-        self.text.get(of.start()..of.end()).unwrap_or_default()
-    }
 }
 
 /// The member with this name; of several the last counts, as everywhere in JSON.
 pub(crate) fn member<'o, 'a>(object: &'o Object<'a>, name: &str) -> Option<&'o ObjectProp<'a>> {
     let mut members = object.properties.iter().rev();
     members.find(|member| member.name.as_str() == name)
+}
+
+/// The members of an object, read as values of the kinds they should have; what is of another kind is a problem.
+pub(crate) struct Members<'v, 'a> {
+    pub(crate) document: &'v Document<'a>,
+    pub(crate) object: &'v Object<'a>,
+    pub(crate) problems: &'v mut Vec<Problem>,
+    /// Words a problem from the member's name, the kind that was expected and the text that was found.
+    pub(crate) wrong: fn(&str, &str, &str) -> String,
+}
+
+impl<'v, 'a> Members<'v, 'a> {
+    /// The value of a member; `null` is none.
+    pub(crate) fn get<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&'v Value<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let found = member(self.object, name).filter(|found| found.value.as_null_keyword().is_none())?;
+        let value = read(&found.value);
+        if value.is_none() {
+            let text = &self.document.text[found.value.start()..found.value.end()];
+            self.problem(name, (self.wrong)(name, expected, text));
+        }
+        value
+    }
+
+    pub(crate) fn problem(&mut self, name: &str, expected: String) {
+        self.problems.push(Problem::new(self.line(name), expected));
+    }
+
+    /// The line of a member, or that of the object.
+    pub(crate) fn line(&self, name: &str) -> usize {
+        let found = member(self.object, name);
+        found.map_or_else(|| self.document.line(self.object), |found| self.document.line(found))
+    }
+}
+
+pub(crate) fn text_of(value: &Value<'_>) -> Option<String> {
+    value.as_string_lit().map(|text| text.value.to_string())
 }

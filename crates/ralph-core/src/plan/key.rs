@@ -1,5 +1,6 @@
 //! Keys that authors give their tasks, and how they stand before a title.
 
+use crate::diagnose::shapes::Pattern;
 use crate::markdown::without_emphasis;
 use crate::model::Key;
 
@@ -10,7 +11,6 @@ pub(crate) const RULE: &str = "up to 64 letters, digits and . _ - : / # +, not b
 /// The longest word before a title that is taken for a key.
 const LONGEST: usize = 16;
 
-/// Whether a text can be the key of a task.
 pub(crate) fn is_usable(text: &str) -> bool {
     text.trim() == text && Key::parse(text).is_ok()
 }
@@ -18,36 +18,16 @@ pub(crate) fn is_usable(text: &str) -> bool {
 /// The key of a spec's task that a text begins with (`1.3`, `1.3.1`, `12-01`, `V4`, `VE2`, `VF`), and what stands after it; a `:`
 /// or `.` that closes the key is no part of either.
 pub(crate) fn spec_key(text: &str) -> Option<(&str, &str)> {
-    let (key, after) = text.split_at_checked(spec_key_length(text)?)?;
+    let (key, after) = leading_spec_key(text)?;
     let open = after.strip_prefix([':', '.']).unwrap_or(after);
     let is_whole = open.is_empty() || open.starts_with([' ', '\t']);
     is_whole.then_some((key, open))
 }
 
-/// Bytes of a spec's key that a text begins with, whatever comes after it.
-pub(crate) fn spec_key_length(text: &str) -> Option<usize> {
-    let prefix = ["VE", "VF", "V"].into_iter().find(|p| text.starts_with(p));
-    let start = prefix.map_or(0, str::len);
-    let number = digits(text.get(start..)?);
-    let mut end = start + number;
-    match prefix {
-        Some("VF") => {}
-        Some(_) => end = (number > 0).then_some(end)?,
-        None => {
-            let second = digits(text.get(end..)?.strip_prefix(['.', '-'])?);
-            end = (number > 0 && second > 0).then_some(end + 1 + second)?;
-        }
-    }
-    while let Some(part) = text.get(end..)?.strip_prefix('.')
-        && digits(part) > 0
-    {
-        end += 1 + digits(part);
-    }
-    Some(end)
-}
-
-fn digits(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
+/// The spec's key that a text begins with, whatever comes after it, and the rest of the text.
+pub(crate) fn leading_spec_key(text: &str) -> Option<(&str, &str)> {
+    static KEY: Pattern = Pattern::new(r"^(?:VF[0-9]*|VE?[0-9]+|[0-9]+[.-][0-9]+)(?:\.[0-9]+)*");
+    text.split_at_checked(KEY.captures(text)?[0].len())
 }
 
 /// Whether `key` is below `ancestor`, as `1.3.1` is below `1.3` and `1.30` is not.
@@ -55,91 +35,44 @@ pub(crate) fn is_below(key: &str, ancestor: &str) -> bool {
     key.strip_prefix(ancestor).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The key that a checklist's item begins with (`T001 Title`, `**US-12**: Title`, `1.3 Title`), and the words after it (none where
+/// The key that a checklist's item begins with (`T001 Title`, `**US-12**: Title`, `1. Title`), and the words after it (none where
 /// the key is all).
 pub(crate) fn item_key(words: &str) -> Option<(&str, &str)> {
-    let words = without_emphasis(words);
-    let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let marks = ["**", "__", "`"].into_iter().find(|marks| words.starts_with(marks)).unwrap_or("");
-    let bare = words.get(marks.len()..)?;
-    let end = bare.find(|c| !is_of_word(c)).unwrap_or(bare.len());
-    // A stop after the word is no part of it: `1. Title`.
-    let word = bare.get(..end)?.trim_end_matches('.');
-    let (after, title) = after_word(bare.get(word.len()..)?, marks)?;
-    let is_set_apart = match after {
-        After::Colon => true,
-        After::Stop => word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'),
-        After::Blank => false,
+    static WORD: Pattern = Pattern::new(
+        r"^(?<open>\*\*|__|`|)(?<word>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?)(?<stop>[:.)]?)(?<close>\*\*|__|`|)(?<outer_stop>[:.)]?)(?:$|[ \t](?<title>.*))",
+    );
+    let found = WORD.captures(without_emphasis(words))?;
+    let group = |name| found.name(name).map_or("", |found| found.as_str());
+    let word = group("word");
+    let is_set_apart = match (group("stop"), group("outer_stop")) {
+        ("", "") => looks_like_a_key(word),
+        (":", "") | ("", ":") => true,
+        (_, "") | ("", _) => {
+            looks_like_a_key(word) || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        }
+        _ => false,
     };
-    let is_key = word.len() <= LONGEST
-        && word.starts_with(|c: char| c.is_ascii_alphanumeric())
+    let is_key = is_set_apart
+        && group("open") == group("close")
+        && word.len() <= LONGEST
         && word.contains(|c: char| c.is_ascii_digit())
-        && (is_set_apart || looks_like_a_key(word))
         && is_usable(word);
-    is_key.then_some((word, title))
+    is_key.then(|| (word, group("title").trim()))
 }
 
-/// What stands between a word and the title.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    Colon,
-    Stop,
-    Blank,
-}
-
-/// Takes off emphasis (`**T1:** Title`, `**T1**: Title`) and what else stands before the title.
-fn after_word<'a>(text: &'a str, marks: &str) -> Option<(After, &'a str)> {
-    let stop = |text: &'a str| match text.split_at_checked(1) {
-        Some((":", rest)) => (After::Colon, rest),
-        Some(("." | ")", rest)) => (After::Stop, rest),
-        _ => (After::Blank, text),
-    };
-    let (inner, text) = stop(text);
-    let (outer, text) = stop(text.strip_prefix(marks)?);
-    let after = match (inner, outer) {
-        (After::Blank, after) | (after, After::Blank) => after,
-        _ => return None,
-    };
-    (text.is_empty() || text.starts_with([' ', '\t'])).then(|| (after, text.trim()))
-}
-
-/// Before a blank alone, a word with a digit may as well be a part of the title (`OAuth2 login`,
-/// `3 tests`, `2-factor login`), so it must look like a key.
+/// Before a blank alone, a word with a digit may as well be a part of the title (`OAuth2 login`, `3 tests`, `2-factor login`), so it
+/// must look like a key.
 fn looks_like_a_key(word: &str) -> bool {
-    let mut parts = word.split(['.', '-', '_']);
-    let first = parts.next().unwrap_or_default();
-    let rest: Vec<&str> = parts.collect();
-    if first.starts_with(|c: char| c.is_ascii_digit()) {
-        // `1.3`, `12-01`, `02.1-03a`; a number alone is a quantity, and one of four digits a year.
-        let is_short = |part: &&str| part.len() <= 3 && is_numbered(part);
-        return !rest.is_empty() && is_short(&first) && rest.iter().all(is_short);
-    }
-    let letters = first.bytes().take_while(u8::is_ascii_uppercase).count();
-    let number = first.get(letters..).unwrap_or_default();
-    match rest.split_last() {
-        // `T001`, `VE2`, `T12a`, but neither `HTML5` nor `E2E`.
-        None => {
-            let is_short = (1..=3).contains(&letters);
-            is_short && is_numbered(number) && !number.ends_with(|c: char| c.is_ascii_uppercase())
-        }
-        // `US-12`, `AUTH-API-3`, `P2-01`.
-        Some((last, between)) => {
-            letters > 0
-                && (number.is_empty() || is_numbered(number))
-                && is_numbered(last)
-                && between.iter().all(|part| is_numbered(part) || is_upper(part))
-        }
-    }
-}
-
-/// Some digits, perhaps with a letter after them.
-fn is_numbered(part: &str) -> bool {
-    let number = part.strip_suffix(|c: char| c.is_ascii_alphabetic()).unwrap_or(part);
-    (1..=5).contains(&number.len()) && digits(number) == number.len()
-}
-
-fn is_upper(part: &str) -> bool {
-    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase())
+    /// `1.3`, `12-01`, `02.1-03a`; a number alone is a quantity, and one of four digits a year.
+    static NUMBERS: Pattern =
+        Pattern::new(r"^(?:[0-9]{1,3}|[0-9]{1,2}[A-Za-z])(?:[._-](?:[0-9]{1,3}|[0-9]{1,2}[A-Za-z]))+$");
+    /// `T001`, `VE2`, `T12a`, but neither `HTML5` nor `E2E`.
+    static SHORT: Pattern = Pattern::new(r"^[A-Z]{1,3}[0-9]{1,5}[a-z]?$");
+    /// `US-12`, `AUTH-API-3`, `P2-01`.
+    static PARTS: Pattern = Pattern::new(
+        r"^[A-Z]+(?:[0-9]{1,5}[A-Za-z]?)?(?:[._-](?:[0-9]{1,5}[A-Za-z]?|[A-Z]+))*[._-][0-9]{1,5}[A-Za-z]?$",
+    );
+    [&NUMBERS, &SHORT, &PARTS].iter().any(|shape| shape.is_match(word))
 }
 
 #[cfg(test)]

@@ -8,23 +8,18 @@
 //! An array of stories without an object around it is read as well. Keys that are not known here
 //! are left alone; `null` is the same as a key that is not there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::ast::Value;
 
-use super::graph::{chain, cycles};
-use super::json::{Document, member};
+use super::graph::{refuse_cycles, resolve};
+use super::json::{Document, Members, member, text_of};
 use super::text::{one_line, paragraphs};
 use super::{Draft, DraftTask, Note, Problem, key};
 use crate::markdown::list_item;
 
-/// The key of the array of stories.
 const STORIES: &str = "userStories";
 
-/// Reads a prd.json.
-///
-/// # Errors
-/// All that is wrong with the file, by line.
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     let invalid = |words: &str, column: usize| format!("this is not valid JSON (column {column}): {words}");
     let document = Document::of(text, invalid).map_err(|problem| vec![problem])?;
@@ -42,8 +37,11 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     for (at, value) in stories.elements.iter().enumerate() {
         match value {
             Value::Object(object) => {
-                let mut values = Values { document: &document, object, problems: &mut problems };
-                read.push(values.story(at + 1));
+                let wrong =
+                    |key: &str, what: &str, _: &str| format!("`{key}` has the wrong type; expected {what}");
+                let problems = &mut problems;
+                let mut members = Members { document: &document, object, problems, wrong };
+                read.push(Story::of(&mut members, at + 1));
             }
             _ => {
                 let expected = "not a story; expected an object with `id` and `title`";
@@ -81,35 +79,16 @@ fn after(stories: &[Story], problems: &mut Vec<Problem>) -> Vec<Vec<String>> {
             problems.push(Problem::new(story.id_line, expected));
         }
     }
-    let mut edges = Vec::with_capacity(stories.len());
-    for story in stories {
-        let mut known = Vec::new();
-        let mut is_known = HashSet::new();
-        for id in &story.depends_on {
-            match places.get(id.as_str()) {
-                Some(at) if is_known.insert(*at) => known.push(*at),
-                Some(_) => {}
-                None => {
-                    let expected =
-                        format!("no story has the id `{id}`; expected the id of a story in this file");
-                    problems.push(Problem::new(story.depends_on_line, expected));
-                }
-            }
-        }
-        edges.push(known);
-    }
-    let id = |at: &usize| stories.get(*at).map_or("", |story| &story.task.name);
-    for cycle in cycles(&edges) {
-        let lines = cycle.iter().filter_map(|at| stories.get(*at));
-        let line = lines.map(|story| story.depends_on_line).min().unwrap_or(1);
-        let expected = format!(
-            "these stories depend on each other in a cycle: {}; expected an order in which they can be done",
-            chain(cycle.iter().map(id))
-        );
-        problems.push(Problem::new(line, expected));
-    }
-    let names = edges.iter();
-    names.map(|known| known.iter().map(|at| id(at).to_owned()).collect()).collect()
+    let unknown = |id: &str| format!("no story has the id `{id}`; expected the id of a story in this file");
+    let names = |story: &Story| {
+        let names = story.depends_on.iter().map(|id| (story.depends_on_line, id.clone()));
+        names.collect::<Vec<_>>()
+    };
+    let edges: Vec<Vec<usize>> =
+        stories.iter().map(|story| resolve(&names(story), &places, unknown, problems)).collect();
+    let id = |at: usize| stories[at].task.name.as_str();
+    refuse_cycles("stories", &edges, id, |at| stories[at].depends_on_line, problems);
+    edges.iter().map(|known| known.iter().map(|at| id(*at).to_owned()).collect()).collect()
 }
 
 /// A story, read. Where it has problems its fields may be empty.
@@ -122,170 +101,106 @@ struct Story {
     depends_on_line: usize,
 }
 
-/// A story's object while it is read: values of the types they should have, or problems.
-struct Values<'v, 'a> {
-    document: &'v Document<'a>,
-    object: &'v Object<'a>,
-    problems: &'v mut Vec<Problem>,
-}
-
-impl<'v, 'a> Values<'v, 'a> {
+impl Story {
     /// Reads the story that stands at this position, counted from 1.
-    fn story(&mut self, position: usize) -> Story {
-        let criteria = self.lines("acceptanceCriteria", '\n');
+    fn of(members: &mut Members<'_, '_>, position: usize) -> Self {
+        let criteria = lines(members, "acceptanceCriteria", '\n');
         let criteria = criteria.iter().map(|line| line.trim());
         let criteria = criteria.map(|line| one_line(list_item(line).unwrap_or(line)));
         let criteria: Vec<String> = criteria.filter(|line| !line.is_empty()).collect();
-        let mut depends_on = self.texts("dependsOn");
-        depends_on.extend(self.texts("dependencies"));
-        let depends_on_key = match member(self.object, "dependsOn") {
+        let mut depends_on = texts(members, "dependsOn");
+        depends_on.extend(texts(members, "dependencies"));
+        let depends_on_key = match member(members.object, "dependsOn") {
             Some(_) => "dependsOn",
             None => "dependencies",
         };
-        let files = self.lines("files", ',');
+        let files = lines(members, "files", ',');
         let files = files.iter().map(|path| one_line(path));
-        let passes = self.get("passes").map(|found| self.document.range(&found.value));
+        let passes = member(members.object, "passes").filter(|found| found.value.as_null_keyword().is_none());
+        let mut id = required(members, "id", name);
+        if !id.is_empty() && !key::is_usable(&id) {
+            let expected = format!("the id `{}` cannot be a key; expected {}", one_line(&id), key::RULE);
+            members.problem("id", expected);
+            id.clear();
+        }
+        let priority = members.get("priority", "a whole number", |value| {
+            let number = value.as_number_lit()?.value;
+            number.parse().ok().or_else(|| number.parse().ok().and_then(whole))
+        });
+        let done = members.get("passes", "true or false", |value| Some(value.as_boolean_lit()?.value));
+        let list = match criteria.is_empty() {
+            true => String::new(),
+            false => format!("Acceptance criteria:\n- {}", criteria.join("\n- ")),
+        };
+        let said = text(members, "description").unwrap_or_default();
+        let notes = text(members, "notes").unwrap_or_default();
         let task = DraftTask {
-            name: self.id().unwrap_or_default(),
+            name: id,
             named_by_author: true,
-            title: self.title().unwrap_or_default(),
-            description: self.description(&criteria),
-            phase: self.name("phase"),
-            verify: self.text("verify"),
+            title: one_line(&required(members, "title", text)),
+            description: paragraphs([said.as_str(), &list, &notes]),
+            phase: name(members, "phase"),
+            verify: text(members, "verify"),
             files: files.filter(|path| !path.is_empty()).collect(),
             done_when: (!criteria.is_empty()).then(|| criteria.join("; ")),
-            priority: self.number("priority").unwrap_or(i64::try_from(position).unwrap_or(i64::MAX)),
-            done: self.flag("passes").unwrap_or(false),
-            line: self.document.line(self.object),
-            mark: passes,
+            priority: priority.unwrap_or(i64::try_from(position).unwrap_or(i64::MAX)),
+            done: done.unwrap_or(false),
+            line: members.document.line(members.object),
+            mark: passes.map(|found| members.document.range(&found.value)),
             ..DraftTask::default()
         };
-        Story { task, id_line: self.line("id"), depends_on, depends_on_line: self.line(depends_on_key) }
+        Self { task, id_line: members.line("id"), depends_on, depends_on_line: members.line(depends_on_key) }
     }
+}
 
-    fn id(&mut self) -> Option<String> {
-        let told = self.problems.len();
-        let Some(id) = self.name("id") else {
-            self.missing("id", told);
-            return None;
-        };
-        if !key::is_usable(&id) {
-            let id = one_line(&id);
-            let expected = format!("the id `{id}` cannot be a key; expected {}", key::RULE);
-            self.problem("id", expected);
-            return None;
+type Read = fn(&mut Members<'_, '_>, &str) -> Option<String>;
+
+/// A value that must be there; that it is missing is told unless something else is wrong with it.
+fn required(members: &mut Members<'_, '_>, key: &str, read: Read) -> String {
+    let told = members.problems.len();
+    let value = read(members, key);
+    if value.is_none() && members.problems.len() == told {
+        let expected = format!("this story has no `{key}`; expected a value that is not empty");
+        members.problem(key, expected);
+    }
+    value.unwrap_or_default()
+}
+
+fn text(members: &mut Members<'_, '_>, key: &str) -> Option<String> {
+    let text = members.get(key, "a string", text_of)?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A text that people also write as a number: an id, a phase.
+fn name(members: &mut Members<'_, '_>, key: &str) -> Option<String> {
+    let name = members.get(key, "a string", text_or_number)?;
+    Some(name).filter(|name| !name.is_empty())
+}
+
+fn text_or_number(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::NumberLit(number) => Some(number.value.to_owned()),
+        value => Some(text_of(value)?.trim().to_owned()),
+    }
+}
+
+fn texts(members: &mut Members<'_, '_>, key: &str) -> Vec<String> {
+    let texts = members.get(key, "an array of strings", |value| match value {
+        Value::Array(values) => values.elements.iter().map(text_or_number).collect(),
+        value => Some(vec![text_or_number(value)?]),
+    });
+    texts.unwrap_or_default().into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// Texts, or one text that holds several.
+fn lines(members: &mut Members<'_, '_>, key: &str, divider: char) -> Vec<String> {
+    let texts = texts(members, key);
+    match member(members.object, key).map(|found| &found.value) {
+        Some(Value::StringLit(_)) => {
+            let lines = texts.iter().flat_map(|text| text.split(divider));
+            lines.map(str::to_owned).collect()
         }
-        Some(id)
-    }
-
-    fn title(&mut self) -> Option<String> {
-        let told = self.problems.len();
-        let title = self.text("title");
-        if title.is_none() {
-            self.missing("title", told);
-        }
-        title.map(|title| one_line(&title))
-    }
-
-    fn description(&mut self, criteria: &[String]) -> String {
-        let said = self.text("description").unwrap_or_default();
-        let notes = self.text("notes").unwrap_or_default();
-        let mut list = String::new();
-        if !criteria.is_empty() {
-            list = format!("Acceptance criteria:\n- {}", criteria.join("\n- "));
-        }
-        paragraphs([said.as_str(), &list, &notes])
-    }
-
-    fn get(&self, key: &str) -> Option<&'v ObjectProp<'a>> {
-        member(self.object, key).filter(|found| found.value.as_null_keyword().is_none())
-    }
-
-    fn text(&mut self, key: &str) -> Option<String> {
-        match &self.get(key)?.value {
-            Value::StringLit(text) => Some(text.value.trim().to_owned()).filter(|text| !text.is_empty()),
-            _ => self.wrong(key, "a string"),
-        }
-    }
-
-    /// A text that people also write as a number: an id, a phase.
-    fn name(&mut self, key: &str) -> Option<String> {
-        match &self.get(key)?.value {
-            Value::NumberLit(number) => Some(number.value.to_owned()),
-            _ => self.text(key),
-        }
-    }
-
-    fn texts(&mut self, key: &str) -> Vec<String> {
-        let values = match self.get(key).map(|found| &found.value) {
-            None => return Vec::new(),
-            Some(Value::Array(values)) => values.elements.as_slice(),
-            Some(value) => std::slice::from_ref(value),
-        };
-        let mut texts = Vec::with_capacity(values.len());
-        for value in values {
-            match value {
-                Value::StringLit(text) => texts.push(text.value.trim().to_owned()),
-                Value::NumberLit(number) => texts.push(number.value.to_owned()),
-                _ => {
-                    self.wrong::<()>(key, "an array of strings");
-                    break;
-                }
-            }
-        }
-        texts.retain(|text| !text.is_empty());
-        texts
-    }
-
-    /// Texts, or one text that holds several.
-    fn lines(&mut self, key: &str, divider: char) -> Vec<String> {
-        let texts = self.texts(key);
-        match self.get(key).map(|found| &found.value) {
-            Some(Value::StringLit(_)) => {
-                let lines = texts.iter().flat_map(|text| text.split(divider));
-                lines.map(str::to_owned).collect()
-            }
-            _ => texts,
-        }
-    }
-
-    fn number(&mut self, key: &str) -> Option<i64> {
-        let text = self.document.text(&self.get(key)?.value);
-        let number = text.parse().ok();
-        match number.or_else(|| text.parse().ok().and_then(whole)) {
-            Some(number) => Some(number),
-            None => self.wrong(key, "a whole number"),
-        }
-    }
-
-    fn flag(&mut self, key: &str) -> Option<bool> {
-        match &self.get(key)?.value {
-            Value::BooleanLit(flag) => Some(flag.value),
-            _ => self.wrong(key, "true or false"),
-        }
-    }
-
-    fn wrong<T>(&mut self, key: &str, what: &str) -> Option<T> {
-        self.problem(key, format!("`{key}` has the wrong type; expected {what}"));
-        None
-    }
-
-    /// Tells that a key is missing, unless it was told since then that it is bad.
-    fn missing(&mut self, key: &str, told: usize) {
-        if self.problems.len() == told {
-            let expected = format!("this story has no `{key}`; expected a value that is not empty");
-            self.problem(key, expected);
-        }
-    }
-
-    fn problem(&mut self, key: &str, expected: String) {
-        self.problems.push(Problem::new(self.line(key), expected));
-    }
-
-    /// The line of a key, or that of the story.
-    fn line(&self, key: &str) -> usize {
-        let found = member(self.object, key);
-        found.map_or_else(|| self.document.line(self.object), |found| self.document.line(found))
+        _ => texts,
     }
 }
 

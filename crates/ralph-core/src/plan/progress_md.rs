@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::markdown::{
-    Insertion, Kind, Line, Lines, Spacing, bullet, checkbox, commonest_line_end, is_rule, numbered,
+    Insertion, Kind, Line, Lines, Spacing, bullet, bulleted, checkbox, commonest_line_end, numbered,
 };
 use crate::recovery::FixHistory;
 use crate::text::one_line;
@@ -35,7 +35,6 @@ pub struct Completed {
 }
 
 /// The log with the news in it; an empty text is a log that does not exist yet.
-#[must_use]
 pub fn update(text: &str, news: &News) -> String {
     let layout = Layout::of(text);
     let Edits { replaced, inserted } = Edits::of(&layout, news);
@@ -45,7 +44,6 @@ pub fn update(text: &str, news: &News) -> String {
     }
 }
 
-/// A section that Ralph writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Completed,
@@ -63,7 +61,6 @@ impl Section {
         (Self::Learnings, "Learnings"),
     ];
 
-    /// The section that a heading begins.
     fn begun_by(line: &Line<'_>) -> Option<Self> {
         let (level, words) = line.heading()?;
         let words = words.trim_end_matches(':').trim_end();
@@ -72,21 +69,22 @@ impl Section {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Span {
+#[derive(Debug)]
+struct Span<'a> {
     name: Section,
     heading: usize,
     /// The line after its last.
     end: usize,
+    items: Vec<Item<'a>>,
 }
 
-/// A list item with some text, its marker at column 0.
+/// A list item with some text, its marker at column 0. What is indented below it belongs to it, and text that goes on without
+/// an indent.
 #[derive(Clone, Copy, Debug)]
 struct Item<'a> {
     start: usize,
     /// The line after its last.
     end: usize,
-    /// Its first line.
     line: &'a str,
     /// What stands after the marker on it.
     first: &'a str,
@@ -95,78 +93,48 @@ struct Item<'a> {
 /// A log's lines and the known sections in them.
 struct Layout<'a> {
     file: Lines<'a>,
-    spans: Vec<Span>,
+    spans: Vec<Span<'a>>,
 }
 
 impl<'a> Layout<'a> {
     fn of(text: &'a str) -> Self {
         let file = Lines::of(text);
-        let mut spans: Vec<Span> = Vec::new();
-        let mut is_open = false;
+        let mut spans: Vec<Span<'a>> = Vec::new();
+        let (mut is_open, mut is_item_open) = (false, false);
         for (at, line) in file.lines.iter().enumerate() {
             if let Kind::Heading(..=2) = line.kind {
                 let name = Section::begun_by(line);
                 is_open = name.is_some();
-                spans.extend(name.map(|name| Span { name, heading: at, end: at }));
+                spans.extend(name.map(|name| Span { name, heading: at, end: at, items: Vec::new() }));
             }
-            if let Some(span) = spans.last_mut().filter(|_| is_open) {
-                span.end = at + 1;
+            let Some(span) = spans.last_mut().filter(|_| is_open) else {
+                continue;
+            };
+            span.end = at + 1;
+            let first = bullet(line.text).filter(|text| line.kind == Kind::Bullet && !text.trim().is_empty());
+            if let Some(first) = first {
+                span.items.push(Item { start: at, end: at + 1, line: line.text, first });
+            } else if line.is_in_item && is_item_open {
+                span.items.last_mut().into_iter().for_each(|item| item.end = at + 1);
             }
+            is_item_open = first.is_some() || (is_item_open && (line.is_in_item || line.is_blank()));
         }
         Self { file, spans }
     }
 
-    /// The sections of this name. The first is written to.
-    fn sections(&self, name: Section) -> impl Iterator<Item = Span> {
-        let spans = self.spans.iter().copied();
-        spans.filter(move |span| span.name == name)
+    /// The section of this name that is written to: the first.
+    fn section(&self, name: Section) -> Option<&Span<'a>> {
+        self.spans.iter().find(|span| span.name == name)
     }
 
-    fn items(&self, name: Section) -> impl Iterator<Item = Item<'a>> {
-        self.sections(name).flat_map(|span| self.items_in(span))
-    }
-
-    fn items_in(&self, span: Span) -> impl Iterator<Item = Item<'a>> {
-        (span.heading..span.end).filter_map(|start| self.item(start))
-    }
-
-    fn item(&self, start: usize) -> Option<Item<'a>> {
-        let line = self.file.lines.get(start)?;
-        let first = bullet(line.text).filter(|_| line.kind == Kind::Bullet)?;
-        let item = Item { start, end: self.end_of_item(start), line: line.text, first };
-        (!first.trim().is_empty()).then_some(item)
-    }
-
-    /// The line after the last one of the item that begins at `start`: what is indented below it
-    /// belongs to it, and text that goes on without an indent.
-    fn end_of_item(&self, start: usize) -> usize {
-        let mut end = start + 1;
-        for (at, line) in self.file.lines.iter().enumerate().skip(start + 1) {
-            if line.is_in_item {
-                end = at + 1;
-            } else if !line.is_blank() {
-                break;
-            }
-        }
-        end
+    fn items(&self, name: Section) -> impl Iterator<Item = &Item<'a>> {
+        self.spans.iter().filter(move |span| span.name == name).flat_map(|span| &span.items)
     }
 
     /// The whole text of an item, on one line.
-    fn item_text(&self, item: Item<'a>) -> String {
-        let further = self.file.lines.get(item.start + 1..item.end);
-        let mut text = item.first.to_owned();
-        for line in further.unwrap_or_default() {
-            text.push('\n');
-            text.push_str(line.text);
-        }
-        flat(&text)
-    }
-
-    /// The first line under a section's heading that is not blank.
-    fn first_content(&self, span: Span) -> Option<(usize, &Line<'a>)> {
-        let lines = self.file.lines.get(span.heading + 1..span.end)?;
-        let first = lines.iter().position(|line| !line.is_blank())?;
-        Some((span.heading + 1 + first, lines.get(first)?))
+    fn item_text(&self, item: &Item<'a>) -> String {
+        let further = self.file.lines[item.start + 1..item.end].iter().map(|line| line.text);
+        flat(&Vec::from_iter([item.first].into_iter().chain(further)).join("\n"))
     }
 }
 
@@ -250,15 +218,6 @@ fn paragraph(text: &str) -> String {
     line
 }
 
-/// A list item. `- --` would be a rule across the page.
-fn bulleted(text: &str) -> String {
-    let item = format!("- {text}");
-    match is_rule(&item) {
-        true => format!("+ {text}"),
-        false => item,
-    }
-}
-
 /// All that is to be done to a log.
 #[derive(Debug, Default)]
 struct Edits {
@@ -291,32 +250,27 @@ impl Edits {
         entries: impl DoubleEndedIterator<Item = Entry>,
         key_of: fn(&Item<'_>) -> Option<(String, bool)>,
     ) {
-        let mut lines = HashMap::new();
-        for item in layout.items(name) {
-            if let Some((key, is_whole)) = key_of(&item) {
-                lines.insert(key, (item, is_whole));
-            }
-        }
+        let lines = layout.items(name).filter_map(|item| {
+            let (key, is_whole) = key_of(item)?;
+            Some((key, (item, is_whole)))
+        });
+        let lines: HashMap<String, (&Item<'_>, bool)> = lines.collect();
         // The newest of each key, in their order.
         let mut seen = HashSet::new();
-        let newest = entries.rev().filter(|entry| seen.insert(entry.key.clone()));
-        let newest: Vec<Entry> = newest.collect();
+        let newest: Vec<Entry> = entries.rev().filter(|entry| seen.insert(entry.key.clone())).collect();
         let mut new = Vec::new();
         for entry in newest.iter().rev() {
             match lines.get(&entry.key) {
                 Some((_, true)) if !entry.replaces => {}
-                Some((item, _)) => self.replace_item(*item, &entry.text),
+                Some((item, _)) => self.replace_item(item, &entry.text),
                 None => new.push(format!("- {}", entry.text)),
             }
         }
-        if !new.is_empty() {
-            let is_entry = |item: &Item<'_>| key_of(item).is_some();
-            self.inserted.push(at_end_of_list(layout, name, &is_entry, new));
-        }
+        self.add_to_list(layout, name, &|item| key_of(item).is_some(), new);
     }
 
     /// The first line of an item gets a new text; its marker and what hangs on it stay.
-    fn replace_item(&mut self, item: Item<'_>, text: &str) {
+    fn replace_item(&mut self, item: &Item<'_>, text: &str) {
         let marker = item.line.chars().next().unwrap_or('-');
         if flat(item.first) != text {
             self.replaced.insert(item.start, format!("{marker} {text}"));
@@ -330,76 +284,61 @@ impl Edits {
         if line.is_empty() {
             return;
         }
-        let span = layout.sections(Section::Current).next();
-        let first = span.and_then(|span| layout.first_content(span));
-        match first.map(|(at, first)| (at, first, layout.item(at))) {
-            Some((at, first, _)) if first.kind == Kind::Paragraph => {
-                if first.text.trim() != line {
-                    self.replaced.insert(at, line);
-                }
+        let Some(span) = layout.section(Section::Current) else {
+            return self.inserted.push(as_section(layout, Section::Current, vec![line]));
+        };
+        let at = layout.file.next_content(span.heading + 1);
+        let first = layout.file.lines.get(at).filter(|_| at < span.end);
+        if let Some(first) = first.filter(|first| first.kind == Kind::Paragraph) {
+            if first.text.trim() != line {
+                self.replaced.insert(at, line);
             }
-            Some((_, _, Some(item))) => self.replace_item(item, &line),
-            _ => self.inserted.push(match span {
-                None => as_section(layout, Section::Current, vec![line]),
-                Some(span) => {
-                    Insertion { at: span.heading + 1, spacing: Spacing::UnderHeading, lines: vec![line] }
-                }
-            }),
+        } else if let Some(item) = span.items.iter().find(|item| item.start == at) {
+            self.replace_item(item, &line);
+        } else {
+            let (at, spacing) = (span.heading + 1, Spacing::UnderHeading);
+            self.inserted.push(Insertion { at, spacing, lines: vec![line] });
         }
     }
 
     fn learnings(&mut self, layout: &Layout<'_>, learnings: &[String]) {
-        if learnings.is_empty() {
-            return;
-        }
         let known = layout.items(Section::Learnings);
         let mut known: HashSet<String> = known.map(|item| layout.item_text(item)).collect();
         let texts = learnings.iter().map(|learning| flat(learning));
         let new = texts.filter(|text| !text.is_empty() && known.insert(text.clone()));
-        let new: Vec<String> = new.map(|text| bulleted(&text)).collect();
-        if !new.is_empty() {
-            let insertion = at_end_of_list(layout, Section::Learnings, &|_| true, new);
-            self.inserted.push(insertion);
+        let new = new.map(|text| bulleted(&text)).collect();
+        self.add_to_list(layout, Section::Learnings, &|_| true, new);
+    }
+
+    /// Items for the end of a section's list. `is_one` tells which items are of the list, where there
+    /// are others as well.
+    fn add_to_list(
+        &mut self,
+        layout: &Layout<'_>,
+        name: Section,
+        is_one: &dyn Fn(&Item<'_>) -> bool,
+        lines: Vec<String>,
+    ) {
+        if lines.is_empty() {
+            return;
         }
+        let Some(span) = layout.section(name) else {
+            return self.inserted.push(as_section(layout, name, lines));
+        };
+        let last = span.items.iter().rev().find(|item| is_one(item)).or(span.items.last());
+        let (at, spacing) = last.map_or_else(|| end_of_text(layout, span), |last| (last.end, Spacing::Tight));
+        self.inserted.push(Insertion { at, spacing, lines });
     }
 
     /// A log that begins with Ralph's first words has a title.
     fn title(&mut self, layout: &Layout<'_>) {
         let is_blank = layout.file.lines.iter().all(|line| line.is_blank());
         if !self.inserted.is_empty() && is_blank && layout.file.tail.is_empty() {
-            let title = Insertion {
-                at: layout.file.lines.len(),
-                spacing: Spacing::Apart,
-                lines: vec![TITLE.to_owned()],
-            };
+            let at = layout.file.lines.len();
+            let title = Insertion { at, spacing: Spacing::Apart, lines: vec![TITLE.to_owned()] };
             self.inserted.insert(0, title);
         }
     }
-}
-
-/// Items for the end of a section's list. `is_one` tells which items are of the list, where there
-/// are others as well.
-fn at_end_of_list(
-    layout: &Layout<'_>,
-    name: Section,
-    is_one: &dyn Fn(&Item<'_>) -> bool,
-    lines: Vec<String>,
-) -> Insertion {
-    let Some(span) = layout.sections(name).next() else {
-        return as_section(layout, name, lines);
-    };
-    let (mut last, mut last_like) = (None, None);
-    for item in layout.items_in(span) {
-        last = Some(item.end);
-        if is_one(&item) {
-            last_like = last;
-        }
-    }
-    let (at, spacing) = match last_like.or(last) {
-        Some(end) => (end, Spacing::Tight),
-        None => end_of_text(layout, span),
-    };
-    Insertion { at, spacing, lines }
 }
 
 /// A section that is not there yet: before the next of the known ones that is.
@@ -407,24 +346,19 @@ fn as_section(layout: &Layout<'_>, name: Section, mut lines: Vec<String>) -> Ins
     let mut later = Section::ALL.into_iter().skip_while(|(other, _)| *other != name);
     let title = later.clone().next().map_or("", |(_, title)| title);
     lines.insert(0, format!("## {title}"));
-    let next = later.find_map(|(other, _)| layout.sections(other).next());
-    Insertion {
-        at: next.map_or(layout.file.lines.len(), |span| span.heading),
-        spacing: Spacing::Apart,
-        lines,
-    }
+    let next = later.find_map(|(other, _)| layout.section(other));
+    let at = next.map_or(layout.file.lines.len(), |span| span.heading);
+    Insertion { at, spacing: Spacing::Apart, lines }
 }
 
 /// The end of what stands in a section before any heading within it.
-fn end_of_text(layout: &Layout<'_>, span: Span) -> (usize, Spacing) {
+fn end_of_text(layout: &Layout<'_>, span: &Span<'_>) -> (usize, Spacing) {
     let start = span.heading + 1;
-    let lines = layout.file.lines.get(start..span.end).unwrap_or_default();
-    let is_heading = |line: &Line<'_>| matches!(line.kind, Kind::Heading(_));
-    let own = lines.iter().position(is_heading).unwrap_or(lines.len());
-    let text = lines.iter().take(own).rposition(|line| !line.is_blank());
-    match text {
-        Some(last) => (start + last + 1, Spacing::Apart),
-        None => (start, Spacing::UnderHeading),
+    let is_text = |line: &&Line<'_>| !matches!(line.kind, Kind::Heading(_));
+    let own = layout.file.lines[start..span.end].iter().take_while(is_text).count();
+    match layout.file.end_of_content(start, start + own) {
+        end if end == start => (start, Spacing::UnderHeading),
+        end => (end, Spacing::Apart),
     }
 }
 

@@ -6,11 +6,11 @@
 use std::collections::{HashMap, HashSet};
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::ast::{Object, ObjectProp, Value};
-use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 
 use super::Problem;
-use super::json::{Document, member};
+use super::json::{Document, Members, text_of};
 use crate::text::one_line;
 
 const NEW_FILE: &str = "{}\n";
@@ -28,11 +28,9 @@ const LAST_ERROR: &str = "lastError";
 pub struct SpecState {
     /// Whether recovery is on, where `recoveryMode` is exactly `true` or `false`.
     pub recovery_mode: Option<bool>,
-    /// How many fix tasks one task may have.
     pub max_fix_tasks_per_original: Option<usize>,
     /// How many fix tasks may stand one below the other.
     pub max_fix_task_depth: Option<usize>,
-    /// How often a task may be tried.
     pub max_task_iterations: Option<usize>,
     /// The fixes of each task that had some, in the file's order.
     pub fix_task_map: Vec<(String, FixEntry)>,
@@ -44,13 +42,10 @@ pub struct SpecState {
 pub struct FixEntry {
     pub attempts: usize,
     pub fix_task_ids: Vec<String>,
-    /// The error of the newest failure.
     pub last_error: String,
 }
 
 impl FixEntry {
-    /// The entry of a task with these fixes.
-    #[must_use]
     pub fn new(fix_task_ids: Vec<String>, last_error: String) -> Self {
         Self { attempts: fix_task_ids.len(), fix_task_ids, last_error }
     }
@@ -86,96 +81,47 @@ pub fn read(text: &str) -> Result<SpecState, Problem> {
     let Some(document) = parse(text)? else {
         return Ok(state);
     };
-    let mut reader = Reader { document: &document, notes: Vec::new() };
-    for (name, found) in members(root(&document)?) {
-        match name {
-            "recoveryMode" => {
-                let flag = |value: &Value<'_>| value.as_boolean_lit().map(|flag| flag.value);
-                state.recovery_mode = reader.value(found, "true or false", flag);
-            }
-            "maxFixTasksPerOriginal" => state.max_fix_tasks_per_original = reader.limit(found),
-            "maxFixTaskDepth" => state.max_fix_task_depth = reader.limit(found),
-            "maxTaskIterations" => state.max_task_iterations = reader.limit(found),
-            TASK_INDEX | TOTAL_TASKS | "taskIteration" => drop(reader.count(found)),
-            "phase" => drop(reader.value(found, "a string", text_of)),
-            FIX_TASK_MAP => {
-                let map = reader.value(found, "an object", |value| value.as_object().cloned());
-                for (task, found) in map.iter().flat_map(members) {
-                    let entry = reader.fix_entry(found);
-                    state.fix_task_map.extend(entry.map(|entry| (task.to_owned(), entry)));
-                }
-            }
-            _ => {}
-        }
+    let wrong = |name: &str, expected: &str, found: &str| {
+        format!("`{name}` is ignored: expected {expected}, found {}", one_line(found, FOUND_CHARS))
+    };
+    let problems = &mut state.notes;
+    let mut file = Members { document: &document, object: root(&document)?, problems, wrong };
+    let limit = |file: &mut Members<'_, '_>, name| {
+        file.get(name, "a positive integer", |value| count(value).filter(|number| *number > 0))
+    };
+    state.recovery_mode =
+        file.get("recoveryMode", "true or false", |value| Some(value.as_boolean_lit()?.value));
+    state.max_fix_tasks_per_original = limit(&mut file, "maxFixTasksPerOriginal");
+    state.max_fix_task_depth = limit(&mut file, "maxFixTaskDepth");
+    state.max_task_iterations = limit(&mut file, "maxTaskIterations");
+    for name in [TASK_INDEX, TOTAL_TASKS, "taskIteration"] {
+        file.get(name, "a whole number", count);
     }
-    state.notes = reader.notes;
+    file.get("phase", "a string", text_of);
+    let map = file.get(FIX_TASK_MAP, "an object", |value| value.as_object());
+    for task in map.map(names).unwrap_or_default() {
+        let Some(object) = map else { break };
+        let mut map = Members { document: &document, object, problems: file.problems, wrong };
+        let Some(object) = map.get(task, "an object", |value| value.as_object()) else {
+            continue;
+        };
+        let mut entry = Members { document: &document, object, problems: map.problems, wrong };
+        let fix_task_ids = entry.get(FIX_TASK_IDS, "a list of keys", texts_of).unwrap_or_default();
+        let attempts = entry.get(ATTEMPTS, "a whole number", count).unwrap_or(fix_task_ids.len());
+        let last_error = entry.get(LAST_ERROR, "a string", text_of).unwrap_or_default();
+        state.fix_task_map.push((task.to_owned(), FixEntry { attempts, fix_task_ids, last_error }));
+    }
     state.notes.sort_by_key(|note| note.line);
     Ok(state)
 }
 
-/// The members of an object that count, in the order of the text: of several with one name the last.
-fn members<'o, 'a>(object: &'o Object<'a>) -> Vec<(&'o str, &'o ObjectProp<'a>)> {
+/// The distinct names of an object's members, in the order of the text; of several with one name the last counts.
+fn names<'o>(object: &'o Object<'_>) -> Vec<&'o str> {
     let mut seen = HashSet::new();
-    let all = object.properties.iter().rev();
-    let all = all.map(|found| (found.name.as_str(), found));
-    let mut counting: Vec<_> = all.filter(|(name, _)| seen.insert(*name)).collect();
-    counting.reverse();
-    counting
-}
-
-struct Reader<'d, 'a> {
-    document: &'d Document<'a>,
-    notes: Vec<Problem>,
-}
-
-impl Reader<'_, '_> {
-    /// A value of the right kind. `null` is no value; another kind is noted.
-    fn value<'o, 'a: 'o, T>(
-        &mut self,
-        found: &'o ObjectProp<'a>,
-        expected: &str,
-        read: impl FnOnce(&'o Value<'a>) -> Option<T>,
-    ) -> Option<T> {
-        if found.value.as_null_keyword().is_some() {
-            return None;
-        }
-        let value = read(&found.value);
-        if value.is_none() {
-            let name = found.name.as_str();
-            let json = one_line(self.document.text(&found.value), FOUND_CHARS);
-            let text = format!("`{name}` is ignored: expected {expected}, found {json}");
-            self.notes.push(Problem::new(self.document.line(found), text));
-        }
-        value
-    }
-
-    fn count(&mut self, found: &ObjectProp<'_>) -> Option<usize> {
-        self.value(found, "a whole number", count)
-    }
-
-    fn limit(&mut self, found: &ObjectProp<'_>) -> Option<usize> {
-        let positive = |value: &Value<'_>| count(value).filter(|number| *number > 0);
-        self.value(found, "a positive integer", positive)
-    }
-
-    fn fix_entry(&mut self, found: &ObjectProp<'_>) -> Option<FixEntry> {
-        let entry = self.value(found, "an object", |value| value.as_object())?;
-        let ids = member(entry, FIX_TASK_IDS);
-        let ids = ids.and_then(|ids| self.value(ids, "a list of keys", texts_of));
-        let fix_task_ids = ids.unwrap_or_default();
-        let attempts = member(entry, ATTEMPTS).and_then(|found| self.count(found));
-        let error = member(entry, LAST_ERROR);
-        let error = error.and_then(|error| self.value(error, "a string", text_of));
-        Some(FixEntry {
-            attempts: attempts.unwrap_or(fix_task_ids.len()),
-            fix_task_ids,
-            last_error: error.unwrap_or_default(),
-        })
-    }
-}
-
-fn text_of(value: &Value<'_>) -> Option<String> {
-    value.as_string_lit().map(|text| text.value.to_string())
+    let names = object.properties.iter().rev().map(|found| found.name.as_str());
+    let mut names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
+    names.reverse();
+    names
 }
 
 fn texts_of(value: &Value<'_>) -> Option<Vec<String>> {
@@ -184,7 +130,10 @@ fn texts_of(value: &Value<'_>) -> Option<Vec<String>> {
 
 /// The natural number that a value is, also if it is written as `3.0`.
 fn count(value: &Value<'_>) -> Option<usize> {
-    let number = value.as_number_lit()?.value;
+    whole_number(value.as_number_lit()?.value)
+}
+
+fn whole_number(number: &str) -> Option<usize> {
     let (whole, rest) = number.split_once('.').unwrap_or((number, "0"));
     let is_whole = rest.bytes().all(|byte| byte == b'0');
     whole.parse().ok().filter(|_| is_whole)
@@ -198,40 +147,7 @@ pub fn update(text: &str, news: &StateNews) -> Result<String, Problem> {
             false => update(NEW_FILE, news),
         };
     };
-    let counts = [(TASK_INDEX, news.task_index), (TOTAL_TASKS, news.total_tasks)];
-    let counts = counts.map(|(name, number)| Some((name, number?)));
-    let is_there = |object: &Object<'_>, name: &str, is: &dyn Fn(&Value<'_>) -> bool| {
-        member(object, name).is_some_and(|found| is(&found.value))
-    };
-    let object = root(&document)?;
-    let mut changes: Vec<(&str, CstInputValue)> = Vec::new();
-    for (name, number) in counts.into_iter().flatten() {
-        if !is_there(object, name, &|value| count(value) == Some(number)) {
-            changes.push((name, number.into()));
-        }
-    }
-    let map = member(object, FIX_TASK_MAP).and_then(|found| found.value.as_object());
-    let map: HashMap<&str, _> = map.map(members).unwrap_or_default().into_iter().collect();
-    // The newest entry of each task, in their order.
-    let mut seen = HashSet::new();
-    let mut entries: Vec<(&str, &FixEntry)> = Vec::new();
-    for (task, entry) in news.fix_task_map.iter().rev() {
-        let there = map.get(task.as_str()).and_then(|found| found.value.as_object());
-        let is_same = there.is_some_and(|there| {
-            is_there(there, ATTEMPTS, &|value| count(value) == Some(entry.attempts))
-                && is_there(there, FIX_TASK_IDS, &|value| {
-                    texts_of(value).as_ref() == Some(&entry.fix_task_ids)
-                })
-                && is_there(there, LAST_ERROR, &|value| text_of(value).as_ref() == Some(&entry.last_error))
-        });
-        if seen.insert(task) && !is_same {
-            entries.push((task, entry));
-        }
-    }
-    entries.reverse();
-    if changes.is_empty() && entries.is_empty() {
-        return Ok(text.to_owned());
-    }
+    root(&document)?;
     let body = text.trim_start_matches('\u{feff}');
     let mark = text.strip_suffix(body).unwrap_or_default();
     let invalid = |error: jsonc_parser::errors::ParseError| {
@@ -239,11 +155,13 @@ pub fn update(text: &str, news: &StateNews) -> Result<String, Problem> {
     };
     let root = CstRootNode::parse(body, &ParseOptions::default()).map_err(invalid)?;
     let object = root.object_value_or_set();
-    for (name, value) in changes {
-        set(&object, name, value);
+    for (name, number) in [(TASK_INDEX, news.task_index), (TOTAL_TASKS, news.total_tasks)] {
+        number.into_iter().for_each(|number| set_count(&object, name, number));
     }
-    if !entries.is_empty() {
-        set_entries(&object, &entries);
+    if !news.fix_task_map.is_empty() {
+        let found = last(&object, FIX_TASK_MAP);
+        let map = found.unwrap_or_else(|| object.append(FIX_TASK_MAP, CstInputValue::Object(Vec::new())));
+        set_entries(&map.object_value_or_set(), &news.fix_task_map);
     }
     Ok(format!("{mark}{root}"))
 }
@@ -254,58 +172,54 @@ fn last(object: &CstObject, name: &str) -> Option<CstObjectProp> {
     members.find(|found| found.decoded_name().as_deref() == Some(name))
 }
 
-fn set(object: &CstObject, name: &str, value: CstInputValue) {
+/// Sets a member, unless it has this value already, in whatever form.
+fn set(object: &CstObject, name: &str, value: CstInputValue, is_same: impl FnOnce(&CstNode) -> bool) {
     match last(object, name) {
+        Some(found) if found.value().is_some_and(|value| is_same(&value)) => {}
         Some(found) => found.set_value(value),
         None => drop(object.append(name, value)),
     }
 }
 
-fn set_entries(object: &CstObject, entries: &[(&str, &FixEntry)]) {
-    let map = match last(object, FIX_TASK_MAP) {
-        Some(found) => found.object_value_or_set(),
-        None => {
-            let new = object.append(FIX_TASK_MAP, CstInputValue::Object(Vec::new()));
-            new.object_value_or_set()
-        }
-    };
+fn set_count(object: &CstObject, name: &str, number: usize) {
+    let count = |node: &CstNode| whole_number(&node.as_number_lit()?.to_string());
+    set(object, name, number.into(), |node| count(node) == Some(number));
+}
+
+fn decoded(node: &CstNode) -> Option<String> {
+    node.as_string_lit()?.decoded_value().ok()
+}
+
+fn set_entries(map: &CstObject, entries: &[(String, FixEntry)]) {
+    let newest: HashMap<&str, &FixEntry> =
+        entries.iter().map(|(task, entry)| (task.as_str(), entry)).collect();
     let there = map.properties().into_iter();
     let there: HashMap<String, CstObjectProp> =
         there.filter_map(|found| Some((found.decoded_name()?, found))).collect();
-    for (task, entry) in entries {
-        if let Some(there) = there.get(*task) {
-            let there = there.object_value_or_set();
-            set(&there, ATTEMPTS, entry.attempts.into());
-            set_ids(&there, &entry.fix_task_ids);
-            set(&there, LAST_ERROR, entry.last_error.as_str().into());
-        } else {
-            let ids = entry.fix_task_ids.iter().map(|id| id.as_str().into());
-            let value = [
-                (ATTEMPTS, entry.attempts.into()),
-                (FIX_TASK_IDS, CstInputValue::Array(ids.collect())),
-                (LAST_ERROR, entry.last_error.as_str().into()),
-            ];
-            let value = value.map(|(name, value)| (name.to_owned(), value));
-            map.append(task, CstInputValue::Object(value.into()));
-        }
+    for (task, entry) in entries.iter().filter(|(task, entry)| std::ptr::eq(newest[task.as_str()], entry)) {
+        let found = there.get(task).cloned();
+        let found = found.unwrap_or_else(|| map.append(task, CstInputValue::Object(Vec::new())));
+        let object = found.object_value_or_set();
+        set_count(&object, ATTEMPTS, entry.attempts);
+        set_ids(&object, &entry.fix_task_ids);
+        set(&object, LAST_ERROR, entry.last_error.as_str().into(), |node| {
+            decoded(node).as_ref() == Some(&entry.last_error)
+        });
     }
 }
 
 /// Ids are most often added to those that are there, which keep their form.
 fn set_ids(entry: &CstObject, ids: &[String]) {
     let list = last(entry, FIX_TASK_IDS).and_then(|found| found.array_value());
-    if let Some(list) = list {
-        let there = list.elements().into_iter();
-        let there: Option<Vec<String>> = there.map(|id| id.as_string_lit()?.decoded_value().ok()).collect();
-        if let Some(new) = there.and_then(|there| ids.strip_prefix(there.as_slice())) {
-            for id in new {
-                list.append(id.as_str().into());
-            }
-            return;
+    let there: Option<Vec<String>> =
+        list.as_ref().and_then(|list| list.elements().iter().map(decoded).collect());
+    match (list, there.and_then(|there| ids.strip_prefix(there.as_slice()))) {
+        (Some(list), Some(new)) => new.iter().for_each(|id| drop(list.append(id.as_str().into()))),
+        _ => {
+            let ids = ids.iter().map(|id| id.as_str().into()).collect();
+            set(entry, FIX_TASK_IDS, CstInputValue::Array(ids), |_| false);
         }
     }
-    let ids = ids.iter().map(|id| id.as_str().into()).collect();
-    set(entry, FIX_TASK_IDS, CstInputValue::Array(ids));
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What is done to text alike for all formats: lines, titles, paths, phases of headings.
 
+use crate::diagnose::shapes::Pattern;
 use crate::markdown::{indent, spans};
+use crate::text::plain_line;
 
-/// The text on one line: runs of white space and control characters become one space.
+/// The text on one line.
 pub(crate) fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ")
+    plain_line(text, usize::MAX)
 }
 
 /// The line without up to `columns` columns of its indent, and without white space at its end.
@@ -46,39 +46,6 @@ pub(crate) fn paragraphs<'a>(parts: impl IntoIterator<Item = &'a str>) -> String
     parts.join("\n\n")
 }
 
-/// The first sentence of a line, without the full stop at its end.
-pub(crate) fn first_sentence(line: &str) -> &str {
-    const SHORT_FORMS: [&str; 5] = ["e.g.", "i.e.", "etc.", "vs.", "cf."];
-    let mut start = 0;
-    for word in line.split_inclusive(' ') {
-        let end = start + word.trim_end().len();
-        start += word.len();
-        let word = word.trim_end();
-        let bare = word.trim_start_matches('(').to_lowercase();
-        if word.ends_with(['.', '!', '?']) && !SHORT_FORMS.contains(&bare.as_str()) {
-            let sentence = line.get(..end).unwrap_or(line);
-            return sentence.strip_suffix('.').unwrap_or(sentence);
-        }
-    }
-    line
-}
-
-/// The line, or its beginning up to a word's end with `…`; never more than `most` characters.
-pub(crate) fn cut(line: &str, most: usize) -> String {
-    let at = |chars: usize| line.char_indices().nth(chars).map(|(at, _)| at);
-    let Some(end) = at(most) else {
-        return line.to_owned();
-    };
-    // One place is for the mark.
-    let room = at(most.saturating_sub(1)).unwrap_or(end);
-    let (head, rest) = line.split_at_checked(room).unwrap_or((line, ""));
-    let words = match head.rfind(' ') {
-        Some(space) if !rest.starts_with(' ') => head.get(..space).unwrap_or(head),
-        _ => head,
-    };
-    format!("{}…", words.trim_end_matches([' ', ',', ';', ':', '-']))
-}
-
 /// Whether a value only says that there is none: `None`, `N/A`, `-`.
 pub(crate) fn is_placeholder(value: &str) -> bool {
     let word = value.trim().trim_matches('`').trim_end_matches('.');
@@ -90,31 +57,13 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
 /// What a note behind a value begins with.
 const DASHES: [&str; 3] = [" - ", " – ", " — "];
 
-/// A text without what comes after a dash and without parentheses at its end.
+/// A text without what comes after a dash and without parentheses at its end. `app/(auth)` has none.
 pub(crate) fn without_notes(text: &str) -> &str {
+    static PARENTHESES: Pattern = Pattern::new(r"(?:[ \t]+\((?:[^()]|\([^()]*\))*\))+$");
     let dash = DASHES.into_iter().filter_map(|dash| text.find(dash)).min();
-    let text = text.get(..dash.unwrap_or(text.len())).unwrap_or(text);
-    let mut text = text.trim();
-    while let Some(before) = before_parentheses(text) {
-        text = before.trim_end();
-    }
-    text
-}
-
-/// What stands before ` (…)` at the end of a text. `app/(auth)` has none.
-fn before_parentheses(text: &str) -> Option<&str> {
-    text.strip_suffix(')')?;
-    let mut depth = 0_usize;
-    let (open, _) = text.char_indices().rev().find(|(_, c)| {
-        match c {
-            ')' => depth += 1,
-            '(' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    })?;
-    let before = text.get(..open)?;
-    before.ends_with(char::is_whitespace).then_some(before)
+    let text = text[..dash.unwrap_or(text.len())].trim();
+    let notes = PARENTHESES.regex().and_then(|regex| regex.find(text));
+    text[..notes.map_or(text.len(), |notes| notes.start())].trim_end()
 }
 
 /// The paths in a text such as `` src/a.ts (create), `src/b.ts` ``.
@@ -164,7 +113,7 @@ fn between_commas(text: &str) -> Vec<&str> {
     let commas = if depth == 0 { pieces } else { loose };
     let starts = std::iter::once(0).chain(commas.iter().map(|comma| comma + 1));
     let ends = commas.iter().copied().chain([text.len()]);
-    starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).collect()
+    starts.zip(ends).map(|(start, end)| &text[start..end]).collect()
 }
 
 /// A name before a value.
@@ -182,25 +131,19 @@ pub(crate) enum Emphasis {
     Plain,
 }
 
-/// Reads `**Name**: value`, `**Name:** value`, `_Name: value_` and `Name: value`.
+/// Reads `**Name**: value`, `**Name:** value`, `_Name: value_`, `_Name_: value` and `Name: value`.
 pub(crate) fn label(text: &str) -> Option<Label<'_>> {
-    if let Some(text) = text.strip_prefix("**") {
-        let (name, after) = text.split_once("**")?;
-        let (name, value) = match name.strip_suffix(':') {
-            Some(name) => (name, after),
-            None => (name, after.strip_prefix(':')?),
-        };
-        return Some(Label { name: name.trim(), value: value.trim(), emphasis: Emphasis::Bold });
-    }
-    let Some(mark) = text.chars().next().filter(|c| matches!(c, '_' | '*')) else {
-        let (name, value) = text.split_once(':')?;
-        return Some(Label { name: name.trim(), value: value.trim(), emphasis: Emphasis::Plain });
+    static BOLD: Pattern = Pattern::new(r"^\*\*(.*?)(?::\*\*|\*\*:)(.*)$");
+    static ITALIC: Pattern = Pattern::new(r"^(?:_+([^:]*?)_*:_*(.*?)_?|\*+([^:]*?)\**:\**(.*?)\*?)$");
+    static PLAIN: Pattern = Pattern::new(r"^([^:]*):(.*)$");
+    let (pattern, emphasis) = match text.as_bytes() {
+        [b'*', b'*', ..] => (&BOLD, Emphasis::Bold),
+        [b'*' | b'_', ..] => (&ITALIC, Emphasis::Italic),
+        _ => (&PLAIN, Emphasis::Plain),
     };
-    let (name, value) = text.trim_start_matches(mark).split_once(':')?;
-    // Also `_Name_: value` and `_Name:_ value`.
-    let value = value.trim_start_matches(mark).trim();
-    let value = value.strip_suffix(mark).unwrap_or(value);
-    Some(Label { name: name.trim_end_matches(mark), value: value.trim(), emphasis: Emphasis::Italic })
+    let found = pattern.captures(text)?;
+    let mut groups = found.iter().skip(1).flatten().map(|group| group.as_str().trim());
+    Some(Label { name: groups.next()?, value: groups.next()?, emphasis })
 }
 
 /// The phase that the headings above a task give it.
@@ -218,9 +161,10 @@ impl<'a> Phases<'a> {
         while self.open.pop_if(|(open, _)| *open >= level).is_some() {}
         let has_ended = self.open.len() < before;
         // Below `## Phase 2` a `### 1. Setup` is a part of phase 2.
-        let phase = phase_words(words).filter(|phase| phase.is_called_phase || self.open.is_empty());
+        let phase =
+            phase_words(words).filter(|(_, is_called_phase)| *is_called_phase || self.open.is_empty());
         self.count += usize::from(has_ended || phase.is_some());
-        self.open.extend(phase.map(|phase| (level, phase.number)));
+        self.open.extend(phase.map(|(number, _)| (level, number)));
     }
 
     /// The phase of what comes next.
@@ -229,51 +173,21 @@ impl<'a> Phases<'a> {
     }
 }
 
-/// The phase a heading or list item begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PhaseWords<'a> {
-    pub(crate) number: &'a str,
-    /// Whether the word `Phase` stands before it.
-    pub(crate) is_called_phase: bool,
-}
-
-pub(crate) fn phase_words(words: &str) -> Option<PhaseWords<'_>> {
+/// The number of the phase that a heading or list item begins with, and whether the word `Phase` stands before it. A number in a
+/// sentence (`3 wishes`) is no phase; one that is set apart is.
+pub(crate) fn phase_words(words: &str) -> Option<(&str, bool)> {
+    static CALLED_PHASE: Pattern =
+        Pattern::new(r"^(?i-u:phase)[ \t]+([0-9][0-9A-Za-z]*(?:\.[0-9A-Za-z]+)?)\.*(?:$|[^0-9A-Za-z.])");
+    static SET_APART: Pattern =
+        Pattern::new(r"^([0-9]+(?:\.[0-9]+)?)(?:[.):]?$|[.):][ \t*_]|[ \t*_][ \t]*[-–—|])");
+    static DOTTED: Pattern = Pattern::new(r"^([0-9]+\.[0-9]+)[ \t*_]");
     // Emphasis and pictures may stand before the words.
     let words = words.trim_start_matches(|c: char| !c.is_alphanumeric());
-    if let Some((word, after)) = words.split_at_checked("phase".len())
-        && word.eq_ignore_ascii_case("phase")
-        && after.starts_with([' ', '\t'])
-    {
-        let number = phase_number(after.trim_start(), |c| c.is_ascii_alphanumeric())?;
-        return Some(PhaseWords { number, is_called_phase: true });
-    }
-    let number = phase_number(words, |c| c.is_ascii_digit())?;
-    let after = words.get(number.len()..).unwrap_or_default();
-    ends_number(number, after).then_some(PhaseWords { number, is_called_phase: false })
-}
-
-/// A digit, more of the same, and parts of that after points.
-fn phase_number(text: &str, is_of_part: impl Fn(char) -> bool) -> Option<&str> {
-    let is_of_number = |c: char| c == '.' || is_of_part(c);
-    let end = text.find(|c| !is_of_number(c)).unwrap_or(text.len());
-    let number = text.get(..end)?.trim_end_matches('.');
-    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
-        && number.split('.').count() <= 2
-        && number.len() <= 8;
-    is_number.then_some(number)
-}
-
-/// A number in a sentence (`3 wishes`) is no phase; one that is set apart is.
-fn ends_number(number: &str, after: &str) -> bool {
-    let is_spaced = |after: &str| after.is_empty() || after.starts_with([' ', '\t', '*', '_']);
-    match after.strip_prefix(['.', ')', ':']) {
-        Some(after) => is_spaced(after),
-        None if after.is_empty() => true,
-        None => {
-            let words = after.trim_start();
-            is_spaced(after) && (number.contains('.') || words.starts_with(['-', '–', '—', '|']))
-        }
-    }
+    let (number, is_called_phase) = [&CALLED_PHASE, &SET_APART, &DOTTED]
+        .iter()
+        .zip([true, false, false])
+        .find_map(|(pattern, is_called)| Some((pattern.captures(words)?.get(1)?.as_str(), is_called)))?;
+    (number.len() <= 8).then_some((number, is_called_phase))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use super::Section;
 use super::texts::{PhaseLabel, item_text, name_of};
 use crate::markdown::{Kind, Line, Lines, atx_heading};
 
-/// A file's lines and the owned sections in them.
 #[derive(Debug)]
 pub(super) struct Layout<'a> {
     pub(super) file: Lines<'a>,
@@ -26,25 +25,11 @@ pub(super) struct Part<'a> {
     pub(super) start: usize,
     /// The line after the last.
     pub(super) end: usize,
-    pub(super) under: Under,
-    pub(super) depth: Depth,
+    /// The phase whose subsection it is, or is in.
+    phase: Option<PhaseLabel>,
+    /// Whether its heading is a deeper one than that of the section or subsection.
+    pub(super) is_nested: bool,
     pub(super) blocks: Vec<Block<'a>>,
-}
-
-/// What a part belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Under {
-    Section,
-    Phase(PhaseLabel),
-    /// A person's own subsection.
-    Own,
-}
-
-/// Whether a part's heading is that of the section or subsection, or a deeper one within it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
-    Top,
-    Nested,
 }
 
 #[derive(Debug)]
@@ -59,103 +44,34 @@ pub(super) struct Block<'a> {
 }
 
 impl Part<'_> {
-    /// The phase that bullets in this part have.
-    pub(super) fn learning_phase(&self, section: Section) -> PhaseLabel {
-        match &self.under {
-            Under::Phase(label) if section == Section::PhaseSpecific => label.clone(),
-            _ => PhaseLabel::NoPhase,
-        }
-    }
-
-    /// Whether the part begins with the heading of a phase.
+    /// The phase whose heading the part begins with.
     pub(super) fn phase_begun(&self) -> Option<&PhaseLabel> {
-        match &self.under {
-            Under::Phase(label) if self.depth == Depth::Top => Some(label),
-            _ => None,
-        }
+        self.phase.as_ref().filter(|_| !self.is_nested)
     }
 }
 
 impl<'a> OwnedSection<'a> {
-    /// The first part that begins with the phase's heading.
     pub(super) fn phase(&self, label: &PhaseLabel) -> Option<&Part<'a>> {
         self.parts.iter().find(|part| part.phase_begun() == Some(label))
     }
-}
 
-impl<'a> Layout<'a> {
-    pub(super) fn of(file: &'a str) -> Self {
-        let file = Lines::of(file);
-        let mut sections: Vec<OwnedSection<'a>> = Vec::new();
-        // Whether the last of `sections` goes on.
-        let mut is_open = false;
-        let mut at = 0;
-        while let Some(line) = file.lines.get(at) {
-            let start = at;
-            at += 1;
-            match line.kind {
-                Kind::Heading(..=2) => {
-                    is_open = false;
-                    if let Some(name) = owned(line) {
-                        is_open = true;
-                        let parts = vec![Part::new(start, Under::Section, Depth::Top)];
-                        sections.push(OwnedSection { name, parts });
-                    }
-                }
-                Kind::Heading(level) if is_open => {
-                    if let Some(section) = sections.last_mut() {
-                        section.begin_part(start, level, line);
-                    }
-                }
-                Kind::Bullet if is_open => {
-                    at = end_of_item(&file.lines, start);
-                    if let Some(section) = sections.last_mut() {
-                        section.add_block(&file.lines, start, at);
-                    }
-                }
-                _ => {}
-            }
-            if let Some(part) = sections.last_mut().filter(|_| is_open).and_then(|s| s.parts.last_mut()) {
-                part.end = at;
-            }
-        }
-        Self { file, sections }
+    /// The phase that bullets in one of its parts have.
+    pub(super) fn bullet_phase(&self, part: &Part<'_>) -> PhaseLabel {
+        let phase = part.phase.clone().filter(|_| self.name == Section::PhaseSpecific);
+        phase.unwrap_or(PhaseLabel::NoPhase)
     }
 
-    /// The section that is written to where there are several of one name: the first.
-    pub(super) fn section(&self, name: Section) -> Option<&OwnedSection<'a>> {
-        self.sections.iter().find(|section| section.name == name)
+    fn begin_part(&mut self, start: usize, phase: Option<PhaseLabel>, is_nested: bool) {
+        self.parts.push(Part { start, end: start + 1, phase, is_nested, blocks: Vec::new() });
     }
 
-    /// All list items of the owned sections.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (&OwnedSection<'a>, &Part<'a>, &Block<'a>)> {
-        self.sections.iter().flat_map(|section| {
-            let parts = section.parts.iter();
-            parts.flat_map(move |part| part.blocks.iter().map(move |block| (section, part, block)))
-        })
-    }
-
-    pub(super) fn kind(&self, at: usize) -> Option<Kind> {
-        self.file.lines.get(at).map(|line| line.kind)
-    }
-}
-
-impl<'a> OwnedSection<'a> {
-    fn begin_part(&mut self, start: usize, level: usize, line: &Line<'_>) {
-        let above = self.parts.last().map_or(Under::Section, |part| part.under.clone());
-        let part = match level {
-            3 => Part::new(start, self.subsection(line), Depth::Top),
-            _ => Part::new(start, above, Depth::Nested),
-        };
-        self.parts.push(part);
-    }
-
-    fn subsection(&self, line: &Line<'_>) -> Under {
-        let label = atx_heading(line.text).and_then(|(_, words)| PhaseLabel::of_heading(words));
-        match (self.name, label) {
-            (Section::FailureContext, Some(label)) => Under::Phase(label),
-            (Section::PhaseSpecific, Some(label)) if label != PhaseLabel::NoPhase => Under::Phase(label),
-            _ => Under::Own,
+    /// The phase whose subsection a heading of the third level begins; other subsections are a person's own.
+    fn subsection(&self, line: &Line<'_>) -> Option<PhaseLabel> {
+        let label = PhaseLabel::of_heading(atx_heading(line.text)?.1)?;
+        match self.name {
+            Section::FailureContext => Some(label),
+            Section::PhaseSpecific => Some(label).filter(|label| *label != PhaseLabel::NoPhase),
+            _ => None,
         }
     }
 
@@ -170,9 +86,56 @@ impl<'a> OwnedSection<'a> {
     }
 }
 
-impl Part<'_> {
-    fn new(start: usize, under: Under, depth: Depth) -> Self {
-        Self { start, end: start + 1, under, depth, blocks: Vec::new() }
+impl<'a> Layout<'a> {
+    pub(super) fn of(file: &'a str) -> Self {
+        let file = Lines::of(file);
+        let mut sections: Vec<OwnedSection<'a>> = Vec::new();
+        // Whether the last of `sections` goes on.
+        let mut is_open = false;
+        let mut at = 0;
+        while let Some(line) = file.lines.get(at) {
+            let start = at;
+            at += 1;
+            if let Kind::Heading(..=2) = line.kind {
+                let name = owned(line);
+                is_open = name.is_some();
+                sections.extend(name.map(|name| OwnedSection { name, parts: Vec::new() }));
+            }
+            let Some(section) = sections.last_mut().filter(|_| is_open) else {
+                continue;
+            };
+            match line.kind {
+                Kind::Heading(..=2) => section.begin_part(start, None, false),
+                Kind::Heading(3) => section.begin_part(start, section.subsection(line), false),
+                Kind::Heading(_) => {
+                    let above = section.parts.last().and_then(|part| part.phase.clone());
+                    section.begin_part(start, above, true);
+                }
+                Kind::Bullet => {
+                    at = end_of_item(&file.lines, start);
+                    section.add_block(&file.lines, start, at);
+                }
+                _ => {}
+            }
+            section.parts.last_mut().into_iter().for_each(|part| part.end = at);
+        }
+        Self { file, sections }
+    }
+
+    /// The section that is written to where there are several of one name: the first.
+    pub(super) fn section(&self, name: Section) -> Option<&OwnedSection<'a>> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (&OwnedSection<'a>, &Part<'a>, &Block<'a>)> {
+        self.sections.iter().flat_map(|section| {
+            let parts = section.parts.iter();
+            parts.flat_map(move |part| part.blocks.iter().map(move |block| (section, part, block)))
+        })
+    }
+
+    pub(super) fn kind(&self, at: usize) -> Option<Kind> {
+        self.file.lines.get(at).map(|line| line.kind)
     }
 }
 

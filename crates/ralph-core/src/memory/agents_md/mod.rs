@@ -25,7 +25,6 @@ pub use texts::bullet_text;
 pub use write::write;
 
 /// Finds the owned sections of a file, their bullets and whose failure entries they hold.
-#[must_use]
 pub fn read(file: &str) -> Found {
     let layout = Layout::of(file);
     let mut found = Found::default();
@@ -41,7 +40,7 @@ pub fn read(file: &str) -> Found {
             Some(_) => {}
             None if block.text.is_empty() => {}
             None => found.bullets.push(Bullet {
-                place: Place { section: section.name, phase: part.learning_phase(section.name).label() },
+                place: Place { section: section.name, phase: section.bullet_phase(part).label() },
                 text: block.text.to_string(),
             }),
         }
@@ -49,7 +48,6 @@ pub fn read(file: &str) -> Found {
     found
 }
 
-/// A section of AGENTS.md that Ralph owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Section {
     /// Pitfalls and how to get past them.
@@ -67,7 +65,6 @@ impl Section {
     pub const ALL: [Self; 4] =
         [Self::ErrorFixes, Self::CodebasePatterns, Self::PhaseSpecific, Self::FailureContext];
 
-    #[must_use]
     pub const fn heading(self) -> &'static str {
         match self {
             Self::ErrorFixes => "## Error Fixes",
@@ -77,14 +74,8 @@ impl Section {
         }
     }
 
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::ErrorFixes => "Error Fixes",
-            Self::CodebasePatterns => "Codebase Patterns",
-            Self::PhaseSpecific => "Phase-Specific",
-            Self::FailureContext => "Failure Context",
-        }
+    pub fn title(self) -> &'static str {
+        self.heading().trim_start_matches("## ")
     }
 }
 
@@ -116,7 +107,6 @@ pub struct Entry {
     pub attempted: String,
     pub files: Vec<String>,
     pub context: String,
-    /// The last good commit, where known.
     pub last_good: Option<String>,
 }
 
@@ -137,7 +127,6 @@ pub struct Found {
     pub entry_names: Vec<String>,
 }
 
-/// What a file is to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub bullets: Vec<Bullet>,

@@ -15,15 +15,12 @@ pub struct Known {
     /// The same [collapsed]: what it is recognised by.
     pub key: String,
     pub place: Place,
-    /// Whether it is in use.
     pub active: bool,
     /// When it was put away, where that is known.
     pub put_away_at: Option<Timestamp>,
 }
 
 impl Known {
-    /// A learning with this category, these tags and this content.
-    #[must_use]
     pub fn new(id: LearningId, category: &str, tags: &[String], content: &str, active: bool) -> Self {
         let text = bullet_text(content);
         Self { id, key: collapsed(&text), text, place: place(category, tags), active, put_away_at: None }
@@ -32,21 +29,11 @@ impl Known {
 
 /// A text without regard to where its lines are broken, for formatters wrap them, and to whether it was
 /// neutralized before it was written.
-#[must_use]
 pub fn collapsed(text: &str) -> String {
-    let text = inert_prose(text);
-    let mut all = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !all.is_empty() {
-            all.push(' ');
-        }
-        all.push_str(word);
-    }
-    all
+    Vec::from_iter(inert_prose(text).split_whitespace()).join(" ")
 }
 
 /// Pitfalls and ways to find errors are error fixes, what is given for a phase is phase-specific, the rest are patterns.
-#[must_use]
 pub fn place(category: &str, tags: &[String]) -> Place {
     // As people and headings write it.
     let category = category.trim().to_lowercase().replace(['-', ' '], "_");
@@ -73,8 +60,6 @@ fn phase_tag(tag: &str) -> Option<String> {
     Phase::parse(number).ok().map(|phase| phase.to_string())
 }
 
-/// Category and tags of a bullet that somebody wrote.
-#[must_use]
 pub fn category_and_tags(place: &Place) -> (String, Vec<String>) {
     let tags = place.phase.iter().map(|phase| format!("phase {phase}"));
     let category = match place.section {
@@ -105,7 +90,6 @@ pub struct Situation<'a> {
     pub rolled_back: bool,
     /// Whether an agent has just been at work: what changed is the agent's doing.
     pub after_attempt: bool,
-    /// When the file was last written.
     pub written_at: Option<Timestamp>,
     /// The learnings in use, oldest first, and others whose text may stand in the file.
     pub learnings: &'a [Known],
@@ -126,8 +110,6 @@ pub struct SyncPlan {
     pub old: Vec<(LearningId, Section)>,
 }
 
-/// Compares the file with what is known.
-#[must_use]
 pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
     let mut plan = SyncPlan::default();
     let (Some(found), last) = (situation.found, situation.last) else {

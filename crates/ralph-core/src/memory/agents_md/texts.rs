@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::Entry;
-use crate::markdown::{bullet, is_rule};
+use crate::diagnose::shapes::Pattern;
+use crate::markdown::{bullet, bulleted};
 use crate::text::neutral::{inert, inert_prose};
 
 const ERROR: &str = " **Error:**";
@@ -18,7 +19,6 @@ impl Entry {
         }
     }
 
-    /// The entry's text without marker and indent.
     pub(super) fn text(&self) -> String {
         let at: String = self.at.chars().filter(|c| is_of_time(*c)).collect();
         let mut out = format!("[{} | {at}]", self.written_name());
@@ -27,8 +27,8 @@ impl Entry {
         }
         push_value(&mut out, ERROR, &self.error, "");
         push_value(&mut out, "\n**Attempted:**", &self.attempted, "not recorded");
-        let files: Vec<&str> = self.files.iter().map(String::as_str).collect();
-        let files: Vec<&str> = files.into_iter().filter(|file| !file.trim().is_empty()).collect();
+        let files = self.files.iter().map(String::as_str).filter(|file| !file.trim().is_empty());
+        let files: Vec<&str> = files.collect();
         push_value(&mut out, "\n**Files:**", &files.join(", "), "none");
         push_value(&mut out, "\n**Context:**", &self.context, "");
         let last_good = self.last_good.as_deref().unwrap_or_default();
@@ -39,25 +39,16 @@ impl Entry {
     }
 }
 
-/// An agent's text behind a label, neutralized as in prompts.
-fn inert_below(value: &str) -> String {
-    match value.split_once('\n') {
+/// Appends a labelled value, neutralized as in prompts. Only white space at its end and line ends before it are dropped.
+fn push_value(out: &mut String, label: &str, value: &str, if_empty: &str) {
+    let value = plain(value);
+    let value = value.trim_end().trim_start_matches('\n');
+    // The label stands before the first line, so only the others could be headings or fences.
+    let value = match value.split_once('\n') {
         Some((first, rest)) => format!("{}\n{}", inert(first), inert_prose(rest)),
         None => inert(value),
-    }
-    .trim_end()
-    .to_owned()
-}
-
-/// Appends a labelled value. Only white space at its end and line ends before it are dropped.
-fn push_value(out: &mut String, label: &str, value: &str, if_empty: &str) {
-    // The label stands before the first line, so only the others could be headings or fences.
-    let value = plain(value);
-    let value = inert_below(value.trim_end().trim_start_matches('\n'));
-    let value = match value.as_str() {
-        "" => if_empty,
-        value => value,
     };
+    let value = if value.trim_end().is_empty() { if_empty } else { value.trim_end() };
     out.push_str(label);
     if !value.is_empty() {
         out.push(' ');
@@ -67,21 +58,8 @@ fn push_value(out: &mut String, label: &str, value: &str, if_empty: &str) {
 
 /// The name in the text of a list item that is a failure entry.
 pub(super) fn name_of(text: &str) -> Option<&str> {
-    let inner = text.split('\n').next()?.strip_prefix('[')?;
-    let mut ends = inner.match_indices(" | ");
-    let (end, _) = ends.find(|(end, bar)| {
-        let after = inner.get(end + bar.len()..).unwrap_or_default();
-        let after = after.trim_start_matches(is_of_time).strip_prefix(']');
-        after.is_some_and(|after| without_count(after).starts_with(ERROR))
-    })?;
-    inner.get(..end)
-}
-
-/// What stands after ` ×N`, where that is there.
-fn without_count(text: &str) -> &str {
-    let count = text.strip_prefix(" ×");
-    let after = count.map(|count| count.trim_start_matches(|c: char| c.is_ascii_digit()));
-    after.unwrap_or(text)
+    static HEAD: Pattern = Pattern::new(r"^\[(.*?) \| [-0-9: .+TZ]*\](?: ×[0-9]*)? \*\*Error:\*\*");
+    HEAD.captures(text)?.get(1).map(|name| name.as_str())
 }
 
 fn is_of_time(c: char) -> bool {
@@ -91,12 +69,11 @@ fn is_of_time(c: char) -> bool {
 /// A phase as it is compared and ordered: numbers, then names, then no phase.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum PhaseLabel {
-    /// A decimal number, exact: its digits before and after the point without needless zeros.
+    /// A decimal number without needless zeros.
     Number {
         /// Digits before the point; first, so that the longer number is the greater.
         length: usize,
-        whole: String,
-        fraction: String,
+        digits: String,
     },
     Named(String),
     NoPhase,
@@ -124,20 +101,10 @@ impl PhaseLabel {
     }
 
     fn number(text: &str) -> Option<Self> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-        let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if !is_digits(whole) || !is_digits(fraction) {
-            return None;
-        }
-        let whole = match whole.trim_start_matches('0') {
-            "" => "0",
-            digits => digits,
-        };
-        Some(Self::Number {
-            length: whole.len(),
-            whole: whole.to_owned(),
-            fraction: fraction.trim_end_matches('0').to_owned(),
-        })
+        static NUMBER: Pattern = Pattern::new(r"^0*([0-9]+?)(?:\.0*|(\.[0-9]*[1-9])0*)?$");
+        let found = NUMBER.captures(text).filter(|_| !text.ends_with('.'))?;
+        let group = |number| found.get(number).map_or("", |found| found.as_str());
+        Some(Self::Number { length: group(1).len(), digits: format!("{}{}", group(1), group(2)) })
     }
 
     /// The phase whose subsection a heading with these words begins.
@@ -168,8 +135,7 @@ impl PhaseLabel {
     /// The label without needless zeros.
     pub(super) fn label(&self) -> Option<String> {
         match self {
-            Self::Number { whole, fraction, .. } if fraction.is_empty() => Some(whole.clone()),
-            Self::Number { whole, fraction, .. } => Some(format!("{whole}.{fraction}")),
+            Self::Number { digits, .. } => Some(digits.clone()),
             Self::Named(name) => Some(name.clone()),
             Self::NoPhase => None,
         }
@@ -178,7 +144,6 @@ impl PhaseLabel {
 
 /// A bullet's text as it reads back from a file: `\n` as line end, no control characters but tabs,
 /// no white space around it or at the end of a line.
-#[must_use]
 pub fn bullet_text(text: &str) -> String {
     tidy(text).into_owned()
 }
@@ -186,60 +151,25 @@ pub fn bullet_text(text: &str) -> String {
 /// What [`bullet_text`] gives; borrowed where the text is so already, as most are.
 pub(super) fn tidy(text: &str) -> Cow<'_, str> {
     match plain(text) {
-        Cow::Borrowed(plain) if !has_ragged_line(plain.trim()) => Cow::Borrowed(plain.trim()),
-        plain => Cow::Owned(without_ragged_lines(plain.trim())),
+        Cow::Borrowed(plain) if !plain.trim().contains('\n') => Cow::Borrowed(plain.trim()),
+        plain => Cow::Owned(Vec::from_iter(plain.trim().split('\n').map(str::trim_end)).join("\n")),
     }
-}
-
-fn has_ragged_line(text: &str) -> bool {
-    let is_ragged = |line: &str| line.ends_with(char::is_whitespace);
-    text.contains('\n') && text.split('\n').any(is_ragged)
-}
-
-fn without_ragged_lines(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for (at, line) in text.split('\n').enumerate() {
-        if at > 0 {
-            out.push('\n');
-        }
-        out.push_str(line.trim_end());
-    }
-    out
 }
 
 /// The text with `\n` as its only line end and without control characters but tabs.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    // A look at all bytes is much faster than one at the characters; 0xc2 begins some odd ones.
-    let may_be_odd =
-        |byte: u8| (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == 0x7f || byte == 0xc2;
-    if !text.bytes().fold(false, |odd, byte| odd | may_be_odd(byte)) {
-        return Cow::Borrowed(text);
-    }
     let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => out.push('\n'),
-            c if is_odd(c) => {}
-            c => out.push(c),
-        }
-    }
-    Cow::Owned(out)
+    Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n").replace(is_odd, ""))
 }
 
 /// The lines of a list item. The indent keeps whatever stands in them from being a heading, an item
 /// or a fence of the document.
 pub(super) fn item_lines(text: &str) -> Vec<String> {
     let mut lines = text.split('\n');
-    let first = lines.next().unwrap_or_default();
-    // `- --` would be a rule across the page.
-    let dashes = format!("- {first}");
-    let head = if is_rule(&dashes) { format!("+ {first}") } else { dashes };
+    let head = bulleted(lines.next().unwrap_or_default());
     let rest = lines.map(|line| match line {
         "" => String::new(),
         line => format!("  {line}"),
@@ -247,19 +177,19 @@ pub(super) fn item_lines(text: &str) -> Vec<String> {
     std::iter::once(head).chain(rest).collect()
 }
 
-/// The text of a list item, from its lines in a file.
 pub(super) fn item_text<'a>(mut lines: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
     let first = lines.next().unwrap_or_default();
     let first = bullet(first).unwrap_or(first);
-    let Some(second) = lines.next() else {
-        return tidy(first);
-    };
-    let mut raw = first.to_owned();
-    for line in std::iter::once(second).chain(lines) {
-        raw.push('\n');
-        raw.push_str(without_indent(line));
+    let mut text = Cow::Borrowed(first);
+    for line in lines {
+        let text = text.to_mut();
+        text.push('\n');
+        text.push_str(without_indent(line));
     }
-    Cow::Owned(bullet_text(&raw))
+    match text {
+        Cow::Borrowed(first) => tidy(first),
+        Cow::Owned(text) => Cow::Owned(bullet_text(&text)),
+    }
 }
 
 /// A line without two columns of its indent; a tab goes as a whole.

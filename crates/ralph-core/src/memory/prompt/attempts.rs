@@ -1,7 +1,8 @@
 //! `### Previous Attempts`: chosen newest first, shown oldest first, the newest always there. Each attempt is
 //! whole or cut to its room.
 
-use super::{AttemptReport, LeftOut, PastAttempt, Section, TRACE_CHARS, chars, prefix, shorten};
+use super::{LeftOut, PastAttempt, Section, TRACE_CHARS, chars, prefix, shorten};
+use crate::model::ReportRow;
 use crate::text::neutral::{code_lines, fence_for, inert, inert_line, labelled_lines, prose_lines};
 use crate::text::without_signals;
 
@@ -51,7 +52,6 @@ impl Attempts {
         })
     }
 
-    /// The size with every attempt whole.
     pub(super) fn demand(&self) -> usize {
         let earlier = self.earlier.iter().map(Attempt::size).fold(0, usize::saturating_add);
         self.frame().saturating_add(self.newest.size()).saturating_add(earlier)
@@ -167,7 +167,7 @@ impl Attempts {
         let left_out = shown.filter(|attempt| attempt.trace_was_cut).map(cut_trace).collect();
         let earlier: String = earlier.iter().map(Attempt::whole).collect();
         let text = [&self.intro, note, &earlier, &newest, end].concat();
-        Section { text, left_out }
+        Section { text, left_out, ..Section::default() }
     }
 }
 
@@ -189,7 +189,6 @@ const MAX_OUTCOME: usize = 32;
 /// A piece of a field shorter than this (its label counted) says nothing.
 const MIN_PIECE: usize = 40;
 
-/// An attempt, ready to be laid out.
 #[derive(Clone, Debug)]
 struct Attempt {
     number: u32,
@@ -199,11 +198,15 @@ struct Attempt {
     trace_was_cut: bool,
 }
 
-/// A line of the attempt's list, or several.
+/// A line of the attempt's list, or several. Only its body may be cut.
 #[derive(Clone, Debug)]
 struct Field {
     worth: Worth,
-    text: FieldText,
+    start: String,
+    body: String,
+    end: String,
+    /// A piece of the body that is no longer than this says nothing.
+    scrap: usize,
     size: usize,
 }
 
@@ -220,17 +223,6 @@ enum Worth {
     Files,
 }
 
-#[derive(Clone, Debug)]
-enum FieldText {
-    Fixed(String),
-    Prose(String),
-    /// May be cut inside its fence.
-    Code {
-        fence: String,
-        body: String,
-    },
-}
-
 impl Attempt {
     fn new(attempt: &PastAttempt) -> Self {
         let PastAttempt { number, duration_ms, .. } = attempt;
@@ -240,9 +232,8 @@ impl Attempt {
         match &attempt.report {
             Some(report) if !report.auto => fields.reported(report),
             report => {
-                fields.fixed(Worth::Outcome, format!("- **Outcome:** {outcome} after {duration_ms}ms\n"));
-                fields
-                    .fixed(Worth::NoReport, "- **No structured failure report was provided.**\n".to_owned());
+                fields.fixed(Worth::Outcome, format!("- **Outcome:** {outcome} after {duration_ms}ms"));
+                fields.fixed(Worth::NoReport, "- **No structured failure report was provided.**".to_owned());
                 if let Some(report) = report {
                     fields.found_by_ralph(report);
                 }
@@ -256,7 +247,6 @@ impl Attempt {
         }
     }
 
-    /// The size of the whole attempt.
     fn size(&self) -> usize {
         self.fields.iter().fold(chars(&self.heading), |sum, field| sum.saturating_add(field.size))
     }
@@ -308,24 +298,23 @@ fn fair_level(fields: &[&Field], room: usize) -> usize {
     usize::MAX
 }
 
-/// Collects the fields of an attempt in their order.
 struct Fields {
     list: Vec<Field>,
     trace_was_cut: bool,
 }
 
 impl Fields {
-    fn reported(&mut self, report: &AttemptReport) {
+    fn reported(&mut self, report: &ReportRow) {
         self.prose(Worth::Approach, "Approach", &report.what_was_tried);
         self.prose(Worth::Why, "Why it failed", &report.why_it_failed);
         let category = report.error_category.as_deref().filter(|name| !name.trim().is_empty());
         self.prose(Worth::Category, "Error type", category.unwrap_or("unknown"));
         self.files(&report.relevant_files);
-        self.code(report.stack_trace.as_deref());
+        self.code(report.stack_trace_snippet.as_deref());
     }
 
     /// What Ralph stored for want of a report: the error must reach the next attempt all the same.
-    fn found_by_ralph(&mut self, report: &AttemptReport) {
+    fn found_by_ralph(&mut self, report: &ReportRow) {
         if report.why_it_failed.trim() != NO_REASON {
             self.prose(Worth::Why, "Why it failed", &report.why_it_failed);
         }
@@ -333,7 +322,7 @@ impl Fields {
         self.prose(Worth::Category, "Error type", category.unwrap_or_default());
         self.files(&report.relevant_files);
         let said = |text: &&str| !text.trim().is_empty();
-        let trace = report.stack_trace.as_deref().filter(said);
+        let trace = report.stack_trace_snippet.as_deref().filter(said);
         // Old signals say nothing that is not told elsewhere, and an old suggestion is not to be repeated.
         let excerpt = report.excerpt.as_deref().map(without_signals);
         let excerpt = excerpt.as_deref().filter(said);
@@ -347,18 +336,17 @@ impl Fields {
         self.prose(Worth::Files, "Files involved", &names.join(", "));
     }
 
+    /// A line that is shown whole or not at all.
     fn fixed(&mut self, worth: Worth, line: String) {
-        let size = chars(&line);
-        self.list.push(Field { worth, text: FieldText::Fixed(line), size });
+        self.add(worth, String::new(), line, "\n".to_owned(), usize::MAX);
     }
 
     fn prose(&mut self, worth: Worth, label: &str, value: &str) {
         let lines = labelled_lines(value);
-        if lines.is_empty() {
-            return;
+        if !lines.is_empty() {
+            let text = format!("- **{label}:** {}", lines.join("\n  "));
+            self.add(worth, String::new(), text, "\n".to_owned(), 0);
         }
-        let text = format!("- **{label}:** {}\n", lines.join("\n  "));
-        self.list.push(Field { worth, size: chars(&text), text: FieldText::Prose(text) });
     }
 
     fn code(&mut self, output: Option<&str>) {
@@ -368,47 +356,31 @@ impl Fields {
             return;
         }
         self.trace_was_cut = shown.len() < whole.len();
-        let text = FieldText::Code { fence: fence_for(shown), body: shown.to_owned() };
-        let mut field = Field { worth: Worth::Output, text, size: 0 };
-        field.size = chars(&field.whole());
-        self.list.push(field);
+        let fence = fence_for(shown);
+        let indent = |line: &str| if line.is_empty() { String::new() } else { format!("  {line}") };
+        let body = Vec::from_iter(shown.split('\n').map(indent)).join("\n");
+        let start = format!("- **Error output:**\n  {fence}\n");
+        self.add(Worth::Output, start, body, format!("\n  {fence}\n"), MIN_PIECE / 2);
+    }
+
+    fn add(&mut self, worth: Worth, start: String, body: String, end: String, scrap: usize) {
+        let size = chars(&start) + chars(&body) + chars(&end);
+        self.list.push(Field { worth, start, body, end, scrap, size });
     }
 }
 
 impl Field {
     fn whole(&self) -> String {
-        match &self.text {
-            FieldText::Fixed(text) | FieldText::Prose(text) => text.clone(),
-            FieldText::Code { fence, body } => fenced(fence, &indented(body)),
-        }
+        [&*self.start, &self.body, &self.end].concat()
     }
 
     fn within(&self, room: usize) -> Option<String> {
         if self.size <= room {
             return Some(self.whole());
         }
-        if room < MIN_PIECE {
-            return None;
-        }
-        match &self.text {
-            FieldText::Fixed(_) => None,
-            FieldText::Prose(text) => Some(format!("{}\n", shorten(text.trim_end(), room - 1))),
-            FieldText::Code { fence, body } => {
-                let for_body = room.checked_sub(chars(&fenced(fence, "")))?;
-                let piece = shorten(&indented(body), for_body);
-                (chars(&piece) > MIN_PIECE / 2).then(|| fenced(fence, &piece))
-            }
-        }
+        let for_body = room.checked_sub(chars(&self.start) + chars(&self.end))?;
+        let piece = shorten(&self.body, for_body);
+        let is_telling = room >= MIN_PIECE && chars(&piece) > self.scrap;
+        is_telling.then(|| [&*self.start, &piece, &self.end].concat())
     }
-}
-
-fn fenced(fence: &str, body: &str) -> String {
-    format!("- **Error output:**\n  {fence}\n{body}\n  {fence}\n")
-}
-
-fn indented(body: &str) -> String {
-    let indent = |line: &str| {
-        if line.is_empty() { String::new() } else { format!("  {line}") }
-    };
-    body.split('\n').map(indent).collect::<Vec<_>>().join("\n")
 }

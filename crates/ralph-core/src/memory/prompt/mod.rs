@@ -22,6 +22,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::memory::recall::Candidate;
+use crate::model::ReportRow;
+
 pub use budget::{RenderedMemory, render_memory};
 pub use task::{
     ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes, render_task,
@@ -30,12 +33,10 @@ pub use task::{
 /// How much of a stack trace is shown at most, in characters.
 const TRACE_CHARS: usize = 500;
 
-/// The settings of the memory part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// What the whole memory part may take in Unicode characters, titles and blank lines counted.
     pub budget_chars: usize,
-    /// How many learnings are shown at most.
     pub max_learnings: usize,
 }
 
@@ -45,37 +46,30 @@ impl Default for Limits {
     }
 }
 
-/// The task's own part of the prompt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskPart {
-    /// The task's id, as signals name it.
     pub id: String,
     pub title: String,
     /// The task's description: the user's text, shown as it is.
     pub description: String,
     /// When its author calls it done: the user's text.
     pub done_when: Option<String>,
-    /// The commit message its author wishes.
     pub commit: Option<String>,
     /// Further sections, safe to show.
     pub further: Vec<ExtraSection>,
-    /// The task above this one, if any.
     pub parent: Option<ParentPart>,
     /// Dependencies that are done, in plan order.
     pub prerequisites: Vec<Prerequisite>,
-    /// The directory of reference documents, if the project has one.
     pub specs_dir: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ParentPart {
     pub title: String,
-    /// The parent's description; may be empty.
     pub description: String,
 }
 
-/// A dependency that is done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prerequisite {
     pub id: String,
     pub title: String,
@@ -88,62 +82,25 @@ pub struct Prerequisite {
 pub struct PastAttempt {
     /// The ordinal among counted attempts.
     pub number: u32,
-    /// The model that made the attempt.
     pub model: String,
     /// How it ended: `failed`, `no_sigil` or `error`.
     pub outcome: String,
     pub duration_ms: u64,
-    /// The account of the failure, if there is one.
-    pub report: Option<AttemptReport>,
+    pub report: Option<ReportRow>,
 }
 
-/// An account of a failed attempt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AttemptReport {
-    /// Whether Ralph wrote it because the agent gave none.
-    pub auto: bool,
-    /// The approach that was taken.
-    pub what_was_tried: String,
-    /// Why it did not work.
-    pub why_it_failed: String,
-    /// The kind of error, such as `test_failure`.
-    pub error_category: Option<String>,
-    /// The files the failure is about.
-    pub relevant_files: Vec<String>,
-    /// Part of the error output, as the agent reported it.
-    pub stack_trace: Option<String>,
-    /// What the agent would try next.
-    pub retry_suggestion: Option<String>,
-    /// The most telling piece of output Ralph found itself.
-    pub excerpt: Option<String>,
-}
-
-/// A learning that is relevant to the task.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShownLearning {
-    /// The learning's id, given back in [`RenderedMemory`](super::RenderedMemory) if shown.
-    pub id: String,
-    pub category: String,
-    pub content: String,
-}
-
-/// Where the run and the task stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoopStatus {
-    /// The iteration of this run that now starts.
     pub iteration: u32,
     /// The run's limit of iterations; none, or 0, is `unlimited`.
     pub limit: Option<u32>,
     /// One more than the task's recorded attempts.
     pub attempt: u32,
-    /// The task's failures in a row.
     pub consecutive_failures: u32,
     /// Attempts of this run that ended done.
     pub run_successes: u32,
     pub run_total: u32,
-    /// The model chosen for this attempt.
     pub model: String,
-    /// Why that model was chosen.
     pub rationale: String,
     /// Whether the task counts as stuck, which brings the warning.
     pub stuck: bool,
@@ -153,10 +110,8 @@ pub struct LoopStatus {
     pub may_change_plan: bool,
 }
 
-/// A failure of another task of the same phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseFailure {
-    /// The other task's key, or its id.
     pub key: String,
     /// When it failed, as it is to be shown.
     pub time: String,
@@ -164,13 +119,12 @@ pub struct PhaseFailure {
 }
 
 /// Everything remembered that may be worth telling this attempt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// This task's failed attempts, oldest first.
     pub attempts: Vec<PastAttempt>,
     /// Relevant learnings, best first, without near-duplicates, all above the floor.
-    pub learnings: Vec<ShownLearning>,
-    /// Where the run and the task stand.
+    pub learnings: Vec<Candidate>,
     pub status: LoopStatus,
     /// Failures of other tasks of the phase, newest first.
     pub phase_failures: Vec<PhaseFailure>,
@@ -178,12 +132,9 @@ pub struct Memory {
     pub agents_md: Option<String>,
 }
 
-/// The account of one rendering of the memory part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// The characters the memory part was allowed.
     pub budget_chars: usize,
-    /// The characters it took.
     pub used_chars: usize,
     /// The sections that had something to say, in the order of the prompt.
     pub sections: Vec<SectionUse>,
@@ -200,7 +151,6 @@ pub struct SectionUse {
     pub left_out: Vec<LeftOut>,
 }
 
-/// One thing that is missing from a section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// The thing, as in `attempt 2` or `learning l-12ab34`.
@@ -238,10 +188,13 @@ impl fmt::Display for Explanation {
 struct Section {
     text: String,
     left_out: Vec<LeftOut>,
+    /// The ids of what it shows, where it is a list.
+    shown: Vec<String>,
+    /// The room it was offered.
+    given: usize,
 }
 
 impl Section {
-    /// How much of the budget the section takes.
     fn size(&self) -> usize {
         chars(&self.text)
     }
@@ -251,7 +204,6 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The first `max` characters of a text.
 fn prefix(text: &str, max: usize) -> &str {
     match text.char_indices().nth(max) {
         Some((end, _)) => text.split_at(end).0,

@@ -1,36 +1,76 @@
 //! The sections beside the attempts: learnings, Loop Status and the failures of the phase, each able to fit
 //! itself to a room.
 
-use super::{LeftOut, LoopStatus, PhaseFailure, Section, ShownLearning, chars, shorten};
+use super::{LeftOut, LoopStatus, PhaseFailure, Section, chars, shorten};
+use crate::memory::recall::Candidate;
 use crate::text::neutral::{inert, inert_line};
 
 pub(super) const LEARNINGS: &str = "Learnings from Previous Iterations";
+pub(super) const PHASE_FAILURES: &str = "Failure Context";
 
-/// The learnings as lines, within the limit on their number.
-#[derive(Clone, Debug)]
-pub(super) struct Learnings {
+/// A list of lines under a heading, of which those are shown that fit.
+pub(super) struct List {
     head: String,
-    entries: Vec<LearningLine>,
+    entries: Vec<Entry>,
+    /// Whether the first line that does not fit is cut and ends the list; else it makes way for a later one that fits.
+    is_cut: bool,
     over_limit: Vec<LeftOut>,
 }
 
-#[derive(Clone, Debug)]
-struct LearningLine {
+struct Entry {
     id: String,
+    /// What it is, for the account of what was left out.
+    what: String,
     line: String,
     size: usize,
+    /// The room without which too little of the line would be left.
+    least: usize,
 }
 
-impl Learnings {
-    pub(super) fn new(learnings: &[ShownLearning], max: usize) -> Self {
-        let said = |learning: &&ShownLearning| !learning.content.trim().is_empty();
-        let entries = learnings.iter().filter(said).take(max).map(LearningLine::new).collect();
-        let why = format!("more than {max} learnings");
-        let beyond = learnings.iter().filter(said).skip(max);
+impl Entry {
+    fn new(id: &str, what: String, label: &str, text: &str) -> Self {
+        let line = format!("{label}{}\n", inert_line(text));
+        Self { id: id.to_owned(), what, size: chars(&line), line, least: chars(label) + MIN_ERROR + 1 }
+    }
+}
+
+/// A line is cut rather than dropped while this much of its error can be shown; the file that the
+/// section names has it in full.
+const MIN_ERROR: usize = 30;
+
+impl List {
+    /// The learnings, best first, within the limit on their number.
+    pub(super) fn of_learnings(learnings: &[Candidate], max: usize) -> Self {
+        let mut over_limit = Vec::new();
+        let mut entries = Vec::new();
+        for learning in learnings.iter().filter(|learning| !learning.content.trim().is_empty()) {
+            let what = format!("learning {}", learning.id);
+            if entries.len() < max {
+                let label = format!("- **[{}]** ", inert_line(&learning.category));
+                entries.push(Entry::new(&learning.id, what, &label, &learning.content));
+            } else {
+                over_limit.push(LeftOut::new(what, format!("more than {max} learnings")));
+            }
+        }
+        Self { head: format!("\n### {LEARNINGS}\n\n"), entries, is_cut: false, over_limit }
+    }
+
+    /// The failures of other tasks, newest first.
+    pub(super) fn of_failures(failures: &[PhaseFailure], agents_md: Option<&str>) -> Self {
+        let full = match inert_line(agents_md.unwrap_or("AGENTS.md")).as_str() {
+            "" => String::new(),
+            file => format!(" ({file} has them in full)"),
+        };
+        let entry = |failure: &PhaseFailure| {
+            let key = inert_line(&failure.key);
+            let label = format!("- [{key} | {}] ", inert_line(&failure.time));
+            Entry::new(&key, format!("failure of {key}"), &label, &failure.error)
+        };
         Self {
-            head: format!("\n### {LEARNINGS}\n\n"),
-            entries,
-            over_limit: beyond.map(|l| LeftOut::new(name(&l.id), why.clone())).collect(),
+            head: format!("\n### {PHASE_FAILURES}\n\nOther tasks of this phase failed{full}:\n\n"),
+            entries: failures.iter().map(entry).collect(),
+            is_cut: true,
+            over_limit: Vec::new(),
         }
     }
 
@@ -39,47 +79,42 @@ impl Learnings {
         self.entries.is_empty() && self.over_limit.is_empty()
     }
 
-    /// The size with every learning in it.
     pub(super) fn demand(&self) -> usize {
-        if self.entries.is_empty() {
-            return 0;
+        match self.entries.is_empty() {
+            true => 0,
+            false => chars(&self.head) + self.entries.iter().map(|entry| entry.size).sum::<usize>(),
         }
-        let lines = self.entries.iter().map(|entry| entry.size).sum::<usize>();
-        chars(&self.head).saturating_add(lines)
     }
 
-    /// The section and the ids it shows. One that does not fit makes way for a later one that does.
-    pub(super) fn render(&self, room: usize) -> (Section, Vec<String>) {
+    pub(super) fn render(&self, room: usize) -> Section {
         let mut left = room.saturating_sub(chars(&self.head));
         let mut section = Section::default();
-        let mut shown = Vec::new();
+        let mut is_over = false;
         for entry in &self.entries {
-            if entry.size > left {
-                section.left_out.push(LeftOut::no_room(name(&entry.id), entry.size, left));
+            if entry.size <= left && !is_over {
+                left -= entry.size;
+                section.text.push_str(&entry.line);
+                section.shown.push(entry.id.clone());
                 continue;
             }
-            if shown.is_empty() {
-                section.text.clone_from(&self.head);
+            let mut what = entry.what.clone();
+            let mut piece = String::new();
+            if self.is_cut && !is_over && entry.least <= left {
+                what = format!("end of the {what}");
+                // Once more inert, for a cut can make a signal's name out of a longer word.
+                piece = format!("{}\n", inert(&shorten(entry.line.trim_end(), left - 1)));
             }
-            left -= entry.size;
-            section.text.push_str(&entry.line);
-            shown.push(entry.id.clone());
+            section.left_out.push(LeftOut::no_room(what, entry.size, left));
+            left -= chars(&piece);
+            section.text.push_str(&piece);
+            is_over = self.is_cut;
+        }
+        if !section.text.is_empty() {
+            section.text.insert_str(0, &self.head);
         }
         section.left_out.extend(self.over_limit.iter().cloned());
-        (section, shown)
+        section
     }
-}
-
-impl LearningLine {
-    fn new(learning: &ShownLearning) -> Self {
-        let category = inert_line(&learning.category);
-        let line = format!("- **[{category}]** {}\n", inert_line(&learning.content));
-        Self { id: learning.id.clone(), size: chars(&line), line }
-    }
-}
-
-fn name(id: &str) -> String {
-    format!("learning {id}")
 }
 
 pub(super) const STATUS: &str = "Loop Status";
@@ -98,22 +133,20 @@ const PLAN_CHANGE: &str = "> If the task is too large or something must be done 
 /// Names and reasons longer than this are not names and reasons.
 const MAX_VALUE: usize = 200;
 
-/// The section in its forms, fullest first: the hints after the warning may go, what the section
-/// must have may not.
-#[derive(Clone, Debug)]
+/// The section in its two forms: the hints after the warning may go, what the section must have may not.
 pub(super) struct Status {
-    forms: Vec<String>,
-    stuck: bool,
+    full: String,
+    bare: String,
+    /// Whether the section carries the warning, for which room is kept before anything else.
+    pub(super) is_stuck: bool,
 }
 
 impl Status {
     pub(super) fn new(status: &LoopStatus) -> Self {
         let LoopStatus { iteration, attempt, consecutive_failures, .. } = status;
         let LoopStatus { run_successes, run_total, .. } = status;
-        let limit = match status.limit {
-            Some(limit) if limit > 0 => limit.to_string(),
-            Some(_) | None => "unlimited".to_owned(),
-        };
+        let limit = status.limit.filter(|limit| *limit > 0);
+        let limit = limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
         let percent = percent(*run_successes, *run_total);
         let model = shorten(&inert_line(&status.model), MAX_VALUE);
         let rationale = shorten(&inert_line(&status.rationale), MAX_VALUE);
@@ -126,43 +159,31 @@ impl Status {
              ({percent}%)\n\
              - **Current model:** {model} ({rationale})\n{warning}"
         );
-        let mut hints: String = status
-            .further_lines
-            .iter()
-            .map(|line| inert_line(line))
-            .filter(|line| status.stuck && !line.is_empty())
-            .map(|line| format!("> {line}\n"))
-            .collect();
-        if status.stuck && status.may_change_plan {
-            hints.push_str(PLAN_CHANGE);
+        let mut full = bare.clone();
+        if status.stuck {
+            let hints = status.further_lines.iter().map(|line| inert_line(line));
+            full.extend(hints.filter(|line| !line.is_empty()).map(|line| format!("> {line}\n")));
+            full.push_str(if status.may_change_plan { PLAN_CHANGE } else { "" });
         }
-        let full = (!hints.is_empty()).then(|| format!("{bare}{hints}"));
-        Self { forms: full.into_iter().chain([bare]).collect(), stuck: status.stuck }
-    }
-
-    /// Whether the section carries the warning, for which room is kept before anything else.
-    pub(super) fn is_stuck(&self) -> bool {
-        self.stuck
+        Self { full, bare, is_stuck: status.stuck }
     }
 
     /// The fullest form that fits.
     pub(super) fn within(&self, room: usize) -> Option<&str> {
-        self.forms.iter().map(String::as_str).find(|form| chars(form) <= room)
+        if chars(&self.full) <= room { Some(&self.full) } else { self.bare_within(room) }
     }
 
     /// The form without hints, if it fits.
-    pub(super) fn smallest_within(&self, room: usize) -> Option<&str> {
-        self.forms.last().map(String::as_str).filter(|form| chars(form) <= room)
+    pub(super) fn bare_within(&self, room: usize) -> Option<&str> {
+        (chars(&self.bare) <= room).then_some(&self.bare)
     }
 
-    /// The size below which there is no form at all.
-    pub(super) fn smallest(&self) -> usize {
-        self.forms.last().map_or(0, |form| chars(form))
-    }
-
-    /// Whether a form is not the fullest one.
-    pub(super) fn lacks_hints(&self, form: &str) -> bool {
-        self.forms.first().is_some_and(|full| full != form)
+    /// What is missing from a text of it that was to fit into a room.
+    pub(super) fn left_out(&self, shown: &str, room: usize) -> Option<LeftOut> {
+        if shown.is_empty() {
+            return Some(LeftOut::no_room("the section", chars(&self.bare), room));
+        }
+        (shown != self.full).then(|| LeftOut::new("the hints after the warning", "no room"))
     }
 }
 
@@ -170,101 +191,6 @@ impl Status {
 fn percent(part: u32, whole: u32) -> u64 {
     let (part, whole) = (u64::from(part), u64::from(whole));
     (200 * part + whole).checked_div(2 * whole).unwrap_or(0)
-}
-
-pub(super) const PHASE_FAILURES: &str = "Failure Context";
-
-/// A line is cut rather than dropped while this much of its error can be shown; the file that the
-/// section names has it in full.
-const MIN_ERROR: usize = 30;
-
-/// The failures as lines, newest first.
-#[derive(Clone, Debug)]
-pub(super) struct PhaseFailures {
-    head: String,
-    entries: Vec<FailureLine>,
-}
-
-#[derive(Clone, Debug)]
-struct FailureLine {
-    key: String,
-    label: String,
-    line: String,
-}
-
-impl PhaseFailures {
-    pub(super) fn new(failures: &[PhaseFailure], agents_md: Option<&str>) -> Self {
-        let file = agents_md.map(inert_line);
-        let full = match file.as_deref() {
-            Some("") => String::new(),
-            Some(file) => format!(" ({file} has them in full)"),
-            None => " (AGENTS.md has them in full)".to_owned(),
-        };
-        Self {
-            head: format!("\n### {PHASE_FAILURES}\n\nOther tasks of this phase failed{full}:\n\n"),
-            entries: failures.iter().map(FailureLine::new).collect(),
-        }
-    }
-
-    /// The size with every failure in it.
-    pub(super) fn demand(&self) -> usize {
-        if self.entries.is_empty() {
-            return 0;
-        }
-        let lines = self.entries.iter().map(|entry| chars(&entry.line)).sum::<usize>();
-        chars(&self.head).saturating_add(lines)
-    }
-
-    /// The newest failures that fit; the first that does not is cut if enough of it remains, and
-    /// ends the list.
-    pub(super) fn render(&self, room: usize) -> Section {
-        let mut left = room.saturating_sub(chars(&self.head));
-        let mut lines = String::new();
-        let mut left_out = Vec::new();
-        let mut entries = self.entries.iter();
-        for entry in entries.by_ref() {
-            let size = chars(&entry.line);
-            if size <= left {
-                left -= size;
-                lines.push_str(&entry.line);
-                continue;
-            }
-            let piece = entry.cut(left);
-            let part = if piece.is_some() { "end of the " } else { "" };
-            let what = format!("{part}failure of {}", entry.key);
-            left_out.push(LeftOut::no_room(what, size, left));
-            let piece = piece.unwrap_or_default();
-            left -= chars(&piece);
-            lines.push_str(&piece);
-            break;
-        }
-        left_out.extend(entries.map(|entry| {
-            let what = format!("failure of {}", entry.key);
-            LeftOut::no_room(what, chars(&entry.line), left)
-        }));
-        let head = if lines.is_empty() { "" } else { &self.head };
-        Section { text: format!("{head}{lines}"), left_out }
-    }
-}
-
-impl FailureLine {
-    fn new(failure: &PhaseFailure) -> Self {
-        let key = inert_line(&failure.key);
-        let label = format!("- [{key} | {}] ", inert_line(&failure.time));
-        let line = format!("{label}{}\n", inert_line(&failure.error));
-        Self { key, label, line }
-    }
-
-    /// The line with the end of its error missing; none where too little of it would be left.
-    fn cut(&self, room: usize) -> Option<String> {
-        let text_room = room.checked_sub(1)?;
-        let is_telling = chars(&self.label) + MIN_ERROR <= text_room;
-        // Once more inert, for a cut can make a signal's name out of a longer word.
-        is_telling.then(|| {
-            let cut = shorten(self.line.trim_end(), text_room);
-            format!("{}\n", inert(&cut))
-        })
-    }
 }
 
 #[cfg(test)]

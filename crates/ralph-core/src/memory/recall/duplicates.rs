@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use super::Fate;
+use super::query::head;
 use super::tokens::{each_word, each_word_and_token};
+use super::weights::MAX_CONTENT_BYTES;
+use super::{Candidate, Fate};
 
-/// The set of lower-cased words of a text, ready to be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordSet {
     /// Hashes in order: comparing two sets is one walk, and no word is copied.
@@ -16,7 +17,6 @@ pub struct WordSet {
 }
 
 impl WordSet {
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut hashes = Vec::new();
         each_word(text, |word| hashes.push(hash(word)));
@@ -31,13 +31,10 @@ impl WordSet {
     }
 
     /// Over 80% shared words (Jaccard); at exactly 80% the two are different.
-    #[must_use]
     pub fn nearly_equals(&self, other: &Self) -> bool {
-        let (small, large) = if self.hashes.len() <= other.hashes.len() {
-            (&self.hashes, &other.hashes)
-        } else {
-            (&other.hashes, &self.hashes)
-        };
+        let mut pair = [&self.hashes, &other.hashes];
+        pair.sort_by_key(|hashes| hashes.len());
+        let [small, large] = pair;
         if large.is_empty() {
             return self.whole == other.whole;
         }
@@ -67,18 +64,10 @@ fn hash(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Whether two learnings are near-duplicates: the same category and over 80% shared words.
-#[must_use]
-pub fn near_duplicates(a: (&str, &str), b: (&str, &str)) -> bool {
-    let ((a_category, a_content), (b_category, b_content)) = (a, b);
-    a_category == b_category && WordSet::new(a_content).nearly_equals(&WordSet::new(b_content))
-}
-
 /// The index tokens of which a near-duplicate of `content` must have at least one, rare ones first; `df` says how many
 /// learnings have a token. None where the text has too few words that the index knows.
 ///
 /// A near-duplicate lacks less than a fifth of the words, so it cannot lack all of a fifth of them.
-#[must_use]
 pub fn probe_tokens(content: &str, df: impl Fn(&str) -> u64) -> Option<Vec<String>> {
     let mut words: BTreeMap<String, Option<String>> = BTreeMap::new();
     each_word_and_token(content, |word, token| {
@@ -97,45 +86,31 @@ pub fn probe_tokens(content: &str, df: impl Fn(&str) -> u64) -> Option<Vec<Strin
     Some(tokens.into_iter().map(|(_, token)| token).collect())
 }
 
-/// What [`keep_newest`] needs to know of one learning.
-pub(super) struct Entry<'c> {
-    pub category: &'c str,
-    pub content: &'c str,
-    pub created_at_ms: i64,
-}
-
-/// What becomes of entries in ranked order when of near-duplicates only the most recent is kept, and of all only the
+/// What becomes of learnings in ranked order when of near-duplicates only the most recent is kept, and of all only the
 /// first `max`: the newest takes the place that the best of its group has earned.
-pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
-    let mut fates = vec![Fate::BeyondLimit; entries.len()];
-    let sets = entries.iter().map(|entry| WordSet::new(entry.content));
-    let sets: Vec<(&Entry<'_>, WordSet)> = entries.iter().zip(sets).collect();
+pub(super) fn keep_newest(ranked: &[&Candidate], max: usize) -> Vec<Fate> {
+    let mut fates = vec![Fate::BeyondLimit; ranked.len()];
+    let set = |candidate: &&Candidate| WordSet::new(head(&candidate.content, MAX_CONTENT_BYTES));
+    let sets: Vec<WordSet> = ranked.iter().map(set).collect();
     let mut chosen = 0;
-    for (place, (entry, set)) in sets.iter().enumerate() {
+    for best in 0..ranked.len() {
         if chosen >= max {
             break;
         }
-        if fates.get(place) != Some(&Fate::BeyondLimit) {
+        if fates[best] != Fate::BeyondLimit {
             continue;
         }
-        let repeats =
-            |other: &(&Entry<'_>, WordSet)| other.0.category == entry.category && set.nearly_equals(&other.1);
-        let later = sets.iter().enumerate().skip(place + 1);
-        let mut group = vec![(place, entry.created_at_ms)];
-        group.extend(
-            later.filter(|(_, other)| repeats(other)).map(|(place, (other, _))| (place, other.created_at_ms)),
-        );
-        // Of equally new ones the better ranked.
-        let newest = group.iter().max_by_key(|(place, at)| (*at, Reverse(*place)));
-        let kept = newest.map_or(place, |(place, _)| *place);
         chosen += 1;
-        for (place, _) in group {
-            if let Some(fate) = fates.get_mut(place) {
-                *fate = match place == kept {
-                    true => Fate::Chosen,
-                    false => Fate::Repeats,
-                };
-            }
+        let repeats = |other: &usize| {
+            ranked[*other].category == ranked[best].category && sets[best].nearly_equals(&sets[*other])
+        };
+        let mut group = vec![best];
+        group.extend((best + 1..ranked.len()).filter(repeats));
+        // Of equally new ones the better ranked.
+        let newest = group.iter().max_by_key(|place| (ranked[**place].created_at_ms, Reverse(**place)));
+        let kept = newest.copied();
+        for place in group {
+            fates[place] = if Some(place) == kept { Fate::Chosen } else { Fate::Repeats };
         }
     }
     fates
@@ -144,7 +119,6 @@ pub(super) fn keep_newest(entries: &[Entry<'_>], max: usize) -> Vec<Fate> {
 /// Groups of near-duplicates among learnings given best first: each group is the places of its best one and of all
 /// those that nearly repeat it and are in no earlier group. Each learning is its category and content. Not every pair
 /// is compared.
-#[must_use]
 pub fn groups(sayings: &[(&str, &str)]) -> Vec<Vec<usize>> {
     let sets = sayings.iter().map(|(_, content)| WordSet::new(content));
     let sets: Vec<WordSet> = sets.collect();
@@ -152,28 +126,23 @@ pub fn groups(sayings: &[(&str, &str)]) -> Vec<Vec<usize>> {
     let mut is_free = vec![true; sayings.len()];
     let mut seen = vec![usize::MAX; sayings.len()];
     let mut groups = Vec::new();
-    for (place, ((category, _), set)) in sayings.iter().zip(&sets).enumerate() {
-        if is_free.get(place) != Some(&true) {
+    for (place, (category, _)) in sayings.iter().enumerate() {
+        if !is_free[place] {
             continue;
         }
         let mut group = index.suspects(place, &mut seen);
         group.retain(|other| {
-            let same = sayings.get(*other).is_some_and(|(other, _)| other == category);
             *other > place
-                && is_free.get(*other) == Some(&true)
-                && same
-                && sets.get(*other).is_some_and(|other| set.nearly_equals(other))
+                && is_free[*other]
+                && sayings[*other].0 == *category
+                && sets[place].nearly_equals(&sets[*other])
         });
         if group.is_empty() {
             continue;
         }
         group.push(place);
         group.sort_unstable();
-        for place in &group {
-            if let Some(flag) = is_free.get_mut(*place) {
-                *flag = false;
-            }
-        }
+        group.iter().for_each(|place| is_free[*place] = false);
         groups.push(group);
     }
     groups
@@ -202,7 +171,7 @@ impl RarestWords {
         let mut by_word: HashMap<u64, Vec<(usize, usize)>> = HashMap::new();
         for (place, set) in sets.iter().enumerate() {
             let mut counted: Vec<(u32, u64)> =
-                set.keys().into_iter().map(|word| (counts.get(&word).copied().unwrap_or(0), word)).collect();
+                set.keys().into_iter().map(|word| (counts[&word], word)).collect();
             let size = counted.len();
             counted.sort_unstable();
             counted.truncate(size.div_ceil(5));
@@ -217,19 +186,16 @@ impl RarestWords {
 
     /// The sets that may share over four fifths with this one, each once. `seen` says for which set each was last met.
     fn suspects(&self, place: usize, seen: &mut [usize]) -> Vec<usize> {
-        let Some((size, words)) = self.of.get(place) else {
-            return Vec::new();
-        };
+        let (size, words) = &self.of[place];
         let mut suspects = Vec::new();
         for (position, word) in words.iter().enumerate() {
-            for (other, its_position) in self.by_word.get(word).into_iter().flatten() {
-                let Some(last) = seen.get_mut(*other).filter(|last| **last != place) else {
+            for (other, its_position) in &self.by_word[word] {
+                if std::mem::replace(&mut seen[*other], place) == place {
                     continue;
-                };
-                *last = place;
-                let its_size = self.of.get(*other).map_or(0, |(size, _)| *size);
+                }
+                let its_size = self.of[*other].0;
                 // Nothing before this word is shared, so at most what follows it is.
-                let most = (size - position).min(its_size.saturating_sub(*its_position));
+                let most = (size - position).min(its_size - its_position);
                 if most * 9 > (size + its_size) * 4 {
                     suspects.push(*other);
                 }
@@ -244,6 +210,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Whether two learnings are near-duplicates: the same category and over 80% shared words.
+    fn near_duplicates(a: (&str, &str), b: (&str, &str)) -> bool {
+        let ((a_category, a_content), (b_category, b_content)) = (a, b);
+        a_category == b_category && WordSet::new(a_content).nearly_equals(&WordSet::new(b_content))
+    }
 
     #[test]
     fn lrn_07_over_80_percent_is_a_near_duplicate_and_exactly_80_is_not() {
@@ -264,10 +236,14 @@ mod tests {
 
     #[test]
     fn lrn_07_the_newest_is_kept_at_its_own_place() {
-        let entry = |content, created_at_ms| Entry { category: "c", content, created_at_ms };
+        let entry = |content: &str, created_at_ms| Candidate {
+            content: content.to_owned(),
+            created_at_ms,
+            ..Candidate::default()
+        };
         let entries = [entry("x y", 1), entry("else", 1), entry("y x", 3), entry("X y", 2)];
         let chosen = |max| -> Vec<usize> {
-            let fates = keep_newest(&entries, max);
+            let fates = keep_newest(&entries.iter().collect::<Vec<_>>(), max);
             (0..fates.len()).filter(|place| fates[*place] == Fate::Chosen).collect()
         };
         assert_eq!(chosen(5), [1, 2]);

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::query::{RecallQuery, head, tail};
+use super::query::{RecallQuery, head};
 use super::tokens::{each_word, words};
-use super::weights::{self, MAX_FAILURE_BYTES, MAX_TEXT_BYTES};
+use super::weights::{self, MAX_TEXT_BYTES};
 
 /// The longest run of path segments that is told apart.
 const MAX_SEGMENTS: usize = 5;
@@ -15,7 +15,6 @@ const PACKAGE_FILES: [&str; 3] = ["__init__", "index", "mod"];
 /// No word contains it, so no phrase reaches from one part of the query into the next.
 const BREAK: &str = "\n ";
 
-/// A tag found in the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TagMatch {
     /// How exact the match is; about one for a path of two segments.
@@ -44,15 +43,8 @@ impl Mentions {
         });
         mentions.read(title);
         mentions.read(head(&query.text, MAX_TEXT_BYTES));
-        let mut room = MAX_TEXT_BYTES;
-        for file in &query.files {
-            let file = head(file, room);
-            room -= file.len();
-            mentions.read(file);
-        }
-        if let Some(failure) = &query.failure_text {
-            mentions.read(tail(failure, MAX_FAILURE_BYTES));
-        }
+        query.shown_files().for_each(|file| mentions.read(file));
+        mentions.read(query.shown_failure());
         mentions
     }
 
@@ -99,10 +91,8 @@ impl Mentions {
             [] => false,
             [word] => self.words.contains(word),
             several => {
-                several.iter().all(|word| self.words.contains(word)) && {
-                    let needle = format!(" {} ", several.join(" "));
-                    memchr::memmem::find(self.sequence.as_bytes(), needle.as_bytes()).is_some()
-                }
+                several.iter().all(|word| self.words.contains(word))
+                    && self.sequence.contains(&format!(" {} ", several.join(" ")))
             }
         }
     }
@@ -166,15 +156,11 @@ impl Mentions {
         }
         (least..=segments.len().min(MAX_SEGMENTS))
             .rev()
-            .find(|length| {
-                let suffix = segments.get(segments.len() - length..).unwrap_or_default();
-                self.paths.contains(&suffix.join("/"))
-            })
+            .find(|length| self.paths.contains(&segments[segments.len() - length..].join("/")))
             .unwrap_or(0)
     }
 }
 
-/// A count that is known to be small, as a number to calculate with.
 fn small(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

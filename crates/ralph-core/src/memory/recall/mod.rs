@@ -42,7 +42,6 @@ pub struct Candidate {
     /// Its title, or empty: then the first line of its content is taken.
     pub title: String,
     pub content: String,
-    /// Its tags: words, phrases, symbols, paths.
     pub tags: Vec<String>,
     /// When it was learned, in milliseconds since 1970.
     pub created_at_ms: i64,
@@ -83,13 +82,11 @@ impl Default for RecallPolicy {
 
 impl RecallPolicy {
     /// A person's search: the same order, nothing kept back.
-    #[must_use]
     pub fn search(max: usize) -> Self {
         Self { floor: None, withhold: false, once: false, max }
     }
 }
 
-/// What becomes of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "fate")]
 pub enum Fate {
@@ -104,7 +101,6 @@ pub enum Fate {
     BeyondLimit,
 }
 
-/// A candidate's score and what follows from it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Ranked {
     #[serde(flatten)]
@@ -116,7 +112,6 @@ pub struct Ranked {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Scored {
     pub id: String,
-    /// The sum of the parts.
     pub score: f64,
     pub parts: ScoreParts,
 }
@@ -140,13 +135,10 @@ pub struct ScoreParts {
 
 impl ScoreParts {
     /// What the floor is compared with: what the learning has to do with the task.
-    #[must_use]
     pub fn relevance(&self) -> f64 {
         self.text + self.tags + self.paths + self.failure
     }
 
-    /// The sum of all parts.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.relevance() + self.agreement + self.recency + self.record
     }

@@ -21,6 +21,24 @@ pub struct RecallQuery {
     pub failure_text: Option<String>,
 }
 
+impl RecallQuery {
+    /// The files, as far as they are read.
+    pub(super) fn shown_files(&self) -> impl Iterator<Item = &str> {
+        let mut room = MAX_TEXT_BYTES;
+        self.files.iter().map(move |file| {
+            let file = head(file, room);
+            room -= file.len();
+            file
+        })
+    }
+
+    /// The failure, as far as it is read.
+    pub(super) fn shown_failure(&self) -> &str {
+        let failure = self.failure_text.as_deref().unwrap_or_default();
+        &failure[failure.ceil_char_boundary(failure.len().saturating_sub(MAX_FAILURE_BYTES))..]
+    }
+}
+
 /// Where in the query a term stands; of several places, the most telling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TermKind {
@@ -32,10 +50,8 @@ pub enum TermKind {
     Failure,
 }
 
-/// One index token of the query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// The token, as the index has it.
     pub text: String,
     /// How much the query stresses it, without its rarity.
     pub weight: f64,
@@ -43,12 +59,7 @@ pub struct Term {
 }
 
 /// The query's terms, the heaviest first; the store says how often each one occurs.
-#[must_use]
 pub fn terms(query: &RecallQuery) -> Vec<Term> {
-    weighted_terms(query)
-}
-
-pub(super) fn weighted_terms(query: &RecallQuery) -> Vec<Term> {
     let mut found: HashMap<String, Term> = HashMap::new();
     let mut add = |token: &str, weight: f64, kind: TermKind| {
         // Not `entry`: most tokens are known already, and it would copy each of them.
@@ -72,21 +83,12 @@ pub(super) fn weighted_terms(query: &RecallQuery) -> Vec<Term> {
         each_token(title, |token| fading(token, TermKind::Text));
     }
     each_token(text, |token| fading(token, TermKind::Text));
-    let mut room = MAX_TEXT_BYTES;
-    for file in &query.files {
-        let file = head(file, room);
-        room -= file.len();
+    for file in query.shown_files() {
         each_token(file, |token| add(token, 1.0, TermKind::File));
     }
-    if let Some(failure) = &query.failure_text {
-        each_token(tail(failure, MAX_FAILURE_BYTES), |token| {
-            add(token, weights::QUERY_FAILURE, TermKind::Failure);
-        });
-    }
-    if let Some(category) = &query.error_category {
-        each_token(&head(category, MAX_TEXT_BYTES).replace('_', " "), |token| {
-            add(token, weights::QUERY_FAILURE, TermKind::Failure);
-        });
+    let category = query.error_category.as_deref().unwrap_or_default();
+    for text in [query.shown_failure(), &head(category, MAX_TEXT_BYTES).replace('_', " ")] {
+        each_token(text, |token| add(token, weights::QUERY_FAILURE, TermKind::Failure));
     }
     for term in found.values_mut() {
         term.weight *= (weights::QUERY_K3 + 1.0) / (term.weight + weights::QUERY_K3);
@@ -105,10 +107,8 @@ pub(super) fn weighted_terms(query: &RecallQuery) -> Vec<Term> {
     all
 }
 
-/// A term to look candidates up with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lookup {
-    /// The token, as the index has it.
     pub text: String,
     /// What finding it is worth: its weight in the query times its rarity.
     pub worth: f64,
@@ -118,20 +118,14 @@ pub struct Lookup {
 ///
 /// A term that no learning has is left out. The first one stays whatever it costs, so that a query whose words are
 /// all common still finds something.
-#[must_use]
 pub fn lookup(terms: &[Term], corpus: &Corpus) -> Vec<Lookup> {
     let mut best = most_telling(terms, corpus, LOOKUP_TERMS);
     let mut spent = 0_u64;
-    let mut first = true;
     best.retain(|(term, _)| {
         let cost = corpus.df.get(&term.text).copied().unwrap_or(0);
-        let fits = spent.saturating_add(cost) <= LOOKUP_BUDGET;
-        if first || fits {
-            spent = spent.saturating_add(cost);
-            first = false;
-            return true;
-        }
-        false
+        let fits = spent == 0 || spent.saturating_add(cost) <= LOOKUP_BUDGET;
+        spent = spent.saturating_add(if fits { cost } else { 0 });
+        fits
     });
     best.into_iter().map(|(term, idf)| Lookup { text: term.text.clone(), worth: term.weight * idf }).collect()
 }
@@ -163,21 +157,13 @@ pub(super) fn heavier(a: f64, b: f64) -> Ordering {
     b.total_cmp(&a)
 }
 
-/// The first bytes of a text, on a character's boundary.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
-}
-
-/// The last bytes of a text, on a character's boundary.
-pub(super) fn tail(text: &str, bytes: usize) -> &str {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(bytes));
-    text.get(start..).unwrap_or(text)
 }
 
 /// The documents that have the most of what is looked for, best first, of equal ones the one indexed later.
 ///
 /// `found` holds for each term what it is worth and who has it.
-#[must_use]
 pub fn shortlist(found: &[(f64, Vec<i64>)]) -> Vec<i64> {
     let mut sums: HashMap<i64, f64> = HashMap::new();
     for (worth, documents) in found {

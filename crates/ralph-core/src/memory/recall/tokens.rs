@@ -60,9 +60,7 @@ fn is_word_char(c: char) -> bool {
 fn runs<'t>(text: &'t str, mut each: impl FnMut(&'t str, &'t str)) {
     let mut rest = text;
     while let Some(start) = rest.find(is_word_char) {
-        let Some(tail) = rest.get(start..) else {
-            return;
-        };
+        let tail = &rest[start..];
         let unspaced = tail.starts_with(is_unspaced);
         let end = tail.find(|c| !is_word_char(c) || is_unspaced(c) != unspaced).unwrap_or(tail.len());
         let (run, after) = tail.split_at(end);
@@ -73,17 +71,13 @@ fn runs<'t>(text: &'t str, mut each: impl FnMut(&'t str, &'t str)) {
 
 /// `C++` and `C#` are words whose signs matter: they get a name that an index can hold.
 fn signed_name(run: &str, after: &str) -> Option<String> {
-    if run.len() != 1 || !run.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return None;
-    }
-    let name = if after.starts_with("++") {
-        "plusplus"
-    } else if after.starts_with('#') {
-        "sharp"
-    } else {
-        return None;
+    let name = match after.as_bytes() {
+        [b'+', b'+', ..] => "plusplus",
+        [b'#', ..] => "sharp",
+        _ => return None,
     };
-    Some(format!("{}{name}", run.to_ascii_lowercase()))
+    let is_letter = run.len() == 1 && run.starts_with(|c: char| c.is_ascii_alphabetic());
+    is_letter.then(|| format!("{}{name}", run.to_ascii_lowercase()))
 }
 
 fn lower_into(run: &str, buffer: &mut String) {
@@ -96,25 +90,27 @@ fn lower_into(run: &str, buffer: &mut String) {
     }
 }
 
-/// Calls `each` with every word of the text, in order.
-pub fn each_word(text: &str, mut each: impl FnMut(&str)) {
+/// Calls `each` with every word of the text, in order, and the word as written where it may have several forms.
+fn each_word_as_written(text: &str, mut each: impl FnMut(&str, Option<&str>)) {
     let mut buffer = String::new();
     runs(text, |run, after| {
         if let Some(name) = signed_name(run, after) {
-            each(&name);
+            each(&name, None);
         } else if run.starts_with(is_unspaced) {
             for (start, c) in run.char_indices() {
-                each(run.get(start..start + c.len_utf8()).unwrap_or_default());
+                each(&run[start..start + c.len_utf8()], None);
             }
         } else {
             lower_into(run, &mut buffer);
-            each(&buffer);
+            each(&buffer, Some(run));
         }
     });
 }
 
-/// The words of a text, in order.
-#[must_use]
+pub fn each_word(text: &str, mut each: impl FnMut(&str)) {
+    each_word_as_written(text, |word, _| each(word));
+}
+
 pub fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     each_word(text, |word| all.push(word.to_owned()));
@@ -139,25 +135,17 @@ pub fn each_token(text: &str, mut each: impl FnMut(&str)) {
 /// Calls `each` with every word and the index token that every text with this word has, whatever its case; none for
 /// words the index does not know.
 pub fn each_word_and_token(text: &str, mut each: impl FnMut(&str, Option<&str>)) {
-    let mut word = String::new();
     let mut token = String::new();
-    runs(text, |run, after| {
-        if let Some(name) = signed_name(run, after) {
-            each(&name, Some(&name));
-        } else if run.starts_with(is_unspaced) {
-            for (start, c) in run.char_indices() {
-                let one = run.get(start..start + c.len_utf8()).unwrap_or_default();
-                each(one, Some(one));
-            }
-        } else {
-            lower_into(run, &mut word);
-            lower_into(run.trim_matches('_'), &mut token);
-            // A word that was cut may stand for several.
-            let whole = run.chars().nth(MAX_WORD_CHARS).is_none();
-            let known = whole && !token.is_empty() && !is_stop_word(&token);
-            stem(&mut token);
-            each(&word, known.then_some(token.as_str()));
-        }
+    each_word_as_written(text, |word, run| {
+        let Some(run) = run else {
+            return each(word, Some(word));
+        };
+        lower_into(run.trim_matches('_'), &mut token);
+        // A word that was cut may stand for several.
+        let whole = run.chars().nth(MAX_WORD_CHARS).is_none();
+        let known = whole && !token.is_empty() && !is_stop_word(&token);
+        stem(&mut token);
+        each(word, known.then_some(token.as_str()));
     });
 }
 
@@ -166,9 +154,9 @@ fn unspaced_tokens(run: &str, each: &mut impl FnMut(&str)) {
     let mut previous = None;
     for (start, c) in run.char_indices() {
         let end = start + c.len_utf8();
-        each(run.get(start..end).unwrap_or_default());
+        each(&run[start..end]);
         if let Some(previous) = previous {
-            each(run.get(previous..end).unwrap_or_default());
+            each(&run[previous..end]);
         }
         previous = Some(start);
     }
@@ -306,7 +294,6 @@ fn drop_doubled(word: &mut String) {
 }
 
 /// What the store indexes for one learning: its tokens, separated by spaces.
-#[must_use]
 pub fn index_text(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     each_token(text, |token| {

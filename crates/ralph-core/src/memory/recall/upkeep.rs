@@ -28,7 +28,6 @@ impl Default for UpkeepPolicy {
 
 impl UpkeepPolicy {
     /// What was learned before this is old.
-    #[must_use]
     pub fn old_before(&self, now: Timestamp) -> Timestamp {
         let age = i64::try_from(self.prune_age.as_millis()).unwrap_or(i64::MAX);
         Timestamp::from_millis(now.as_millis().saturating_sub(age))
@@ -49,14 +48,12 @@ pub struct Merge {
 
 impl Merge {
     /// A merge of these learnings, best one first.
-    #[must_use]
     pub fn of(members: Vec<Learning>) -> Self {
         let tags = Self::tags_of(members.iter().map(|learning| &learning.tags));
         Self { members, tags }
     }
 
     /// All of several lists' tags, in order, each once whatever its case.
-    #[must_use]
     pub fn tags_of<'t>(lists: impl Iterator<Item = &'t Vec<String>>) -> Vec<String> {
         let mut known = HashSet::new();
         lists.flatten().filter(|tag| known.insert(tag.to_lowercase())).take(MOST_TAGS).cloned().collect()
@@ -64,7 +61,6 @@ impl Merge {
 }
 
 /// What nearly repeats each other among active learnings. What a person brought back is left alone.
-#[must_use]
 pub fn merges(learnings: Vec<Learning>) -> Vec<Merge> {
     let is_free = |l: &Learning| l.state == LearningState::Active && l.restored_at.is_none();
     let learnings = best_first(learnings.into_iter().filter(is_free).collect());
@@ -84,7 +80,6 @@ pub fn merges(learnings: Vec<Learning>) -> Vec<Merge> {
 }
 
 /// Pinned ones first, then what people wrote, then by record, then the newer.
-#[must_use]
 pub fn best_first(mut learnings: Vec<Learning>) -> Vec<Learning> {
     learnings.sort_by(better);
     learnings
@@ -101,7 +96,6 @@ fn better(a: &Learning, b: &Learning) -> Ordering {
 }
 
 /// Whether an active learning is to be archived: old, long unused, and nobody wants it kept.
-#[must_use]
 pub fn is_stale(learning: &Learning, now: Timestamp, policy: &UpkeepPolicy) -> bool {
     let last_use = [learning.last_used_at, learning.restored_at]
         .into_iter()
@@ -121,7 +115,6 @@ pub fn is_stale(learning: &Learning, now: Timestamp, policy: &UpkeepPolicy) -> b
 /// says little against a learning. What helped is a share of all tasks, what hurt a share of those that were expected
 /// done, so that always failing tells at any rate, only later where little was expected. Imagined undecided tasks hold
 /// the record near 0 until there is evidence.
-#[must_use]
 pub fn record(record: &Record) -> f64 {
     let tasks = as_f64(record.tasks());
     let unjudged = as_f64(record.tasks().saturating_sub(record.judged));
@@ -134,7 +127,6 @@ pub fn record(record: &Record) -> f64 {
 
 /// Whether the record is bad enough to show the learning no more: never a pinned one, and never before enough tasks
 /// have judged it.
-#[must_use]
 pub fn withheld(candidate: &Candidate) -> bool {
     !candidate.pinned
         && candidate.record.tasks() >= weights::WITHHOLD_TASKS
@@ -155,13 +147,11 @@ pub struct Tally {
 }
 
 /// Which kind an attempt is, by the counted tries of its task before it.
-#[must_use]
 pub fn kind_of_attempt(tries_before: u32) -> u32 {
     tries_before.min(3)
 }
 
 /// How often attempts like this one end done.
-#[must_use]
 pub fn base_rate(tries_before: u32, tally: Tally) -> f64 {
     let kind = usize::try_from(kind_of_attempt(tries_before)).unwrap_or(0);
     let belief = BELIEFS.get(kind).copied().unwrap_or(0.5);

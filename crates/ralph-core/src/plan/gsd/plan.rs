@@ -1,11 +1,12 @@
 //! One plan file: the plan and the steps that its task elements are.
 
-use super::super::Problem;
 use super::super::command::{CanRun, Directory, all_of, command_in};
-use super::super::text::{block, cut, first_sentence, is_placeholder, one_line, paragraphs};
+use super::super::text::{block, one_line, paragraphs, paths};
+use super::super::{DraftTask, Problem};
 use super::markup::{Element, Entry, Frontmatter, Tags};
 use super::roadmap::PlanId;
 use crate::markdown::{Lines, code_only, list_item};
+use crate::text::{first_sentences, plain_line};
 
 /// The longest title made of a sentence, in characters.
 const LONGEST_TITLE: usize = 100;
@@ -17,45 +18,25 @@ pub(super) struct Plan {
     pub(super) wave: u32,
     pub(super) depends_on: Vec<String>,
     pub(super) depends_on_line: usize,
-    pub(super) files: Vec<String>,
-    /// The objective's first sentence.
-    pub(super) title: Option<String>,
+    /// The title of a plan that has none in its objective or in the roadmap.
     pub(super) heading: Option<String>,
-    pub(super) description: String,
-    /// Only where there are no steps: those have their own.
-    pub(super) verify: Option<String>,
-    pub(super) done_when: Option<String>,
+    /// The plan as a task. It has a check of its own only where there are no steps: those have theirs.
+    pub(super) task: DraftTask,
     pub(super) steps: Vec<Step>,
-    pub(super) line: usize,
 }
 
-/// One task element of a plan.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Step {
-    pub(super) line: usize,
-    pub(super) title: String,
-    pub(super) description: String,
-    pub(super) files: Vec<String>,
-    pub(super) verify: Option<String>,
-    pub(super) done_when: Option<String>,
-    /// What a person should know.
+    pub(super) task: DraftTask,
     pub(super) notes: Vec<String>,
 }
 
 /// Elements of a plan that say nothing about the work, or have a place of their own.
-const ELSEWHERE_IN_PLAN: [&str; 8] = [
-    "objective",
-    "context",
-    "task",
-    "execution_context",
-    "output",
-    "verify",
-    "verification",
-    "success_criteria",
-];
+const ELSEWHERE_IN_PLAN: &str =
+    "objective context task execution_context output verify verification success_criteria";
 
 /// Elements that have a place of their own in a task.
-const ELSEWHERE_IN_STEP: [&str; 6] = ["name", "title", "files", "verify", "done", "acceptance_criteria"];
+const ELSEWHERE_IN_STEP: &str = "name title files verify done acceptance_criteria";
 
 impl Plan {
     /// Reads a plan file. Where it has problems, there may be no plan.
@@ -75,7 +56,7 @@ impl Plan {
             let told = problems.len();
             let within = tags.within(task.range.clone(), problems);
             let step = Step::read(task, &within, can_run);
-            if step.title.is_empty() && problems.len() == told {
+            if step.task.title.is_empty() && problems.len() == told {
                 let expected = "a task has no name and no action; expected <name>…</name>";
                 problems.push(Problem::new(task.line, expected));
             }
@@ -94,7 +75,7 @@ impl Plan {
         let context = with_label("Context", &or(content("context"), headed.context));
         let verification = or(content("verification"), content("verify"));
         // Other elements, such as the feature of a test-driven plan.
-        let mut rest = described(&parts, &ELSEWHERE_IN_PLAN);
+        let mut rest = described(&parts, ELSEWHERE_IN_PLAN);
         if is_whole && steps.is_empty() && objective.is_empty() && rest.is_empty() {
             let line = tags.line_of(front.end.min(file.len().saturating_sub(1)));
             let expected = "there is nothing to do; expected <objective> or <task> elements";
@@ -120,14 +101,17 @@ impl Plan {
             wave,
             depends_on: names.filter(|name| !name.is_empty()).collect(),
             depends_on_line: depends_on.line.max(1),
-            files: files(&listed_files.values.join("\n")),
-            title: title_of(&objective),
             heading: headed.title,
-            description: paragraphs([objective.as_str(), &context, &rest]),
-            verify: check.command,
-            done_when: (!done_when.is_empty()).then_some(done_when),
+            task: DraftTask {
+                title: title_of(&objective).unwrap_or_default(),
+                description: paragraphs([objective.as_str(), &context, &rest]),
+                verify: check.command,
+                files: files(&listed_files.values.join("\n")),
+                done_when: (!done_when.is_empty()).then_some(done_when),
+                line: objective_at.map_or(1, |part| part.line),
+                ..DraftTask::default()
+            },
             steps,
-            line: objective_at.map_or(1, |part| part.line),
         })
     }
 }
@@ -160,37 +144,38 @@ impl Step {
             .iter()
             .map(|name| one_line(without_number(name)))
             .find(|name| !name.is_empty())
-            .map(|name| cut(&name, LONGEST_TITLE));
+            .map(|name| plain_line(&name, LONGEST_TITLE));
         let title = name.or_else(|| {
             let told = ["decision", "what-built", "action", "instructions"];
             told.iter().find_map(|name| title_of(&content(name)))
         });
-        let mut step = Self {
-            line: task.line,
-            title: title.unwrap_or_default(),
-            files: files(&content("files")),
-            ..Self::default()
-        };
+        let mut title = title.unwrap_or_default();
+        let mut notes = Vec::new();
         let kind = task.attribute("type");
         if let Some(kind) = kind.and_then(|kind| kind.strip_prefix("checkpoint")) {
-            step.title = checkpoint_title(&step.title, kind);
-            step.notes.push("a checkpoint, which a person must do".to_owned());
+            title = checkpoint_title(&title, kind);
+            notes.push("a checkpoint, which a person must do".to_owned());
         }
         let check = Check::of(&content("verify"), can_run);
         if check.command.is_none() && !check.words.is_empty() {
-            step.notes.push("its check is not a command, so the task has no gate".to_owned());
+            notes.push("its check is not a command, so the task has no gate".to_owned());
         }
-        step.verify = check.command;
         let done = [content("done"), content("acceptance_criteria"), check.words];
         let done = paragraphs(done.iter().map(String::as_str));
-        let described = described(parts, &ELSEWHERE_IN_STEP);
-        step.description = paragraphs([described.as_str(), &with_label("Done when", &done)]);
-        step.done_when = (!done.is_empty()).then_some(done);
-        step
+        let described = described(parts, ELSEWHERE_IN_STEP);
+        let task = DraftTask {
+            title,
+            description: paragraphs([described.as_str(), &with_label("Done when", &done)]),
+            verify: check.command,
+            files: files(&content("files")),
+            done_when: (!done.is_empty()).then_some(done),
+            line: task.line,
+            ..DraftTask::default()
+        };
+        Self { task, notes }
     }
 }
 
-/// What stands in the first element of a name.
 fn content(parts: &[Element<'_>], name: &str) -> String {
     let part = parts.iter().find(|part| part.name == name);
     part.map(|part| block(part.content)).unwrap_or_default()
@@ -209,8 +194,8 @@ fn checkpoint_title(title: &str, kind: &str) -> String {
 }
 
 /// The action as it is, and other elements under their names.
-fn described(parts: &[Element<'_>], elsewhere: &[&str]) -> String {
-    let said = parts.iter().filter(|part| !elsewhere.contains(&part.name));
+fn described(parts: &[Element<'_>], elsewhere: &str) -> String {
+    let said = parts.iter().filter(|part| elsewhere.split(' ').all(|name| name != part.name));
     let said: Vec<String> = said
         .map(|part| {
             let text = block(part.content);
@@ -238,27 +223,9 @@ fn with_label(label: &str, text: &str) -> String {
 
 /// The paths in what stands in `files`: between commas or on lines, with remarks left out.
 fn files(content: &str) -> Vec<String> {
-    let mut depth = 0usize;
-    let parts = content.split(|c: char| {
-        match c {
-            '(' | '{' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
-            '\n' => depth = 0,
-            _ => {}
-        }
-        c == '\n' || (c == ',' && depth == 0)
-    });
-    parts.filter_map(path).map(str::to_owned).collect()
-}
-
-/// The path at the beginning of a text such as `- src/a.rs (new)`.
-fn path(text: &str) -> Option<&str> {
-    let text = text.trim();
-    let text = list_item(text).unwrap_or(text);
-    let word = text.split_whitespace().next()?.trim_matches('`');
-    let is_alone = word.len() + 2 >= text.len();
-    let is_path = !word.starts_with('(') && (is_alone || word.contains(['/', '.']));
-    (is_path && !is_placeholder(word)).then_some(word)
+    let lines = content.lines().map(str::trim);
+    let found = lines.flat_map(|line| paths(list_item(line).unwrap_or(line)));
+    found.filter(|path| !path.starts_with('(') && !path.contains(char::is_whitespace)).collect()
 }
 
 /// What an element `verify` asks for: a command that can be a gate, and words for people.
@@ -334,11 +301,11 @@ fn title_of(text: &str) -> Option<String> {
     short(&paragraph)
 }
 
-/// The first sentence of a line as a title.
 pub(super) fn short(words: &str) -> Option<String> {
     let line = one_line(words);
-    let title = first_sentence(&line).trim_end_matches(':');
-    (!title.is_empty()).then(|| cut(title, LONGEST_TITLE))
+    let sentence = first_sentences(&line, 1);
+    let title = sentence.strip_suffix('.').unwrap_or(sentence).trim_end_matches(':');
+    (!title.is_empty()).then(|| plain_line(title, LONGEST_TITLE))
 }
 
 /// Lines such as `Purpose: …` begin something else.
@@ -374,31 +341,26 @@ struct Headed {
 impl Headed {
     fn of(body: &str) -> Self {
         let mut found = Self::default();
-        let mut current: Option<(&str, Vec<&str>)> = None;
-        let mut sections = Vec::new();
+        let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut is_open = false;
         for line in &Lines::of(body).lines {
             if let Some((_, words)) = line.heading() {
-                if found.title.is_none() {
-                    found.title = title_of(without_number(words));
-                }
-                sections.extend(current.replace((words, Vec::new())));
+                found.title = found.title.take().or_else(|| title_of(without_number(words)));
+                sections.push((words, Vec::new()));
+                is_open = true;
             } else if line.words().starts_with("<task") {
-                sections.extend(current.take());
-            } else if let Some((_, lines)) = &mut current {
+                is_open = false;
+            } else if let Some((_, lines)) = sections.last_mut().filter(|_| is_open) {
                 lines.push(line.text);
             }
         }
-        sections.extend(current);
-        for (words, lines) in sections {
-            let section = match words.to_ascii_lowercase().as_str() {
-                "objective" | "goal" => &mut found.objective,
-                "context" => &mut found.context,
-                _ => continue,
-            };
-            if section.is_empty() {
-                *section = block(&lines.join("\n"));
-            }
-        }
+        let section = |names: &[&str]| {
+            let is_named = |words: &str| names.iter().any(|name| words.eq_ignore_ascii_case(name));
+            let texts = sections.iter().filter(|(words, _)| is_named(words));
+            texts.map(|(_, lines)| block(&lines.join("\n"))).find(|text| !text.is_empty()).unwrap_or_default()
+        };
+        found.objective = section(&["objective", "goal"]);
+        found.context = section(&["context"]);
         found
     }
 }

@@ -26,17 +26,20 @@ fn a_whole_task() {
          <read_first>\n    - c.rs\n  </read_first>\n  <action>\n    Do it.\n      Well.\n  </action>\n  \
          <verify><automated>npm test</automated></verify>\n  <done>It works</done>\n</task>\n",
     );
-    assert_eq!((step.line, step.title.as_str()), (2, "Add **it**"));
-    assert_eq!(step.files, ["a.rs", "b.rs"]);
-    assert_eq!(step.description, "Read first: - c.rs\n\nDo it.\n  Well.\n\nDone when: It works");
-    assert_eq!((step.verify.as_deref(), step.done_when.as_deref()), (Some("npm test"), Some("It works")));
+    assert_eq!((step.task.line, step.task.title.as_str()), (2, "Add **it**"));
+    assert_eq!(step.task.files, ["a.rs", "b.rs"]);
+    assert_eq!(step.task.description, "Read first: - c.rs\n\nDo it.\n  Well.\n\nDone when: It works");
+    assert_eq!(
+        (step.task.verify.as_deref(), step.task.done_when.as_deref()),
+        (Some("npm test"), Some("It works"))
+    );
     assert!(step.notes.is_empty());
 }
 
 #[test]
 fn checks_in_words_go_to_done_when() {
     let step = step("<task><name>a</name><verify>Page shows</verify><done>b</done></task>");
-    assert_eq!((step.verify, step.done_when.as_deref()), (None, Some("b\n\nPage shows")));
+    assert_eq!((step.task.verify, step.task.done_when.as_deref()), (None, Some("b\n\nPage shows")));
     assert_eq!(step.notes.len(), 1);
 }
 
@@ -45,7 +48,7 @@ fn checkpoints_are_for_people() {
     let title = |file: &str| {
         let step = step(file);
         assert!(step.notes[0].contains("a person"), "{file}");
-        step.title
+        step.task.title
     };
     let of = |kind: &str, inner: &str| {
         title(&format!("<task type=\"checkpoint:{kind}\" gate=\"blocking\">{inner}</task>"))
@@ -58,15 +61,18 @@ fn checkpoints_are_for_people() {
 
 #[test]
 fn titles_have_to_come_from_somewhere() {
-    assert_eq!(step("<task><action>Do it. Well.</action></task>").title, "Do it");
-    assert_eq!(step("<task><name>Task 1: A. B.</name></task>").title, "A. B.");
-    assert_eq!(step("<task name=\"x\"></task>").title, "x");
-    assert_eq!(step("<task></task>").title, "");
+    assert_eq!(step("<task><action>Do it. Well.</action></task>").task.title, "Do it");
+    assert_eq!(step("<task><name>Task 1: A. B.</name></task>").task.title, "A. B.");
+    assert_eq!(step("<task name=\"x\"></task>").task.title, "x");
+    assert_eq!(step("<task></task>").task.title, "");
 }
 
 #[test]
 fn paths_without_remarks() {
-    assert_eq!(files("a.rs, src/{b,c}.rs,\n- `d/e` (new, big)\n f — old"), ["a.rs", "src/{b,c}.rs", "d/e"]);
+    assert_eq!(
+        files("a.rs, src/{b,c}.rs,\n- `d/e` (new, big)\n f — old"),
+        ["a.rs", "src/{b,c}.rs", "d/e", "f"]
+    );
     assert_eq!(
         files("Makefile\n`Dockerfile`\nAll the tests\n(none — manual)\nN/A"),
         ["Makefile", "Dockerfile"]

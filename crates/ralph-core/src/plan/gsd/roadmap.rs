@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::key;
 use super::super::text::{is_placeholder, phase_words};
 use super::plan::{Plan, short};
+use crate::diagnose::shapes::Pattern;
 use crate::markdown::{Lines, checkbox, list_item};
 
 /// A roadmap, read. Phases and ids are in their normal form.
@@ -38,8 +39,8 @@ impl Roadmap {
             let Some((is_ticked, words)) = ticked.or_else(item).or_else(heading) else {
                 continue;
             };
-            if let Some(phase) = phase_words(words).filter(|phase| phase.is_called_phase) {
-                let phase = normal(phase.number);
+            if let Some(phase) = phase_words(words).filter(|(_, is_called_phase)| *is_called_phase) {
+                let phase = normal(phase.0);
                 if is_ticked {
                     roadmap.ticked_phases.insert(phase.clone());
                 }
@@ -60,20 +61,13 @@ impl Roadmap {
 
 /// The id and title in `01-02-PLAN.md — Title`, `**01-02: Title**`, `[01-02-PLAN.md](path): Title`.
 fn plan_words(words: &str) -> Option<(String, Option<String>)> {
-    let words = words.trim_start_matches(['*', '_', '`', '[', '~']);
-    let words = words.strip_prefix("Plan ").unwrap_or(words);
-    let is_of_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-    let end = words.find(|c| !is_of_id(c)).unwrap_or(words.len());
-    let (file, after) = words.split_at_checked(end)?;
-    let id = without_kind(file.trim_end_matches('.'));
-    let is_id = id.starts_with(|c: char| c.is_ascii_digit()) && id.contains('-');
-    let after = match after.trim_start_matches(['*', '_', '`']).strip_prefix("](") {
-        Some(link) => link.split_once(')').map_or("", |(_, after)| after),
-        None => after,
-    };
-    let is_mark = |c: char| c.is_whitespace() || matches!(c, ':' | '-' | '–' | '—' | '*' | '_' | '`');
-    let title = after.trim_start_matches(is_mark).trim_end_matches(['*', '_', '~']);
-    is_id.then(|| (normal(id), short(title)))
+    static PLAN: Pattern = Pattern::new(
+        r"^[*_`\[~]*(?:Plan )?([0-9][A-Za-z0-9._-]*)(?:[*_`]*\]\([^)]*(?:\)|$))?[ \t:–—*_`-]*(.*?)[*_~]*$",
+    );
+    let found = PLAN.captures(words)?;
+    let group = |number| found.get(number).map_or("", |group| group.as_str());
+    let id = without_kind(group(1).trim_end_matches(['.', '-', '_']));
+    id.contains('-').then(|| (normal(id), short(group(2))))
 }
 
 /// What a name in `depends_on` stands for.
@@ -180,9 +174,8 @@ fn bare(name: &str) -> &str {
 
 /// The number in `Phase 2`, `phase-02-slug`.
 fn called_phase(name: &str) -> Option<&str> {
-    let (word, rest) = name.split_at_checked("phase".len())?;
-    let number = rest.trim_start_matches(['-', ' ', '_']).split(['-', ' ', ':']).next()?;
-    (word.eq_ignore_ascii_case("phase") && is_number(number)).then_some(number)
+    static PHASE: Pattern = Pattern::new("^(?i-u:phase)[- _]*([^- :]*)");
+    PHASE.captures(name)?.get(1).map(|number| number.as_str()).filter(|number| is_number(number))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,7 +184,6 @@ pub(super) struct PlanId {
     pub(super) name: String,
     /// As written; a plan outside of any phase has none.
     pub(super) phase: Option<String>,
-    /// The number within its phase.
     pub(super) plan: String,
 }
 
@@ -228,12 +220,8 @@ impl PlanId {
 
 /// A file's name without `-PLAN.md` and the like.
 fn without_kind(name: &str) -> &str {
-    let kinds = ["-plan.md", "-summary.md", "plan.md", "summary.md", ".md"];
-    let cut = |kind: &&str| {
-        let (stem, end) = name.split_at_checked(name.len().checked_sub(kind.len())?)?;
-        end.eq_ignore_ascii_case(kind).then_some(stem)
-    };
-    kinds.iter().find_map(cut).unwrap_or(name)
+    static KIND: Pattern = Pattern::new(r"^(.*?)(?i-u:(?:-?(?:plan|summary))?\.md)$");
+    KIND.captures(name).and_then(|found| found.get(1)).map_or(name, |stem| stem.as_str())
 }
 
 /// The number that a directory (`02.1-slug`) or another name begins with.

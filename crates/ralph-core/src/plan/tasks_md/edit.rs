@@ -11,7 +11,6 @@ use crate::plan::DraftTask;
 
 /// Makes these tasks done (`true`) or open (`false`); `marks` says where their boxes stand. A task that is so already stays
 /// byte for byte, also with its `[X]`.
-#[must_use]
 pub fn mark(text: &str, marks: &HashMap<String, usize>, tasks: &[(&str, bool)]) -> String {
     let places = tasks.iter().filter_map(|(key, done)| Some((*marks.get(*key)?, *done)));
     let places: BTreeMap<usize, bool> = places.collect();
@@ -32,7 +31,6 @@ pub fn mark(text: &str, marks: &HashMap<String, usize>, tasks: &[(&str, bool)]) 
 impl Spec<'_> {
     /// The file with a block after a task and all that are below it (`1.3.1` is below `1.3`), wherever the last of them
     /// stands. The block has `\n` as its line end and begins with a task line.
-    #[must_use]
     pub fn insert_after(&self, key: &str, block: &str) -> Option<String> {
         self.find(key)?;
         let is_family = |other: &str| other == key || is_below(other, key);
@@ -41,7 +39,6 @@ impl Spec<'_> {
     }
 
     /// The file with a block right before a task.
-    #[must_use]
     pub fn insert_before(&self, key: &str, block: &str) -> Option<String> {
         let start = self.find(key)?.lines.start;
         Some(self.put_in(self.file.end_of_content(0, start), block))
@@ -63,7 +60,6 @@ impl Spec<'_> {
 
 /// The block of a task, with `\n` as line end and without one at its end. Empty fields are left
 /// out; what it depends on is not in it, for the place in the file says that.
-#[must_use]
 pub fn render(task: &DraftTask) -> String {
     let files: Vec<_> = task.files.iter().map(|file| written_file(file)).collect();
     let written = |text: &Option<String>, write: fn(&str) -> String| {

@@ -46,7 +46,7 @@ impl Field {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     pub(super) files: Vec<String>,
-    pub(super) done_when: Option<String>,
+    done_when: Vec<String>,
     pub(super) commit: Option<String>,
     pub(super) gate: Gate,
     /// Number of the line of the first `Verify`, below the task line.
@@ -73,11 +73,7 @@ impl Fields {
         match entry.field {
             Some(Field::Do) => self.steps.push(entry.text()),
             Some(Field::Files) => self.files.extend(entry.files()),
-            Some(Field::DoneWhen) => {
-                let texts = [self.done_when.take().unwrap_or_default(), entry.text()];
-                let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-                self.done_when = (!texts.is_empty()).then(|| texts.join("\n"));
-            }
+            Some(Field::DoneWhen) => self.done_when.push(entry.text()),
             Some(Field::Verify) => {
                 self.verify_at.get_or_insert(entry.at);
                 self.gate.add(entry, can_run);
@@ -102,6 +98,12 @@ impl Fields {
         }
     }
 
+    pub(super) fn done_when(&self) -> Option<String> {
+        let texts: Vec<&str> =
+            self.done_when.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    }
+
     /// All that an agent should see and no other field holds.
     pub(super) fn description(&self) -> String {
         let mut parts: Vec<&str> = self.steps.iter().map(String::as_str).collect();
@@ -120,7 +122,6 @@ impl Fields {
 
 impl Spec<'_> {
     /// What a task's author wrote behind `Verify`, where that is one line.
-    #[must_use]
     pub fn verify_field(&self, key: &str) -> Option<String> {
         let block = self.find(key)?;
         let below = self.file.lines.get(block.lines.start + 1..block.lines.end)?;
@@ -148,15 +149,21 @@ pub(super) fn commit(value: &str) -> Option<String> {
     (!is_nothing(message)).then(|| message.to_owned())
 }
 
+/// A field, another item or a paragraph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'a, 'l> {
     pub(super) field: Option<Field>,
-    is_item: bool,
     /// What stands after the field's name, or in the first line of anything else.
     pub(super) value: &'a str,
     pub(super) lines: &'l [Line<'a>],
     /// Number of its first line in the block.
     at: usize,
+    columns: usize,
+    is_item: bool,
+    /// Whether a name stands before the value, be it that of a field or not.
+    is_labelled: bool,
+    /// Whether there is anything but a name so far.
+    has_content: bool,
 }
 
 impl<'a, 'l> Entry<'a, 'l> {
@@ -211,26 +218,65 @@ impl<'a, 'l> Entry<'a, 'l> {
 
     /// Language and text of the fences in it.
     pub(super) fn fences(&self) -> Vec<(&'a str, String)> {
-        let mut found = Vec::new();
-        let opened = Fence::opened_by(self.value).filter(|_| self.opens_fence());
-        if let Some(fence) = opened {
-            let is_inside = |line: &&Line<'_>| !fence.is_closed_by(line.words());
-            let length = self.below().iter().take_while(is_inside).count();
-            let inside = self.below().get(..length).unwrap_or_default();
-            let language = language_of(self.value);
-            return vec![(language, joined(inside, shared_indent(inside)))];
+        let fence = |opening: &'a str, after: &[Line<'a>], is_inside: &dyn Fn(&Line<'a>) -> bool| {
+            let length = after.iter().take_while(|line| is_inside(line)).count();
+            let inside = &after[..length];
+            (language_of(opening), joined(inside, shared_indent(inside)))
+        };
+        if let Some(opened) = Fence::opened_by(self.value).filter(|_| self.field.is_some()) {
+            return vec![fence(self.value, self.below(), &|line| !opened.is_closed_by(line.words()))];
         }
-        for (at, line) in self.lines.iter().enumerate() {
-            if line.hidden == Some(Hidden::FenceBegin) {
-                let after = self.lines.get(at + 1..).unwrap_or_default();
-                let is_inside = |line: &&Line<'_>| line.hidden == Some(Hidden::FenceInside);
-                let length = after.iter().take_while(is_inside).count();
-                let inside = after.get(..length).unwrap_or_default();
-                let language = language_of(line.text);
-                found.push((language, joined(inside, shared_indent(inside))));
-            }
+        let begins =
+            self.lines.iter().enumerate().filter(|(_, line)| line.hidden == Some(Hidden::FenceBegin));
+        let is_inside = |line: &Line<'a>| line.hidden == Some(Hidden::FenceInside);
+        begins.map(|(at, line)| fence(line.text, &self.lines[at + 1..], &is_inside)).collect()
+    }
+
+    /// The entry that a line may begin.
+    fn begun_by(at: usize, line: &Line<'a>) -> Self {
+        let (columns, words) = (line.columns(), line.words());
+        let item = bullet(words);
+        let text = item.map_or(words, |text| text.trim_start_matches([' ', '\t']));
+        // Any name in bold is one; others only where they are fields, and plain ones only in items.
+        let found = label(text).filter(|_| columns > 0).and_then(|label| {
+            let field = Field::named(label.name);
+            let is_label = match label.emphasis {
+                Emphasis::Bold => true,
+                Emphasis::Italic => field.is_some(),
+                Emphasis::Plain => field.is_some() && item.is_some(),
+            };
+            is_label.then_some((field, label.value))
+        });
+        let value = found.map_or(words, |(_, value)| value);
+        Self {
+            field: found.and_then(|(field, _)| field),
+            value,
+            lines: &[],
+            at,
+            columns,
+            is_item: item.is_some(),
+            is_labelled: found.is_some(),
+            has_content: !value.is_empty(),
         }
-        found
+    }
+
+    /// Whether a later line belongs to this entry, given the entry that it would begin.
+    fn holds(&self, line: &Line<'_>, entry: &Entry<'_, '_>, after_blank: bool) -> bool {
+        let is_marked = entry.is_item || entry.is_labelled;
+        let goes_on = !is_marked && !after_blank;
+        let is_indented = entry.columns > self.columns;
+        if is_rule_line(line) {
+            false
+        } else if self.is_item {
+            // Also a fence right below its name.
+            let is_fence = line.hidden == Some(Hidden::FenceBegin);
+            is_indented || goes_on || (is_fence && !self.has_content)
+        } else if self.is_labelled {
+            // Below a name that is no item, a list need not be indented.
+            is_indented || goes_on || (entry.columns == self.columns && !entry.is_labelled)
+        } else {
+            goes_on
+        }
     }
 }
 
@@ -259,99 +305,28 @@ fn is_rule_line(line: &Line<'_>) -> bool {
 
 /// The entries of a block, given without its task line.
 pub(super) fn entries<'a, 'l>(lines: &'l [Line<'a>]) -> Vec<Entry<'a, 'l>> {
-    let mut starts: Vec<Start<'a>> = Vec::new();
+    let mut entries: Vec<Entry<'a, 'l>> = Vec::new();
     let mut after_blank = false;
     for (at, line) in lines.iter().enumerate() {
         match line.hidden {
             Some(Hidden::Comment | Hidden::FenceInside | Hidden::FenceEnd) => {}
             None if line.words().is_empty() => after_blank = true,
             _ => {
-                let start = Start::of(at, line);
-                let is_within = starts.last_mut().is_some_and(|last| last.holds(&start, after_blank));
-                if !is_within {
-                    starts.push(start);
+                let entry = Entry::begun_by(at, line);
+                match entries.last_mut().filter(|last| last.holds(line, &entry, after_blank)) {
+                    Some(last) => last.has_content = true,
+                    None => entries.push(entry),
                 }
                 after_blank = false;
             }
         }
     }
-    let ends = starts.iter().skip(1).map(|next| next.at);
-    let ends = ends.chain([lines.len()]);
-    let entries = starts.iter().zip(ends).map(|(start, end)| Entry {
-        field: start.field,
-        is_item: start.is_item,
-        value: start.value,
-        lines: lines.get(start.at..end).unwrap_or_default(),
-        at: start.at,
-    });
-    entries.collect()
-}
-
-/// A line that may begin an entry.
-struct Start<'a> {
-    at: usize,
-    columns: usize,
-    is_item: bool,
-    is_fence: bool,
-    is_rule: bool,
-    /// Whether a name stands before the value, be it that of a field or not.
-    is_labelled: bool,
-    field: Option<Field>,
-    value: &'a str,
-    /// Whether there is anything but a name so far.
-    has_content: bool,
-}
-
-impl<'a> Start<'a> {
-    fn of(at: usize, line: &Line<'a>) -> Self {
-        let (columns, words) = (line.columns(), line.words());
-        let item = bullet(words);
-        let text = item.map_or(words, |text| text.trim_start_matches([' ', '\t']));
-        // Any name in bold is one; others only where they are fields, and plain ones only in items.
-        let found = label(text).filter(|_| columns > 0).and_then(|label| {
-            let field = Field::named(label.name);
-            let is_label = match label.emphasis {
-                Emphasis::Bold => true,
-                Emphasis::Italic => field.is_some(),
-                Emphasis::Plain => field.is_some() && item.is_some(),
-            };
-            is_label.then_some((field, label.value))
-        });
-        let value = found.map_or(words, |(_, value)| value);
-        Self {
-            at,
-            columns,
-            is_item: item.is_some(),
-            is_fence: line.hidden == Some(Hidden::FenceBegin),
-            is_rule: is_rule_line(line),
-            is_labelled: found.is_some(),
-            field: found.and_then(|(field, _)| field),
-            value,
-            has_content: !value.is_empty(),
-        }
+    let mut end = lines.len();
+    for entry in entries.iter_mut().rev() {
+        entry.lines = &lines[entry.at..end];
+        end = entry.at;
     }
-
-    /// Whether a later line belongs to the entry that begins here.
-    fn holds(&mut self, line: &Start<'_>, after_blank: bool) -> bool {
-        let is_marked = line.is_item || line.is_labelled;
-        let is_within = if line.is_rule {
-            false
-        } else if self.is_item {
-            // Also a line that goes on with a paragraph without its indent, and a fence right
-            // below its name.
-            line.columns > self.columns
-                || (!is_marked && !after_blank)
-                || (line.is_fence && !self.has_content)
-        } else if self.is_labelled {
-            // Below a name that is no item, a list need not be indented.
-            let is_below = line.columns >= self.columns || (!is_marked && !after_blank);
-            is_below && (line.columns > self.columns || !line.is_labelled)
-        } else {
-            !is_marked && !after_blank
-        };
-        self.has_content |= is_within;
-        is_within
-    }
+    entries
 }
 
 #[cfg(test)]

@@ -12,14 +12,12 @@ const SHELLS: [&str; 7] = ["", "bash", "console", "sh", "shell", "terminal", "zs
 pub(super) struct Gate {
     /// To be run in this order.
     commands: Vec<String>,
-    /// Texts that are no commands.
     pub(super) prose: Vec<String>,
     /// Codes that cannot be run although others beside them can.
     pub(super) doubtful: Vec<String>,
 }
 
 impl Gate {
-    /// The command that runs all that was found.
     pub(super) fn command(&self) -> Option<String> {
         all_of(&self.commands, Directory::Shared)
     }
@@ -30,12 +28,13 @@ impl Gate {
             true => "the task has no gate",
             false => "the gate does not include it",
         };
-        let one_line = |text: &String| text.replace('\n', " ");
-        let prose = self.prose.iter().map(one_line);
-        let doubtful = self.doubtful.iter().map(one_line);
-        let prose = prose.map(|text| format!("Verify \"{text}\" is not a runnable command: {consequence}"));
-        let doubtful = doubtful
-            .map(|code| format!("Verify runs \"{code}\" as a command, but that program was not found"));
+        let prose = self.prose.iter().map(|text| {
+            format!("Verify \"{}\" is not a runnable command: {consequence}", text.replace('\n', " "))
+        });
+        let doubtful = self.doubtful.iter().map(|code| {
+            let code = code.replace('\n', " ");
+            format!("Verify runs \"{code}\" as a command, but that program was not found")
+        });
         prose.chain(doubtful).collect()
     }
 
@@ -139,10 +138,8 @@ impl Texts {
 
 /// What stands in the fences; those that name another language count only where no other does.
 fn script(entry: &Entry<'_, '_>) -> Option<String> {
-    let is_shell = |(language, _): &(&str, String)| {
-        let mut shells = SHELLS.iter();
-        shells.any(|shell| shell.eq_ignore_ascii_case(language))
-    };
+    let is_shell =
+        |(language, _): &(&str, String)| SHELLS.iter().any(|one| one.eq_ignore_ascii_case(language));
     let mut fences = entry.fences();
     fences.retain(|(_, text)| !text.is_empty());
     if fences.iter().any(is_shell) {

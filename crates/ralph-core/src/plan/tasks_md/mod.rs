@@ -15,9 +15,10 @@ use std::ops::Range;
 use self::fields::Fields;
 use super::command::CanRun;
 use super::graph::cycles;
-use super::key::{spec_key, spec_key_length};
+use super::key::{leading_spec_key, spec_key};
 use super::text::Phases;
 use super::{Draft, DraftTask, Note, Problem};
+use crate::diagnose::shapes::Pattern;
 use crate::markdown::{Lines, checkbox, is_rule};
 
 pub use edit::{mark, render};
@@ -25,7 +26,6 @@ pub use edit::{mark, render};
 /// How many neighbors run side by side at most.
 const LARGEST_GROUP: usize = 5;
 
-/// A spec's file and the blocks of its tasks.
 #[derive(Debug)]
 pub struct Spec<'a> {
     text: &'a str,
@@ -49,7 +49,6 @@ struct Block<'a> {
 }
 
 impl<'a> Spec<'a> {
-    #[must_use]
     pub fn of(text: &'a str) -> Self {
         let file = Lines::of(text);
         let mut blocks: Vec<Block<'a>> = Vec::new();
@@ -82,18 +81,15 @@ impl<'a> Spec<'a> {
     }
 
     /// Whether it has no task line: some checkbox at column 0, in no fence, with a key.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
     /// Where the boxes of the tasks stand, in bytes. Of several tasks with one key the first counts.
-    #[must_use]
     pub fn marks(&self) -> HashMap<String, usize> {
         let marks = self.blocks.iter().rev();
         marks.map(|block| (block.key.to_owned(), block.mark)).collect()
@@ -104,16 +100,11 @@ impl<'a> Spec<'a> {
     }
 
     fn fields(&self, block: &Block<'a>, can_run: CanRun<'_>) -> Fields {
-        let below = block.lines.start + 1..block.content_end;
-        Fields::of(self.file.lines.get(below).unwrap_or_default(), can_run)
+        Fields::of(&self.file.lines[block.lines.start + 1..block.content_end], can_run)
     }
 
     /// Reads the spec. `can_run` says whether a program of this name is there; it tells commands from
     /// prose in a `Verify` that is no code.
-    ///
-    /// # Errors
-    ///
-    /// All that keeps the file from being a plan, in the order of lines.
     pub fn read(&self, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Problem>> {
         let mut notes = self.hidden_tasks();
         if self.blocks.is_empty() {
@@ -128,8 +119,9 @@ impl<'a> Spec<'a> {
         let mut phases = Phases::default();
         let mut passed = 0;
         for (at, block) in self.blocks.iter().enumerate() {
-            let between = self.file.lines.get(passed..block.lines.start);
-            for (level, words) in between.unwrap_or_default().iter().filter_map(|l| l.heading()) {
+            for (level, words) in
+                self.file.lines[passed..block.lines.start].iter().filter_map(|l| l.heading())
+            {
                 phases.heading(level, words);
             }
             passed = block.lines.start;
@@ -142,8 +134,8 @@ impl<'a> Spec<'a> {
                 problems.push(Problem::new(line, expected));
             }
             let of = *first.entry(key).or_insert(at);
-            if let Some(block) = self.blocks.get(of).filter(|_| of != at) {
-                let of = block.lines.start + 1;
+            if of != at {
+                let of = self.blocks[of].lines.start + 1;
                 let expected =
                     format!("line {line} repeats the key {key} of line {of}, expected a unique key");
                 problems.push(Problem::new(line, expected));
@@ -160,10 +152,10 @@ impl<'a> Spec<'a> {
         }
         let fix_of = self.fixes(&steps, &first, &mut notes);
         let waits = waits(&steps, &fix_of);
-        let name = |at: usize| self.blocks.get(at).map(|block| block.key.to_owned());
+        let name = |at: usize| self.blocks[at].key.to_owned();
         for ((task, waits), of) in tasks.iter_mut().zip(waits).zip(fix_of) {
-            task.after = waits.into_iter().filter_map(name).collect();
-            task.fix_of = of.and_then(name);
+            task.after = waits.into_iter().map(name).collect();
+            task.fix_of = of.map(name);
         }
         notes.sort_by_key(|note| note.line);
         Ok(Draft { tasks, notes })
@@ -190,8 +182,8 @@ impl<'a> Spec<'a> {
             title: words.title.to_owned(),
             description: fields.description(),
             verify: fields.gate.command(),
+            done_when: fields.done_when(),
             files: fields.files,
-            done_when: fields.done_when,
             commit: fields.commit,
             markers: words.markers.iter().map(ToString::to_string).collect(),
             done: block.is_done,
@@ -233,7 +225,7 @@ impl<'a> Spec<'a> {
         let mut fix_of: Vec<_> = steps.iter().map(original).collect();
         let edges: Vec<Vec<usize>> = fix_of.iter().map(|of| of.iter().copied().collect()).collect();
         for at in cycles(&edges).concat() {
-            fix_of.get_mut(at).into_iter().for_each(|of| *of = None);
+            fix_of[at] = None;
         }
         for ((block, step), of) in self.blocks.iter().zip(steps).zip(&fix_of) {
             if let Some(key) = step.fix_of.filter(|_| of.is_none()) {
@@ -262,16 +254,9 @@ fn task_line(line: &str) -> Option<(&str, &str, bool)> {
 /// The key in a line such as `- [ ] **1.3** Title` or `* [ ] 1.3 Title`, which a person may take
 /// for a task line.
 fn nearly_a_task(line: &str) -> Option<&str> {
-    let after = line.strip_prefix(['-', '*', '+'])?.trim_start().strip_prefix('[')?;
-    let (state, text) = after.split_once(']')?;
-    let text = text.trim_start().trim_start_matches(['*', '_', '`', '#', '(', '[']);
-    let text = match text.split_at_checked("task ".len()) {
-        Some((word, rest)) if word.eq_ignore_ascii_case("task ") => rest,
-        _ => text,
-    };
-    let (key, rest) = text.split_at_checked(spec_key_length(text)?)?;
-    let is_checkbox = state.chars().count() <= 1;
-    (is_checkbox && !rest.starts_with(char::is_alphanumeric)).then_some(key)
+    static BOX: Pattern = Pattern::new(r"^[-*+][ \t]*\[[^\]]?\][ \t]*[*_`#(\[]*(?i-u:task )?(.*)$");
+    let (key, rest) = leading_spec_key(BOX.captures(line)?.get(1)?.as_str())?;
+    (!rest.starts_with(char::is_alphanumeric)).then_some(key)
 }
 
 /// Markers and title of a task, told apart.
@@ -291,7 +276,6 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// The task that this one is to fix.
     fn fix_of(&self) -> Option<&'a str> {
         self.markers.iter().find_map(|marker| fixed_key(marker))
     }
@@ -343,32 +327,23 @@ struct Step<'a> {
 /// by order, and the original for its fixes.
 fn waits(steps: &[Step<'_>], fix_of: &[Option<usize>]) -> Vec<Vec<usize>> {
     let mut waits = by_order(steps, fix_of);
-    for (at, root) in roots(fix_of).into_iter().enumerate() {
-        if at != root {
-            let before = waits.get(root).cloned().unwrap_or_default();
-            waits.get_mut(at).into_iter().for_each(|own| *own = before.clone());
-        }
+    for (at, root) in roots(fix_of).into_iter().enumerate().filter(|(at, root)| at != root) {
+        waits[at] = waits[root].clone();
     }
     // After all, since what an original waits for by order must not hold its fixes.
     for (at, of) in fix_of.iter().enumerate() {
-        if let Some(original) = of.and_then(|of| waits.get_mut(of)) {
-            original.push(at);
-        }
+        of.iter().for_each(|of| waits[*of].push(at));
     }
     waits
 }
 
 /// The order of all that are no fixes: each waits for the group before its own.
 fn by_order(steps: &[Step<'_>], fix_of: &[Option<usize>]) -> Vec<Vec<usize>> {
-    let mut waits = Vec::with_capacity(steps.len());
+    let mut waits = vec![Vec::new(); steps.len()];
     let mut before = Vec::new();
     let mut group: Vec<usize> = Vec::new();
     let mut group_phase = None;
-    for (at, (step, of)) in steps.iter().zip(fix_of).enumerate() {
-        if of.is_some() {
-            waits.push(Vec::new());
-            continue;
-        }
+    for (at, step) in steps.iter().enumerate().filter(|(at, _)| fix_of[*at].is_none()) {
         let phase = step.is_parallel.then_some(step.phase);
         let joins = phase.is_some() && group_phase == phase && group.len() < LARGEST_GROUP;
         if !joins {
@@ -376,29 +351,29 @@ fn by_order(steps: &[Step<'_>], fix_of: &[Option<usize>]) -> Vec<Vec<usize>> {
             group_phase = phase;
         }
         group.push(at);
-        waits.push(before.clone());
+        waits[at] = before.clone();
     }
     waits
 }
 
 /// For each task the one at the end of its chain of fixes; itself where it is no fix.
 fn roots(fix_of: &[Option<usize>]) -> Vec<usize> {
-    let mut roots: Vec<Option<usize>> = vec![None; fix_of.len()];
+    let mut roots: Vec<usize> = (0..fix_of.len()).collect();
     for at in 0..fix_of.len() {
         let mut chain = Vec::new();
         let mut here = at;
         // Each task is passed once, since a chain that was followed knows its root.
-        while let (Some(None), Some(Some(of))) = (roots.get(here), fix_of.get(here)) {
+        while let Some(of) = fix_of[here]
+            && roots[here] == here
+        {
             chain.push(here);
-            here = *of;
+            here = of;
         }
-        let root = roots.get(here).copied().flatten().unwrap_or(here);
         for one in chain {
-            roots.get_mut(one).into_iter().for_each(|of| *of = Some(root));
+            roots[one] = roots[here];
         }
     }
-    let own = roots.into_iter().enumerate();
-    own.map(|(at, root)| root.unwrap_or(at)).collect()
+    roots
 }
 
 #[cfg(test)]

@@ -11,27 +11,6 @@ fn indents_go() {
 }
 
 #[test]
-fn sentences_end_at_a_stop_before_white_space() {
-    for (line, sentence) in [
-        ("Add v1.2 of it (e.g. now). Then rest.", "Add v1.2 of it (e.g. now)"),
-        ("Really? Yes.", "Really?"),
-        ("No end", "No end"),
-        ("One.", "One"),
-    ] {
-        assert_eq!(first_sentence(line), sentence);
-    }
-}
-
-#[test]
-fn cuts_fall_between_words() {
-    assert_eq!(cut("one two three", 9), "one two…");
-    assert_eq!(cut("one two three", 8), "one two…");
-    assert_eq!(cut("one two", 7), "one two");
-    assert_eq!(cut("abcdefgh", 4), "abc…");
-    assert_eq!(cut("äöü äöü äöü", 8), "äöü äöü…");
-}
-
-#[test]
 fn imp_03_files() {
     for (text, expected) in [
         ("src/a.ts, `src/b.ts`", &["src/a.ts", "src/b.ts"][..]),
@@ -76,7 +55,6 @@ fn imp_03_labels() {
 
 #[test]
 fn imp_04_numbers_in_headings() {
-    let read = |words| phase_words(words).map(|phase| (phase.number, phase.is_called_phase));
     for (words, number, is_called_phase) in [
         ("Phase 1: Base", "1", true),
         ("PHASE 02.1 — Base", "02.1", true),
@@ -91,7 +69,7 @@ fn imp_04_numbers_in_headings() {
         ("4: A", "4", false),
         ("3", "3", false),
     ] {
-        assert_eq!(read(words), Some((number, is_called_phase)), "{words}");
+        assert_eq!(phase_words(words), Some((number, is_called_phase)), "{words}");
     }
     for words in [
         "Phase one",
@@ -105,7 +83,7 @@ fn imp_04_numbers_in_headings() {
         "v1.0",
         "",
     ] {
-        assert_eq!(read(words), None, "{words}");
+        assert_eq!(phase_words(words), None, "{words}");
     }
 }
 
@@ -131,11 +109,6 @@ fn imp_04_what_ends_a_phase() {
 
 proptest! {
     #[test]
-    fn cuts_keep_the_limit(line in ".{0,60}", most in 1usize..40) {
-        prop_assert!(cut(&line, most).chars().count() <= most);
-    }
-
-    #[test]
     fn one_line_is_one_line(text in any::<String>()) {
         let line = one_line(&text);
         prop_assert!(!line.contains(char::is_control));
@@ -152,7 +125,7 @@ proptest! {
     #[test]
     fn never_panics(text in any::<String>(), near in "[*# Phase0-9.:)`(,é]{0,20}") {
         for text in [text, near] {
-            let _ = (phase_words(&text), paths(&text), first_sentence(&text));
+            let _ = (phase_words(&text), paths(&text));
         }
     }
 }

@@ -1,18 +1,17 @@
 //! Who gets how much room.
 
 use super::support::*;
-use crate::memory::prompt::{AttemptReport, LoopStatus, Memory, PastAttempt};
+use crate::memory::prompt::{LoopStatus, Memory, PastAttempt};
+use crate::model::ReportRow;
 
-fn learnings(count: usize, length: usize) -> Vec<crate::memory::prompt::ShownLearning> {
+fn learnings(count: usize, length: usize) -> Vec<crate::memory::recall::Candidate> {
     (0..count).map(|n| learning(&format!("l-{n}"), "pitfall", &words("learnt", length))).collect()
 }
 
 fn with_suggestion(mut attempts: Vec<PastAttempt>, text: &str) -> Vec<PastAttempt> {
     let newest = attempts.last_mut().unwrap();
-    newest.report = newest
-        .report
-        .take()
-        .map(|report| AttemptReport { retry_suggestion: Some(text.to_owned()), ..report });
+    newest.report =
+        newest.report.take().map(|report| ReportRow { retry_suggestion: Some(text.to_owned()), ..report });
     attempts
 }
 

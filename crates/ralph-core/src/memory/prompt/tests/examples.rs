@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 
 use super::support::*;
-use crate::memory::prompt::{AttemptReport, LoopStatus, Memory};
+use crate::memory::prompt::{LoopStatus, Memory};
+use crate::model::ReportRow;
 
 #[test]
 fn ctx_04_first_attempt_with_nothing_to_remember_is_the_plain_prompt() {
@@ -46,9 +47,9 @@ fn ctx_05_one_failure_gives_attempts_and_status() {
         attempts: vec![attempt(
             1,
             "sonnet",
-            Some(AttemptReport {
+            Some(ReportRow {
                 relevant_files: vec!["src/settings.rs".to_owned(), "src/store.rs".to_owned()],
-                stack_trace: Some("error[E0382]: borrow of moved value: `row`\n".to_owned()),
+                stack_trace_snippet: Some("error[E0382]: borrow of moved value: `row`\n".to_owned()),
                 retry_suggestion: Some("Read the rows first, then write them.".to_owned()),
                 ..report("Copied every row in one statement", "A row was used twice", "build_error")
             }),
@@ -108,7 +109,7 @@ fn ctx_05_three_failures_and_learnings_give_all_three_and_the_warning() {
             attempt(
                 1,
                 "sonnet",
-                Some(AttemptReport {
+                Some(ReportRow {
                     relevant_files: files.clone(),
                     ..report("Went through it in one go", "Broke two links", "logic_error")
                 }),
@@ -117,9 +118,9 @@ fn ctx_05_three_failures_and_learnings_give_all_three_and_the_warning() {
             attempt(
                 3,
                 "opus",
-                Some(AttemptReport {
+                Some(ReportRow {
                     relevant_files: files,
-                    stack_trace: Some("example 4 ... FAILED\n  expected 3, got 4".to_owned()),
+                    stack_trace_snippet: Some("example 4 ... FAILED\n  expected 3, got 4".to_owned()),
                     retry_suggestion: Some("Leave the prose.\nRun example 4 alone.".to_owned()),
                     ..report("Chapter by chapter", "Example 4 prints 4", "test_failure")
                 }),

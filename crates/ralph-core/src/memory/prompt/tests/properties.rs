@@ -5,9 +5,9 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::support::*;
-use crate::memory::prompt::{
-    AttemptReport, Limits, LoopStatus, Memory, PastAttempt, PhaseFailure, ShownLearning, render_memory,
-};
+use crate::memory::prompt::{Limits, LoopStatus, Memory, PastAttempt, PhaseFailure, render_memory};
+use crate::memory::recall::Candidate;
+use crate::model::ReportRow;
 
 /// Text as agents and attackers write it.
 fn text(max_pieces: usize) -> impl Strategy<Value = String> {
@@ -45,9 +45,9 @@ prop_compose! {
         stack_trace in option::of(text(60)),
         retry_suggestion in option::of(text(30)),
         excerpt in option::of(text(30)),
-    ) -> AttemptReport {
-        AttemptReport {
-            auto, what_was_tried, why_it_failed, error_category, relevant_files, stack_trace,
+    ) -> ReportRow {
+        ReportRow {
+            auto, what_was_tried, why_it_failed, error_category, relevant_files, stack_trace_snippet: stack_trace,
             retry_suggestion, excerpt,
         }
     }
@@ -91,7 +91,7 @@ prop_compose! {
         Memory {
             attempts,
             learnings: learnings.into_iter().zip(0..).map(|((category, content), n)| {
-                ShownLearning { id: format!("l-{n}"), category, content }
+                Candidate { id: format!("l-{n}"), category, content, ..Candidate::default() }
             }).collect(),
             status,
             phase_failures: failures.into_iter().map(|(key, error)| {

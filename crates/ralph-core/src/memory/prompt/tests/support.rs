@@ -1,9 +1,11 @@
 //! Builders and observers that keep the tests short.
 
 use crate::memory::prompt::{
-    AttemptReport, Limits, LoopStatus, Memory, ParentPart, PastAttempt, PhaseFailure, Prerequisite,
-    RenderedMemory, ShownLearning, TaskPart, Template, render_memory, render_task,
+    Limits, LoopStatus, Memory, ParentPart, PastAttempt, PhaseFailure, Prerequisite, RenderedMemory,
+    TaskPart, Template, render_memory, render_task,
 };
+use crate::memory::recall::Candidate;
+use crate::model::ReportRow;
 
 pub(super) const NOTE: &str = "_(Earlier attempts truncated due to context budget)_";
 pub(super) const TRUNCATED: &str = "_(truncated)_";
@@ -26,21 +28,26 @@ pub(super) fn done(id: &str, title: &str, summary: Option<&str>) -> Prerequisite
     Prerequisite { id: id.to_owned(), title: title.to_owned(), summary: summary.map(str::to_owned) }
 }
 
-pub(super) fn attempt(number: u32, model: &str, report: Option<AttemptReport>) -> PastAttempt {
+pub(super) fn attempt(number: u32, model: &str, report: Option<ReportRow>) -> PastAttempt {
     PastAttempt { number, model: model.to_owned(), outcome: "failed".to_owned(), duration_ms: 61_000, report }
 }
 
-pub(super) fn report(tried: &str, why: &str, category: &str) -> AttemptReport {
-    AttemptReport {
+pub(super) fn report(tried: &str, why: &str, category: &str) -> ReportRow {
+    ReportRow {
         what_was_tried: tried.to_owned(),
         why_it_failed: why.to_owned(),
         error_category: Some(category.to_owned()),
-        ..AttemptReport::default()
+        ..ReportRow::default()
     }
 }
 
-pub(super) fn learning(id: &str, category: &str, content: &str) -> ShownLearning {
-    ShownLearning { id: id.to_owned(), category: category.to_owned(), content: content.to_owned() }
+pub(super) fn learning(id: &str, category: &str, content: &str) -> Candidate {
+    Candidate {
+        id: id.to_owned(),
+        category: category.to_owned(),
+        content: content.to_owned(),
+        ..Candidate::default()
+    }
 }
 
 pub(super) fn failure(key: &str, time: &str, error: &str) -> PhaseFailure {
