@@ -141,6 +141,4 @@ impl StreamMask {
 }
 
 #[cfg(test)]
-mod labelled;
-#[cfg(test)]
 mod tests;
