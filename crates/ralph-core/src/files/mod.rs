@@ -14,7 +14,7 @@ mod open;
 pub mod private;
 mod swap;
 
-pub use in_place::{InPlace, tick_in_place};
+pub use in_place::tick_in_place;
 pub use merge::merge;
 pub use open::{Limit, Links, RealPaths, Refused, open, read, read_text, resolve};
 pub(crate) use open::{create_anew, open_as, read_all, refuse_irregular};

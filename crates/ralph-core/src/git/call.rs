@@ -101,19 +101,15 @@ pub(super) enum CallKind {
 pub(super) struct CallState {
     pub(super) limits: GitLimits,
     /// The longest query so far, in milliseconds.
-    slowest: AtomicU64,
+    pub(super) slowest: AtomicU64,
     pub(super) fault: OnceLock<GitFault>,
     /// A call was ended because Ralph is to stop: the next one gets no time of its own.
-    interrupted: AtomicBool,
+    pub(super) interrupted: AtomicBool,
     /// A commit was made and the index is being updated, which no signal interrupts; deadlines still hold.
     pub(super) finishing: AtomicBool,
 }
 
 impl CallState {
-    pub(super) fn new(limits: GitLimits) -> Self {
-        Self { limits, ..Self::default() }
-    }
-
     /// Whether git may be called at all.
     pub(super) fn check(&self) -> Result<(), GitError> {
         if let Some(fault) = self.fault.get() {
@@ -159,6 +155,7 @@ pub(super) struct Call<'c> {
 /// What git printed and how it ended.
 #[derive(Debug)]
 pub(super) struct Output {
+    command: String,
     pub(super) exit: Exit,
     pub(super) stdout: Vec<u8>,
     /// What it printed for people, without secrets.
@@ -170,10 +167,14 @@ impl Output {
         self.exit == Exit::Code(0)
     }
 
-    fn succeeded(self, command: String) -> Result<Vec<u8>, GitError> {
+    pub(super) fn refused(self) -> GitError {
+        GitError::Refused { command: self.command, message: one_line(&self.stderr, 200) }
+    }
+
+    fn succeeded(self) -> Result<Vec<u8>, GitError> {
         match self.success() {
             true => Ok(self.stdout),
-            false => Err(GitError::Refused { command, message: one_line(&self.stderr, 200) }),
+            false => Err(self.refused()),
         }
     }
 }
@@ -247,8 +248,7 @@ impl<'c> Call<'c> {
 
     /// What it printed, if it succeeded.
     pub(super) fn run(self) -> Result<Vec<u8>, GitError> {
-        let name = self.name.clone();
-        self.output()?.succeeded(name)
+        self.output()?.succeeded()
     }
 
     /// What it printed as one line of text, if it succeeded.
@@ -270,14 +270,12 @@ impl<'c> Call<'c> {
     /// The same without asking which programs git may run: for that question itself, which runs none.
     pub(super) fn run_unguarded(self) -> Result<Vec<u8>, GitError> {
         self.repository.check()?;
-        let name = self.name.clone();
-        self.spawn(Stdio::piped())?.succeeded(name)
+        self.spawn(Stdio::piped())?.succeeded()
     }
 
     /// Lets it write its output into a file.
     pub(super) fn write_to(self, file: File) -> Result<(), GitError> {
-        let name = self.name.clone();
-        self.guarded()?.spawn(file.into())?.succeeded(name).map(drop)
+        self.guarded()?.spawn(file.into())?.succeeded().map(drop)
     }
 
     /// Checks the repository's files, and turns off the programs that appeared since the run began.
@@ -334,7 +332,7 @@ impl<'c> Call<'c> {
             CallKind::Commit(limit) => limit,
         };
         let started = Instant::now();
-        // What runs below a watched call may hold its output open, such as a hook's server.
+        // Hooks may leave servers behind.
         let left_overs = if self.on_tick.is_some() { LeftOvers::AreEnded } else { LeftOvers::AreLeft };
         let mut watch = CallWatch {
             calls,
@@ -351,6 +349,9 @@ impl<'c> Call<'c> {
         let limits = ProcessLimits { wall: deadline, idle: None, grace: GRACE };
         let stop = watch.stop.clone();
         let ended = agent::run_to_end(&mut child, &self.input, &limits, &stop, &mut watch, left_overs);
+        if left_overs == LeftOvers::AreEnded {
+            agent::end_left_overs(GRACE, &calls.limits.interrupt, None);
+        }
         let stderr = mask_secrets(watch.printed.into_text().trim()).into_owned();
         let is_interrupted = match ended.stop {
             Stop::Interrupted => true,
@@ -360,7 +361,7 @@ impl<'c> Call<'c> {
                     let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                     calls.slowest.fetch_max(took, Ordering::Relaxed);
                 }
-                return Ok(Output { exit: ended.exit, stdout: watch.stdout, stderr });
+                return Ok(Output { command: self.name, exit: ended.exit, stdout: watch.stdout, stderr });
             }
         };
         // What git had started is in its group and may have missed the first signal.

@@ -61,16 +61,6 @@ pub trait CommitWatch {
     fn intends(&mut self, intent: &CommitIntent) -> Result<(), GitError>;
 }
 
-impl<F: FnMut()> CommitWatch for F {
-    fn tick(&mut self) {
-        self();
-    }
-
-    fn intends(&mut self, _intent: &CommitIntent) -> Result<(), GitError> {
-        Ok(())
-    }
-}
-
 /// Which paths a commit takes and which it leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {

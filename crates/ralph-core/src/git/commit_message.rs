@@ -35,8 +35,7 @@ fn plain(text: &str) -> String {
     let (fence, rest) = text.split_at(ticks);
     match rest.strip_suffix(fence) {
         // Backticks inside, as in `a` and `b`, belong to the text.
-        Some(inner) if ticks > 0 && !inner.contains('`') => inner.trim().to_owned(),
-        Some(inner) if ticks > 1 && !inner.contains(fence) => inner.trim().to_owned(),
+        Some(inner) if ticks > 0 && !inner.contains(fence) => inner.trim().to_owned(),
         _ => text,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Unfinished;
 use crate::agent::limit_hint;
-use crate::text::{code_line, few, one_line, shell_word};
+use crate::text::{code_line, few, shell_word};
 
 /// How many files a message names.
 const MOST_NAMED: usize = 20;
@@ -79,7 +79,7 @@ pub enum GitFault {
     },
     #[error("{} is not a regular file: git would hang reading it", line(.0))]
     NotRegular(PathBuf),
-    #[error("git's index {} is missing: git would treat every file as deleted", code_line(&.0.display().to_string(), 300))]
+    #[error("git's index {} is missing: git would treat every file as deleted", line(.0))]
     NoIndex(PathBuf),
     #[error("git cannot read its configuration: {0}")]
     Config(String),
@@ -91,7 +91,7 @@ pub enum GitFault {
 }
 
 fn line(path: &Path) -> String {
-    one_line(&path.display().to_string(), 300)
+    code_line(&path.display().to_string(), 300)
 }
 
 fn because(waiting_for: &Option<String>) -> String {
@@ -136,7 +136,7 @@ impl GitError {
     }
 
     pub(super) fn file(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Self::File { path: code_line(&path.as_ref().display().to_string(), 300), source }
+        Self::File { path: line(path.as_ref()), source }
     }
 }
 

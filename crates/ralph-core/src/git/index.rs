@@ -36,7 +36,7 @@ pub(super) type Entries = BTreeMap<RepoPath, Vec<Entry>>;
 
 /// An index of Ralph's own, removed when it is dropped.
 pub(super) struct Index<'r> {
-    repository: &'r Repository,
+    pub(super) repository: &'r Repository,
     dir: TempDir,
     /// How long each call may take where it is part of the one real commit. Filters run as they are now then, and files
     /// are refused whose line endings git could not restore; elsewhere to save one changed is better than not at all.

@@ -52,7 +52,7 @@ impl Repository {
             shared_dir: shared.unwrap_or_else(|_| git_dir.clone()),
             top,
             git_dir,
-            calls: CallState::new(limits),
+            calls: CallState { limits, ..CallState::default() },
             programs: Mutex::default(),
         }
     }

@@ -15,7 +15,6 @@ use super::paths::{PathState, RepoPath, display_path, metadata, on_disk, parents
 use super::repository::Repository;
 use super::{GitError, LeftBecause};
 use crate::agent::Exit;
-use crate::text::one_line;
 
 impl Repository {
     /// What is at these paths, with the bytes of files as blobs; git's letters tell those that are repositories.
@@ -63,10 +62,7 @@ impl Repository {
         match output.exit {
             // 1 says that none is.
             Exit::Code(0 | 1) => Ok(zero_separated(&output.stdout).map(<[u8]>::to_vec).collect()),
-            _ => Err(GitError::Refused {
-                command: "check-ignore".to_owned(),
-                message: one_line(&output.stderr, 200),
-            }),
+            _ => Err(output.refused()),
         }
     }
 }
@@ -141,12 +137,8 @@ pub(super) fn decide(
 impl Index<'_> {
     /// Restores files, where this is the index of before. Whatever stands in the way of one is reported, and the others go
     /// on.
-    pub(super) fn restore(
-        &self,
-        repository: &Repository,
-        undo: &BTreeMap<RepoPath, Undo>,
-    ) -> Result<Vec<String>, GitError> {
-        let top = repository.top.as_path();
+    pub(super) fn restore(&self, undo: &BTreeMap<RepoPath, Undo>) -> Result<Vec<String>, GitError> {
+        let top = self.repository.top.as_path();
         let mut errors = Vec::new();
         let mut note = |path: &[u8], done: io::Result<()>| {
             errors.extend(done.err().map(|error| format!("{}: {error}", display_path(path))));
@@ -166,7 +158,7 @@ impl Index<'_> {
             match undo {
                 Undo::CheckOut => checked_out.push(path),
                 Undo::Restore(PathState::File { blob, mode }) => {
-                    note(path, write(repository, path, blob, *mode)?);
+                    note(path, write(self.repository, path, blob, *mode)?);
                 }
                 Undo::Restore(PathState::Link(target)) => {
                     note(path, link(&on_disk(top, path), target));

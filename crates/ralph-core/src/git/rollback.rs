@@ -332,7 +332,7 @@ impl Rollback<'_> {
         if mode == RollbackMode::Stash {
             self.stash(&crate::text::one_line(message, 200)).map_err(|error| error.to_string())?;
         }
-        let restored = self.index.restore(self.repository, &self.undo);
+        let restored = self.index.restore(&self.undo);
         let mut errors = restored.unwrap_or_else(|error| vec![error.to_string()]);
         errors.extend(self.restore_index().err().map(|error| error.to_string()));
         match errors.as_slice() {

@@ -10,8 +10,6 @@ use super::repository::Repository;
 use super::{Git, GitError};
 use crate::model::Timestamp;
 
-/// References of one name are numbered; more than this many are a mistake.
-const MOST_OF_A_NAME: u32 = 10_000;
 /// Temporary directories of a run that is still alive, in another project of the repository, are younger.
 const SCRATCH_AGE: Duration = Duration::from_secs(600);
 /// How long a state that was saved before an attempt is kept after a crash.
@@ -48,10 +46,10 @@ impl Repository {
     pub(super) fn save_reference(&self, folder: &str, name: &str, commit: &str) -> Result<String, GitError> {
         let name = format!("refs/ralph/{folder}/{name}");
         let mut reference = name.clone();
-        let mut number = 1;
+        let mut number = 1_u32;
         // An empty old value: it must not exist yet.
         while let Err(error) = self.change(&["update-ref", &reference, commit, ""]).run() {
-            if number >= MOST_OF_A_NAME || self.commit_at(&reference)?.is_none() {
+            if self.commit_at(&reference)?.is_none() {
                 return Err(error);
             }
             number += 1;

@@ -191,10 +191,7 @@ impl Repository {
             Ok(rest) => Path::new(".git").join(rest),
             Err(_) => path.strip_prefix(&self.top).unwrap_or(path).to_owned(),
         };
-        match inside.as_os_str().is_empty() {
-            true => "the command line".to_owned(),
-            false => one_line(&inside.display().to_string(), 300),
-        }
+        one_line(&inside.display().to_string(), 300)
     }
 }
 
