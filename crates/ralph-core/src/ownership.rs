@@ -20,7 +20,6 @@ pub struct User {
 impl User {
     /// The user of this process. `sudo_uid` is the variable by which sudo names the user who called it; it is believed only
     /// when root asks.
-    #[must_use]
     pub fn of_process(sudo_uid: Option<&str>) -> Self {
         Self::new(rustix::process::geteuid().as_raw(), sudo_uid)
     }
@@ -45,7 +44,6 @@ pub enum Distrust {
 }
 
 /// The first file of a project that is not to be obeyed.
-#[must_use]
 pub fn distrust(project: &Project, user: User) -> Option<Distrust> {
     obeyed(project).into_iter().find_map(|path| {
         let own = path.symlink_metadata().ok()?.uid();

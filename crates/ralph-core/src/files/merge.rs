@@ -5,7 +5,6 @@ use std::ops::Range;
 
 /// What becomes of `base` when both `one` and `other` were made from it. Where both changed the same lines, those of `one`
 /// stand first and no line of either is lost.
-#[must_use]
 pub fn merge(base: &[u8], one: &[u8], other: &[u8]) -> Vec<u8> {
     let [base, one, other] = [base, one, other].map(lines);
     let (first, second) = match (Change::between(&base, &one), Change::between(&base, &other)) {

@@ -20,14 +20,12 @@ pub use open::{Limit, Links, RealPaths, Refused, open, read, read_text, resolve}
 pub(crate) use open::{create_anew, open_as, read_all, refuse_irregular};
 pub use swap::{Cleared, Swap, recover, unguessable};
 
-/// Between two looks at a lock.
 const NAP: Duration = Duration::from_millis(2);
 
 /// How the names of files begin that are being written.
 const UNFINISHED: &str = ".ralph-new.";
 
 /// Whether a path is that of a file on its way to take another's place.
-#[must_use]
 pub fn is_temporary(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.starts_with(UNFINISHED) || name.starts_with(swap::WAITING)
@@ -70,7 +68,6 @@ fn temporary(dir: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
 }
 
 /// What a text looks like, in a few characters.
-#[must_use]
 pub fn digest(text: &str) -> String {
     format!("{:016x}", fnv(text.as_bytes()))
 }
@@ -82,7 +79,6 @@ pub(crate) fn fnv(bytes: &[u8]) -> u64 {
 }
 
 /// The same for large texts: eight bytes at a time.
-#[must_use]
 pub fn quick_digest(text: &str) -> String {
     format!("{:016x}", swap::mark(text.as_bytes()))
 }
@@ -91,7 +87,6 @@ pub fn quick_digest(text: &str) -> String {
 pub type Stamp = Option<(SystemTime, u64)>;
 
 /// How a file looks on the disk.
-#[must_use]
 pub fn stamp(path: &Path) -> Stamp {
     let meta = std::fs::metadata(path).ok()?;
     // The time of the last change, which no program can set: an agent can give a file any time of modification.

@@ -76,7 +76,6 @@ impl Text {
 
 impl<'a> Swap<'a> {
     /// For the file at this path, which has no links in it.
-    #[must_use]
     pub fn new(path: &'a Path) -> Self {
         Self { path, kept: Vec::new() }
     }
@@ -273,7 +272,6 @@ fn waiting_name(path: &Path, before: &[u8], after: &[u8]) -> OsString {
 }
 
 /// Sixteen characters for a name that nobody can guess.
-#[must_use]
 pub fn unguessable() -> String {
     // Keyed by the system's randomness, anew each time.
     format!("{:016x}", RandomState::new().hash_one(0_u8))

@@ -72,7 +72,6 @@ pub struct GitLimits {
     pub query: Duration,
     /// A call that writes an index, objects, references or files; it may run the filters of the repository.
     pub change: Duration,
-    /// Whether Ralph was told to stop.
     pub interrupt: Interrupt,
 }
 
@@ -199,7 +198,6 @@ impl<'c> Call<'c> {
         self
     }
 
-    /// A setting for this call alone.
     pub(super) fn setting(mut self, key: &str, value: &str) -> Self {
         self.settings.push((key.into(), value.into()));
         self
@@ -220,7 +218,6 @@ impl<'c> Call<'c> {
         self
     }
 
-    /// With another index than the repository's.
     pub(super) fn index(self, index: PathBuf) -> Self {
         self.env(INDEX_FILE, index)
     }

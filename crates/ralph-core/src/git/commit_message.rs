@@ -2,14 +2,11 @@
 
 use crate::text::{clean, cut_words, mask_secrets, one_line};
 
-/// The longest subject.
 const SUBJECT: usize = 72;
-/// The longest body.
 const BODY: usize = 4000;
 
 /// The message for a task's work: its Commit field, else one made of its key and title. Always a subject of one line; what
 /// does not fit there begins the body.
-#[must_use]
 pub fn commit_message(commit_field: Option<&str>, key: Option<&str>, title: &str) -> String {
     let wished = commit_field.map(plain).filter(|text| !text.is_empty());
     let text = wished.unwrap_or_else(|| built(key, title));

@@ -90,7 +90,6 @@ impl<'r> Index<'r> {
         self.dir.path().join("index")
     }
 
-    /// A call of git that uses this index.
     pub(super) fn call<'c>(&'c self, args: &[&str]) -> Call<'c> {
         let (kind, checks_line_endings) = match self.commit_limit {
             Some(limit) => (CallKind::Commit(limit), true),
@@ -139,7 +138,6 @@ impl<'r> Index<'r> {
         self.call(&["write-tree"]).line()
     }
 
-    /// The entries of the paths that are asked for.
     pub(super) fn entries(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Entries, GitError> {
         let out = self.call(&["ls-files", "--stage", "-v", "-z"]).run()?;
         let mut entries = Entries::new();

@@ -13,7 +13,6 @@ use super::{Git, GitError};
 use crate::files::{Limit, Links, create_anew, read_text};
 use crate::model::{CommitIntent, GitRecord};
 
-/// How many commits are searched.
 const MOST_COMMITS: &str = "--max-count=500";
 
 /// What is about to be committed.

@@ -117,7 +117,6 @@ impl Git {
     }
 
     /// Leaves further files out of what attempts changed: Ralph writes them too.
-    #[must_use]
     pub fn without(mut self, own: Vec<String>) -> Self {
         self.own = own;
         self

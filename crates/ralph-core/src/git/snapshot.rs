@@ -200,7 +200,6 @@ impl Snapshot {
     }
 
     /// The same working tree, had nobody touched these paths.
-    #[must_use]
     pub fn without(&self, paths: &[Vec<u8>]) -> Self {
         let mut clean = self.clone();
         for path in paths {
@@ -250,7 +249,6 @@ impl Snapshot {
         Some(Self { dirty: dirty.into_iter().collect(), ..Self::default() })
     }
 
-    /// Whether a file is as it was left.
     pub fn is_as_left(&self, file: &LeftoverFile) -> bool {
         serde_json::from_str(&file.state).is_ok_and(|left| self.has_same(&file.path, &left))
     }

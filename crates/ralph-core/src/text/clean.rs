@@ -42,14 +42,12 @@ static DIRT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Decodes lossily, then cleans like [`clean`].
-#[must_use]
 pub fn clean_bytes(bytes: &[u8]) -> String {
     clean(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
 /// Removes terminal escape sequences, control codes but `\n` and `\t`, and [invisible](is_invisible)
 /// characters (which can make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
-#[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
     let plain = |found: &Captures<'_>| if found[0].starts_with('\r') { "\n" } else { "" };
     match DIRT.as_ref() {
@@ -59,13 +57,11 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether nobody sees this character, or it changes the direction of what is around it.
-#[must_use]
 pub fn is_invisible(c: char) -> bool {
     !c.is_ascii() && INVISIBLE.iter().any(|range| range.contains(&c))
 }
 
 /// The text without [invisible](is_invisible) characters; line ends and everything else stay.
-#[must_use]
 pub fn without_invisible(text: &str) -> Cow<'_, str> {
     match text.contains(is_invisible) {
         true => Cow::Owned(text.replace(is_invisible, "")),
@@ -75,7 +71,6 @@ pub fn without_invisible(text: &str) -> Cow<'_, str> {
 
 /// The text with [invisible](is_invisible) characters as escapes such as `\u{202e}`: in a command or a path
 /// nobody is to be misled about what stands there.
-#[must_use]
 pub fn invisible_escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_invisible) {
         return Cow::Borrowed(text);

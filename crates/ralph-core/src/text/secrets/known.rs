@@ -57,7 +57,6 @@ pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
 
 /// Whether masking every occurrence of a value hides a secret rather than a word: it has to be long
 /// enough and no plain word or name, number, path or address.
-#[must_use]
 pub fn is_worth_masking(value: &str) -> bool {
     value.chars().count() >= MIN_CHARS
         && !value.contains(MASK)
