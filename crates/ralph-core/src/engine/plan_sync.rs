@@ -15,7 +15,7 @@ use super::run_context::RunContext;
 use super::run_end::EngineError;
 use crate::event::{EventKind, GateAuthor};
 use crate::files::{
-    Cleared, InPlace, Limit, Links, Lock, Stamp, Swap, quick_digest, read, recover, stamp, tick_in_place,
+    Cleared, Limit, Links, Lock, Stamp, Swap, quick_digest, read, recover, stamp, tick_in_place,
 };
 use crate::model::{Status, TaskId, Timestamp};
 use crate::plan::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
@@ -223,7 +223,7 @@ impl PlanFiles {
             |expected, text| {
                 // Ticks need no exchange, to which what somebody writes at the same time could be lost.
                 if let Some(expected) = expected
-                    && tick_in_place(path, expected, text)? == InPlace::Written
+                    && tick_in_place(path, expected, text)?
                 {
                     return Ok(Some(expected.to_vec()));
                 }

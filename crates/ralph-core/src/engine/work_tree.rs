@@ -7,7 +7,7 @@ use super::run_context::RunContext;
 use super::run_end::{EngineError, StopRun};
 use super::settings::{CommitWhen, GitSettings, OnDirty};
 use crate::event::EventKind;
-use crate::git::{BranchOutcome, Git, GitError, GitLimits, Snapshot, Wants, Weight};
+use crate::git::{BranchOutcome, Git, GitError, GitLimits, Snapshot, Wants};
 use crate::model::{GitRecord, LeftoverFile, TaskId};
 use crate::store::{Store, StoreError};
 
@@ -147,14 +147,12 @@ impl WorkTree {
             Err(error) => return Ok(Some(cannot_start(&error))),
         };
         for obstacle in obstacles {
-            let fix = obstacle.fix();
-            match obstacle.weight() {
-                Weight::Stops => {
-                    let stop = StopRun::error(obstacle.to_string());
-                    return Ok(Some(stop.with_hint(format!("{fix}; then `ralph run` again"))));
-                }
-                Weight::Hinders => run.warn(format!("{obstacle}; {fix}"))?,
+            let (message, fix) = (obstacle.message, obstacle.fix);
+            if obstacle.stops {
+                let stop = StopRun::error(message);
+                return Ok(Some(stop.with_hint(format!("{fix}; then `ralph run` again"))));
             }
+            run.warn(format!("{message}; {fix}"))?;
         }
         Ok(None)
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ralph_core::files::{Limit, Links, read_text};
-use ralph_core::git::{Git, Wants, Weight};
+use ralph_core::git::{Git, Wants};
 use ralph_core::which::{find, search_path};
 use serde::Serialize;
 use serde_json::Value;
@@ -96,10 +96,8 @@ impl Survey {
 /// Why a run that commits could not start.
 fn commit_problem(git: &Git) -> Option<String> {
     let wants = Wants { commits: true, rolls_back: false, branch: None };
-    let obstacles = git.obstacles(wants).ok()?;
-    let mut obstacles = obstacles.iter();
-    let obstacle = obstacles.find(|obstacle| obstacle.weight() == Weight::Stops)?;
-    Some(format!("{obstacle}; to fix it: {}", obstacle.fix()))
+    let obstacle = git.obstacles(wants).ok()?.into_iter().find(|obstacle| obstacle.stops)?;
+    Some(format!("{}; to fix it: {}", obstacle.message, obstacle.fix))
 }
 
 /// Words that a shell knows itself.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::agent::Interrupt;
 use ralph_core::engine::{OnDirty, RunSettings, changes_of_others, own_files};
-use ralph_core::git::{Git, Weight};
+use ralph_core::git::Git;
 use ralph_core::model::Timestamp;
 use ralph_core::project::Project;
 use ralph_core::store::{Scope, Store, StoreError};
@@ -83,12 +83,11 @@ pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Stor
         Ok(obstacles) => {
             let branch = settings.git.branch.as_ref();
             let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
-            let told = obstacles.iter().map(|obstacle| {
-                let (message, fix) = (obstacle.to_string(), obstacle.fix());
+            let told = obstacles.into_iter().map(|obstacle| {
                 // What only hinders attempts stops a run that must change the branch first.
-                match obstacle.weight() {
-                    Weight::Hinders if !switches => Finding::warning("git", message, fix),
-                    _ => Finding::error("git", message, fix),
+                match obstacle.stops || switches {
+                    false => Finding::warning("git", obstacle.message, obstacle.fix),
+                    true => Finding::error("git", obstacle.message, obstacle.fix),
                 }
             });
             told.collect()

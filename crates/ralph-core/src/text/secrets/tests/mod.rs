@@ -1,5 +1,7 @@
 //! What is masked, what is not, and that masking is stable.
 
+mod labelled;
+
 use super::mask_secrets;
 use proptest::prelude::*;
 use std::borrow::Cow;
