@@ -4,10 +4,11 @@ use super::claude::ClaudeEvents;
 use super::codex::CodexEvents;
 use super::event_fields::SHOWN;
 use super::gemini::GeminiEvents;
-use super::observed::{EventParser, Failure, crash_message};
+
 use super::opencode::OpencodeEvents;
+use super::session::{EventParser, Failure, crash_message};
 use super::{
-    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, LogEntry, Setup,
+    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, LaunchRequest, LogEntry, Setup,
     StreamParser,
 };
 use crate::diagnose::error_line;
@@ -22,7 +23,6 @@ const TAIL: usize = 2 * 1024 * 1024;
 pub enum OutputFormat {
     #[default]
     Text,
-    /// Claude Code's event stream.
     Claude,
     Codex,
     Gemini,
@@ -40,12 +40,6 @@ impl Agent for CommandAgent {
 
     fn arguments(&self, _request: &LaunchRequest<'_>) -> Vec<String> {
         Vec::new()
-    }
-
-    fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let launch = self.settings_launch(request);
-        let fill = |word: String| word.replace("{model}", request.model);
-        Launch { program: fill(launch.program), args: launch.args.into_iter().map(fill).collect(), ..launch }
     }
 
     fn parser(&self) -> Box<dyn StreamParser> {

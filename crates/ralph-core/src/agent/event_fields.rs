@@ -8,6 +8,7 @@ use serde::de::{DeserializeOwned, Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::Usage;
 use crate::text::{head, one_line};
 
 /// Characters of one action or one line for a display.
@@ -74,6 +75,16 @@ impl<'a> Fields<'a> {
     pub fn first_of(&self, keys: &[&str]) -> String {
         let known = keys.iter().find_map(|key| self.text(key));
         known.map(|text| short(&text, SHOWN)).unwrap_or_default()
+    }
+
+    /// Counts of tokens: input, output, read from a cache, written to one; an empty key for what is not counted here.
+    pub fn usage(&self, [input, output, cache_read, cache_write]: [&str; 4]) -> Usage {
+        Usage {
+            input: self.get(input),
+            output: self.get(output),
+            cache_read: self.get(cache_read),
+            cache_write: self.get(cache_write),
+        }
     }
 
     /// An object in this one, where there is one.

@@ -14,11 +14,11 @@ mod guard;
 mod guard_process;
 mod guard_protocol;
 mod interrupt;
-mod observed;
 mod opencode;
 mod pipes;
 mod price;
 mod process;
+mod session;
 mod session_report;
 #[cfg_attr(
     not(test),
@@ -55,36 +55,36 @@ use crate::model::{RunId, TaskId};
 
 /// A program that works on tasks.
 pub trait Agent: Send + Sync {
-    /// What the settings say about it.
     fn setup(&self) -> &Setup;
     /// The arguments of one session that reads its prompt from standard input, before those of the settings. Without a
     /// model its flag is left out, so that the program's own default stands.
     fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String>;
     /// The variables it needs beside the ones every child gets.
-    fn environment(&self, _request: &LaunchRequest<'_>) -> Vec<(&'static str, &'static str)> {
+    fn environment(&self, _request: &LaunchRequest<'_>) -> Vec<(&'static str, OsString)> {
         Vec::new()
     }
     /// How it is started. Pure: nothing is run here. Variables that the settings state win over the agent's own, and those
     /// of the attempt over both.
     fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        self.settings_launch(request)
-    }
-    /// The settings' program with what this agent and the attempt add.
-    fn settings_launch(&self, request: &LaunchRequest<'_>) -> Launch {
         let setup = self.setup();
-        let mut words = setup.command.iter().cloned();
-        let program = words.next().unwrap_or_default();
-        let own = self.environment(request).into_iter();
-        let own = own.map(|(name, value)| (name.to_owned(), value.into()));
-        let settings = setup.env.iter();
-        let settings = settings.map(|(name, value)| (name.clone(), value.into()));
+        let words = setup.command.iter().cloned();
+        let words = words.chain(self.arguments(request)).chain(setup.args.iter().cloned());
+        let is_command = matches!(setup.kind, None | Some(AgentKind::Command));
+        let mut words = words.map(|word| match is_command {
+            true => word.replace("{model}", request.model),
+            false => word,
+        });
+        let own = self.environment(request).into_iter().map(|(name, value)| (name.to_owned(), value));
+        let settings = setup.env.iter().map(|(name, value)| (name.clone(), value.into()));
+        // OpenCode works where this variable says, not where it was started.
+        let is_opencode = setup.kind == Some(AgentKind::Opencode);
+        let pwd = is_opencode.then(|| ("PWD".to_owned(), request.work_tree.into()));
         Launch {
-            program,
-            args: words.chain(self.arguments(request)).chain(setup.args.iter().cloned()).collect(),
-            env: own.chain(settings).chain(child_environment(request)).collect(),
+            program: words.next().unwrap_or_default(),
+            args: words.collect(),
+            env: own.chain(settings).chain(child_environment(request)).chain(pwd).collect(),
             cwd: request.work_tree.to_owned(),
             stdin: self.prompt(request.rules, request.task_prompt),
-            access: Access::default(),
         }
     }
     /// A fresh reader for one session's stream.
@@ -92,11 +92,9 @@ pub trait Agent: Send + Sync {
     fn name(&self) -> &str {
         &self.setup().name
     }
-    /// The signal that asks it to end.
     fn first_signal(&self) -> EndSignal {
         EndSignal::Terminate
     }
-    /// What is known of its kind before it is started.
     fn facts(&self) -> Option<&'static Facts> {
         self.setup().kind.and_then(AgentKind::facts)
     }
@@ -113,13 +111,9 @@ pub trait Agent: Send + Sync {
     /// given, and tell that; the settings may have either.
     fn price(&self, model: Option<&str>, told: Option<&str>) -> Option<Price> {
         let setup = self.setup();
-        let of_settings = |name: &str| setup.prices.get(name).copied();
-        let listed = |name: &str| price::list_price(setup.kind, name);
-        model
-            .and_then(of_settings)
-            .or_else(|| told.and_then(of_settings))
-            .or_else(|| told.and_then(listed))
-            .or_else(|| model.and_then(listed))
+        let stated = [model, told].into_iter().flatten().find_map(|name| setup.prices.get(name).copied());
+        let mut names = [told, model].into_iter().flatten();
+        stated.or_else(|| names.find_map(|name| price::list_price(setup.kind, name)))
     }
     /// Whether Ralph can know what an attempt with this model costs: the agent says so, or it counts tokens that have a
     /// price, or the settings say that the model is free. OpenCode says so of the models it knows.
@@ -151,7 +145,6 @@ pub trait Agent: Send + Sync {
     }
 }
 
-/// The kinds of agents there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgentKind {
     Claude,
@@ -208,7 +201,6 @@ impl AgentKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// What is known of it; nothing of a command.
     pub fn facts(self) -> Option<&'static Facts> {
         match self {
             Self::Claude => Some(&claude::FACTS),
@@ -219,7 +211,6 @@ impl AgentKind {
         }
     }
 
-    /// The agent as the settings want it.
     pub fn build(self, setup: Setup) -> Box<dyn Agent> {
         let setup = Setup { kind: Some(self), ..setup };
         match self {
@@ -296,27 +287,6 @@ pub struct Launch {
     pub env: Vec<(String, OsString)>,
     pub cwd: PathBuf,
     pub stdin: String,
-    /// What it may touch; for sandboxes.
-    pub access: Access,
-}
-
-/// What a process may touch.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Access {
-    /// Paths it may read; empty is all.
-    pub readable: Vec<PathBuf>,
-    /// Paths it may write; empty is all.
-    pub writable: Vec<PathBuf>,
-    /// Whether it may use the network.
-    pub network: Network,
-}
-
-/// Whether a process may use the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Network {
-    #[default]
-    Open,
-    Closed,
 }
 
 /// The variables every child of a run has; left-overs are found by them.

@@ -4,11 +4,9 @@
 //! cause ranks above what a program says of itself, and that above counts and wrappers (`1 failed`, `make: *** … Error
 //! 1`). One line is kept of each rank, the first or the last; the best rank wins.
 
-use std::collections::VecDeque;
-
 use super::error_words as words;
 use super::messages::Explanation;
-use super::shapes::Pattern;
+use super::shapes::{Pattern, push_last};
 
 /// How many lines are kept before and after the one that tells.
 const LINES_BEFORE: usize = 3;
@@ -62,32 +60,24 @@ impl Rank {
     }
 
     fn of(line: &str) -> Option<Self> {
-        let rank = if words::is_summary(line) {
+        if words::is_summary(line) {
             return words::reports_error(line).then_some(Self::Summary);
-        } else if words::is_diagnostic(line) {
-            Self::Diagnostic
-        } else if let Some(telling) = words::npm(line) {
-            return telling.then_some(Self::Npm);
-        } else if words::is_exception(line) {
-            Self::Exception
-        } else if words::names_a_test(line) {
-            Self::Named
-        } else if words::is_stated(line) {
-            Self::Stated
-        } else if words::is_mild(line) {
-            return None;
-        } else if words::is_systems(line) {
-            Self::System
-        } else if words::reports_error(line) {
-            Self::Plain
-        } else if words::has_place(line) {
-            Self::Placed
-        } else if words::hints(line) {
-            Self::Hint
-        } else {
-            return None;
-        };
-        Some(rank)
+        }
+        // The first that holds; what is past, and npm's lines that say nothing, have no rank.
+        let ranks: [(fn(&str) -> bool, Option<Self>); 11] = [
+            (words::is_diagnostic, Some(Self::Diagnostic)),
+            (|line| words::NPM.is_match(line) && !words::NPM_QUIET.is_match(line), Some(Self::Npm)),
+            (|line| words::NPM.is_match(line), None),
+            (words::is_exception, Some(Self::Exception)),
+            (|line| words::NAMES_TEST.is_match(line), Some(Self::Named)),
+            (|line| words::STATED.is_match(line), Some(Self::Stated)),
+            (words::is_mild, None),
+            (|line| words::SYSTEM.is_match(line), Some(Self::System)),
+            (words::reports_error, Some(Self::Plain)),
+            (words::has_place, Some(Self::Placed)),
+            (words::hints, Some(Self::Hint)),
+        ];
+        ranks.iter().find(|(holds, _)| holds(line))?.1
     }
 }
 
@@ -129,7 +119,7 @@ pub(super) struct ErrorLine {
     /// The best line of each rank so far.
     best: [Option<Told>; Rank::COUNT],
     /// The last lines.
-    recent: VecDeque<String>,
+    recent: Vec<String>,
     expected: Expected,
     /// The line that announced what is expected.
     head: String,
@@ -171,10 +161,7 @@ impl ErrorLine {
         if !is_pythons && !text.is_empty() {
             self.plain(text);
         }
-        self.recent.push_back(line.to_owned());
-        if self.recent.len() > LINES_BEFORE {
-            self.recent.pop_front();
-        }
+        push_last(&mut self.recent, line, LINES_BEFORE);
     }
 
     fn plain(&mut self, text: &str) {
@@ -247,11 +234,7 @@ impl ErrorLine {
             return;
         };
         if slot.is_none() || !rank.first_counts() {
-            *slot = Some(Told {
-                line: line.to_owned(),
-                before: self.recent.iter().cloned().collect(),
-                after: Vec::new(),
-            });
+            *slot = Some(Told { line: line.to_owned(), before: self.recent.clone(), after: Vec::new() });
         }
     }
 

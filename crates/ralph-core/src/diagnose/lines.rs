@@ -92,10 +92,7 @@ static PATH: Pattern = Pattern::new(r"^(?:[^/]*/.*|[^\\]*\\.*\\.*|.:\\.*)$");
 pub(super) fn normal(line: &str, quotes: Quotes) -> String {
     let line: String = line.chars().take(CHARS).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (Some(token), Some(row)) = (TOKEN.regex(), ROW.regex()) else {
-        return line;
-    };
-    let replaced = token.replace_all(&line, |found: &Captures<'_>| {
+    let replaced = TOKEN.replace_all(&line, |found: &Captures<'_>| {
         if let Some(word) = found.name("word") {
             return normal_word(word.as_str());
         }
@@ -109,7 +106,7 @@ pub(super) fn normal(line: &str, quotes: Quotes) -> String {
             }
         }
     });
-    row.replace_all(&replaced, "#").into_owned()
+    ROW.replace_all(&replaced, "#")
 }
 
 fn normal_word(word: &str) -> String {
@@ -134,11 +131,7 @@ fn normal_parts(word: &str, separators: &[char]) -> String {
     let Some((&separator, others)) = separators.split_first().filter(|_| hashed) else {
         let signed = word.strip_prefix(['-', '+']);
         let number = signed.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        let word = number.unwrap_or(word);
-        let Some(numbers) = NUMBER.regex() else {
-            return word.to_owned();
-        };
-        return numbers.replace_all(word, NUMBER_SIGN).into_owned();
+        return NUMBER.replace_all(number.unwrap_or(word), NUMBER_SIGN);
     };
     let parts = word.split(separator).map(|part| match is_random(part) {
         true => NUMBER_SIGN.to_owned(),

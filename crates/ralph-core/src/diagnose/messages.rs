@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::error_words::reports_error;
 use super::lines::{Quotes, normal};
 use super::reports::Failure;
-use super::shapes::{self, Pattern, explained, group};
+use super::shapes::{self, Pattern, explained, group, insert_bounded, push_last};
 
 /// How much of a message counts: its end often holds data.
 const MESSAGE_CHARS: usize = 80;
@@ -83,9 +83,10 @@ pub(super) struct Messages {
     after_panic: bool,
     /// An explanation whose closing line, with the exception, may follow.
     pending: Option<String>,
-    marked_lines: Last,
-    error_lines: Last,
-    any_lines: Last,
+    /// The last few lines that pytest marked, that report an error, and of all.
+    marked_lines: Vec<String>,
+    error_lines: Vec<String>,
+    any_lines: Vec<String>,
 }
 
 /// What a fingerprint is made of where neither tests nor compiler errors are named.
@@ -100,19 +101,6 @@ pub(super) struct LastLines {
     pub(super) report_errors: bool,
 }
 
-/// The last few of many lines.
-#[derive(Default)]
-struct Last(Vec<String>);
-
-impl Last {
-    fn push(&mut self, line: &str) {
-        if self.0.len() == LAST_LINES {
-            self.0.remove(0);
-        }
-        self.0.push(line.to_owned());
-    }
-}
-
 impl Messages {
     /// An explanation of pytest's, when it has ended.
     pub(super) fn explanation(&mut self, explanation: &Explanation) {
@@ -123,7 +111,7 @@ impl Messages {
         }
         let text = explanation.exception.as_ref().unwrap_or(&explanation.first);
         if let Some(before) = self.pending.replace(without_values(text).to_owned()) {
-            self.marked_lines.push(&before);
+            push_last(&mut self.marked_lines, &before, LAST_LINES);
         }
     }
 
@@ -149,18 +137,18 @@ impl Messages {
             // The name alone where the message was cut off.
             let message = self.pending.take();
             let message = message.filter(|m| shapes::exception(m).is_some());
-            self.marked_lines.push(message.as_deref().unwrap_or(name));
+            push_last(&mut self.marked_lines, message.as_deref().unwrap_or(name), LAST_LINES);
         } else if !text.is_empty() {
-            self.any_lines.push(text);
+            push_last(&mut self.any_lines, text, LAST_LINES);
             if reports_error(text) {
-                self.error_lines.push(text);
+                push_last(&mut self.error_lines, text, LAST_LINES);
             }
         }
     }
 
     /// A line that reports nothing by itself.
     pub(super) fn aside(&mut self, line: &str) {
-        self.any_lines.push(line);
+        push_last(&mut self.any_lines, line, LAST_LINES);
     }
 
     fn exception(&mut self, line: &str) {
@@ -223,11 +211,10 @@ impl Messages {
     /// The last lines that pytest marked, else that report an error, else that were printed.
     pub(super) fn last_lines(mut self) -> LastLines {
         if let Some(message) = self.pending.take() {
-            self.marked_lines.push(&message);
+            push_last(&mut self.marked_lines, &message, LAST_LINES);
         }
-        let [marked, reported] = [&self.marked_lines.0, &self.error_lines.0];
-        let report_errors = !(marked.is_empty() && reported.is_empty());
-        let chosen = [self.marked_lines.0, self.error_lines.0, self.any_lines.0];
+        let report_errors = !(self.marked_lines.is_empty() && self.error_lines.is_empty());
+        let chosen = [self.marked_lines, self.error_lines, self.any_lines];
         let chosen = chosen.into_iter().find(|last| !last.is_empty()).unwrap_or_default();
         let normal = |line: &String, quotes| normal(without_level(line), quotes);
         LastLines {
@@ -269,12 +256,8 @@ fn entry(name: &str, message: &str) -> String {
     entry.trim_end_matches([' ', ':']).to_owned()
 }
 
-/// Keeps the first in order, so that the order in which they came does not matter.
 fn keep(set: &mut BTreeSet<String>, entry: String) {
-    set.insert(entry);
-    if set.len() > EXCEPTIONS {
-        set.pop_last();
-    }
+    insert_bounded(set, entry, EXCEPTIONS);
 }
 
 /// An assertion's values are data: `AssertionError: assert {'a': 1} == …`.

@@ -30,7 +30,7 @@ use reports::{Event, Report};
 use runners::Runners;
 use shapes::{files_in, marked};
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::agent::BoundedText;
 use crate::text::{cut_words, mask_secrets};
@@ -194,10 +194,10 @@ pub struct Reader {
 
 /// Words of which at least one stands where something failed.
 fn tells_of_failure(block: &[u8]) -> bool {
-    static WORDS: OnceLock<Option<regex::bytes::Regex>> = OnceLock::new();
-    let words = "FAIL|panic|Traceback|error|Error|not ok |✕|✖|×|● |Exception";
-    let words = WORDS.get_or_init(|| regex::bytes::Regex::new(words).ok());
-    words.as_ref().is_some_and(|words| words.is_match(block))
+    static WORDS: LazyLock<Option<regex::bytes::Regex>> = LazyLock::new(|| {
+        regex::bytes::Regex::new("FAIL|panic|Traceback|error|Error|not ok |✕|✖|×|● |Exception").ok()
+    });
+    WORDS.as_ref().is_some_and(|words| words.is_match(block))
 }
 
 impl Reader {
@@ -221,7 +221,7 @@ impl Reader {
         let mut has_evidence = true;
         let mut last_lines = Vec::new();
         let fingerprint = if !names.is_empty() {
-            let names: Vec<String> = names.into_sorted().collect();
+            let names: Vec<String> = names.into_iter().collect();
             let messages = self.messages.exceptions();
             Some(Fingerprint::new(Kind::Tests, runner, &names, &messages))
         } else if !compiler_errors.is_empty() {
@@ -287,11 +287,11 @@ impl Reader {
             return;
         };
         self.runners.event(&event);
-        if event.output().trim().is_empty() {
+        if event.output.trim().is_empty() {
             self.messages.aside(line);
             return;
         }
-        for raw in lines::raw_lines(event.output()) {
+        for raw in lines::raw_lines(&event.output) {
             let shown = lines::visible(raw);
             self.plain_line(&shown, lines::without_clock(&shown), false);
         }

@@ -1,8 +1,9 @@
 //! What small pieces of text look like: exceptions, places in files, names of files, quoted text.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use regex::{Captures, Regex, RegexSet};
+use regex::{Captures, Regex, RegexSet, Replacer};
 
 /// A pattern that is compiled when it is first used.
 pub(super) struct Pattern {
@@ -28,6 +29,10 @@ impl Pattern {
 
     pub(super) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
         self.regex()?.captures(text)
+    }
+
+    pub(super) fn replace_all(&self, text: &str, with: impl Replacer) -> String {
+        self.regex().map_or_else(|| text.to_owned(), |regex| regex.replace_all(text, with).into_owned())
     }
 
     /// What the group `name` matches.
@@ -62,6 +67,22 @@ impl<T: Copy> Table<T> {
         let row = |at: usize| Some((self.rows.get(at)?.0, each.get(at)?.captures(text)?));
         matching.filter_map(row).collect()
     }
+}
+
+/// Adds to a set that keeps the first in order, so that the order in which items came does not matter.
+pub(super) fn insert_bounded<T: Ord>(set: &mut BTreeSet<T>, item: T, most: usize) {
+    set.insert(item);
+    if set.len() > most {
+        set.pop_last();
+    }
+}
+
+/// Adds to a list that forgets its oldest.
+pub(super) fn push_last(list: &mut Vec<String>, line: &str, most: usize) {
+    if list.len() == most {
+        list.remove(0);
+    }
+    list.push(line.to_owned());
 }
 
 /// What a group matched, else an empty text.

@@ -13,7 +13,7 @@ use super::repository::Repository;
 use super::snapshot::{Content, FileState};
 use super::trust::{ProgramKind, fix_for_commit};
 use super::{Git, GitError, Left, LeftBecause, Snapshot};
-use crate::agent::{self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
+use crate::agent::{self, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use crate::files::Lock;
 use crate::model::CommitIntent;
 use crate::text;
@@ -367,7 +367,6 @@ impl Git {
             env,
             cwd: self.dir.clone(),
             stdin: order.message.to_owned(),
-            access: Access::default(),
         })
     }
 

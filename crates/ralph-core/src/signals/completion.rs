@@ -154,10 +154,8 @@ fn failed_block<'a>(
         }
         lines.next();
     }
-    let [error, attempted_fix, status] = values.map(|value| {
-        let value = value.filter(|value| !is_placeholder(value))?;
-        Some(cut(&value, limits::FIELD_CHARS))
-    });
+    let said = |value: String| (!is_placeholder(&value)).then(|| cut(&value, limits::FIELD_CHARS));
+    let [error, attempted_fix, status] = values.map(|value| value.and_then(said));
     FailedBlock { key: key.to_owned(), name: cut(name, limits::FIELD_CHARS), error, attempted_fix, status }
 }
 

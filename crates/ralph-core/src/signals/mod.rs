@@ -174,7 +174,7 @@ impl Signals {
 fn learning(element: &Element<'_>) -> Option<LearningSignal> {
     let attribute = |wanted: &str| {
         let mut attributes = element.attributes.iter();
-        attributes.find_map(|(name, value)| (*name == wanted).then_some(*value))
+        attributes.find(|(name, _)| *name == wanted).map(|(_, value)| *value)
     };
     let category = attribute("category").filter(|value| !is_placeholder(value))?;
     let tags = attribute("tags")?.split(',');
