@@ -286,8 +286,10 @@ impl Plan<'_> {
                 waits_for: needs.iter().map(|need| needed(need).to_owned()).collect(),
             });
         }
-        let mut task = (self.from.plan)(name)?;
-        if task.name == self.original() {
+        let original = self.original();
+        let unknown = || PlanTask { name: name.to_owned(), ..PlanTask::default() };
+        let mut task = (self.from.plan)(name).or_else(|| (name == original).then(unknown))?;
+        if task.name == original {
             let open = self.accepted.iter().filter(|(kind, _)| kind.leaves_original_open());
             let keys = open.flat_map(|(_, new)| new.tasks.iter().filter_map(|(task, _)| task.key.as_ref()));
             task.waits_for.extend(keys.map(ToString::to_string));
@@ -464,7 +466,7 @@ fn refuse_cycle(keys: &[Key], changed: &Plan<'_>) -> Result<(), Refusal> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut reached: Vec<PlanTask> = Vec::new();
     let mut place = |name: &str, reached: &mut Vec<PlanTask>| {
-        let unknown = || PlanTask { name: name.to_owned(), waits_for: Vec::new() };
+        let unknown = || PlanTask { name: name.to_owned(), ..PlanTask::default() };
         let task = changed.find(name).unwrap_or_else(unknown);
         *places.entry(task.name.clone()).or_insert_with(|| {
             reached.push(task);
