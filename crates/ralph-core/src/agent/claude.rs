@@ -3,16 +3,13 @@
 //! Only a `result` line with `is_error: false` is a success. Exit codes, `subtype: success` and prose are not evidence: the
 //! program prints `success` beside an API error and exits 0 when it is interrupted.
 
-use std::ffi::OsString;
-
 use super::event_fields::{Fields, MESSAGE, NAME, short, short_path};
 use super::session::{EventParser, EventReader, Failure, Session};
 use super::{
-    Activity, Agent, CredentialFile, EndSignal, Exit, Facts, Fault, LaunchRequest, LimitNotice, Setup,
-    StreamParser,
+    Activity, CredentialFile, EndSignal, Exit, Facts, Fault, LaunchRequest, LimitNotice, Program, Setup,
 };
 
-pub(super) const FACTS: Facts = Facts {
+const FACTS: Facts = Facts {
     program: "claude",
     models: &["haiku", "sonnet", "opus"],
     tested: "2.1.325",
@@ -34,58 +31,37 @@ pub(super) const FACTS: Facts = Facts {
 
 const BUDGET: &str = "--max-budget-usd";
 
-/// Claude Code, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Claude(pub Setup);
+pub(super) const PROGRAM: Program = Program {
+    name: "claude",
+    facts: Some(FACTS),
+    arguments,
+    // As root it refuses to skip permissions unless it is told that it runs in a sandbox.
+    environment: |setup, request| (setup.skip_permissions && request.is_root).then_some(("IS_SANDBOX", "1")),
+    // The rules are its system prompt.
+    prompt: |_, task| task.to_owned(),
+    // After TERM it ends without a word; after INT it still tells what it cost.
+    first_signal: EndSignal::Interrupt,
+    parser: EventParser::<ClaudeEvents>::boxed,
+};
 
-impl Agent for Claude {
-    fn setup(&self) -> &Setup {
-        &self.0
+fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
+    let mut words = vec!["-p", "--output-format", "stream-json", "--verbose"];
+    if let Some(model) = setup.named(request.model) {
+        words.extend(["--model", model]);
     }
-
-    fn prompt(&self, _rules: &str, task: &str) -> String {
-        task.to_owned()
+    if setup.skip_permissions {
+        words.push("--dangerously-skip-permissions");
     }
-
-    fn system_prompt(&self, rules: &str) -> Option<String> {
-        Some(rules.to_owned())
+    if !request.rules.is_empty() {
+        words.extend(["--append-system-prompt", request.rules]);
     }
-
-    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String> {
-        let setup = &self.0;
-        let mut words = vec!["-p", "--output-format", "stream-json", "--verbose"];
-        if let Some(model) = setup.named(request.model) {
-            words.extend(["--model", model]);
-        }
-        if setup.skip_permissions {
-            words.push("--dangerously-skip-permissions");
-        }
-        if !request.rules.is_empty() {
-            words.extend(["--append-system-prompt", request.rules]);
-        }
-        // The smallest rest is still more than nothing, which would be no cap.
-        let budget = request.budget_usd.filter(|_| !setup.has_arg(BUDGET));
-        let budget = budget.map(|budget| format!("{:.4}", budget.max(0.0001)));
-        if let Some(budget) = &budget {
-            words.extend([BUDGET, budget]);
-        }
-        words.into_iter().map(String::from).collect()
+    // The smallest rest is still more than nothing, which would be no cap.
+    let budget = request.budget_usd.filter(|_| !setup.has_arg(BUDGET));
+    let budget = budget.map(|budget| format!("{:.4}", budget.max(0.0001)));
+    if let Some(budget) = &budget {
+        words.extend([BUDGET, budget]);
     }
-
-    /// As root it refuses to skip permissions unless it is told that it runs in a sandbox.
-    fn environment(&self, request: &LaunchRequest<'_>) -> Vec<(&'static str, OsString)> {
-        let is_refused = self.0.skip_permissions && request.is_root;
-        is_refused.then_some(("IS_SANDBOX", "1".into())).into_iter().collect()
-    }
-
-    /// After TERM it ends without a word; after INT it still tells what it cost.
-    fn first_signal(&self) -> EndSignal {
-        EndSignal::Interrupt
-    }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        EventParser::<ClaudeEvents>::boxed("claude")
-    }
+    words.into_iter().map(String::from).collect()
 }
 
 /// Which inputs of a tool say what it is used on, most telling first; a file's path comes before all of them.
@@ -102,7 +78,6 @@ pub(super) struct ClaudeEvents {
     trouble: Trouble,
     /// When the last refusing limit resets.
     resets_at: Option<i64>,
-    /// How the last turn ended.
     end: Option<Result<(), Failure>>,
 }
 
@@ -173,7 +148,6 @@ impl EventReader for ClaudeEvents {
 }
 
 impl ClaudeEvents {
-    /// What the service said about a usage limit.
     fn limit(&mut self, info: &Fields<'_>, session: &mut Session) {
         let Some(status) = info.name("status") else { return };
         let (resets_at, utilization) = (info.get("resetsAt"), info.get("utilization"));

@@ -9,7 +9,7 @@ use jiff::{ToSpan, Zoned};
 
 use super::event_fields::{Fields, MESSAGE, NAME, SHOWN, short, short_path};
 use super::session::{ACTIONS, EventParser, EventReader, Failure, Session};
-use super::{Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage};
+use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage};
 use crate::text::head;
 
 /// What is known of Codex before it is started.
@@ -17,7 +17,7 @@ use crate::text::head;
 /// The models are the current one of each tier in the catalogue that this version brings along (`codex debug models`):
 /// for easier tasks, for everyday work, for the most demanding. `OPENAI_API_KEY` is no credential: `codex exec` does
 /// not read it.
-pub(super) const FACTS: Facts = Facts {
+const FACTS: Facts = Facts {
     program: "codex",
     models: &["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"],
     tested: "0.166.0",
@@ -43,32 +43,26 @@ const SANDBOX: &str = "sandbox_mode=workspace-write";
 /// How much of an error's message is looked at.
 const ERROR_LIMIT: usize = 16 * 1024;
 
-/// Codex, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Codex(pub Setup);
+pub(super) const PROGRAM: Program = Program {
+    name: "codex",
+    facts: Some(FACTS),
+    arguments,
+    parser: EventParser::<CodexEvents>::boxed,
+    ..COMMAND
+};
 
-impl Agent for Codex {
-    fn setup(&self) -> &Setup {
-        &self.0
+fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
+    let mut words = vec!["exec", "--json", "--skip-git-repo-check"];
+    words.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+    if setup.skip_permissions {
+        words.push("--dangerously-bypass-approvals-and-sandbox");
+    } else {
+        words.extend(["-c", SANDBOX]);
     }
-
-    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String> {
-        let mut words = vec!["exec", "--json", "--skip-git-repo-check"];
-        words.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
-        if self.0.skip_permissions {
-            words.push("--dangerously-bypass-approvals-and-sandbox");
-        } else {
-            words.extend(["-c", SANDBOX]);
-        }
-        if let Some(model) = self.0.named(request.model) {
-            words.extend(["-m", model]);
-        }
-        words.into_iter().map(String::from).collect()
+    if let Some(model) = setup.named(request.model) {
+        words.extend(["-m", model]);
     }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        EventParser::<CodexEvents>::boxed("codex")
-    }
+    words.into_iter().map(String::from).collect()
 }
 
 const TOKENS: [&str; 4] =

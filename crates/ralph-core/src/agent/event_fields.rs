@@ -51,7 +51,6 @@ impl<'a> Fields<'a> {
         values.next()?.ok().map(Self)
     }
 
-    /// A number, a truth value or the like.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         serde_json::from_str(self.0.get(key)?.get()).ok()
     }
@@ -87,7 +86,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An object in this one, where there is one.
     pub fn find(&self, key: &str) -> Option<Fields<'a>> {
         self.0.get(key).and_then(|value| Self::of(value.get()))
     }

@@ -21,7 +21,6 @@ pub enum Fault {
     Network,
     /// No credentials, or refused ones (401, 403), or an account without credit.
     Auth,
-    /// The program could not be started.
     Spawn,
     /// Tools were denied that the task needed.
     Permission,

@@ -3,20 +3,17 @@
 //! Only a `result` line with `status: success` is a success, and not even that after the program has said that it stops
 //! (a loop). Exit codes are no evidence by themselves: it exits 0 when it is told to end and when an answer is blocked.
 
-use std::ffi::OsString;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::{Span, SpanRelativeTo, Unit};
-use regex::Regex;
 
 use super::event_fields::{Fields, MESSAGE, NAME, short};
 use super::session::{EventParser, EventReader, Failure, RecentText, Session, push_last, seconds_after};
-use super::{Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage};
+use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage};
 use crate::model::Timestamp;
-use crate::text::head;
+use crate::text::{Pattern, group, head};
 
-pub(super) const FACTS: Facts = Facts {
+const FACTS: Facts = Facts {
     program: "gemini",
     // Names that the program resolves to the models of the day which the account may use.
     models: &["flash-lite", "flash", "pro"],
@@ -65,52 +62,38 @@ const START_FAILURES: [(i32, Fault, &str); 4] = [
     (55, Fault::Permission, "does not trust this directory"),
 ];
 
-/// Gemini CLI, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Gemini(pub Setup);
+pub(super) const PROGRAM: Program = Program {
+    name: "gemini",
+    facts: Some(FACTS),
+    arguments,
+    // It would start itself a second time, for a larger heap, and the first process then ignores signals.
+    environment: |_, _| Some(("GEMINI_CLI_NO_RELAUNCH", "true")),
+    prompt,
+    parser: EventParser::<GeminiEvents>::boxed,
+    ..COMMAND
+};
 
-impl Agent for Gemini {
-    fn setup(&self) -> &Setup {
-        &self.0
+/// A session that may use every tool must also trust the directory; else both are left to the program's own settings.
+fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
+    let mut words = vec!["--output-format", "stream-json"];
+    if setup.skip_permissions {
+        words.extend(["--yolo", "--skip-trust"]);
     }
-
-    /// In what it takes for a person's typing, `@word` names a file: the program looks for one whose name holds `word`
-    /// anywhere in the project, puts its content into the prompt and its path in place of `@word`. A test's name, an
-    /// address or a decorator in an error would so bring in files that nobody asked for. It leaves `\@` alone.
-    fn prompt(&self, rules: &str, task: &str) -> String {
-        let text = format!("{}\n\n{task}", rules.trim_end());
-        let mut escaped = String::with_capacity(text.len());
-        for (at, part) in text.split('@').enumerate() {
-            if at > 0 {
-                escaped.push_str(if escaped.ends_with('\\') { "@" } else { "\\@" });
-            }
-            escaped.push_str(part);
-        }
-        match escaped.len() > text.len() {
-            true => format!("Note: in this prompt every `\\@` means a plain at sign.\n\n{escaped}"),
-            false => text,
-        }
+    if let Some(model) = setup.named(request.model) {
+        words.extend(["-m", model]);
     }
+    words.into_iter().map(String::from).collect()
+}
 
-    /// A session that may use every tool must also trust the directory; else both are left to the program's own settings.
-    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String> {
-        let mut words = vec!["--output-format", "stream-json"];
-        if self.0.skip_permissions {
-            words.extend(["--yolo", "--skip-trust"]);
-        }
-        if let Some(model) = self.0.named(request.model) {
-            words.extend(["-m", model]);
-        }
-        words.into_iter().map(String::from).collect()
-    }
-
-    /// It would start itself a second time, for a larger heap, and the first process then ignores signals.
-    fn environment(&self, _request: &LaunchRequest<'_>) -> Vec<(&'static str, OsString)> {
-        vec![("GEMINI_CLI_NO_RELAUNCH", "true".into())]
-    }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        EventParser::<GeminiEvents>::boxed("gemini")
+/// In what it takes for a person's typing, `@word` names a file: the program looks for one whose name holds `word`
+/// anywhere in the project, puts its content into the prompt and its path in place of `@word`. A test's name, an
+/// address or a decorator in an error would so bring in files that nobody asked for. It leaves `\@` alone.
+fn prompt(rules: &str, task: &str) -> String {
+    let text = (COMMAND.prompt)(rules, task);
+    let escaped = text.replace("\\@", "@").replace('@', "\\@");
+    match escaped == text {
+        true => text,
+        false => format!("Note: in this prompt every `\\@` means a plain at sign.\n\n{escaped}"),
     }
 }
 
@@ -228,10 +211,7 @@ impl GeminiEvents {
         self.go_on();
         let continues = event.get("delta") == Some(true);
         for part in [&mut self.turn, &mut self.untold] {
-            match continues {
-                true => part.push(&text),
-                false => part.push_line(&text),
-            }
+            if continues { part.push(&text) } else { part.push_line(&text) }
         }
         let recent = self.turn.as_str();
         let start = recent.ceil_char_boundary(recent.len().saturating_sub(4096));
@@ -373,11 +353,9 @@ fn status_of(exit: Exit) -> Option<u16> {
 
 /// The waits that the words speak of.
 fn waits(words: &str) -> impl Iterator<Item = Duration> {
-    static WAIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new("(?:retry after|retry in|reset after) ([0-9.]+(?:ms|[smhd])[0-9.smhd]*)").ok()
-    });
-    let found = WAIT.iter().flat_map(|wait| wait.captures_iter(words));
-    found.filter_map(|told| duration(told.get(1)?.as_str().trim_end_matches('.')))
+    static WAIT: Pattern =
+        Pattern::new("(?:retry after|retry in|reset after) (?<wait>[0-9.]+(?:ms|[smhd])[0-9.smhd]*)");
+    WAIT.captures_iter(words).filter_map(|told| duration(group(&told, "wait").trim_end_matches('.')))
 }
 
 /// A duration such as `2s`, `0.5s`, `500ms`, `1h2m3s`.

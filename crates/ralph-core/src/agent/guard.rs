@@ -93,7 +93,6 @@ impl Guard {
         std::mem::take(&mut self.was_stopped)
     }
 
-    /// Ralph ends as it should.
     pub fn dismiss(mut self) {
         let _ = guard_protocol::send_order(&self.channel, DISMISS);
         let _ = self.channel.shutdown(std::net::Shutdown::Both);
@@ -180,7 +179,6 @@ impl Guard {
         }
     }
 
-    /// A guard that somebody stopped goes on.
     fn continue_if_stopped(&mut self) {
         if self.looked.elapsed() < LOOK_AGAIN {
             return;
@@ -202,7 +200,6 @@ impl Guard {
     }
 }
 
-/// A process that the guard started.
 pub(super) struct Guarded<'g> {
     guard: &'g mut Guard,
     pid: Pid,

@@ -18,7 +18,6 @@ use crate::model::RunId;
 /// How often orphans that have ended are taken note of while something runs.
 const TIDY: Duration = Duration::from_millis(500);
 
-/// The process that was launched.
 struct Launched {
     child: Child,
     notice: Option<OwnedFd>,

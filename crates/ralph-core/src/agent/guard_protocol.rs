@@ -25,9 +25,7 @@ pub(super) const DISMISS: u8 = b'D';
 /// The file with the launch, and the three standard streams.
 const DESCRIPTORS: usize = 4;
 
-/// What Ralph tells its guard.
 pub(super) enum Order {
-    /// Start this with these standard streams.
     Launch(io::Result<Launch>, [OwnedFd; 3]),
     Release,
     Dismiss,
@@ -70,7 +68,6 @@ impl Report {
     }
 }
 
-/// A launch as the guard reads it.
 pub(super) fn launch_file(launch: &Launch) -> io::Result<File> {
     let mut file = scratch_file()?;
     file.write_all(&encode(launch)?)?;

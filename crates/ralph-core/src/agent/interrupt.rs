@@ -64,7 +64,6 @@ impl Interrupt {
 pub struct DelayedInterrupt {
     heard: Interrupt,
     delay: Duration,
-    /// Since when the signal is known.
     since: Option<Instant>,
     passed_on: Interrupt,
 }
@@ -79,7 +78,6 @@ impl DelayedInterrupt {
         &self.passed_on
     }
 
-    /// Passes on what is due by now.
     pub fn update(&mut self, now: Instant) {
         let Some(signal) = self.heard.first() else {
             return;

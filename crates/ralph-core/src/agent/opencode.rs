@@ -10,10 +10,10 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::event_fields::{Fields, MESSAGE, SHOWN, short};
 use super::session::{EventParser, EventReader, Failure, Session, seconds_after};
-use super::{Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage};
+use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage};
 use crate::model::Timestamp;
 
-pub(super) const FACTS: Facts = Facts {
+const FACTS: Facts = Facts {
     program: "opencode",
     // They are `provider/model` and depend on the user's providers: the user's own default stands.
     models: &[],
@@ -47,36 +47,30 @@ const FORBIDDEN: &str =
 /// No service asks for more patience than a year.
 const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// OpenCode, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Opencode(pub Setup);
+pub(super) const PROGRAM: Program = Program {
+    name: "opencode",
+    facts: Some(FACTS),
+    arguments,
+    parser: EventParser::<OpencodeEvents>::boxed,
+    ..COMMAND
+};
 
-impl Agent for Opencode {
-    fn setup(&self) -> &Setup {
-        &self.0
+fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
+    let mut words = vec!["run", "--format", "json"];
+    if let Some(model) = setup.named(request.model) {
+        words.extend(["--model", model]);
     }
-
-    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String> {
-        let mut words = vec!["run", "--format", "json"];
-        if let Some(model) = self.0.named(request.model) {
-            words.extend(["--model", model]);
-        }
-        if self.0.skip_permissions {
-            // What the user's own settings deny stays denied. Without this the program turns every question down.
-            words.push("--auto");
-        }
-        // A session without a title asks the model for one, which costs a request that no event counts.
-        let task = request.task_key.unwrap_or(request.task_id.as_str());
-        let title = format!("Ralph: task {task}, attempt {}", request.attempt);
-        if !self.0.has_arg("--title") {
-            words.extend(["--title", &title]);
-        }
-        words.into_iter().map(String::from).collect()
+    if setup.skip_permissions {
+        // What the user's own settings deny stays denied. Without this the program turns every question down.
+        words.push("--auto");
     }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        EventParser::<OpencodeEvents>::boxed("opencode")
+    // A session without a title asks the model for one, which costs a request that no event counts.
+    let task = request.task_key.unwrap_or(request.task_id.as_str());
+    let title = format!("Ralph: task {task}, attempt {}", request.attempt);
+    if !setup.has_arg("--title") {
+        words.extend(["--title", &title]);
     }
+    words.into_iter().map(String::from).collect()
 }
 
 /// Which inputs of a tool say what it is used on, most telling first; a file's path comes before all of them.
@@ -86,10 +80,8 @@ const TARGETS: [&str; 7] = ["command", "pattern", "url", "query", "path", "name"
 pub(super) struct OpencodeEvents {
     /// The message of a step that has begun and not ended.
     open_step: Option<String>,
-    /// Whether any step has begun.
     started: bool,
     step_retries: u64,
-    /// Why the last step ended.
     reason: Option<String>,
     /// An error that no step has overcome.
     trouble: Option<Failure>,
@@ -175,7 +167,6 @@ impl OpencodeEvents {
         }
     }
 
-    /// What an `error` event comes to.
     fn failure(&self, event: &Fields<'_>, program: &str) -> Failure {
         let error = event.object("error");
         let data = error.object("data");

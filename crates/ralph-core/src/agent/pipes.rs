@@ -21,7 +21,6 @@ const LARGEST_CHUNK: usize = 64 * 1024;
 #[cfg(target_os = "linux")]
 const ROOM: usize = 1024 * 1024;
 
-/// What connects us with the child.
 pub(super) struct Pipes<'p> {
     out: Option<File>,
     err: Option<File>,

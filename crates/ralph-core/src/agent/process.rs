@@ -40,7 +40,6 @@ pub enum Stop {
     WallTimeout(Duration),
     /// It was silent for longer than this.
     IdleTimeout(Duration),
-    /// Ralph was told to stop.
     Interrupted,
     /// It spent what it may spend.
     Budget,
@@ -50,7 +49,6 @@ pub enum Stop {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// With which code or signal.
     pub exit: Exit,
     pub stop: Stop,
     /// Processes it left behind, which were ended too.
@@ -79,7 +77,6 @@ pub trait Watch {
     fn first_signal(&self) -> EndSignal {
         EndSignal::Terminate
     }
-    /// Whether the process has spent more money than it may.
     fn is_over_budget(&self) -> bool {
         false
     }
@@ -101,14 +98,12 @@ pub struct SpawnError {
     pub source: std::io::Error,
 }
 
-/// Where the orderly end of a process stands.
 enum Phase {
     Running,
     Terminated { at: Instant, why: Stop },
     Killed { why: Stop },
 }
 
-/// The system's reason in words.
 fn told(program: &str, error: &std::io::Error) -> String {
     let is_missing = error.kind() == std::io::ErrorKind::NotFound;
     match limit_hint(error) {

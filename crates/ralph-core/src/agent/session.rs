@@ -9,7 +9,6 @@ use super::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, LogEntry, P
 use crate::model::Timestamp;
 use crate::text::one_line;
 
-/// The last actions that are remembered.
 pub(super) const ACTIONS: usize = 36;
 const DENIALS: usize = 32;
 /// How much of the agent's words is kept in case no result repeats them.
@@ -69,7 +68,6 @@ pub(super) struct Session {
     pub refusal: Option<String>,
     /// The last event was the end of a success.
     pub concluded: bool,
-    /// All that was said.
     said: RecentText,
     /// Lines that were cut at the limit and so could not be read.
     cut_lines: u64,
@@ -142,7 +140,6 @@ impl Session {
         self.entries.push(LogEntry::Did(activity));
     }
 
-    /// The use of a tool was not allowed.
     pub fn deny(&mut self, tool: String) {
         let denials = &mut self.report.denials;
         if denials.len() < DENIALS && !denials.contains(&tool) {
@@ -192,19 +189,13 @@ pub(super) struct EventParser<R> {
     reader: R,
     /// Whether an exit code that tells of an error makes a success a crash: for programs known only by their events.
     exit_code_counts: bool,
-    /// The error on standard error.
     stderr_error: Option<String>,
 }
 
 impl<R: EventReader + 'static> EventParser<R> {
-    /// For a session of the program itself, whose events say how it ended.
-    pub fn boxed(program: &str) -> Box<dyn StreamParser> {
-        Box::new(Self::new(program, R::default()))
-    }
-
-    /// For another program that prints such events.
-    pub fn of_command(program: &str) -> Box<dyn StreamParser> {
-        Box::new(Self { exit_code_counts: true, ..Self::new(program, R::default()) })
+    /// For a session of the program itself, whose events say how it ended, or of a command that prints such events.
+    pub fn boxed(program: &str, is_command: bool) -> Box<dyn StreamParser> {
+        Box::new(Self { exit_code_counts: is_command, ..Self::new(program, R::default()) })
     }
 
     pub fn new(program: &str, reader: R) -> Self {
@@ -313,7 +304,6 @@ impl RecentText {
         }
     }
 
-    /// Adds a text on a line of its own.
     pub fn push_line(&mut self, text: &str) {
         if !self.0.is_empty() {
             self.0.push('\n');
@@ -329,7 +319,6 @@ impl RecentText {
         self.0.clear();
     }
 
-    /// Takes out all up to the last line end.
     pub fn take_lines(&mut self) -> String {
         let end = self.0.rfind('\n').map_or(0, |newline| newline + 1);
         let rest = self.0.split_off(end);

@@ -96,12 +96,10 @@ pub struct AgentReport {
     /// The final text, where signals are looked for.
     pub result_text: String,
     pub session_id: Option<String>,
-    /// The concrete model that answered, where told.
     pub model: Option<String>,
     /// Cost in US dollars as reported; `None` is unknown, never zero.
     pub cost_usd: Option<f64>,
     pub usage: Usage,
-    /// Names of tools the agent was denied.
     pub denials: Vec<String>,
     /// How often the agent had to try its service again.
     pub retries: u64,
@@ -129,7 +127,6 @@ pub struct LimitNotice {
     pub status: String,
     /// Which limit (`five_hour`, `seven_day`, …).
     pub kind: Option<String>,
-    /// Unix seconds when it resets.
     pub resets_at: Option<i64>,
     pub utilization: Option<f64>,
 }
@@ -172,6 +169,5 @@ pub trait StreamParser: Send {
     }
     /// Takes what standard error says went wrong, before the end: it explains a crash.
     fn stderr_error(&mut self, line: &str);
-    /// The stream is over and the process has ended.
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport;
 }

@@ -144,7 +144,6 @@ fn add_descendants(root: Pid, living: &mut Vec<Pid>, ended: &mut Vec<Pid>) {
     }
 }
 
-/// The children of all threads of a process.
 fn children(pid: Pid) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
     let threads = threads.into_iter().flatten().flatten();

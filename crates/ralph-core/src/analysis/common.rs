@@ -9,10 +9,8 @@ use crate::text::{code_line, one_line};
 const MAX_FILES: usize = 100;
 const PATH_CHARS: usize = 120;
 
-/// Parts of a key that are looked at.
 const MAX_PARTS: usize = 8;
 
-/// How long the line about the models may get.
 const MODELS_CHARS: usize = 160;
 
 pub(super) fn is_most(count: usize, of: usize) -> bool {
@@ -126,10 +124,7 @@ pub(super) fn models_line(facts: &[Fact], ladder: &[String]) -> String {
         [only] => format!("{only} only"),
         more => {
             // The remark is worth more than the last of many names.
-            let remark = match escalated(facts, ladder) {
-                true => " (escalated)",
-                false => " (not escalated)",
-            };
+            let remark = if escalated(facts, ladder) { " (escalated)" } else { " (not escalated)" };
             let room = MODELS_CHARS - remark.len();
             format!("{}{remark}", one_line(&more.join(", "), room))
         }
@@ -151,7 +146,6 @@ fn escalated(facts: &[Fact], ladder: &[String]) -> bool {
     })
 }
 
-/// The only model tried, and the rung above it.
 pub(super) fn untried_next(facts: &[Fact], ladder: &[String]) -> Option<(String, String)> {
     let models = models_tried(facts.iter(), ladder);
     let [only] = models.as_slice() else {

@@ -8,7 +8,6 @@ use super::{Fact, NAME_CHARS, NO_FAILURES, Surroundings};
 use crate::diagnose::{Cause, Diagnosis, diagnose};
 use crate::text::{clean, head, one_line};
 
-/// How much of a message is read.
 const MESSAGE_BYTES: usize = 100_000;
 
 /// How long the pattern, a message and a test's name in it may get.
@@ -80,7 +79,6 @@ impl<'f> Failure<'f> {
             || self.fact.message.contains("could not compile")
     }
 
-    /// The task's name, for people.
     fn name(&self) -> String {
         let name = self.fact.key.as_deref().unwrap_or(&self.fact.task);
         match one_line(name, NAME_CHARS).replace('`', "'") {
@@ -117,7 +115,6 @@ pub(super) struct Failures<'f> {
     pub(super) around: &'f Surroundings,
     /// Service and set-up troubles, where there are more of them than failures.
     pub(super) trouble: Option<Trouble>,
-    /// What most failures share.
     top: Option<Sameness>,
 }
 

@@ -96,13 +96,11 @@ pub struct Analysis {
 
 impl Analysis {
     /// Whether nothing has failed, counted or not.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pattern.as_deref() == Some(NO_FAILURES)
     }
 
     /// The text line by line: the heading, then what was found, the suggestion last.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let found = [
             ("Pattern", self.pattern.as_deref()),
@@ -123,7 +121,6 @@ impl fmt::Display for Analysis {
 }
 
 /// What the failures, newest first, have in common, and a suggestion that follows from it.
-#[must_use]
 pub fn analyse(facts: &[Fact], around: &Surroundings) -> Analysis {
     let failures = Failures::new(facts, around);
     Analysis {

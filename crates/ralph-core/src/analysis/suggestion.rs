@@ -239,10 +239,8 @@ fn one_task(failures: &Failures<'_>) -> Option<String> {
     let [name] = names.as_slice() else {
         return None;
     };
-    let fixes = match failures.around.recovery {
-        true => "",
-        false => ", or set `[recovery] enabled = true` to add fix tasks",
-    };
+    let advice = ", or set `[recovery] enabled = true` to add fix tasks";
+    let fixes = if failures.around.recovery { "" } else { advice };
     let task = all.first()?.argument();
     Some(format!("only {name} fails: see `ralph history {task}`{fixes}"))
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::shapes::{Pattern, Table, is_file};
+use super::shapes::is_file;
+use crate::text::{Pattern, Table};
 
 /// Longer ones are not names of programs, packages or hosts.
 const NAME_CHARS: usize = 80;
@@ -11,14 +12,12 @@ const NAME_CHARS: usize = 80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     MissingProgram,
-    /// There is no room left.
     DiskFull,
     /// A service or the network does not answer.
     Unreachable,
     /// Credentials are missing or refused.
     Authentication,
     Permission,
-    /// A package is not installed.
     MissingDependency,
 }
 
@@ -217,13 +216,11 @@ const NAMES: [(ErrorKind, &str, &str); 10] = [
 ];
 
 impl ErrorKind {
-    /// The kind that a text names.
     pub(super) fn in_text(text: &str) -> Option<Self> {
         let found = KINDS.matches(text);
         found.first().map(|(kind, _)| *kind)
     }
 
-    /// The kind that a report's category names.
     pub(crate) fn of_category(category: &str) -> Option<Self> {
         let category = category.trim();
         let is_named = |name: &str| !name.is_empty() && name.eq_ignore_ascii_case(category);

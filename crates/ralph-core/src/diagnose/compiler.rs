@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Tool;
 use super::lines::{Quotes, normal};
-use super::shapes::{Pattern, base_name, group, insert_bounded, place, quoted};
+use super::shapes::{base_name, insert_bounded, place, quoted};
+use crate::text::{Pattern, group};
 
 /// More errors than this are as good as all of them.
 const ERRORS: usize = 500;

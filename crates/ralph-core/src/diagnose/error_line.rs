@@ -6,7 +6,8 @@
 
 use super::error_words as words;
 use super::messages::Explanation;
-use super::shapes::{Pattern, push_last};
+use super::shapes::push_last;
+use crate::text::Pattern;
 
 /// How many lines are kept before and after the one that tells.
 const LINES_BEFORE: usize = 3;
@@ -21,17 +22,14 @@ enum Rank {
     Hint,
     /// A place in a file and something about it.
     Placed,
-    /// Any other line that reports an error.
     Plain,
     /// What the shell or the system says: `x: command not found`, `No such file or directory`.
     System,
     Npm,
     /// A program's own word for it: `error: …`, `fatal: …`.
     Stated,
-    /// The name of a failing test.
     Named,
     Exception,
-    /// The end of a Python traceback.
     Traceback,
     /// The message of a panic or of a failing test.
     Message,
@@ -103,7 +101,6 @@ enum Expected {
     #[default]
     Nothing,
     Panic,
-    /// The message of jest's failing test.
     Jest,
     /// The name of minitest's failing test, or the message of a TAP test.
     Message,
@@ -116,16 +113,12 @@ enum Expected {
 /// Looks for the line while an output is read.
 #[derive(Default)]
 pub(super) struct ErrorLine {
-    /// The best line of each rank so far.
     best: [Option<Told>; Rank::COUNT],
-    /// The last lines.
     recent: Vec<String>,
     expected: Expected,
-    /// The line that announced what is expected.
     head: String,
     /// Whether jest shows what the tests printed.
     in_console: bool,
-    /// Whether pytest lists warnings.
     in_warnings: bool,
     python: Python,
 }
@@ -266,7 +259,6 @@ fn announced(expected: Expected, line: &str) -> Option<(Rank, bool)> {
 /// What has been read of pytest's report, unittest's, and Python's tracebacks, which take several lines to say one thing.
 #[derive(Default)]
 struct Python {
-    /// The first line of pytest's summary.
     summary: Option<String>,
     /// What pytest explained of the first failing test.
     explained: Option<Explanation>,

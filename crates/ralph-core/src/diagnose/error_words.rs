@@ -1,7 +1,8 @@
 //! What single lines say of errors: that there was one, that there was none, or only how many.
 
 use super::messages::without_leads;
-use super::shapes::{self, Pattern, place};
+use super::shapes::{self, place};
+use crate::text::Pattern;
 
 /// A longer line is prose, in which a phrase may mean anything.
 const HINT_BYTES: usize = 200;
@@ -33,7 +34,6 @@ static DENIED: Pattern = Pattern::new(concat!(
 ));
 
 /// Whether a line says that something went wrong, and not that nothing did.
-#[must_use]
 pub fn reports_error(line: &str) -> bool {
     let tells = TELLING.is_match(line) || shapes::exception(line).is_some() || shapes::names_exception(line);
     if !tells || FRAME.is_match(line) {
@@ -129,7 +129,6 @@ pub(super) fn is_exception(line: &str) -> bool {
     shapes::exception(text).is_some_and(|(name, message)| !message.is_empty() || is_name(name))
 }
 
-/// Lines that name a failing test.
 pub(super) static NAMES_TEST: Pattern = Pattern::new(concat!(
     r"^(?:not ok |--- FAIL: |FAIL: |[✕✖✘×] |Failure/Error: |#   Failed test |(?:FAIL|TIMEOUT|ABORT|SIG[A-Z]*) \[ .*s\] )",
     r"|\*\*\*Failed | FAILED$|: FAIL |: FAILED"

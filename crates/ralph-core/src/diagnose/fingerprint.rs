@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use regex::Captures;
 
-use super::shapes::{Pattern, group, insert_bounded};
+use super::shapes::insert_bounded;
+use crate::text::{Pattern, group};
 
 /// Which way of reading made a fingerprint. It counts up whenever the same output would give another one, because
 /// fingerprints of two versions say nothing about each other.
@@ -33,7 +34,6 @@ pub struct Fingerprint {
     pub coarse: String,
     /// The same with exception types and how the messages begin.
     pub fine: String,
-    /// What the coarse one was made from.
     pub kind: Kind,
     /// The test runner or compiler that was recognized, if any.
     pub tool: Option<Tool>,
@@ -46,7 +46,6 @@ pub struct Fingerprint {
 /// What a coarse fingerprint is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The names of the failing tests.
     Tests,
     /// Compiler code, file name and symbol.
     Compiler,
@@ -55,7 +54,6 @@ pub enum Kind {
 
 impl Kind {
     /// The word for it in output and JSON.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tests => "tests",
@@ -109,14 +107,12 @@ pub enum Relation {
 }
 
 /// Whether two fingerprints can be compared: those of two versions differ even where the failure is the same.
-#[must_use]
 pub fn comparable(one: &str, other: &str) -> bool {
     let version = |print: &str| print.split_once(':').map(|(version, _)| version.to_owned());
     version(one) == version(other)
 }
 
 /// Compares a failure with the one before: coarse and fine fingerprint and the sorted failing tests of each.
-#[must_use]
 pub fn relation(before: (&str, &str, &[String]), now: (&str, &str, &[String])) -> Relation {
     if before.0 == now.0 {
         return if before.1 == now.1 { Relation::Same } else { Relation::NewMessage };
@@ -155,7 +151,6 @@ impl Digest {
         }
     }
 
-    /// 16 hex digits of what was added so far.
     pub(super) fn hex(&self) -> String {
         let mut mixed = self.0;
         for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
@@ -206,7 +201,6 @@ pub(super) fn tidy(name: &str) -> String {
     name
 }
 
-/// `name` without the time that its test took.
 pub(super) fn untimed(name: &str) -> &str {
     let name = name.trim_end();
     TIMED.name(name).unwrap_or(name)

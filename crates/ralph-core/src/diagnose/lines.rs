@@ -5,13 +5,11 @@ use std::borrow::Cow;
 
 use regex::Captures;
 
-use super::shapes::{Pattern, group};
-use crate::text::clean;
+use crate::text::{Pattern, clean, group};
 
 /// No test name or message begins later in its line than this.
 pub(super) const LINE_BYTES: usize = 2000;
 
-/// The raw lines of an output.
 pub(super) fn raw_lines(output: &str) -> impl Iterator<Item = &str> {
     output.strip_suffix('\n').unwrap_or(output).split('\n')
 }
@@ -27,7 +25,6 @@ pub(super) fn visible(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// The beginning of a text, at most so many bytes.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::error_words::reports_error;
 use super::lines::{Quotes, normal};
 use super::reports::Failure;
-use super::shapes::{self, Pattern, explained, group, insert_bounded, push_last};
+use super::shapes::{self, explained, insert_bounded, push_last};
+use crate::text::{Pattern, group};
 
 /// How much of a message counts: its end often holds data.
 const MESSAGE_CHARS: usize = 80;
@@ -14,7 +15,6 @@ const MESSAGE_CHARS: usize = 80;
 /// More kinds of exception than this in one output tell nothing more.
 const EXCEPTIONS: usize = 50;
 
-/// How many of the last lines count.
 const LAST_LINES: usize = 3;
 
 /// A summary's line as long as this may have been wrapped by the terminal: no narrower one is usual.
@@ -93,7 +93,6 @@ pub(super) struct Messages {
 pub(super) struct LastLines {
     /// Without what changes from run to run.
     pub(super) lines: Vec<String>,
-    /// As they were printed.
     pub(super) shown: Vec<String>,
     /// The exception that ended the program, else the last line with its quoted text.
     pub(super) end: Option<String>,
@@ -146,7 +145,6 @@ impl Messages {
         }
     }
 
-    /// A line that reports nothing by itself.
     pub(super) fn aside(&mut self, line: &str) {
         push_last(&mut self.any_lines, line, LAST_LINES);
     }
@@ -194,10 +192,7 @@ impl Messages {
 
     /// All exceptions, sorted: tests fail in any order.
     pub(super) fn exceptions(self) -> Vec<String> {
-        let mut all = match self.explained.is_empty() {
-            true => self.thrown,
-            false => self.explained,
-        };
+        let mut all = if self.explained.is_empty() { self.thrown } else { self.explained };
         all.extend(self.summary);
         for start in self.cut {
             let next = all.range(start.clone()..).next();
@@ -231,7 +226,6 @@ pub(super) fn without_leads(text: &str) -> &str {
     LEADS.name(text).unwrap_or(text)
 }
 
-/// The exception that a line reports.
 fn thrown(text: &str) -> Option<(&str, &str)> {
     let text = without_leads(text);
     if text.starts_with("expect(") && text.contains(").") {
@@ -247,10 +241,7 @@ fn thrown(text: &str) -> Option<(&str, &str)> {
 
 fn entry(name: &str, message: &str) -> String {
     // The values that an assertion compares are data, quoted or not.
-    let quotes = match message.starts_with("assert ") {
-        true => Quotes::Drop,
-        false => Quotes::Keep,
-    };
+    let quotes = if message.starts_with("assert ") { Quotes::Drop } else { Quotes::Keep };
     let start: String = normal(message, quotes).chars().take(MESSAGE_CHARS).collect();
     let entry = format!("{name}: {}", start.trim_end());
     entry.trim_end_matches([' ', ':']).to_owned()

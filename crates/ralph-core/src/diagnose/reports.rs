@@ -8,7 +8,7 @@ use quick_xml::events::{self, BytesStart};
 
 use serde::Deserialize;
 
-use super::shapes::{Pattern, group};
+use crate::text::{Pattern, group};
 
 /// What a report says of a failing test.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -98,7 +98,6 @@ impl Report {
         }
     }
 
-    /// Takes the tag that opens an element.
     fn open(&mut self, tag: &BytesStart<'_>, found: &mut Vec<Failure>) {
         self.wants_message = false;
         match (tag.name().as_ref(), &self.case) {
@@ -121,7 +120,6 @@ impl Report {
     }
 }
 
-/// The value of an attribute, else an empty text.
 fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
     let mut attributes = tag.attributes();
     let mut attributes = attributes.with_checks(false).flatten();
@@ -230,7 +228,6 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The event that a line holds.
     pub(super) fn read(line: &str) -> Option<Self> {
         if !line.starts_with('{') || !line.contains("\"Action\":\"") {
             return None;
@@ -243,7 +240,6 @@ impl Event {
         (event.package.is_some() || event.import_path.is_some()).then_some(event)
     }
 
-    /// The package and the test that failed.
     pub(super) fn failed(&self) -> Option<(&str, &str)> {
         let test = self.test.as_deref().filter(|_| self.action == "fail")?;
         Some((self.package.as_deref().unwrap_or_default(), test))

@@ -8,7 +8,8 @@ use super::Tool;
 use super::fingerprint::{NAMES, add_name, tidy, untimed};
 use super::own_lines::{FailingTest, OwnLines, Reading};
 use super::reports::{Console, Event, Failure};
-use super::shapes::{Pattern, RAISED_AT_TEXT, Table, group, insert_bounded};
+use super::shapes::{RAISED_AT_TEXT, insert_bounded};
+use crate::text::{Pattern, Table, group};
 
 /// A title of mocha has no more parts than this.
 const MOCHA_PARTS: usize = 20;
@@ -181,7 +182,6 @@ pub(super) struct Runners {
     names: BTreeMap<Source, BTreeSet<String>>,
     own_lines: OwnLines,
     console: Console,
-    /// The list whose lines are read now.
     list: Option<(Source, &'static Pattern)>,
     section: Section,
     /// The test whose source pytest lists.
@@ -231,7 +231,6 @@ impl Runners {
         summary
     }
 
-    /// A failure in an XML report.
     pub(super) fn failure(&mut self, failure: &Failure) {
         let name = failure.name();
         self.add(JUNIT, &name);

@@ -2,19 +2,16 @@
 
 use std::iter::Peekable;
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde::Serialize;
 
 use super::quotations::Quotations;
 use super::{Scope, Signals, cut, is_placeholder, limits};
-use crate::text::{last_paragraph, without_signals};
+use crate::text::{Pattern, last_paragraph, without_signals};
 
 /// The `Task KEY: NAME FAILED` block of spec executors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedBlock {
-    /// The key or id as it was written.
     pub key: String,
     pub name: String,
     pub error: Option<String>,
@@ -29,22 +26,18 @@ const LABELS: [&str; 3] = ["Error", "Attempted fix", "Status"];
 /// What an agent writes when it gave up, in words between single blanks. Kept short: every phrase is a statement about the work
 /// itself, not something code or tests may be described with. A word before it may turn it round: "no manual intervention was
 /// needed".
-static GIVEN_UP: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?:^| )(?<negation>(?:no|not|never|nothing|without|zero|longer) )?",
-        r"(?:(?:could not|couldn't|cannot|can't|unable to|not able to|did not|didn't|not fully|not yet) complete",
-        r"|(?:could not|couldn't|unable to) finish|could(?: not|n't) be completed|could not be fully completed",
-        r"|(?:is|are|remains?|still|status) incomplete|(?:needs?|requires) manual|manual intervention)(?: |$)",
-    ))
-    .ok()
-});
+static GIVEN_UP: Pattern = Pattern::new(concat!(
+    r"(?:^| )(?<negation>(?:no|not|never|nothing|without|zero|longer) )?",
+    r"(?:(?:could not|couldn't|cannot|can't|unable to|not able to|did not|didn't|not fully|not yet) complete",
+    r"|(?:could not|couldn't|unable to) finish|could(?: not|n't) be completed|could not be fully completed",
+    r"|(?:is|are|remains?|still|status) incomplete|(?:needs?|requires) manual|manual intervention)(?: |$)",
+));
 
 /// Characters around a signal that do not make it part of a sentence.
 const fn is_margin(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '`' | '\u{feff}')
 }
 
-/// Whether an element stands on lines of its own.
 pub(super) fn is_alone(text: &str, span: &Range<usize>) -> bool {
     let before = text.get(..span.start).unwrap_or_default();
     let before = before.trim_end_matches(is_margin);
@@ -167,8 +160,7 @@ pub(super) fn gives_up_at_the_end(text: &str) -> bool {
     let paragraph = last_paragraph(text).to_lowercase().replace('’', "'");
     let words = paragraph.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
     let words = words.collect::<Vec<_>>().join(" ");
-    let mut phrases = GIVEN_UP.iter().flat_map(|phrase| phrase.captures_iter(&words));
-    phrases.any(|phrase| phrase.name("negation").is_none())
+    GIVEN_UP.captures_iter(&words).any(|phrase| phrase.name("negation").is_none())
 }
 
 #[cfg(test)]

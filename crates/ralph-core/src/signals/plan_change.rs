@@ -12,7 +12,6 @@ use crate::store::{Needed, NewTasks, PlanChange, Side};
 use crate::text::neutral::inert_prose;
 use crate::text::{clean, cut_words, mask_secrets, one_line};
 
-/// Accepted changes of one task.
 const CHANGES_PER_TASK: u32 = 3;
 /// Depth of the tasks made, where the author's own have 0.
 const DEPTH: u32 = 2;
@@ -35,7 +34,6 @@ const CYCLE_SHOWN: usize = 8;
 #[derive(Clone, Copy)]
 pub struct RequestingTask<'a> {
     pub task: &'a Task,
-    /// Whether the attempt finished the task.
     pub is_done: bool,
     pub is_fix: bool,
     /// Changes that this task asked for and that were accepted before.
@@ -117,12 +115,7 @@ pub enum Refusal {
     )]
     UnrunnableGate { position: usize },
     #[error("proposed task {position} has {what} over the limit of {limit}: shorten it")]
-    TooLong {
-        position: usize,
-        /// What is too long or too many.
-        what: &'static str,
-        limit: usize,
-    },
+    TooLong { position: usize, what: &'static str, limit: usize },
     #[error(
         "`{key}` cannot be the id of a task: use up to 64 letters, digits and . _ - : / # +, or leave \
          the id out"
@@ -150,7 +143,6 @@ pub enum Refusal {
 }
 
 /// Judges the requests of one answer in order; later ones as if the accepted ones were made.
-#[must_use]
 pub fn judge(
     requests: Vec<Result<PlanRequest, UnreadableRequest>>,
     from: &RequestingTask<'_>,
@@ -270,7 +262,6 @@ impl RequestingTask<'_> {
     }
 }
 
-/// The plan with the changes of earlier requests made.
 struct Plan<'a> {
     from: &'a RequestingTask<'a>,
     accepted: &'a [Accepted],

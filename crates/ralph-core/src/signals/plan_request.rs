@@ -13,7 +13,6 @@ use super::quotations::Quotations;
 use super::{given, is_placeholder};
 
 const MARKER: &str = "TASK_MODIFICATION_REQUEST";
-/// Requests kept of one answer.
 const REQUESTS: usize = 20;
 /// Unreadable requests kept of one answer: a few are enough to say what is wrong.
 const UNREADABLE: usize = 5;
@@ -22,7 +21,6 @@ const OBJECT_CHARS: usize = 100_000;
 
 /// How to write a request, in Markdown without a heading; for a prompt whose task is stuck or failed
 /// before. Its own example is no request.
-#[must_use]
 pub const fn plan_request_instructions() -> &'static str {
     include_str!("plan_request_instructions.md")
 }
@@ -42,7 +40,6 @@ pub enum ChangeKind {
 impl ChangeKind {
     pub const ALL: [Self; 3] = [Self::SplitTask, Self::AddPrerequisite, Self::AddFollowup];
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SplitTask => "SPLIT_TASK",
@@ -53,7 +50,6 @@ impl ChangeKind {
 
     /// Reads a name; case, blanks and the marks between words do not matter, nor does a left-out
     /// `ADD` or `TASK`.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         match fold(name).as_str() {
             "splittask" | "split" => Some(Self::SplitTask),
@@ -65,7 +61,6 @@ impl ChangeKind {
 
     /// Whether the original still has to be done once the change is made, whatever the agent said
     /// about it in the same answer.
-    #[must_use]
     pub const fn leaves_original_open(self) -> bool {
         matches!(self, Self::SplitTask | Self::AddPrerequisite)
     }
@@ -84,7 +79,6 @@ pub struct PlanRequest {
     /// The task it is about, by id or key, as written.
     pub original: String,
     pub reasoning: String,
-    /// The new tasks, in the order given.
     pub proposed: Vec<ProposedTask>,
 }
 
@@ -119,7 +113,6 @@ use UnreadableRequest as Unreadable;
 
 /// The requests of `text` in order, each once. Examples that still hold the prompt's placeholders are
 /// skipped.
-#[must_use]
 pub fn plan_requests(text: &str) -> Vec<Result<PlanRequest, UnreadableRequest>> {
     let mut found: Vec<Result<PlanRequest, Unreadable>> = Vec::new();
     for (kind, body) in sections(text) {
@@ -236,10 +229,7 @@ fn object_start(text: &str) -> Option<&str> {
 /// Why the JSON cannot be read; nothing where it is a prompt's example.
 fn not_json(cut: &str, is_cut: bool, error: &serde_json::Error) -> Result<Option<PlanRequest>, Unreadable> {
     if error.is_eof() {
-        return Err(match is_cut {
-            true => Unreadable::TooLong,
-            false => Unreadable::Unclosed,
-        });
+        return Err(if is_cut { Unreadable::TooLong } else { Unreadable::Unclosed });
     }
     // Some prompts show the three kinds as alternatives outside the quotes, which is no JSON.
     let start = cut.split("\n\n").next().unwrap_or_default();

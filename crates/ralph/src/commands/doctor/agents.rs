@@ -442,7 +442,7 @@ pub fn costs(settings: &Settings, team: &[&str], store: Option<&Store>) -> Vec<F
     let of_tasks = store.and_then(|store| store.task_models(&Scope::All).ok());
     let chosen =
         ChosenModels { of_tasks: of_tasks.as_deref().unwrap_or_default(), ..ChosenModels::default() };
-    let unlimited = unlimited(settings, agents.iter().map(AsRef::as_ref), chosen);
+    let unlimited = unlimited(settings, agents.iter(), chosen);
     let findings = unlimited.into_iter().map(|one| match one.stops {
         true => Finding::error("agent", one.message, one.fix),
         false => Finding::warning("agent", one.message, one.fix),
