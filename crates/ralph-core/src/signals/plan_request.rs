@@ -4,15 +4,17 @@
 
 use std::fmt;
 
-use memchr::memmem;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::proposed_task::{Fields, ProposedTask, proposed_tasks};
 use super::quotations::Quotations;
 use super::{given, is_placeholder};
+use crate::text::{Pattern, group};
 
-const MARKER: &str = "TASK_MODIFICATION_REQUEST";
+/// The marker alone on its line, but for a kind or the object's beginning.
+static MARKED_LINE: Pattern =
+    Pattern::new(r"(?m)^[ \t\r`#*\u{feff}]*(?<marker>TASK_MODIFICATION_REQUEST)(?<rest>[^\n{]*)");
 const REQUESTS: usize = 20;
 /// Unreadable requests kept of one answer: a few are enough to say what is wrong.
 const UNREADABLE: usize = 5;
@@ -133,44 +135,30 @@ pub fn plan_requests(text: &str) -> Vec<Result<PlanRequest, UnreadableRequest>> 
 /// What follows each marker: the kind given on its line, or empty, and the text up to the next marker.
 fn sections(text: &str) -> Vec<(&str, &str)> {
     let quotations = Quotations::of(text);
-    // Start of the line, kind, start of the body.
-    let markers: Vec<(usize, &str, usize)> = memmem::find_iter(text.as_bytes(), MARKER)
-        .filter(|at| !quotations.cover(*at))
-        .filter_map(|at| marker_line(text, at))
-        .collect();
-    let starts = markers.iter().skip(1).map(|(start, ..)| *start);
-    let ends = starts.chain([text.len()]);
-    let mut sections = Vec::with_capacity(markers.len());
-    for ((_, kind, body), end) in markers.iter().zip(ends) {
-        sections.push((*kind, text.get(*body..end).unwrap_or_default()));
-    }
-    sections
+    let markers = MARKED_LINE.captures_iter(text).filter_map(|found| {
+        let (line, marker) = (found.get(0)?, found.name("marker")?);
+        let kind = marked_kind(group(&found, "rest")).filter(|_| !quotations.cover(marker.start()));
+        Some((line, kind?))
+    });
+    let markers: Vec<_> = markers.collect();
+    let ends = markers.iter().skip(1).map(|(line, _)| line.start()).chain([text.len()]);
+    let sections = markers.iter().zip(ends);
+    sections.map(|((line, kind), end)| (*kind, text.get(line.end()..end).unwrap_or_default())).collect()
 }
 
-/// The marker's line around `at`, if the marker stands alone there but for a kind or the object's
-/// beginning.
-fn marker_line(text: &str, at: usize) -> Option<(usize, &str, usize)> {
-    let is_margin = |c: char| matches!(c, ' ' | '\t' | '\r' | '`' | '#' | '*' | '\u{feff}');
-    let before = text.get(..at)?.trim_end_matches(is_margin);
-    let after = at + MARKER.len();
-    let rest = text.get(after..)?;
-    let is_longer_word = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    // Before the line's end is looked for: one line may hold very many markers.
-    if is_longer_word || !(before.is_empty() || before.ends_with('\n')) {
-        return None;
-    }
-    let end = memchr::memchr2(b'\n', b'{', rest.as_bytes()).unwrap_or(rest.len());
-    let tail = rest.get(..end)?;
-    let kind = tail.trim_matches(|c| is_margin(c) || matches!(c, ':' | '"' | '-' | '(' | ')' | '='));
+/// The kind given beside the marker, or empty; `None` where the marker is part of a word or a sentence.
+fn marked_kind(rest: &str) -> Option<&str> {
+    let kind = rest.trim_matches(|c: char| " \t\r`#*\u{feff}:\"-()=".contains(c));
     // The info word of a fence that opens on the marker's line.
     let kind = if kind.eq_ignore_ascii_case("json") { "" } else { kind };
+    let is_longer_word = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     // Anything but a kind, right or wrong, is the rest of a sentence.
     let is_loud = |c: char| c.is_ascii_uppercase() || c == '_';
     let may_be_kind = kind.is_empty()
         || ChangeKind::parse(kind).is_some()
         || is_example(kind)
         || kind.contains('_') && kind.chars().all(is_loud);
-    may_be_kind.then_some((before.len(), kind, after + end))
+    (may_be_kind && !is_longer_word).then_some(kind)
 }
 
 /// The requests behind one marker: some agents write several objects there. What follows the first
