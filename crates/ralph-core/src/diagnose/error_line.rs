@@ -39,6 +39,9 @@ enum Rank {
     Pytest,
 }
 
+/// Whether a line is of some kind.
+type Check = fn(&str) -> bool;
+
 impl Rank {
     const COUNT: usize = Self::Pytest as usize + 1;
 
@@ -62,7 +65,7 @@ impl Rank {
             return words::reports_error(line).then_some(Self::Summary);
         }
         // The first that holds; what is past, and npm's lines that say nothing, have no rank.
-        let ranks: [(fn(&str) -> bool, Option<Self>); 11] = [
+        let ranks: [(Check, Option<Self>); 11] = [
             (words::is_diagnostic, Some(Self::Diagnostic)),
             (|line| words::NPM.is_match(line) && !words::NPM_QUIET.is_match(line), Some(Self::Npm)),
             (|line| words::NPM.is_match(line), None),

@@ -43,7 +43,7 @@ impl<'a> Team<'a> {
     pub(super) fn new(first: &'a Agent, others: &[&'a Agent]) -> Self {
         let all = std::iter::once(&first).chain(others);
         let members = all.map(|agent| Member {
-            agent: *agent,
+            agent,
             service_faults: 0,
             limits_met: 0,
             unavailable_since: None,
