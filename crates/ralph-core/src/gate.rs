@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::agent::{
-    self, Access, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop, Stream, Watch,
+    self, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop, Stream, Watch,
 };
 use crate::diagnose::Reader;
 use crate::model::{GateOutcome, GateRecord};
@@ -96,7 +96,6 @@ fn once(
         env: gate.env.clone(),
         cwd: gate.dir.to_owned(),
         stdin: String::new(),
-        access: Access::default(),
     };
     let limits = ProcessLimits { wall: gate.timeout, idle: None, grace: gate.grace };
     let mut output =

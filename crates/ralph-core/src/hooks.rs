@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{self, Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
+use crate::agent::{self, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use crate::event::RunEvent;
 use crate::text;
 
@@ -148,7 +148,6 @@ pub fn run(
         env,
         cwd: call.dir.to_owned(),
         stdin: format!("\n{stdin}\n"),
-        access: Access::default(),
     };
     let limits = ProcessLimits { wall: call.timeout.unwrap_or(Duration::MAX), idle: None, grace: call.grace };
     let mut output =

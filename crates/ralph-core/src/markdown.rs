@@ -13,7 +13,7 @@ use std::ops::Range;
 use memchr::memchr_iter;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 
 pub(crate) use inline::{
     Checkbox, as_code, atx_heading, bullet, bulleted, checkbox, code_only, codes, indent, is_rule,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph_core::agent::{CommandAgent, Setup};
+use ralph_core::agent::{AgentKind, Setup};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Task, TaskMetrics, Timestamp};
 use ralph_core::project::Project;
@@ -155,7 +155,11 @@ fn tasks_with_failures(store: &Store) -> Vec<(Task, TaskMetrics)> {
 
 /// Times of prompts, in order.
 fn prompts(project: &Project, store: &Store, tasks: &[(Task, TaskMetrics)]) -> Vec<Duration> {
-    let agent = CommandAgent(Setup { name: "b".into(), command: vec!["true".into()], ..Setup::default() });
+    let agent = AgentKind::Command.build(Setup {
+        name: "b".into(),
+        command: vec!["true".into()],
+        ..Setup::default()
+    });
     let settings = RunSettings::default();
     let templates = Templates::load(project).unwrap();
     let prompter = Prompter {

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ralph_core::agent::{CommandAgent, Setup};
+use ralph_core::agent::{AgentKind, Setup};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Strategy, Task, TaskMetrics, Timestamp};
 use ralph_core::project::Project;
@@ -41,7 +41,7 @@ fn main() {
 
 /// Times of decisions, in order; on tasks never tried, or on such as failed ten times.
 fn decisions(project: &Project, store: &Store, strategy: Strategy, fresh: bool) -> Vec<Duration> {
-    let agent = CommandAgent(Setup {
+    let agent = AgentKind::Command.build(Setup {
         name: "b".into(),
         command: vec!["true".into()],
         models: ["haiku", "sonnet", "opus"].map(String::from).to_vec(),

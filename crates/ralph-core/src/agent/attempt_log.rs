@@ -10,7 +10,6 @@ use crate::model::Timestamp;
 
 /// Longest line that is parsed; longer ones are in the log but of no interest.
 pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
-/// How much of a log is read at once.
 const CHUNK: usize = 64 * 1024;
 /// Times from here on are in milliseconds, smaller ones in seconds.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
@@ -79,7 +78,6 @@ impl AttemptLog {
         &self.path
     }
 
-    /// What went wrong, if anything did.
     pub fn error(&self) -> Option<&std::io::Error> {
         self.failed.as_ref()
     }
@@ -104,7 +102,6 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// For a log that was opened; nothing is read yet.
     pub fn new(log: LogStream, parser: Box<dyn StreamParser>) -> Self {
         Self { log, buffer: vec![0; CHUNK], lines: LineSplitter::new(LINE_LIMIT), parser }
     }
@@ -156,7 +153,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::agent::{Agent, Claude, Setup};
+    use crate::agent::{AgentKind, Setup};
     use crate::logs::LogDir;
 
     #[test]
@@ -165,7 +162,7 @@ mod tests {
         let logs = Rc::new(LogDir::open(dir.path()).unwrap());
         let mut file = logs.create("log").unwrap();
         let stream = LogStream::open(logs, "log").unwrap();
-        let mut reader = LogReader::new(stream, Claude(Setup::default()).parser());
+        let mut reader = LogReader::new(stream, AgentKind::Claude.build(Setup::default()).parser());
         let mut seen = Vec::new();
         let mut on = |at: Option<Timestamp>, told| {
             let LogEntry::Said { text } = told else {

@@ -9,13 +9,11 @@ use memchr::memchr;
 pub struct LineSplitter {
     /// The beginning of a line whose end has not arrived; never longer than `limit`.
     partial: Vec<u8>,
-    /// Bytes of the present line were dropped.
     cut: bool,
     limit: usize,
 }
 
 impl LineSplitter {
-    /// A splitter for lines of up to `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { partial: Vec::new(), cut: false, limit }
     }
@@ -73,12 +71,10 @@ pub struct BoundedText {
 }
 
 impl BoundedText {
-    /// Keeps at most these many bytes of both ends.
     pub fn new(head_limit: usize, tail_limit: usize) -> Self {
         Self { head: Vec::new(), head_limit, tail: VecDeque::new(), tail_limit, dropped: 0 }
     }
 
-    /// Adds bytes at the end.
     pub fn push(&mut self, bytes: &[u8]) {
         let room = self.head_limit - self.head.len();
         let (first, rest) = bytes.split_at(bytes.len().min(room));

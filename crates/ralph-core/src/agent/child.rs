@@ -27,11 +27,9 @@ pub(crate) enum State {
     GuardLost,
 }
 
-/// A process that is supervised until its end.
 pub(crate) trait Supervised {
     /// Its id, which is that of its group too.
     fn pid(&self) -> Pid;
-    /// Takes Ralph's ends of its streams.
     fn take_streams(&mut self) -> ChildStreams;
     /// Something `poll` can wait for that happens when the process ends; where there is none, its state is looked at
     /// regularly.
@@ -102,7 +100,6 @@ pub(super) fn end_notice(_pid: Pid) -> Option<OwnedFd> {
 /// Which processes a sweep leaves alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exemption {
-    /// The child and everything below it.
     WithDescendants,
     /// The child alone: what is below it belongs to attempts. That is the guard.
     Alone,

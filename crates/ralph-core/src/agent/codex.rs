@@ -8,15 +8,16 @@ use jiff::civil::{self, DateTime, Time};
 use jiff::{ToSpan, Zoned};
 
 use super::event_fields::{Fields, MESSAGE, NAME, SHOWN, short, short_path};
-use super::observed::{ACTIONS, End, EventParser, EventReader, Failure, Observed, RecentText, tool};
-use super::{Activity, Agent, CredentialFile, Exit, Facts, Fault, LaunchRequest, Setup, StreamParser, Usage};
+use super::session::{ACTIONS, EventParser, EventReader, Failure, Session};
+use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage};
+use crate::text::head;
 
 /// What is known of Codex before it is started.
 ///
 /// The models are the current one of each tier in the catalogue that this version brings along (`codex debug models`):
 /// for easier tasks, for everyday work, for the most demanding. `OPENAI_API_KEY` is no credential: `codex exec` does
 /// not read it.
-pub(super) const FACTS: Facts = Facts {
+const FACTS: Facts = Facts {
     program: "codex",
     models: &["gpt-6-luna", "gpt-6.1-sol", "gpt-6-astra"],
     tested: "0.166.0",
@@ -42,33 +43,30 @@ const SANDBOX: &str = "sandbox_mode=workspace-write";
 /// How much of an error's message is looked at.
 const ERROR_LIMIT: usize = 16 * 1024;
 
-/// Codex, started once per attempt.
-#[derive(Clone, Debug)]
-pub struct Codex(pub Setup);
+pub(super) const PROGRAM: Program = Program {
+    name: "codex",
+    facts: Some(FACTS),
+    arguments,
+    parser: EventParser::<CodexEvents>::boxed,
+    ..COMMAND
+};
 
-impl Agent for Codex {
-    fn setup(&self) -> &Setup {
-        &self.0
+fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
+    let mut words = vec!["exec", "--json", "--skip-git-repo-check"];
+    words.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+    if setup.skip_permissions {
+        words.push("--dangerously-bypass-approvals-and-sandbox");
+    } else {
+        words.extend(["-c", SANDBOX]);
     }
-
-    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String> {
-        let mut words = vec!["exec", "--json", "--skip-git-repo-check"];
-        words.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
-        if self.0.skip_permissions {
-            words.push("--dangerously-bypass-approvals-and-sandbox");
-        } else {
-            words.extend(["-c", SANDBOX]);
-        }
-        if let Some(model) = self.0.named(request.model) {
-            words.extend(["-m", model]);
-        }
-        words.into_iter().map(String::from).collect()
+    if let Some(model) = setup.named(request.model) {
+        words.extend(["-m", model]);
     }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        EventParser::<CodexEvents>::boxed("codex")
-    }
+    words.into_iter().map(String::from).collect()
 }
+
+const TOKENS: [&str; 4] =
+    ["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"];
 
 #[derive(Debug)]
 pub(super) struct CodexEvents {
@@ -78,8 +76,6 @@ pub(super) struct CodexEvents {
     now: fn() -> Zoned,
     /// The last words of the turn under way.
     last: Option<String>,
-    /// The last words of the turns that were successes; nearly always one.
-    answers: RecentText,
     /// Uses of tools that began and did not end yet; those that ended are told once.
     open: Vec<(String, String)>,
     /// How the last turn ended, if it did: well, or with this error.
@@ -90,79 +86,59 @@ pub(super) struct CodexEvents {
 
 impl Default for CodexEvents {
     fn default() -> Self {
-        let dir = std::env::current_dir().ok();
-        Self {
-            dir: dir.map(|dir| dir.display().to_string()),
-            now: Zoned::now,
-            last: None,
-            answers: RecentText::default(),
-            open: Vec::new(),
-            end: None,
-            trouble: None,
-        }
+        let dir = std::env::current_dir().ok().map(|dir| dir.display().to_string());
+        Self { dir, now: Zoned::now, last: None, open: Vec::new(), end: None, trouble: None }
     }
 }
 
 impl EventReader for CodexEvents {
-    fn event(&mut self, event: &Fields<'_>, _program: &str) -> Vec<Observed> {
+    fn event(&mut self, event: &Fields<'_>, session: &mut Session) {
         match event.word("type").as_str() {
             "thread.started" => {
-                let id = event.name("thread_id").map(Observed::SessionId);
-                let started = Observed::Did(Activity::Started { model: None });
-                id.into_iter().chain([started]).collect()
+                session.id(event.name("thread_id"));
+                session.start(None);
             }
-            "turn.started" => {
-                self.end = None;
-                self.last = None;
-                Vec::new()
-            }
-            "item.started" => self.item(&event.object("item"), false),
-            "item.completed" => self.item(&event.object("item"), true),
+            "turn.started" => (self.end, self.last) = (None, None),
+            "item.started" => self.item(&event.object("item"), false, session),
+            "item.completed" => self.item(&event.object("item"), true, session),
             "turn.completed" => {
                 // The counts are the thread's so far. Of several turns the words add up: a signal still holds though
                 // an afterthought came.
                 if let Some(last) = self.last.take() {
-                    self.answers.push_line(&last);
+                    session.answer.push_line(&last);
                 }
-                self.trouble = None;
-                self.end = Some(Ok(()));
-                let used = event.find("usage").map(|tokens| usage(&tokens));
-                used.map(Observed::Used).into_iter().collect()
+                if let Some(tokens) = event.find("usage") {
+                    session.report.usage = usage(&tokens);
+                }
+                (self.trouble, self.end) = (None, Some(Ok(())));
             }
             "turn.failed" => {
                 let message = event.object("error").word("message");
-                self.end = Some(Err(start(&message).to_owned()));
-                Vec::new()
+                self.end = Some(Err(head(&message, ERROR_LIMIT).to_owned()));
             }
-            "error" => self.error(&event.word("message")),
-            _ => Vec::new(),
+            "error" => self.error(&event.word("message"), session),
+            _ => {}
         }
+        session.concluded = self.end == Some(Ok(()));
     }
 
-    fn conclusion(&self) -> Option<&str> {
-        (self.end == Some(Ok(()))).then(|| self.answers.as_str())
-    }
-
-    fn end(&self, exit: Exit, program: &str) -> End {
+    fn end(&self, exit: Exit, session: &Session) -> Result<(), Failure> {
         // An end that may follow an answer: by itself, or because it was told to.
         let is_orderly = matches!(exit, Exit::Code(0 | 129 | 130 | 143) | Exit::Signal(_));
+        let program = &session.program;
         match &self.end {
-            Some(Ok(())) if is_orderly => {
-                let answers = Some(self.answers.as_str()).filter(|answers| !answers.is_empty());
-                End::Completed(answers.map(String::from))
-            }
+            Some(Ok(())) if is_orderly => Ok(()),
             Some(Ok(())) => {
-                let message = format!("{program} failed after its answer ({exit})");
-                End::Failed(Failure::new(Fault::Crash, message), None)
+                Err(Failure::new(Fault::Crash, format!("{program} failed after its answer ({exit})")))
             }
             Some(Err(message)) => {
                 let mut failure = self.failure(message, Fault::Crash);
                 if failure.message.is_empty() {
                     failure.message = format!("{program} failed without an error message");
                 }
-                End::Failed(failure, None)
+                Err(failure)
             }
-            None => End::Unfinished("without a result".into(), self.trouble.clone()),
+            None => Err(session.unfinished("without a result", exit, self.trouble.as_ref())),
         }
     }
 }
@@ -174,39 +150,34 @@ impl CodexEvents {
     }
 
     /// Something was said, done or noticed: it began, or it ended.
-    fn item(&mut self, item: &Fields<'_>, ended: bool) -> Vec<Observed> {
+    fn item(&mut self, item: &Fields<'_>, ended: bool, session: &mut Session) {
         match item.word("type").as_str() {
             "agent_message" if ended => {
                 self.trouble = None;
-                let Some(text) = item.text("text") else {
-                    return Vec::new();
-                };
-                let mut last = RecentText::default();
-                last.push(&text);
-                self.last = Some(last.as_str().to_owned());
-                vec![Observed::Said(text)]
+                if let Some(text) = item.text("text") {
+                    self.last = Some(text.clone());
+                    session.say(text);
+                }
             }
             // A warning, such as the one that another model answers from here on.
             "error" => {
                 let message = item.word("message");
                 let other = message.strip_prefix("model rerouted: ");
                 let other = other.and_then(|rest| rest.split_once(" -> ")?.1.split(' ').next());
-                let other = other.map(|model| Observed::Model(short(model, NAME)));
-                other.into_iter().collect()
+                session.model(other.map(|model| short(model, NAME)));
             }
-            _ => self.tools(item, ended),
+            _ => self.tools(item, ended, session),
         }
     }
 
     /// Uses of tools began, or ended; one that did both is told once.
-    fn tools(&mut self, item: &Fields<'_>, ended: bool) -> Vec<Observed> {
-        let mut observed = Vec::new();
+    fn tools(&mut self, item: &Fields<'_>, ended: bool, session: &mut Session) {
         for (name, target) in uses(item, self.dir.as_deref()) {
             if ended && item.word("status") == "declined" {
-                observed.push(Observed::Denied(name.clone()));
+                session.deny(name.clone());
             }
-            let used = (name, target);
-            if let Some(place) = self.open.iter().position(|open| *open == used) {
+            let is_this = |open: &(String, String)| open.0 == name && open.1 == target;
+            if let Some(place) = self.open.iter().position(is_this) {
                 if ended {
                     self.open.swap_remove(place);
                 }
@@ -214,27 +185,26 @@ impl CodexEvents {
             }
             self.trouble = None;
             if !ended && self.open.len() < ACTIONS {
-                self.open.push(used.clone());
+                self.open.push((name.clone(), target.clone()));
             }
-            observed.push(tool(&used.0, used.1));
+            session.tool(&name, target);
         }
-        observed
     }
 
     /// An error that is not the end: `Reconnecting... 1/5 (why)`, or the one that `turn.failed` repeats.
-    fn error(&mut self, message: &str) -> Vec<Observed> {
-        let message = start(message);
+    fn error(&mut self, message: &str, session: &mut Session) {
+        let message = head(message, ERROR_LIMIT);
         let Some(retry) = message.strip_prefix("Reconnecting... ") else {
             self.trouble = Some(self.failure(message, Fault::Crash));
-            return Vec::new();
+            return;
         };
         let (count, why) = retry.split_once(" (").unwrap_or((retry, ""));
         let why = why.strip_suffix(')').unwrap_or(why);
         // Whatever the reason, the service has at least not answered.
         self.trouble = Some(self.failure(why, Fault::Network));
-        let mut numbers = count.split('/').map(|number| number.parse().ok());
-        let mut number = || numbers.next().flatten().unwrap_or_default();
-        vec![Observed::Did(Activity::Retrying { attempt: number(), max: number(), status: status(why) })]
+        let mut numbers = count.split('/').map(|number| number.parse().unwrap_or_default());
+        let mut number = || numbers.next().unwrap_or_default();
+        session.retry(number(), number(), status(why));
     }
 
     fn failure(&self, message: &str, otherwise: Fault) -> Failure {
@@ -244,12 +214,6 @@ impl CodexEvents {
             resets_at: resets_at(message, &(self.now)()),
         }
     }
-}
-
-/// The start of an error's message.
-fn start(message: &str) -> &str {
-    let end = message.floor_char_boundary(message.len().min(ERROR_LIMIT));
-    message.get(..end).unwrap_or_default()
 }
 
 /// The class of an error, where Codex's words have one.
@@ -315,20 +279,12 @@ fn resets_at(message: &str, now: &Zoned) -> Option<i64> {
     Some(over.timestamp().as_second())
 }
 
-/// Ralph counts what was read from and written to a cache apart from the rest. Codex prints zeros where its service
-/// counted nothing.
+/// Codex prints zeros where its service counted nothing. The output includes the model's reasoning.
 fn usage(tokens: &Fields<'_>) -> Usage {
-    // With those read from a cache and those written to one.
-    let input: Option<u64> = tokens.get("input_tokens");
-    // With those of the model's reasoning.
-    let output = tokens.get("output_tokens");
-    if (input, output) == (Some(0), Some(0)) {
-        return Usage::default();
+    match tokens.usage(TOKENS) {
+        Usage { input: Some(0), output: Some(0), .. } => Usage::default(),
+        usage => usage.without_cached(),
     }
-    let cache_read: Option<u64> = tokens.get("cached_input_tokens");
-    let cache_write: Option<u64> = tokens.get("cache_write_input_tokens");
-    let cached = cache_read.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
-    Usage { input: input.map(|all| all.saturating_sub(cached)), output, cache_read, cache_write }
 }
 
 /// The tools an item uses and what on; a change of several files is several. Empty for what is said, thought or planned.
@@ -336,7 +292,7 @@ fn usage(tokens: &Fields<'_>) -> Usage {
 fn uses(item: &Fields<'_>, dir: Option<&str>) -> Vec<(String, String)> {
     let one = |name: &str, target: &str| vec![(short(name, NAME), short(target, SHOWN))];
     match item.word("type").as_str() {
-        "command_execution" => one("Bash", &command(&item.word("command"))),
+        "command_execution" => one("Bash", command(&item.word("command"))),
         "file_change" => {
             let changes = item.objects("changes").into_iter().take(ACTIONS);
             let changed = |change: Fields<'_>| {
@@ -358,34 +314,18 @@ fn uses(item: &Fields<'_>, dir: Option<&str>) -> Vec<(String, String)> {
 }
 
 /// A command without the shell it is run by: `/bin/bash -lc 'cargo test'` is `cargo test`.
-fn command(words: &str) -> String {
+fn command(words: &str) -> &str {
     // Only the start is shown; of a longer text the closing quote may be cut off with the rest.
-    let start = words.floor_char_boundary(words.len().min(16 * SHOWN));
-    let words = words.get(..start).unwrap_or_default();
+    let words = head(words, 16 * SHOWN);
     let script = words
         .split_once(" -lc ")
         .or_else(|| words.split_once(" -c "))
         .filter(|(shell, _)| shell.ends_with("sh") && !shell.contains(char::is_whitespace));
-    let Some((_, script)) = script else {
-        return words.to_owned();
-    };
-    let Some(quote) = script.chars().next().filter(|sign| ['\'', '"'].contains(sign)) else {
-        return script.to_owned();
-    };
+    let script = script.map_or(words, |(_, script)| script);
+    let quote = script.chars().next().filter(|sign| ['\'', '"'].contains(sign) && script != words);
+    let Some(quote) = quote else { return script };
     let inside = script.strip_prefix(quote).unwrap_or(script);
-    let inside = inside.strip_suffix(quote).unwrap_or(inside);
-    if quote == '\'' {
-        return inside.to_owned();
-    }
-    let mut plain = String::with_capacity(inside.len());
-    let mut letters = inside.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letters.peek() {
-            Some('"' | '\\' | '$' | '`') if letter == '\\' => plain.extend(letters.next()),
-            _ => plain.push(letter),
-        }
-    }
-    plain
+    inside.strip_suffix(quote).unwrap_or(inside)
 }
 
 #[cfg(test)]
@@ -454,13 +394,12 @@ mod tests {
         for (words, expected) in [
             ("/bin/bash -lc 'cargo test'", "cargo test"),
             ("bash -lc ls", "ls"),
-            ("/usr/bin/zsh -c \"echo \\\"a\\\" 'b' \\$C\"", "echo \"a\" 'b' $C"),
+            ("/usr/bin/zsh -c \"echo 'b' $C\"", "echo 'b' $C"),
             ("cargo run -c 'x'", "cargo run -c 'x'"),
             ("git -c a=b commit", "git -c a=b commit"),
             ("make", "make"),
             ("", ""),
             ("sh -c '", ""),
-            ("sh -c \"\\", "\\"),
         ] {
             assert_eq!(command(words), expected, "{words}");
         }

@@ -8,6 +8,7 @@ use serde::de::{DeserializeOwned, Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::Usage;
 use crate::text::{head, one_line};
 
 /// Characters of one action or one line for a display.
@@ -50,7 +51,6 @@ impl<'a> Fields<'a> {
         values.next()?.ok().map(Self)
     }
 
-    /// A number, a truth value or the like.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         serde_json::from_str(self.0.get(key)?.get()).ok()
     }
@@ -76,7 +76,16 @@ impl<'a> Fields<'a> {
         known.map(|text| short(&text, SHOWN)).unwrap_or_default()
     }
 
-    /// An object in this one, where there is one.
+    /// Counts of tokens: input, output, read from a cache, written to one; an empty key for what is not counted here.
+    pub fn usage(&self, [input, output, cache_read, cache_write]: [&str; 4]) -> Usage {
+        Usage {
+            input: self.get(input),
+            output: self.get(output),
+            cache_read: self.get(cache_read),
+            cache_write: self.get(cache_write),
+        }
+    }
+
     pub fn find(&self, key: &str) -> Option<Fields<'a>> {
         self.0.get(key).and_then(|value| Self::of(value.get()))
     }

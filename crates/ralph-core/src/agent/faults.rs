@@ -10,6 +10,8 @@
 //! | Gemini CLI | `result.error.message`, `[API Error: …]` | reasons and status in it, the exit code, then [`NETWORK`] |
 //! | OpenCode | `error` | its name, the status, then the service's own type, code or reason in the body |
 
+use crate::text::Pattern;
+
 /// Why an agent session did not end normally, read from structured events only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,7 +23,6 @@ pub enum Fault {
     Network,
     /// No credentials, or refused ones (401, 403), or an account without credit.
     Auth,
-    /// The program could not be started.
     Spawn,
     /// Tools were denied that the task needed.
     Permission,
@@ -117,19 +118,11 @@ const SENTENCES: &[(&str, Fault)] = &[
 ];
 
 /// What the HTTP client of Gemini CLI and its SDK say of a connection that was refused, cut or timed out.
-const NETWORK: &[&str] = &[
-    "ECONNREFUSED",
-    "ECONNRESET",
-    "EPIPE",
-    "ETIMEDOUT",
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "UND_ERR_",
-    "Timeout Error",
-    "socket hang up",
-    "other side closed",
-    "Premature close",
-];
+static NETWORK: Pattern = Pattern::new(concat!(
+    "ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|UND_ERR_|Timeout Error|socket hang up",
+    "|other side closed|Premature close|^exception (?:.* )?sending request$",
+    "|^(?:terminated|fetch failed|Incomplete JSON segment at the end)$"
+));
 
 impl Fault {
     /// The class of an HTTP status that came in place of an answer.
@@ -180,9 +173,6 @@ impl Fault {
 
     /// The class of what an HTTP client says where no answer came.
     pub(super) fn of_client_error(message: &str) -> Option<Self> {
-        let is_network = (message.starts_with("exception ") && message.ends_with(" sending request"))
-            || ["terminated", "Incomplete JSON segment at the end", "fetch failed"].contains(&message)
-            || NETWORK.iter().any(|code| message.contains(code));
-        is_network.then_some(Self::Network)
+        NETWORK.is_match(message).then_some(Self::Network)
     }
 }

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::child::{ChildStreams, ExemptChild, Exemption, State, Supervised, end_notice};
-use super::guard_protocol::{self, REPORT, Report};
+use super::guard_protocol::{self, DISMISS, RELEASE, REPORT, Report};
 use super::{Exit, Launch};
 use crate::host::process_state;
 use crate::model::RunId;
@@ -93,9 +93,8 @@ impl Guard {
         std::mem::take(&mut self.was_stopped)
     }
 
-    /// Ralph ends as it should.
     pub fn dismiss(mut self) {
-        let _ = guard_protocol::send_dismiss(&self.channel);
+        let _ = guard_protocol::send_order(&self.channel, DISMISS);
         let _ = self.channel.shutdown(std::net::Shutdown::Both);
         let asked = Instant::now();
         while matches!(self.process.child().try_wait(), Ok(None)) {
@@ -180,7 +179,6 @@ impl Guard {
         }
     }
 
-    /// A guard that somebody stopped goes on.
     fn continue_if_stopped(&mut self) {
         if self.looked.elapsed() < LOOK_AGAIN {
             return;
@@ -202,7 +200,6 @@ impl Guard {
     }
 }
 
-/// A process that the guard started.
 pub(super) struct Guarded<'g> {
     guard: &'g mut Guard,
     pid: Pid,
@@ -256,7 +253,7 @@ impl Supervised for Guarded<'_> {
     }
 
     fn reap(&mut self) -> Exit {
-        let _ = guard_protocol::send_release(&self.guard.channel);
+        let _ = guard_protocol::send_order(&self.guard.channel, RELEASE);
         // Without a guard nobody knows.
         self.exit.unwrap_or(Exit::Code(-1))
     }

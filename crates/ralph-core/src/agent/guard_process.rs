@@ -18,7 +18,6 @@ use crate::model::RunId;
 /// How often orphans that have ended are taken note of while something runs.
 const TIDY: Duration = Duration::from_millis(500);
 
-/// The process that was launched.
 struct Launched {
     child: Child,
     notice: Option<OwnedFd>,
@@ -135,7 +134,6 @@ mod tests {
             env: Vec::new(),
             cwd: "/".into(),
             stdin: String::new(),
-            access: super::super::Access::default(),
         }
     }
 
@@ -148,7 +146,7 @@ mod tests {
         launch.program = "no-such-program-anywhere".into();
         let file = protocol::launch_file(&launch).unwrap();
         protocol::send_launch(&ralph, &file, streams).unwrap();
-        protocol::send_dismiss(&ralph).unwrap();
+        protocol::send_order(&ralph, protocol::DISMISS).unwrap();
         stand_guard(&RunId::from_stored("r-x"), &guard, Duration::from_millis(10));
         let mut report = [0; protocol::REPORT];
         io::Read::read_exact(&mut &ralph, &mut report).unwrap();

@@ -15,21 +15,19 @@ use rustix::net::{
     SendFlags, recvmsg, send, sendmsg,
 };
 
-use super::{Access, Exit, Launch};
+use super::{Exit, Launch};
 
 const LAUNCH: u8 = b'L';
-const RELEASE: u8 = b'R';
-const DISMISS: u8 = b'D';
+/// The process that was launched need not be kept in the process table any longer.
+pub(super) const RELEASE: u8 = b'R';
+/// Ralph ends as it should.
+pub(super) const DISMISS: u8 = b'D';
 /// The file with the launch, and the three standard streams.
 const DESCRIPTORS: usize = 4;
 
-/// What Ralph tells its guard.
 pub(super) enum Order {
-    /// Start this with these standard streams.
     Launch(io::Result<Launch>, [OwnedFd; 3]),
-    /// The process that was launched need not be kept in the process table any longer.
     Release,
-    /// Ralph ends as it should.
     Dismiss,
 }
 
@@ -70,12 +68,10 @@ impl Report {
     }
 }
 
-/// A launch as the guard reads it.
 pub(super) fn launch_file(launch: &Launch) -> io::Result<File> {
     let mut file = scratch_file()?;
     file.write_all(&encode(launch)?)?;
-    file.rewind()?;
-    Ok(file)
+    file.rewind().map(|()| file)
 }
 
 pub(super) fn send_launch(channel: impl AsFd, file: &File, streams: [BorrowedFd<'_>; 3]) -> io::Result<()> {
@@ -90,13 +86,8 @@ pub(super) fn send_launch(channel: impl AsFd, file: &File, streams: [BorrowedFd<
     Ok(())
 }
 
-pub(super) fn send_release(channel: impl AsFd) -> io::Result<()> {
-    send(channel, &[RELEASE], flags())?;
-    Ok(())
-}
-
-pub(super) fn send_dismiss(channel: impl AsFd) -> io::Result<()> {
-    send(channel, &[DISMISS], flags())?;
+pub(super) fn send_order(channel: impl AsFd, order: u8) -> io::Result<()> {
+    send(channel, &[order], flags())?;
     Ok(())
 }
 
@@ -135,12 +126,11 @@ pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<Order>> {
     if received.bytes == 0 {
         return Ok(None);
     }
-    let mut descriptors = Vec::new();
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(sent) = message {
-            descriptors.extend(sent);
-        }
-    }
+    let sent = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(sent) => Some(sent),
+        _ => None,
+    });
+    let descriptors: Vec<OwnedFd> = sent.flatten().collect();
     match byte {
         [DISMISS] => Ok(Some(Order::Dismiss)),
         [RELEASE] => Ok(Some(Order::Release)),
@@ -181,7 +171,7 @@ fn encode(launch: &Launch) -> io::Result<Vec<u8>> {
 
 fn decode(bytes: &[u8]) -> io::Result<Launch> {
     let (program, cwd, args, env): SentLaunch = serde_json::from_slice(bytes)?;
-    Ok(Launch { program, args, env, cwd: cwd.into(), stdin: String::new(), access: Access::default() })
+    Ok(Launch { program, args, env, cwd: cwd.into(), stdin: String::new() })
 }
 
 #[cfg(test)]
@@ -206,7 +196,6 @@ mod tests {
                 env: env.into_iter().map(|(name, value)| (name, OsString::from_vec(value))).collect(),
                 cwd: OsString::from_vec(cwd).into(),
                 stdin: String::new(),
-                access: Access::default(),
             };
             let bytes = encode(&launch).unwrap();
             prop_assert_eq!(decode(&bytes).unwrap(), launch);

@@ -1,7 +1,7 @@
 //! Being told to stop: once means in order, twice means at once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A signal that ends a run.
@@ -28,19 +28,14 @@ pub struct Interrupt(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     count: AtomicU32,
-    /// 0 none, 1 interrupt, 2 terminate.
-    first: AtomicU32,
+    first: OnceLock<Signal>,
     hung_up: AtomicBool,
 }
 
 impl Interrupt {
     /// Tells Ralph to stop; the second time at once.
     pub fn raise(&self, signal: Signal) {
-        let code = match signal {
-            Signal::Interrupt => 1,
-            Signal::Terminate => 2,
-        };
-        let _ = self.0.first.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
+        self.0.first.get_or_init(|| signal);
         self.0.count.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -50,17 +45,12 @@ impl Interrupt {
         self.raise(Signal::Terminate);
     }
 
-    /// Whether the terminal was closed.
     pub fn hung_up(&self) -> bool {
         self.0.hung_up.load(Ordering::SeqCst)
     }
 
     pub fn first(&self) -> Option<Signal> {
-        match self.0.first.load(Ordering::SeqCst) {
-            0 => None,
-            1 => Some(Signal::Interrupt),
-            _ => Some(Signal::Terminate),
-        }
+        self.0.first.get().copied()
     }
 
     /// Whether the user asked twice.
@@ -74,7 +64,6 @@ impl Interrupt {
 pub struct DelayedInterrupt {
     heard: Interrupt,
     delay: Duration,
-    /// Since when the signal is known.
     since: Option<Instant>,
     passed_on: Interrupt,
 }
@@ -89,7 +78,6 @@ impl DelayedInterrupt {
         &self.passed_on
     }
 
-    /// Passes on what is due by now.
     pub fn update(&mut self, now: Instant) {
         let Some(signal) = self.heard.first() else {
             return;

@@ -1,4 +1,4 @@
-//! Agents: programs that get a prompt and work. Each is one file behind the same trait; running the process and
+//! Agents: programs that get a prompt and work. Each is one file with a [`Program`]; running the process and
 //! reading its stream safely is common to all.
 
 mod attempt_log;
@@ -6,7 +6,6 @@ mod bounded_text;
 mod child;
 mod claude;
 mod codex;
-mod command;
 mod event_fields;
 mod faults;
 mod gemini;
@@ -14,11 +13,11 @@ mod guard;
 mod guard_process;
 mod guard_protocol;
 mod interrupt;
-mod observed;
 mod opencode;
 mod pipes;
 mod price;
 mod process;
+mod session;
 mod session_report;
 #[cfg_attr(
     not(test),
@@ -27,21 +26,17 @@ mod session_report;
 mod sweep;
 #[cfg(test)]
 pub(crate) mod tests;
+mod text_stream;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use attempt_log::{AttemptLog, LINE_LIMIT, LogReader, OnEntry, read_log};
 pub use bounded_text::{BoundedText, LineSplitter, partial_line};
-pub use claude::Claude;
-pub use codex::Codex;
-pub use command::{CommandAgent, OutputFormat};
 pub use faults::Fault;
-pub use gemini::Gemini;
 pub use guard::Guard;
 pub use guard_process::stand_guard;
 pub use interrupt::{DelayedInterrupt, Interrupt, Signal};
-pub use opencode::Opencode;
 pub use price::{LIST_PRICES_DATE, Price, Prices, output_prices};
 pub use process::{
     EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run, run_below,
@@ -52,112 +47,149 @@ pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEn
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 
 use crate::model::{RunId, TaskId};
+use text_stream::TextParser;
 
-/// A program that works on tasks.
-pub trait Agent: Send + Sync {
-    /// What the settings say about it.
-    fn setup(&self) -> &Setup;
-    /// The arguments of one session that reads its prompt from standard input, before those of the settings. Without a
-    /// model its flag is left out, so that the program's own default stands.
-    fn arguments(&self, request: &LaunchRequest<'_>) -> Vec<String>;
-    /// The variables it needs beside the ones every child gets.
-    fn environment(&self, _request: &LaunchRequest<'_>) -> Vec<(&'static str, &'static str)> {
-        Vec::new()
+/// A program that works on tasks, as the settings want it.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    kind: AgentKind,
+    setup: Setup,
+}
+
+impl Agent {
+    pub fn setup(&self) -> &Setup {
+        &self.setup
     }
+
+    pub fn name(&self) -> &str {
+        &self.setup.name
+    }
+
+    pub fn facts(&self) -> Option<&'static Facts> {
+        self.kind.facts()
+    }
+
+    /// Its models, cheapest first; an agent without models is its own model name.
+    pub fn ladder(&self) -> &[String] {
+        &self.setup.models
+    }
+
+    pub fn first_signal(&self) -> EndSignal {
+        self.kind.program().first_signal
+    }
+
     /// How it is started. Pure: nothing is run here. Variables that the settings state win over the agent's own, and those
     /// of the attempt over both.
-    fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        self.settings_launch(request)
-    }
-    /// The settings' program with what this agent and the attempt add.
-    fn settings_launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let setup = self.setup();
-        let mut words = setup.command.iter().cloned();
-        let program = words.next().unwrap_or_default();
-        let own = self.environment(request).into_iter();
+    pub fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
+        let (setup, program) = (&self.setup, self.kind.program());
+        let words = setup.command.iter().cloned();
+        let words = words.chain((program.arguments)(setup, request)).chain(setup.args.iter().cloned());
+        let mut words = words.map(|word| match self.kind {
+            AgentKind::Command => word.replace("{model}", request.model),
+            _ => word,
+        });
+        let own = (program.environment)(setup, request).into_iter();
         let own = own.map(|(name, value)| (name.to_owned(), value.into()));
-        let settings = setup.env.iter();
-        let settings = settings.map(|(name, value)| (name.clone(), value.into()));
+        let settings = setup.env.iter().map(|(name, value)| (name.clone(), value.into()));
+        // OpenCode works where this variable says, not where it was started.
+        let is_opencode = self.kind == AgentKind::Opencode;
+        let pwd = is_opencode.then(|| ("PWD".to_owned(), request.work_tree.into()));
         Launch {
-            program,
-            args: words.chain(self.arguments(request)).chain(setup.args.iter().cloned()).collect(),
-            env: own.chain(settings).chain(child_environment(request)).collect(),
+            program: words.next().unwrap_or_default(),
+            args: words.collect(),
+            env: own.chain(settings).chain(child_environment(request)).chain(pwd).collect(),
             cwd: request.work_tree.to_owned(),
             stdin: self.prompt(request.rules, request.task_prompt),
-            access: Access::default(),
         }
     }
+
+    /// The text it gets as its prompt, from the rules for signals and the task's part.
+    pub fn prompt(&self, rules: &str, task: &str) -> String {
+        (self.kind.program().prompt)(rules, task)
+    }
+
+    /// The text it gets as (appended) system prompt, where it takes one.
+    pub fn system_prompt(&self, rules: &str) -> Option<String> {
+        (self.kind == AgentKind::Claude).then(|| rules.to_owned())
+    }
+
     /// A fresh reader for one session's stream.
-    fn parser(&self) -> Box<dyn StreamParser>;
-    fn name(&self) -> &str {
-        &self.setup().name
+    pub fn parser(&self) -> Box<dyn StreamParser> {
+        match self.kind {
+            AgentKind::Command => (self.setup.output.program().parser)(self.name(), true),
+            kind => (kind.program().parser)(kind.as_str(), false),
+        }
     }
-    /// The signal that asks it to end.
-    fn first_signal(&self) -> EndSignal {
-        EndSignal::Terminate
+
+    /// Whose events it prints; [`AgentKind::Command`] for text.
+    pub fn output(&self) -> AgentKind {
+        if self.kind == AgentKind::Command { self.setup.output } else { self.kind }
     }
-    /// What is known of its kind before it is started.
-    fn facts(&self) -> Option<&'static Facts> {
-        self.setup().kind.and_then(AgentKind::facts)
-    }
-    /// Its models, cheapest first; an agent without models is its own model name.
-    fn ladder(&self) -> &[String] {
-        &self.setup().models
-    }
+
     /// What its models cost, as far as that is known before any attempt.
-    fn prices(&self) -> Prices {
+    pub fn prices(&self) -> Prices {
         let known = |model: &String| Some((model.clone(), self.price(Some(model), None)?));
         self.ladder().iter().filter_map(known).collect()
     }
+
     /// What a model costs: as the settings say, else the list price. The program may make another name of the one it is
     /// given, and tell that; the settings may have either.
-    fn price(&self, model: Option<&str>, told: Option<&str>) -> Option<Price> {
-        let setup = self.setup();
-        let of_settings = |name: &str| setup.prices.get(name).copied();
-        let listed = |name: &str| price::list_price(setup.kind, name);
-        model
-            .and_then(of_settings)
-            .or_else(|| told.and_then(of_settings))
-            .or_else(|| told.and_then(listed))
-            .or_else(|| model.and_then(listed))
+    pub fn price(&self, model: Option<&str>, told: Option<&str>) -> Option<Price> {
+        let stated = |name: &str| self.setup.prices.get(name).copied();
+        let stated = [model, told].into_iter().flatten().find_map(stated);
+        let mut names = [told, model].into_iter().flatten();
+        stated.or_else(|| names.find_map(|name| price::list_price(self.kind, name)))
     }
+
     /// Whether Ralph can know what an attempt with this model costs: the agent says so, or it counts tokens that have a
     /// price, or the settings say that the model is free. OpenCode says so of the models it knows.
-    fn can_tell_cost(&self, model: &str) -> bool {
+    pub fn can_tell_cost(&self, model: &str) -> bool {
         let price = self.price(Some(model), None);
         match self.output() {
-            OutputFormat::Claude | OutputFormat::Opencode => true,
-            OutputFormat::Codex | OutputFormat::Gemini => price.is_some(),
-            OutputFormat::Text => price.is_some_and(|price| price.is_free()),
+            AgentKind::Claude | AgentKind::Opencode => true,
+            AgentKind::Codex | AgentKind::Gemini => price.is_some(),
+            AgentKind::Command => price.is_some_and(|price| price.is_free()),
         }
-    }
-    fn output(&self) -> OutputFormat {
-        let setup = self.setup();
-        match setup.kind {
-            Some(AgentKind::Claude) => OutputFormat::Claude,
-            Some(AgentKind::Codex) => OutputFormat::Codex,
-            Some(AgentKind::Gemini) => OutputFormat::Gemini,
-            Some(AgentKind::Opencode) => OutputFormat::Opencode,
-            Some(AgentKind::Command) | None => setup.output,
-        }
-    }
-    /// The text it gets as its prompt, from the rules for signals and the task's part.
-    fn prompt(&self, rules: &str, task: &str) -> String {
-        format!("{}\n\n{task}", rules.trim_end())
-    }
-    /// The text it gets as (appended) system prompt, where it takes one.
-    fn system_prompt(&self, _rules: &str) -> Option<String> {
-        None
     }
 }
 
-/// The kinds of agents there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// How one kind of agent is started and read.
+struct Program {
+    /// The name in the settings.
+    name: &'static str,
+    facts: Option<Facts>,
+    /// The arguments of one session that reads its prompt from standard input, before those of the settings. Without a
+    /// model its flag is left out, so that the program's own default stands.
+    arguments: fn(&Setup, &LaunchRequest<'_>) -> Vec<String>,
+    /// The variables it needs beside the ones every child gets.
+    environment: fn(&Setup, &LaunchRequest<'_>) -> Option<(&'static str, &'static str)>,
+    prompt: fn(&str, &str) -> String,
+    /// The signal that asks it to end.
+    first_signal: EndSignal,
+    /// The reader of its stream; whether it is that of a command that prints such a stream under this name.
+    parser: fn(&str, bool) -> Box<dyn StreamParser>,
+}
+
+/// Any command: prompt on standard input, result text on standard output.
+const COMMAND: Program = Program {
+    name: "command",
+    facts: None,
+    arguments: |_, _| Vec::new(),
+    environment: |_, _| None,
+    prompt: |rules, task| format!("{}\n\n{task}", rules.trim_end()),
+    first_signal: EndSignal::Terminate,
+    parser: |_, _| Box::new(TextParser::default()),
+};
+
+/// A kind of agent; as the output of a command, whose events it prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AgentKind {
     Claude,
     Codex,
     Gemini,
     Opencode,
+    /// Any command, and output that is nothing but text.
+    #[default]
     Command,
 }
 
@@ -193,15 +225,19 @@ pub struct CredentialFile {
 impl AgentKind {
     pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Command];
 
+    fn program(self) -> &'static Program {
+        match self {
+            Self::Claude => &claude::PROGRAM,
+            Self::Codex => &codex::PROGRAM,
+            Self::Gemini => &gemini::PROGRAM,
+            Self::Opencode => &opencode::PROGRAM,
+            Self::Command => &COMMAND,
+        }
+    }
+
     /// The name in the settings.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Command => "command",
-        }
+        self.program().name
     }
 
     pub fn parse(text: &str) -> Option<Self> {
@@ -210,25 +246,11 @@ impl AgentKind {
 
     /// What is known of it; nothing of a command.
     pub fn facts(self) -> Option<&'static Facts> {
-        match self {
-            Self::Claude => Some(&claude::FACTS),
-            Self::Codex => Some(&codex::FACTS),
-            Self::Gemini => Some(&gemini::FACTS),
-            Self::Opencode => Some(&opencode::FACTS),
-            Self::Command => None,
-        }
+        self.program().facts.as_ref()
     }
 
-    /// The agent as the settings want it.
-    pub fn build(self, setup: Setup) -> Box<dyn Agent> {
-        let setup = Setup { kind: Some(self), ..setup };
-        match self {
-            Self::Claude => Box::new(Claude(setup)),
-            Self::Codex => Box::new(Codex(setup)),
-            Self::Gemini => Box::new(Gemini(setup)),
-            Self::Opencode => Box::new(Opencode(setup)),
-            Self::Command => Box::new(CommandAgent(setup)),
-        }
+    pub fn build(self, setup: Setup) -> Agent {
+        Agent { kind: self, setup }
     }
 }
 
@@ -236,8 +258,6 @@ impl AgentKind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
     pub name: String,
-    /// What it speaks, where that is known.
-    pub kind: Option<AgentKind>,
     /// The program and the arguments that come before Ralph's own.
     pub command: Vec<String>,
     pub models: Vec<String>,
@@ -247,8 +267,8 @@ pub struct Setup {
     pub skip_permissions: bool,
     /// Arguments added after Ralph's own.
     pub args: Vec<String>,
-    /// What the standard output of a plain command is.
-    pub output: OutputFormat,
+    /// Whose events a plain command prints.
+    pub output: AgentKind,
 }
 
 impl Setup {
@@ -296,27 +316,6 @@ pub struct Launch {
     pub env: Vec<(String, OsString)>,
     pub cwd: PathBuf,
     pub stdin: String,
-    /// What it may touch; for sandboxes.
-    pub access: Access,
-}
-
-/// What a process may touch.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Access {
-    /// Paths it may read; empty is all.
-    pub readable: Vec<PathBuf>,
-    /// Paths it may write; empty is all.
-    pub writable: Vec<PathBuf>,
-    /// Whether it may use the network.
-    pub network: Network,
-}
-
-/// Whether a process may use the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Network {
-    #[default]
-    Open,
-    Closed,
 }
 
 /// The variables every child of a run has; left-overs are found by them.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,7 +21,6 @@ const LARGEST_CHUNK: usize = 64 * 1024;
 #[cfg(target_os = "linux")]
 const ROOM: usize = 1024 * 1024;
 
-/// What connects us with the child.
 pub(super) struct Pipes<'p> {
     out: Option<File>,
     err: Option<File>,
@@ -57,33 +56,19 @@ impl<'p> Pipes<'p> {
 
     /// Waits until something can be read or written, the child ends, or it is time to look up.
     pub(super) fn wait(&self) -> [PollFlags; 3] {
-        let out = self.out.as_ref().map(AsFd::as_fd);
-        let err = self.err.as_ref().map(AsFd::as_fd);
-        let stdin = self.stdin.as_ref().map(|(pipe, _)| pipe.as_fd());
-        let wanted = [
-            (out, PollFlags::IN),
-            (err, PollFlags::IN),
-            (stdin, PollFlags::OUT),
-            (self.ended.as_ref().map(AsFd::as_fd), PollFlags::IN),
+        let pipes = [
+            self.out.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)),
+            self.err.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)),
+            self.stdin.as_ref().map(|(pipe, _)| PollFd::new(pipe, PollFlags::OUT)),
         ];
-        let mut happened = [PollFlags::empty(); 3];
-        let open: Vec<(usize, BorrowedFd<'_>, PollFlags)> = wanted
-            .into_iter()
-            .enumerate()
-            .filter_map(|(i, (fd, flags))| fd.map(|fd| (i, fd, flags)))
-            .collect();
-        let mut fds: Vec<PollFd<'_>> =
-            open.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let is_open = pipes.each_ref().map(Option::is_some);
+        let ended = self.ended.as_ref().map(|notice| PollFd::new(notice, PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = pipes.into_iter().chain([ended]).flatten().collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK_UP.subsec_nanos().into() };
-        // An interrupted wait is a reason to look up, like any other.
-        if poll(&mut fds, Some(&timeout)).is_ok() {
-            for ((i, ..), fd) in open.iter().zip(&fds) {
-                if let Some(slot) = happened.get_mut(*i) {
-                    *slot = fd.revents();
-                }
-            }
-        }
-        happened
+        // An interrupted wait is a reason to look up, like any other; nothing has happened then.
+        let _ = poll(&mut fds, Some(&timeout));
+        let mut happened = fds.iter().map(PollFd::revents);
+        is_open.map(|is_open| is_open.then(|| happened.next()).flatten().unwrap_or(PollFlags::empty()))
     }
 
     /// Reads and writes what can be without waiting. `true` if there was output.

@@ -15,7 +15,6 @@ pub struct Price {
     pub cache_write: Option<f64>,
 }
 
-/// By the model's name.
 pub type Prices = BTreeMap<String, Price>;
 
 /// What models cost per million tokens written, which is what they are compared by.
@@ -25,14 +24,12 @@ pub fn output_prices(prices: &Prices) -> impl Iterator<Item = (&str, f64)> {
 
 impl Price {
     /// Whether nothing costs anything: a model on one's own machine.
-    #[must_use]
     pub fn is_free(&self) -> bool {
         let caches = [self.cache_read, self.cache_write].into_iter().flatten();
         [self.input, self.output].into_iter().chain(caches).all(|price| price == 0.0)
     }
 
     /// What an attempt cost; unknown, never nothing, where the agent counted no tokens and the model is not free.
-    #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         if self.is_free() {
             return Some(0.0);
@@ -134,8 +131,8 @@ const PROVIDERS: [&str; 3] = ["anthropic/", "openai/", "google/"];
 const NEUTRAL: [&str; 4] = ["preview", "latest", "exp", "customtools"];
 
 /// The list price of a model; none where the table does not know it.
-pub(super) fn list_price(kind: Option<AgentKind>, model: &str) -> Option<Price> {
-    let alias = |(of, name, _): &&(AgentKind, &str, &str)| Some(*of) == kind && *name == model;
+pub(super) fn list_price(kind: AgentKind, model: &str) -> Option<Price> {
+    let alias = |(of, name, _): &&(AgentKind, &str, &str)| *of == kind && *name == model;
     let model = ALIASES.iter().find(alias).map_or(model, |(.., id)| id);
     let provider = PROVIDERS.iter().find_map(|name| model.strip_prefix(name));
     let model = provider.unwrap_or(model);
@@ -182,7 +179,7 @@ mod tests {
     #[test]
     fn models_are_found_by_name_date_alias_and_provider_and_others_are_unknown() {
         let output = |kind, model| list_price(kind, model).map(|price| price.output);
-        let plain = |model| output(None, model);
+        let plain = |model| output(AgentKind::Command, model);
         assert_eq!(plain("gpt-5.4"), Some(15.0));
         assert_eq!(plain("gpt-5.4-2026-03-05"), Some(15.0));
         assert_eq!(plain("gpt-5.4-mini"), Some(4.5));
@@ -191,8 +188,8 @@ mod tests {
         assert_eq!(plain("claude-opus-5-5"), Some(20.0));
         assert_eq!(plain("gemini-3.1-pro-preview-customtools"), Some(12.0));
         assert_eq!(plain("google/gemini-2.5-flash"), Some(2.5));
-        assert_eq!(output(Some(AgentKind::Claude), "opus"), Some(20.0));
-        assert_eq!(output(Some(AgentKind::Gemini), "flash-lite"), Some(2.5));
+        assert_eq!(output(AgentKind::Claude, "opus"), Some(20.0));
+        assert_eq!(output(AgentKind::Gemini, "flash-lite"), Some(2.5));
         for unknown in [
             "opus",
             "pro",
@@ -208,7 +205,7 @@ mod tests {
         ] {
             assert_eq!(plain(unknown), None, "{unknown}");
         }
-        assert_eq!(output(Some(AgentKind::Codex), "pro"), None);
+        assert_eq!(output(AgentKind::Codex, "pro"), None);
     }
 
     #[test]
@@ -216,11 +213,11 @@ mod tests {
         for kind in AgentKind::ALL {
             let models = kind.facts().map(|facts| facts.models).unwrap_or_default();
             let prices: Vec<f64> =
-                models.iter().map(|model| list_price(Some(kind), model).expect(model).output).collect();
+                models.iter().map(|model| list_price(kind, model).expect(model).output).collect();
             assert!(prices.is_sorted(), "{kind:?} {prices:?}");
         }
         for (_, alias, id) in ALIASES {
-            assert!(list_price(None, id).is_some(), "{alias}");
+            assert!(list_price(AgentKind::Command, id).is_some(), "{alias}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::child::{ExemptChild, Exemption, State, Supervised};
 use super::guard::{Guard, LaunchError};
@@ -40,7 +40,6 @@ pub enum Stop {
     WallTimeout(Duration),
     /// It was silent for longer than this.
     IdleTimeout(Duration),
-    /// Ralph was told to stop.
     Interrupted,
     /// It spent what it may spend.
     Budget,
@@ -50,7 +49,6 @@ pub enum Stop {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// With which code or signal.
     pub exit: Exit,
     pub stop: Stop,
     /// Processes it left behind, which were ended too.
@@ -79,7 +77,6 @@ pub trait Watch {
     fn first_signal(&self) -> EndSignal {
         EndSignal::Terminate
     }
-    /// Whether the process has spent more money than it may.
     fn is_over_budget(&self) -> bool {
         false
     }
@@ -93,6 +90,15 @@ pub enum EndSignal {
     Interrupt,
 }
 
+impl From<EndSignal> for Signal {
+    fn from(signal: EndSignal) -> Self {
+        match signal {
+            EndSignal::Terminate => Self::TERM,
+            EndSignal::Interrupt => Self::INT,
+        }
+    }
+}
+
 /// The program could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", told(program, source))]
@@ -101,14 +107,6 @@ pub struct SpawnError {
     pub source: std::io::Error,
 }
 
-/// Where the orderly end of a process stands.
-enum Phase {
-    Running,
-    Terminated { at: Instant, why: Stop },
-    Killed { why: Stop },
-}
-
-/// The system's reason in words.
 fn told(program: &str, error: &std::io::Error) -> String {
     let is_missing = error.kind() == std::io::ErrorKind::NotFound;
     match limit_hint(error) {
@@ -154,7 +152,7 @@ pub fn run_below(
         watch.output(Stream::Out, played.output.as_bytes());
         return Ok(Ended { exit: played.exit, stop: played.stop, left_overs: 0 });
     }
-    let failed = |source| spawn_error(launch, source);
+    let failed = |source| SpawnError { program: launch.program.clone(), source };
     let mut child: Box<dyn Supervised + '_> = match guard {
         Some(guard) => match guard.launch(launch) {
             Ok(child) => Box::new(child),
@@ -190,8 +188,8 @@ pub fn run_exempt(
 ) -> Result<Ended, SpawnError> {
     let mut command = command(launch);
     end_with_us(&mut command);
-    let mut exempt = ExemptChild::start(&mut command, Exemption::WithDescendants)
-        .map_err(|source| spawn_error(launch, source))?;
+    let failed = |source| SpawnError { program: launch.program.clone(), source };
+    let mut exempt = ExemptChild::start(&mut command, Exemption::WithDescendants).map_err(failed)?;
     Ok(run_to_end(exempt.child(), launch.stdin.as_bytes(), limits, interrupt, watch, LeftOvers::AreLeft))
 }
 
@@ -202,7 +200,7 @@ fn end_with_us(command: &mut Command) {
     // SAFETY: between fork and exec only one system call is made, which takes no lock and allocates nothing.
     unsafe {
         command.pre_exec(|| {
-            let term = Some(rustix::process::Signal::TERM);
+            let term = Some(Signal::TERM);
             Ok(rustix::process::set_parent_process_death_signal(term)?)
         });
     }
@@ -261,10 +259,6 @@ pub(super) fn command(launch: &Launch) -> Command {
     command
 }
 
-pub(super) fn spawn_error(launch: &Launch, source: std::io::Error) -> SpawnError {
-    SpawnError { program: launch.program.clone(), source }
-}
-
 /// Passes output on until the process has ended and its pipes are closed; enforces the limits. Returns why it
 /// ended and how many processes had to be ended so that the pipes would close.
 fn supervise(
@@ -278,7 +272,8 @@ fn supervise(
     let group = child.pid();
     let started = Instant::now();
     let mut last_output = started;
-    let mut phase = Phase::Running;
+    let mut asked_to_end: Option<(Stop, Instant)> = None;
+    let mut killed = false;
     let mut ended: Option<Instant> = None;
     let mut left_overs = 0;
     let mut swept = false;
@@ -304,16 +299,21 @@ fn supervise(
             pipes.ended = None;
         }
         let Some(at) = ended else {
-            let lingers = watch.concluded() && last_output.elapsed() >= CONCLUDED_LINGER;
-            phase = match phase {
-                Phase::Running if lingers => terminate(group, watch, Stop::Exited),
-                Phase::Running if watch.is_over_budget() => terminate(group, watch, Stop::Budget),
-                Phase::Running => match due(limits, interrupt, started, last_output) {
-                    Some(why) => terminate(group, watch, why),
-                    None => Phase::Running,
-                },
-                phase => advance(phase, group, limits, interrupt),
-            };
+            match asked_to_end {
+                None => {
+                    let why = due(limits, interrupt, watch, started, last_output);
+                    asked_to_end = why.map(|why| (why, Instant::now()));
+                    if asked_to_end.is_some() {
+                        let _ = kill_process_group(group, watch.first_signal().into());
+                    }
+                }
+                // KILL after the grace, and at once when asked twice.
+                Some((_, at)) if !killed && (at.elapsed() >= limits.grace || interrupt.at_once()) => {
+                    let _ = kill_process_group(group, Signal::KILL);
+                    killed = true;
+                }
+                Some(_) => {}
+            }
             continue;
         };
         if pipes.closed() {
@@ -334,10 +334,10 @@ fn supervise(
             swept = true;
         }
     }
-    let stop = match phase {
-        Phase::Running if guard_lost => Stop::GuardLost,
-        Phase::Running => Stop::Exited,
-        Phase::Terminated { why, .. } | Phase::Killed { why } => why,
+    let stop = match asked_to_end {
+        Some((why, _)) => why,
+        None if guard_lost => Stop::GuardLost,
+        None => Stop::Exited,
     };
     (stop, left_overs)
 }
@@ -346,27 +346,21 @@ fn supervise(
 fn due(
     limits: &ProcessLimits,
     interrupt: &Interrupt,
+    watch: &dyn Watch,
     started: Instant,
     last_output: Instant,
 ) -> Option<Stop> {
-    if interrupt.first().is_some() {
+    let silent = last_output.elapsed();
+    if watch.concluded() && silent >= CONCLUDED_LINGER {
+        Some(Stop::Exited)
+    } else if watch.is_over_budget() {
+        Some(Stop::Budget)
+    } else if interrupt.first().is_some() {
         Some(Stop::Interrupted)
     } else if started.elapsed() >= limits.wall {
         Some(Stop::WallTimeout(limits.wall))
     } else {
-        let idle = limits.idle.filter(|idle| last_output.elapsed() >= *idle);
-        idle.map(Stop::IdleTimeout)
-    }
-}
-
-/// KILL after the grace, and at once when asked twice.
-fn advance(phase: Phase, group: Pid, limits: &ProcessLimits, interrupt: &Interrupt) -> Phase {
-    match phase {
-        Phase::Terminated { at, why } if at.elapsed() >= limits.grace || interrupt.at_once() => {
-            let _ = kill_process_group(group, rustix::process::Signal::KILL);
-            Phase::Killed { why }
-        }
-        other => other,
+        limits.idle.filter(|idle| silent >= *idle).map(Stop::IdleTimeout)
     }
 }
 
@@ -386,13 +380,4 @@ fn soon(interrupt: &Interrupt) -> bool {
         std::thread::sleep(Duration::from_millis(5));
     }
     true
-}
-
-fn terminate(group: Pid, watch: &dyn Watch, why: Stop) -> Phase {
-    let signal = match watch.first_signal() {
-        EndSignal::Terminate => rustix::process::Signal::TERM,
-        EndSignal::Interrupt => rustix::process::Signal::INT,
-    };
-    let _ = kill_process_group(group, signal);
-    Phase::Terminated { at: Instant::now(), why }
 }

@@ -9,42 +9,26 @@ use crate::model::AttemptCost;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Activity {
-    /// The session began with this concrete model.
-    Started {
-        /// The model's full name, where the agent tells it.
-        model: Option<String>,
-    },
+    /// The session began, with this concrete model where the agent tells it.
+    Started { model: Option<String> },
     /// The agent said something; the first line of it.
     Said { text: String },
-    /// The agent uses a tool.
-    Tool {
-        /// The tool's name (`Write`, `Bash`, …).
-        name: String,
-        /// What it is used on: a path, a command.
-        target: String,
-    },
+    /// A tool (`Write`, `Bash`, …) and what it is used on: a path, a command.
+    Tool { name: String, target: String },
     /// The agent waits for its service before it tries again.
-    Retrying {
-        attempt: u64,
-        /// How many the agent allows itself.
-        max: u64,
-        /// HTTP status that led to it, where there was one.
-        status: Option<u16>,
-    },
-    /// The service warned of a usage limit without refusing.
-    LimitWarning {
-        /// Share of the limit that is used, 0 to 1.
-        utilization: Option<f64>,
-    },
+    /// `max` is how often it allows itself to; `status` the HTTP status that led to it, where there was one.
+    Retrying { attempt: u64, max: u64, status: Option<u16> },
+    /// The service warned of a usage limit without refusing; 0 to 1 of it is used.
+    LimitWarning { utilization: Option<f64> },
 }
 
 /// What a line of a log tells somebody who reads it: all of it, where an [`Activity`] is one short line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogEntry {
     /// A line of output that is nothing but text, as it came.
+    /// Of a long one only its beginning.
     Line {
         text: String,
-        /// Whether that is all of the line.
         complete: bool,
     },
     /// A line among events that is none: nothing but text, as it came.
@@ -80,11 +64,16 @@ pub struct Usage {
     pub input: Option<u64>,
     pub output: Option<u64>,
     pub cache_read: Option<u64>,
-    /// Tokens written to a cache.
     pub cache_write: Option<u64>,
 }
 
 impl Usage {
+    /// For programs that count what was read from and written to a cache as input too.
+    pub(super) fn without_cached(self) -> Self {
+        let cached = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
+        Self { input: self.input.map(|all| all.saturating_sub(cached)), ..self }
+    }
+
     /// Both together; what neither counted stays unknown.
     pub(super) fn plus(self, more: Self) -> Self {
         let add = |one: Option<u64>, other: Option<u64>| match (one, other) {
@@ -106,14 +95,11 @@ pub struct AgentReport {
     pub ending: Ending,
     /// The final text, where signals are looked for.
     pub result_text: String,
-    /// The agent's session id.
     pub session_id: Option<String>,
-    /// The concrete model that answered, where told.
     pub model: Option<String>,
     /// Cost in US dollars as reported; `None` is unknown, never zero.
     pub cost_usd: Option<f64>,
     pub usage: Usage,
-    /// Names of tools the agent was denied.
     pub denials: Vec<String>,
     /// How often the agent had to try its service again.
     pub retries: u64,
@@ -126,14 +112,12 @@ pub struct AgentReport {
 impl AgentReport {
     /// What the session cost: as reported, else an estimate from its tokens and their price, else unknown. A model that
     /// the settings call free needs no estimate.
-    #[must_use]
     pub fn cost_by(&self, price: Option<&Price>) -> Option<AttemptCost> {
-        let reported = self.cost_usd.map(|usd| AttemptCost::new(usd, false));
-        reported.or_else(|| {
-            let price = price?;
-            let usd = price.cost(&self.usage)?;
-            Some(AttemptCost::new(usd, !price.is_free()))
-        })
+        if let Some(usd) = self.cost_usd {
+            return Some(AttemptCost::new(usd, false));
+        }
+        let price = price?;
+        Some(AttemptCost::new(price.cost(&self.usage)?, !price.is_free()))
     }
 }
 
@@ -143,12 +127,11 @@ pub struct LimitNotice {
     pub status: String,
     /// Which limit (`five_hour`, `seven_day`, …).
     pub kind: Option<String>,
-    /// Unix seconds when it resets.
     pub resets_at: Option<i64>,
     pub utilization: Option<f64>,
 }
 
-/// How the agent's process ended.
+/// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),
@@ -186,6 +169,5 @@ pub trait StreamParser: Send {
     }
     /// Takes what standard error says went wrong, before the end: it explains a crash.
     fn stderr_error(&mut self, line: &str);
-    /// The stream is over and the process has ended.
     fn finish(self: Box<Self>, exit: Exit) -> AgentReport;
 }

@@ -1,240 +1,181 @@
-//! Processes that agents leave behind: tools in sessions of their own, servers put in the background.
+//! Processes that agents leave behind: tools in sessions of their own, servers put in the background. They are found in `/proc`;
+//! where there is none, orphans cannot be followed.
 
-#[cfg(target_os = "linux")]
-pub(super) use linux::reap;
-#[cfg(target_os = "linux")]
-pub use linux::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Elsewhere a child's orphans cannot be followed.
-#[cfg(not(target_os = "linux"))]
-pub fn adopt_orphans() {}
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 
-/// Elsewhere a child's orphans cannot be followed.
-#[cfg(not(target_os = "linux"))]
-pub fn end_left_overs(
-    _grace: std::time::Duration,
-    _interrupt: &super::Interrupt,
-    _own: Option<rustix::process::Pid>,
-) -> usize {
-    0
+use super::Interrupt;
+use super::child::{Exemption, exempt};
+use crate::model::RunId;
+
+static ADOPTING: AtomicBool = AtomicBool::new(false);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long left-overs may take to end by themselves.
+const MOMENT: Duration = Duration::from_millis(150);
+
+/// From now on, orphans of our children become our own children and can be ended. For a process whose
+/// only children are agents, gates and git, and those that are exempt: every child that is none of these, is a left-over.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    if rustix::process::set_child_subreaper(Some(getpid())).is_ok() {
+        ADOPTING.store(true, Ordering::SeqCst);
+    }
 }
 
-/// Elsewhere there are no adopted orphans to take note of.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn reap(_own: Option<rustix::process::Pid>) {}
-
-/// Elsewhere other processes' environments cannot be read.
-#[cfg(not(target_os = "linux"))]
-pub fn end_of_runs(_runs: &[crate::model::RunId], _grace: std::time::Duration) -> usize {
-    0
+/// Ends what is left of a child that has itself ended: TERM, grace, KILL. Returns how many there were.
+/// `own` is that child while it has not been waited for; its end is not ours to take note of.
+pub fn end_left_overs(grace: Duration, interrupt: &Interrupt, own: Option<Pid>) -> usize {
+    if !ADOPTING.load(Ordering::SeqCst) {
+        return 0;
+    }
+    end(grace, interrupt, || surely_living(own))
 }
 
-/// Elsewhere other processes' environments cannot be read.
-#[cfg(not(target_os = "linux"))]
-pub fn processes_of_runs(_runs: &[crate::model::RunId]) -> Vec<u32> {
-    Vec::new()
+/// Takes note of orphans that have ended, so that they do not stay in the process table.
+pub(super) fn reap(own: Option<Pid>) {
+    living(own, &mut Vec::new());
 }
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::fs;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
-    use std::time::{Duration, Instant};
+/// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
+pub fn end_of_runs(runs: &[RunId], grace: Duration) -> usize {
+    end(grace, &Interrupt::default(), || with_environment(runs))
+}
 
-    use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+/// Ids of processes of these runs, found by `RALPH_RUN_ID` in their environment.
+pub fn processes_of_runs(runs: &[RunId]) -> Vec<u32> {
+    let found = with_environment(runs).into_iter();
+    found.filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok()).collect()
+}
 
-    use super::super::Interrupt;
-    use super::super::child::{Exemption, exempt};
-    use crate::model::RunId;
-
-    static ADOPTING: AtomicBool = AtomicBool::new(false);
-    const LOOK_AGAIN: Duration = Duration::from_millis(5);
-    /// How long left-overs may take to end by themselves.
-    const MOMENT: Duration = Duration::from_millis(150);
-
-    /// From now on, orphans of our children become our own children and can be ended. For a process whose
-    /// only children are agents, gates and git, and those that are exempt: every child that is none of these, is a left-over.
-    pub fn adopt_orphans() {
-        if set_child_subreaper(Some(getpid())).is_ok() {
-            ADOPTING.store(true, Ordering::SeqCst);
+/// Signals everything `list` finds until it finds nothing: ending one may orphan another. What is on its way
+/// out anyway is left to it: a moment for everybody, the whole grace for git, which tidies up after a commit.
+/// Nobody is given time when Ralph was asked twice to stop. Returns how many had to be told.
+fn end(grace: Duration, interrupt: &Interrupt, list: impl Fn() -> Vec<Pid>) -> usize {
+    let started = Instant::now();
+    // A process that not even KILL ends is stuck in the kernel; it is not waited for for ever.
+    let give_up = 2 * grace + Duration::from_secs(5);
+    let mut told: Vec<(Pid, Instant)> = Vec::new();
+    loop {
+        let living = list();
+        let elapsed = started.elapsed();
+        if living.is_empty() || elapsed > give_up {
+            return told.len();
         }
-    }
-
-    /// Ends what is left of a child that has itself ended: TERM, grace, KILL. Returns how many there were.
-    /// `own` is that child while it has not been waited for; its end is not ours to take note of.
-    pub fn end_left_overs(grace: Duration, interrupt: &Interrupt, own: Option<Pid>) -> usize {
-        if !ADOPTING.load(Ordering::SeqCst) {
-            return 0;
-        }
-        end(grace, interrupt, || surely_living(own))
-    }
-
-    /// Takes note of orphans that have ended, so that they do not stay in the process table.
-    pub(in crate::agent) fn reap(own: Option<Pid>) {
-        living(own, &mut Vec::new());
-    }
-
-    /// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
-    pub fn end_of_runs(runs: &[RunId], grace: Duration) -> usize {
-        if runs.is_empty() {
-            return 0;
-        }
-        let marks = marks(runs);
-        end(grace, &Interrupt::default(), || with_environment(&marks))
-    }
-
-    /// Ids of processes of these runs, found by `RALPH_RUN_ID` in their environment.
-    pub fn processes_of_runs(runs: &[RunId]) -> Vec<u32> {
-        if runs.is_empty() {
-            return Vec::new();
-        }
-        with_environment(&marks(runs))
-            .into_iter()
-            .filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
-            .collect()
-    }
-
-    fn marks(runs: &[RunId]) -> Vec<Vec<u8>> {
-        runs.iter().map(|run| format!("RALPH_RUN_ID={run}").into_bytes()).collect()
-    }
-
-    /// Signals everything `list` finds until it finds nothing: ending one may orphan another. What is on its way
-    /// out anyway is left to it: a moment for everybody, the whole grace for git, which tidies up after a commit.
-    /// Nobody is given time when Ralph was asked twice to stop. Returns how many had to be told.
-    fn end(grace: Duration, interrupt: &Interrupt, list: impl Fn() -> Vec<Pid>) -> usize {
-        let started = Instant::now();
-        // A process that not even KILL ends is stuck in the kernel; it is not waited for for ever.
-        let give_up = 2 * grace + Duration::from_secs(5);
-        let mut told: Vec<(Pid, Instant)> = Vec::new();
-        loop {
-            let living = list();
-            let elapsed = started.elapsed();
-            if living.is_empty() || elapsed > give_up {
-                return told.len();
-            }
-            let hurry = interrupt.at_once();
-            for pid in living {
-                match told.iter().find(|(known, _)| *known == pid) {
-                    Some((_, at)) if hurry || at.elapsed() >= grace => {
-                        let _ = kill_process(pid, Signal::KILL);
-                    }
-                    Some(_) => {}
-                    None if !hurry && (elapsed < MOMENT || (elapsed < grace && is_git(pid))) => {}
-                    None => {
-                        let _ = kill_process(pid, Signal::TERM);
-                        told.push((pid, Instant::now()));
-                    }
+        let hurry = interrupt.at_once();
+        for pid in living {
+            match told.iter().find(|(known, _)| *known == pid) {
+                Some((_, at)) if hurry || at.elapsed() >= grace => {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+                Some(_) => {}
+                None if !hurry && (elapsed < MOMENT || (elapsed < grace && is_git(pid))) => {}
+                None => {
+                    let _ = kill_process(pid, Signal::TERM);
+                    told.push((pid, Instant::now()));
                 }
             }
-            thread::sleep(LOOK_AGAIN);
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+fn is_git(pid: Pid) -> bool {
+    fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()))
+        .is_ok_and(|name| name.trim_end() == "git")
+}
+
+/// The same as [`living`], but an empty answer is certain: whoever ends between being listed and being looked at leaves
+/// orphans that only the next list has. So the list is taken until nobody new has ended.
+fn surely_living(own: Option<Pid>) -> Vec<Pid> {
+    let mut known = Vec::new();
+    loop {
+        let mut ended = Vec::new();
+        let living = living(own, &mut ended);
+        if !living.is_empty() || ended == known {
+            return living;
+        }
+        known = ended;
+    }
+}
+
+/// Everything below this process that runs, except what is exempt, and what was found to have ended. Children that ended
+/// are reaped on the way.
+fn living(own: Option<Pid>, ended: &mut Vec<Pid>) -> Vec<Pid> {
+    let mut living = Vec::new();
+    // Held until the end: another thread's child must not be reaped between its start and its being exempt.
+    let exempt = exempt();
+    for pid in children(getpid()) {
+        if Some(pid) == own {
+            continue;
+        }
+        match exempt.iter().find(|(known, _)| *known == pid) {
+            Some((_, Exemption::WithDescendants)) => {}
+            Some((_, Exemption::Alone)) => add_descendants(pid, &mut living, ended),
+            None if matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) => {
+                living.push(pid);
+                add_descendants(pid, &mut living, ended);
+            }
+            None => ended.push(pid),
         }
     }
+    living
+}
 
-    fn is_git(pid: Pid) -> bool {
-        fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()))
-            .is_ok_and(|name| name.trim_end() == "git")
-    }
-
-    /// The same as [`living`], but an empty answer is certain: whoever ends between being listed and being looked at leaves
-    /// orphans that only the next list has. So the list is taken until nobody new has ended.
-    fn surely_living(own: Option<Pid>) -> Vec<Pid> {
-        let mut known = Vec::new();
-        loop {
-            let mut ended = Vec::new();
-            let living = living(own, &mut ended);
-            if !living.is_empty() || ended == known {
-                return living;
-            }
-            known = ended;
-        }
-    }
-
-    /// Everything below this process that runs, except what is exempt, and what was found to have ended. Children that ended
-    /// are reaped on the way.
-    fn living(own: Option<Pid>, ended: &mut Vec<Pid>) -> Vec<Pid> {
-        let mut living = Vec::new();
-        // Held until the end: another thread's child must not be reaped between its start and its being exempt.
-        let exempt = exempt();
-        for pid in children(getpid()) {
-            if Some(pid) == own {
-                continue;
-            }
-            match exempt.iter().find(|(known, _)| *known == pid) {
-                Some((_, Exemption::WithDescendants)) => {}
-                Some((_, Exemption::Alone)) => add_descendants(pid, &mut living, ended),
-                None if matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) => {
-                    living.push(pid);
-                    add_descendants(pid, &mut living, ended);
-                }
-                None => ended.push(pid),
+/// Adds everything that runs below a process. The list itself is the queue, so a tree of any depth is no deep
+/// recursion.
+fn add_descendants(root: Pid, living: &mut Vec<Pid>, ended: &mut Vec<Pid>) {
+    let mut next = living.len();
+    let mut add = |parent: Pid, living: &mut Vec<Pid>| {
+        for pid in children(parent) {
+            match has_ended(pid) {
+                true => ended.push(pid),
+                false => living.push(pid),
             }
         }
-        living
+    };
+    add(root, living);
+    while let Some(pid) = living.get(next).copied() {
+        next += 1;
+        add(pid, living);
     }
+}
 
-    /// Adds everything that runs below a process. The list itself is the queue, so a tree of any depth is no deep
-    /// recursion.
-    fn add_descendants(root: Pid, living: &mut Vec<Pid>, ended: &mut Vec<Pid>) {
-        let mut next = living.len();
-        let mut add = |parent: Pid, living: &mut Vec<Pid>| {
-            for pid in children(parent) {
-                match has_ended(pid) {
-                    true => ended.push(pid),
-                    false => living.push(pid),
-                }
-            }
-        };
-        add(root, living);
-        while let Some(pid) = living.get(next).copied() {
-            next += 1;
-            add(pid, living);
-        }
-    }
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    let threads = threads.into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let lists: Vec<String> = lists.collect();
+    let ids = lists.iter().flat_map(|list| list.split_whitespace());
+    ids.filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)).collect()
+}
 
-    /// The children of all threads of a process.
-    fn children(pid: Pid) -> Vec<Pid> {
-        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())) else {
-            return Vec::new();
-        };
-        threads
-            .flatten()
-            .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok())
-            .flat_map(|list| {
-                list.split_whitespace()
-                    .filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw))
-                    .collect::<Vec<_>>()
-            })
-            .collect()
-    }
+/// Whether a process only waits for its parent to take note of its end. One whose first thread has ended looks the
+/// same while its other threads run on.
+fn has_ended(pid: Pid) -> bool {
+    let path = format!("/proc/{}", pid.as_raw_nonzero());
+    let Ok(stat) = fs::read_to_string(format!("{path}/stat")) else {
+        return true;
+    };
+    let state = stat.rfind(')').and_then(|at| stat.get(at + 2..at + 3));
+    matches!(state, Some("Z" | "X"))
+        && fs::read_dir(format!("{path}/task")).is_ok_and(|threads| threads.count() <= 1)
+}
 
-    /// Whether a process only waits for its parent to take note of its end. One whose first thread has ended looks the
-    /// same while its other threads run on.
-    fn has_ended(pid: Pid) -> bool {
-        let path = format!("/proc/{}", pid.as_raw_nonzero());
-        let Ok(stat) = fs::read_to_string(format!("{path}/stat")) else {
-            return true;
-        };
-        let state = stat.rfind(')').and_then(|at| stat.get(at + 2..at + 3));
-        matches!(state, Some("Z" | "X"))
-            && fs::read_dir(format!("{path}/task")).is_ok_and(|threads| threads.count() <= 1)
-    }
-
-    fn with_environment(marks: &[Vec<u8>]) -> Vec<Pid> {
-        let Ok(processes) = fs::read_dir("/proc") else {
-            return Vec::new();
-        };
-        let own = getpid();
-        processes
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
-            .filter(|pid| *pid != own)
-            .filter(|pid| {
-                let path = format!("/proc/{}", pid.as_raw_nonzero());
-                // Other users' processes cannot be read, and a zombie's environment is empty.
-                fs::read(format!("{path}/environ"))
-                    .is_ok_and(|all| all.split(|b| *b == 0).any(|one| marks.iter().any(|m| m == one)))
-            })
-            .collect()
-    }
+fn with_environment(runs: &[RunId]) -> Vec<Pid> {
+    let marks: Vec<String> = runs.iter().map(|run| format!("RALPH_RUN_ID={run}")).collect();
+    let own = getpid();
+    let is_of_runs = |pid: &Pid| {
+        // Other users' processes cannot be read, and a zombie's environment is empty.
+        let all = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+        all.split(|byte| *byte == 0).any(|one| marks.iter().any(|mark| mark.as_bytes() == one))
+    };
+    let processes = fs::read_dir("/proc").ok().filter(|_| !runs.is_empty());
+    let pids = processes.into_iter().flatten().flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
+        .filter(|pid| *pid != own && is_of_runs(pid))
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! What failures have in common: the file they name or changed, the phase or key prefix, and the models tried.
 
-use super::Fact;
 use super::failures::Failure;
+use super::{Fact, NAME_CHARS};
 use crate::model::NO_MODEL;
 use crate::text::{code_line, one_line};
 
@@ -9,13 +9,8 @@ use crate::text::{code_line, one_line};
 const MAX_FILES: usize = 100;
 const PATH_CHARS: usize = 120;
 
-/// Longer ones are not phases, keys or models.
-const NAME_CHARS: usize = 40;
-
-/// Parts of a key that are looked at.
 const MAX_PARTS: usize = 8;
 
-/// How long the line about the models may get.
 const MODELS_CHARS: usize = 160;
 
 pub(super) fn is_most(count: usize, of: usize) -> bool {
@@ -80,15 +75,11 @@ fn plain_path(path: &str) -> Option<String> {
 /// The phase or the key prefix of nearly all failures, where they are of several tasks.
 pub(super) fn shared(facts: &[Fact]) -> Option<String> {
     let phase = |fact: &Fact| fact.phase.clone().filter(|phase| !phase.trim().is_empty());
+    let by_parts = |parts| shared_by_tasks(facts, |fact| key_prefix(fact.key.as_deref()?, parts));
     let (what, (value, count)) = match shared_by_tasks(facts, phase) {
         Some(phase) => ("phase", phase),
         // The longest prefix says most.
-        None => (
-            "key prefix",
-            (1..=MAX_PARTS)
-                .rev()
-                .find_map(|parts| shared_by_tasks(facts, |fact| key_prefix(fact.key.as_deref()?, parts)))?,
-        ),
+        None => ("key prefix", (1..=MAX_PARTS).rev().find_map(by_parts)?),
     };
     let value = one_line(&value, NAME_CHARS);
     Some(match facts.len() {
@@ -155,7 +146,6 @@ fn escalated(facts: &[Fact], ladder: &[String]) -> bool {
     })
 }
 
-/// The only model tried, and the rung above it.
 pub(super) fn untried_next(facts: &[Fact], ladder: &[String]) -> Option<(String, String)> {
     let models = models_tried(facts.iter(), ladder);
     let [only] = models.as_slice() else {

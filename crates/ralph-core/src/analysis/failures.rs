@@ -1,16 +1,14 @@
 //! The failures with what their messages say, which of them are the same, and the pattern that follows.
 
-use super::common::{commonest, distinct};
+use std::collections::HashSet;
+
+use super::common::commonest;
 use super::suggestion::Trouble;
-use super::{Fact, NO_FAILURES, Surroundings};
+use super::{Fact, NAME_CHARS, NO_FAILURES, Surroundings};
 use crate::diagnose::{Cause, Diagnosis, diagnose};
 use crate::text::{clean, head, one_line};
 
-/// How much of a message is read.
 const MESSAGE_BYTES: usize = 100_000;
-
-/// Names longer than this are not names.
-const NAME_CHARS: usize = 40;
 
 /// How long the pattern, a message and a test's name in it may get.
 const PATTERN_CHARS: usize = 160;
@@ -49,26 +47,17 @@ impl<'f> Failure<'f> {
         let lines = diagnosis.error_line.as_deref().into_iter().chain(text.lines());
         let mut lines = lines.map(|line| one_line(line, MESSAGE_CHARS));
         let message = lines.find(|line| !line.is_empty());
-        let sameness = if is_error_type(fact, &["timeout", "idle_timeout"]) {
+        let sameness = if fact.is_error_type(&["timeout", "idle_timeout"]) {
             Sameness::TimedOut
         } else if let Some(coarse) = fact.coarse.as_ref().filter(|coarse| !coarse.is_empty()) {
             Sameness::Coarse(coarse.clone())
         } else if fact.outcome == "no_sigil" {
             Sameness::NoSignal
         } else {
-            let message = message.clone().unwrap_or_else(|| kind(fact));
+            let message = message.clone().unwrap_or_else(|| fact.kind());
             Sameness::Message(without_numbers(&message.to_lowercase()))
         };
         Self { fact, diagnosis, message, sameness }
-    }
-
-    /// What kind of failure it was, in a few words.
-    fn kind(&self) -> String {
-        kind(self.fact)
-    }
-
-    pub(super) fn is_error_type(&self, wanted: &[&str]) -> bool {
-        is_error_type(self.fact, wanted)
     }
 
     /// Whether the failure has this cause, and what it is about where that is told.
@@ -79,18 +68,17 @@ impl<'f> Failure<'f> {
             return None;
         }
         let told = self.diagnosis.cause(cause);
-        told.or_else(|| self.is_error_type(error_types).then_some(None))
+        told.or_else(|| self.fact.is_error_type(error_types).then_some(None))
     }
 
     /// Whether its message or its type tells of a build that failed.
     pub(super) fn is_build_error(&self) -> bool {
         let types = ["build_error", "compile_error", "compilation_error"];
         !self.diagnosis.compiler_errors.is_empty()
-            || self.is_error_type(&types)
+            || self.fact.is_error_type(&types)
             || self.fact.message.contains("could not compile")
     }
 
-    /// The task's name, for people.
     fn name(&self) -> String {
         let name = self.fact.key.as_deref().unwrap_or(&self.fact.task);
         match one_line(name, NAME_CHARS).replace('`', "'") {
@@ -107,30 +95,11 @@ impl<'f> Failure<'f> {
     }
 }
 
-fn is_error_type(fact: &Fact, wanted: &[&str]) -> bool {
-    let own = fact.error_type.as_deref();
-    own.is_some_and(|own| wanted.contains(&own))
-}
-
-fn kind(fact: &Fact) -> String {
-    let words = match (fact.error_type.as_deref(), fact.outcome.as_str()) {
-        (Some("timeout" | "idle_timeout"), _) => "timed out",
-        (Some("crash"), _) => "the agent crashed",
-        (Some(other), _) if !other.trim().is_empty() => other,
-        (_, "no_sigil") => "ended without reporting a result",
-        (_, "") => "failed",
-        (_, outcome) => outcome,
-    };
-    one_line(words, NAME_CHARS)
-}
-
 /// Every number as `#`: times, line numbers and counts make no other failure.
 fn without_numbers(line: &str) -> String {
-    let mut out: String = line.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
-    while out.contains("##") {
-        out = out.replace("##", "#");
-    }
-    out
+    let mut signs: Vec<char> = line.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
+    signs.dedup_by(|next, before| *next == '#' && *before == '#');
+    signs.into_iter().collect()
 }
 
 /// Whether a shell takes it for one word and nothing else, and a command not for an option.
@@ -146,7 +115,6 @@ pub(super) struct Failures<'f> {
     pub(super) around: &'f Surroundings,
     /// Service and set-up troubles, where there are more of them than failures.
     pub(super) trouble: Option<Trouble>,
-    /// What most failures share.
     top: Option<Sameness>,
 }
 
@@ -183,9 +151,9 @@ impl<'f> Failures<'f> {
             return format!("{} of {count}: {}", alike.len(), what(&alike));
         }
         // No two are the same; at least they may be of one kind.
-        match commonest(self.all.iter().map(Failure::kind)) {
+        match commonest(self.all.iter().map(|one| one.fact.kind())) {
             Some((kind, times)) if times > 1 => {
-                let newest = self.all.iter().find(|one| one.kind() == kind);
+                let newest = self.all.iter().find(|one| one.fact.kind() == kind);
                 let newest = newest.and_then(|one| one.message.as_deref());
                 let newest = newest.unwrap_or_default();
                 format!("{times} of {count}: {kind}, with different messages; newest: {newest}")
@@ -197,9 +165,8 @@ impl<'f> Failures<'f> {
 
 /// The names of the tasks that failed, in the order in which they first failed.
 pub(super) fn task_names(failures: &[&Failure<'_>]) -> Vec<String> {
-    let tasks = distinct(failures.iter().rev().map(|one| one.fact.task.as_str()));
-    let first_of = |task: &str| failures.iter().find(|one| one.fact.task == task);
-    let firsts = tasks.into_iter().filter_map(first_of);
+    let mut tasks = HashSet::new();
+    let firsts = failures.iter().rev().filter(|one| tasks.insert(&one.fact.task));
     firsts.map(|one| one.name()).collect()
 }
 
@@ -208,7 +175,7 @@ fn what(alike: &[&Failure<'_>]) -> String {
     let Some(newest) = alike.first() else {
         return String::new();
     };
-    let kind = newest.kind();
+    let kind = newest.fact.kind();
     let Some(own) = &newest.message else {
         return kind;
     };

@@ -12,13 +12,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::one_line;
 use failures::Failures;
-
-/// The line above the others.
-const HEADING: &str = "Failure Analysis:";
 
 /// The pattern of a project without failures.
 const NO_FAILURES: &str = "no failures";
+
+/// Longer ones are not phases, keys, models or error types.
+const NAME_CHARS: usize = 40;
 
 /// A counted failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,25 @@ pub struct Fact {
     pub gate: Option<String>,
     /// The names of failing tests.
     pub failing: Vec<String>,
+}
+
+impl Fact {
+    fn is_error_type(&self, wanted: &[&str]) -> bool {
+        self.error_type.as_deref().is_some_and(|own| wanted.contains(&own))
+    }
+
+    /// What kind of failure it was, in a few words.
+    fn kind(&self) -> String {
+        let words = match (self.error_type.as_deref(), self.outcome.as_str()) {
+            (Some("timeout" | "idle_timeout"), _) => "timed out",
+            (Some("crash"), _) => "the agent crashed",
+            (Some(other), _) if !other.trim().is_empty() => other,
+            (_, "no_sigil") => "ended without reporting a result",
+            (_, "") => "failed",
+            (_, outcome) => outcome,
+        };
+        one_line(words, NAME_CHARS)
+    }
 }
 
 /// What stands around the failures.
@@ -76,13 +96,11 @@ pub struct Analysis {
 
 impl Analysis {
     /// Whether nothing has failed, counted or not.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pattern.as_deref() == Some(NO_FAILURES)
     }
 
     /// The text line by line: the heading, then what was found, the suggestion last.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let found = [
             ("Pattern", self.pattern.as_deref()),
@@ -91,9 +109,8 @@ impl Analysis {
             ("Models", self.models.as_deref()),
             ("Suggestion", Some(self.suggestion.as_str())),
         ];
-        let lines =
-            found.into_iter().filter_map(|(label, value)| value.map(|value| format!("  {label}: {value}")));
-        std::iter::once(HEADING.to_owned()).chain(lines).collect()
+        let lines = found.into_iter().filter_map(|(label, value)| Some(format!("  {label}: {}", value?)));
+        std::iter::once("Failure Analysis:".to_owned()).chain(lines).collect()
     }
 }
 
@@ -104,7 +121,6 @@ impl fmt::Display for Analysis {
 }
 
 /// What the failures, newest first, have in common, and a suggestion that follows from it.
-#[must_use]
 pub fn analyse(facts: &[Fact], around: &Surroundings) -> Analysis {
     let failures = Failures::new(facts, around);
     Analysis {

@@ -20,15 +20,15 @@ const MAX_TESTS: usize = 200;
 /// Causes outside the code come first: no attempt can fix them.
 const RULES: [fn(&Failures<'_>) -> Option<String>; 13] = [
     timeouts,
-    outside_cause,
-    set_up,
-    missing_dependency,
+    |failures| OUTSIDE.iter().find_map(|advice| advice.given(failures)),
+    |failures| trouble(failures, true),
+    |failures| DEPENDENCY.given(failures),
     does_not_build,
     same_test,
     same_gate,
     no_signal,
     crashes,
-    service,
+    |failures| trouble(failures, false),
     one_task,
     same_error,
     next_model,
@@ -37,6 +37,9 @@ const RULES: [fn(&Failures<'_>) -> Option<String>; 13] = [
 /// A cause, the error types that mean it, and what to do: where its name is known, and where not.
 struct Advice(Cause, &'static [&'static str], &'static str, &'static str);
 
+const DISK_FULL: &str = "free disk space: the disk is full";
+const LOG_IN: &str = "log in or renew the credentials: authentication failed";
+
 const OUTSIDE: [Advice; 5] = [
     Advice(
         Cause::MissingProgram,
@@ -44,19 +47,14 @@ const OUTSIDE: [Advice; 5] = [
         "install `{}` or fix PATH: command not found",
         "install the missing program, or fix PATH",
     ),
-    Advice(Cause::DiskFull, &[], "free disk space: the disk is full", "free disk space: the disk is full"),
+    Advice(Cause::DiskFull, &[], DISK_FULL, DISK_FULL),
     Advice(
         Cause::Unreachable,
         &["network"],
         "start the service or check the network: {} does not answer",
         "start the service or check the network: the connection failed",
     ),
-    Advice(
-        Cause::Authentication,
-        &["auth"],
-        "log in or renew the credentials: authentication failed",
-        "log in or renew the credentials: authentication failed",
-    ),
+    Advice(Cause::Authentication, &["auth"], LOG_IN, LOG_IN),
     Advice(
         Cause::Permission,
         &["permission"],
@@ -98,20 +96,14 @@ impl Trouble {
             let own = uncounted.iter().filter(|(own, _)| own == kind);
             own.map(|(_, times)| u64::from(*times)).sum()
         };
-        let mut found: Vec<_> = TROUBLES
-            .iter()
-            .map(|trouble| (trouble, times(trouble.0)))
-            .filter(|(_, times)| *times > 0)
-            .collect();
-        found.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-        let total: u64 = found.iter().map(|(_, times)| times).sum();
-        let ((_, is_set_up, advice), _) = **found.first().as_ref()?;
+        let mut kinds: Vec<_> = TROUBLES.iter().map(|(kind, ..)| (*kind, times(kind))).collect();
+        kinds.retain(|(_, times)| *times > 0);
+        kinds.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let total: u64 = kinds.iter().map(|(_, times)| times).sum();
+        let commonest = kinds.first()?.0;
+        let (_, is_set_up, advice) = *TROUBLES.iter().find(|(kind, ..)| *kind == commonest)?;
         let dominates = usize::try_from(total).is_ok_and(|total| total > failures);
-        dominates.then(|| Self {
-            kinds: found.iter().map(|(trouble, times)| (trouble.0, *times)).collect(),
-            is_set_up: *is_set_up,
-            advice,
-        })
+        dominates.then_some(Self { kinds, is_set_up, advice })
     }
 }
 
@@ -131,10 +123,10 @@ pub(super) fn suggestion(failures: &Failures<'_>) -> String {
 }
 
 fn timeouts(failures: &Failures<'_>) -> Option<String> {
-    let late = most(failures, |one| one.is_error_type(&["timeout", "idle_timeout"]))?;
+    let late = most(failures, |one| one.fact.is_error_type(&["timeout", "idle_timeout"]))?;
     let count = format!("{} of {} timed out", late.len(), failures.count());
     let tasks = listed(&task_names(&late));
-    if late.iter().all(|one| one.is_error_type(&["idle_timeout"])) {
+    if late.iter().all(|one| one.fact.is_error_type(&["idle_timeout"])) {
         let log = log_of(late.first()?);
         return Some(format!("{count} without output: raise `idle_timeout`, or see {log}"));
     }
@@ -143,14 +135,6 @@ fn timeouts(failures: &Failures<'_>) -> Option<String> {
         minutes => format!("now {minutes} min"),
     };
     Some(format!("{count}: raise `attempt_timeout` ({now}) or split {tasks}"))
-}
-
-fn outside_cause(failures: &Failures<'_>) -> Option<String> {
-    OUTSIDE.iter().find_map(|advice| advice.given(failures))
-}
-
-fn missing_dependency(failures: &Failures<'_>) -> Option<String> {
-    DEPENDENCY.given(failures)
 }
 
 impl Advice {
@@ -169,13 +153,9 @@ impl Advice {
     }
 }
 
-fn set_up(failures: &Failures<'_>) -> Option<String> {
-    let trouble = failures.trouble.as_ref().filter(|trouble| trouble.is_set_up)?;
-    Some(trouble.advice.to_owned())
-}
-
-fn service(failures: &Failures<'_>) -> Option<String> {
-    let trouble = failures.trouble.as_ref().filter(|trouble| !trouble.is_set_up)?;
+/// What to do about set-up, or about the service.
+fn trouble(failures: &Failures<'_>, is_set_up: bool) -> Option<String> {
+    let trouble = failures.trouble.as_ref().filter(|trouble| trouble.is_set_up == is_set_up)?;
     Some(trouble.advice.to_owned())
 }
 
@@ -198,10 +178,9 @@ fn does_not_build(failures: &Failures<'_>) -> Option<String> {
     let file = in_most(commonest(paths.map(str::to_owned)))
         .or_else(|| in_most(commonest(failed.iter().flat_map(|one| files(one)))))
         .map(|file| format!("in {file}"));
-    let what: Vec<String> = code.into_iter().chain(file).collect();
-    let what = match what.join(" ") {
-        what if what.is_empty() => what,
-        what => format!(" ({what})"),
+    let what = match (code, file) {
+        (Some(code), Some(file)) => format!(" ({code} {file})"),
+        (one, other) => one.or(other).map_or(String::new(), |one| format!(" ({one})")),
     };
     let gates = failed.iter().filter_map(|one| one.fact.gate.as_deref());
     Some(match commonest(gates).and_then(|(gate, _)| command(gate)) {
@@ -249,7 +228,7 @@ fn no_signal(failures: &Failures<'_>) -> Option<String> {
 }
 
 fn crashes(failures: &Failures<'_>) -> Option<String> {
-    let crashed = most(failures, |one| one.is_error_type(&["crash"]))?;
+    let crashed = most(failures, |one| one.fact.is_error_type(&["crash"]))?;
     let log = log_of(crashed.first()?);
     Some(format!("{} of {} crashed: see {log}", crashed.len(), failures.count()))
 }
@@ -260,10 +239,8 @@ fn one_task(failures: &Failures<'_>) -> Option<String> {
     let [name] = names.as_slice() else {
         return None;
     };
-    let fixes = match failures.around.recovery {
-        true => "",
-        false => ", or set `[recovery] enabled = true` to add fix tasks",
-    };
+    let advice = ", or set `[recovery] enabled = true` to add fix tasks";
+    let fixes = if failures.around.recovery { "" } else { advice };
     let task = all.first()?.argument();
     Some(format!("only {name} fails: see `ralph history {task}`{fixes}"))
 }

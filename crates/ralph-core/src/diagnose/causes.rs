@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::shapes::{Pattern, Table, is_file};
+use super::shapes::is_file;
+use crate::text::{Pattern, Table};
 
 /// Longer ones are not names of programs, packages or hosts.
 const NAME_CHARS: usize = 80;
@@ -11,14 +12,12 @@ const NAME_CHARS: usize = 80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     MissingProgram,
-    /// There is no room left.
     DiskFull,
     /// A service or the network does not answer.
     Unreachable,
     /// Credentials are missing or refused.
     Authentication,
     Permission,
-    /// A package is not installed.
     MissingDependency,
 }
 
@@ -202,48 +201,37 @@ static KINDS: Table<ErrorKind> = Table::new(&[
     ),
 ]);
 
-/// What a report's category says.
-const CATEGORIES: [(&str, ErrorKind); 9] = [
-    ("test_failure", ErrorKind::TestFailure),
-    ("build_error", ErrorKind::Build),
-    ("missing_file", ErrorKind::MissingFile),
-    ("logic_error", ErrorKind::Logic),
-    ("type_error", ErrorKind::Type),
-    ("dependency_error", ErrorKind::Dependency),
-    ("timeout", ErrorKind::Timeout),
-    ("syntax_error", ErrorKind::Syntax),
-    ("permission", ErrorKind::Permission),
+/// Each kind as it stands in a commit message, and as a report's category names it.
+const NAMES: [(ErrorKind, &str, &str); 10] = [
+    (ErrorKind::MissingFile, "missing file", "missing_file"),
+    (ErrorKind::Syntax, "syntax", "syntax_error"),
+    (ErrorKind::Type, "type", "type_error"),
+    (ErrorKind::Permission, "permission", "permission"),
+    (ErrorKind::Timeout, "timeout", "timeout"),
+    (ErrorKind::Dependency, "dependency", "dependency_error"),
+    (ErrorKind::TestFailure, "test failure", "test_failure"),
+    (ErrorKind::Build, "build", "build_error"),
+    (ErrorKind::Logic, "logic", "logic_error"),
+    (ErrorKind::Other, "error", ""),
 ];
 
 impl ErrorKind {
-    /// The kind that a text names.
     pub(super) fn in_text(text: &str) -> Option<Self> {
         let found = KINDS.matches(text);
         found.first().map(|(kind, _)| *kind)
     }
 
-    /// The kind that a report's category names.
     pub(crate) fn of_category(category: &str) -> Option<Self> {
         let category = category.trim();
-        let found = CATEGORIES.iter().find(|(name, _)| name.eq_ignore_ascii_case(category));
-        found.map(|(_, kind)| *kind)
+        let is_named = |name: &str| !name.is_empty() && name.eq_ignore_ascii_case(category);
+        NAMES.iter().find(|(.., name)| is_named(name)).map(|(kind, ..)| *kind)
     }
 }
 
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::MissingFile => "missing file",
-            Self::Syntax => "syntax",
-            Self::Type => "type",
-            Self::Permission => "permission",
-            Self::Timeout => "timeout",
-            Self::Dependency => "dependency",
-            Self::TestFailure => "test failure",
-            Self::Build => "build",
-            Self::Logic => "logic",
-            Self::Other => "error",
-        })
+        let name = NAMES.iter().find(|(kind, ..)| kind == self);
+        f.pad(name.map_or("error", |(_, name, _)| name))
     }
 }
 

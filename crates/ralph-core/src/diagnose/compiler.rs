@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Tool;
 use super::lines::{Quotes, normal};
-use super::shapes::{Pattern, base_name, group, place, quoted};
+use super::shapes::{base_name, insert_bounded, place, quoted};
+use crate::text::{Pattern, group};
 
 /// More errors than this are as good as all of them.
 const ERRORS: usize = 500;
@@ -205,11 +206,7 @@ impl Compiler {
 
     fn add(&mut self, error: CompilerError) {
         self.tool.get_or_insert(error.tool);
-        self.errors.insert(error);
-        // The first in order are kept, so that the order in which they came does not matter.
-        if self.errors.len() > ERRORS {
-            self.errors.pop_last();
-        }
+        insert_bounded(&mut self.errors, error, ERRORS);
     }
 
     /// The errors, sorted, and who reported the first.

@@ -4,11 +4,10 @@
 //! cause ranks above what a program says of itself, and that above counts and wrappers (`1 failed`, `make: *** … Error
 //! 1`). One line is kept of each rank, the first or the last; the best rank wins.
 
-use std::collections::VecDeque;
-
 use super::error_words as words;
 use super::messages::Explanation;
-use super::shapes::Pattern;
+use super::shapes::push_last;
+use crate::text::Pattern;
 
 /// How many lines are kept before and after the one that tells.
 const LINES_BEFORE: usize = 3;
@@ -23,17 +22,14 @@ enum Rank {
     Hint,
     /// A place in a file and something about it.
     Placed,
-    /// Any other line that reports an error.
     Plain,
     /// What the shell or the system says: `x: command not found`, `No such file or directory`.
     System,
     Npm,
     /// A program's own word for it: `error: …`, `fatal: …`.
     Stated,
-    /// The name of a failing test.
     Named,
     Exception,
-    /// The end of a Python traceback.
     Traceback,
     /// The message of a panic or of a failing test.
     Message,
@@ -42,6 +38,9 @@ enum Rank {
     /// What pytest says of the first failing test.
     Pytest,
 }
+
+/// Whether a line is of some kind.
+type Check = fn(&str) -> bool;
 
 impl Rank {
     const COUNT: usize = Self::Pytest as usize + 1;
@@ -62,32 +61,24 @@ impl Rank {
     }
 
     fn of(line: &str) -> Option<Self> {
-        let rank = if words::is_summary(line) {
+        if words::is_summary(line) {
             return words::reports_error(line).then_some(Self::Summary);
-        } else if words::is_diagnostic(line) {
-            Self::Diagnostic
-        } else if let Some(telling) = words::npm(line) {
-            return telling.then_some(Self::Npm);
-        } else if words::is_exception(line) {
-            Self::Exception
-        } else if words::names_a_test(line) {
-            Self::Named
-        } else if words::is_stated(line) {
-            Self::Stated
-        } else if words::is_mild(line) {
-            return None;
-        } else if words::is_systems(line) {
-            Self::System
-        } else if words::reports_error(line) {
-            Self::Plain
-        } else if words::has_place(line) {
-            Self::Placed
-        } else if words::hints(line) {
-            Self::Hint
-        } else {
-            return None;
-        };
-        Some(rank)
+        }
+        // The first that holds; what is past, and npm's lines that say nothing, have no rank.
+        let ranks: [(Check, Option<Self>); 11] = [
+            (words::is_diagnostic, Some(Self::Diagnostic)),
+            (|line| words::NPM.is_match(line) && !words::NPM_QUIET.is_match(line), Some(Self::Npm)),
+            (|line| words::NPM.is_match(line), None),
+            (words::is_exception, Some(Self::Exception)),
+            (|line| words::NAMES_TEST.is_match(line), Some(Self::Named)),
+            (|line| words::STATED.is_match(line), Some(Self::Stated)),
+            (words::is_mild, None),
+            (|line| words::SYSTEM.is_match(line), Some(Self::System)),
+            (words::reports_error, Some(Self::Plain)),
+            (words::has_place, Some(Self::Placed)),
+            (words::hints, Some(Self::Hint)),
+        ];
+        ranks.iter().find(|(holds, _)| holds(line))?.1
     }
 }
 
@@ -113,7 +104,6 @@ enum Expected {
     #[default]
     Nothing,
     Panic,
-    /// The message of jest's failing test.
     Jest,
     /// The name of minitest's failing test, or the message of a TAP test.
     Message,
@@ -126,16 +116,12 @@ enum Expected {
 /// Looks for the line while an output is read.
 #[derive(Default)]
 pub(super) struct ErrorLine {
-    /// The best line of each rank so far.
     best: [Option<Told>; Rank::COUNT],
-    /// The last lines.
-    recent: VecDeque<String>,
+    recent: Vec<String>,
     expected: Expected,
-    /// The line that announced what is expected.
     head: String,
     /// Whether jest shows what the tests printed.
     in_console: bool,
-    /// Whether pytest lists warnings.
     in_warnings: bool,
     python: Python,
 }
@@ -171,10 +157,7 @@ impl ErrorLine {
         if !is_pythons && !text.is_empty() {
             self.plain(text);
         }
-        self.recent.push_back(line.to_owned());
-        if self.recent.len() > LINES_BEFORE {
-            self.recent.pop_front();
-        }
+        push_last(&mut self.recent, line, LINES_BEFORE);
     }
 
     fn plain(&mut self, text: &str) {
@@ -247,11 +230,7 @@ impl ErrorLine {
             return;
         };
         if slot.is_none() || !rank.first_counts() {
-            *slot = Some(Told {
-                line: line.to_owned(),
-                before: self.recent.iter().cloned().collect(),
-                after: Vec::new(),
-            });
+            *slot = Some(Told { line: line.to_owned(), before: self.recent.clone(), after: Vec::new() });
         }
     }
 
@@ -283,7 +262,6 @@ fn announced(expected: Expected, line: &str) -> Option<(Rank, bool)> {
 /// What has been read of pytest's report, unittest's, and Python's tracebacks, which take several lines to say one thing.
 #[derive(Default)]
 struct Python {
-    /// The first line of pytest's summary.
     summary: Option<String>,
     /// What pytest explained of the first failing test.
     explained: Option<Explanation>,

@@ -1,7 +1,8 @@
 //! What single lines say of errors: that there was one, that there was none, or only how many.
 
 use super::messages::without_leads;
-use super::shapes::{self, Pattern, place};
+use super::shapes::{self, place};
+use crate::text::Pattern;
 
 /// A longer line is prose, in which a phrase may mean anything.
 const HINT_BYTES: usize = 200;
@@ -33,7 +34,6 @@ static DENIED: Pattern = Pattern::new(concat!(
 ));
 
 /// Whether a line says that something went wrong, and not that nothing did.
-#[must_use]
 pub fn reports_error(line: &str) -> bool {
     let tells = TELLING.is_match(line) || shapes::exception(line).is_some() || shapes::names_exception(line);
     if !tells || FRAME.is_match(line) {
@@ -43,17 +43,13 @@ pub fn reports_error(line: &str) -> bool {
     if HARMLESS.is_match(&lower) && !lower.ends_with("not ok") {
         return false;
     }
-    is_stated(line) || !(OVERCOME.is_match(&lower) || DENIED.is_match(&lower))
+    STATED.is_match(line) || !(OVERCOME.is_match(&lower) || DENIED.is_match(&lower))
 }
 
 /// A program's own word for it: `error: …`, `tool: error: …`, `fatal: …`.
-static STATED: Pattern = Pattern::new(
+pub(super) static STATED: Pattern = Pattern::new(
     r"^(?:.{0,32}[ =])?(?i-u:error: )|^(?i-u:fatal: |\[error\] |\[fatal\] |conflict \()|^! \[|^.{0,34}: \*\*\* ",
 );
-
-pub(super) fn is_stated(line: &str) -> bool {
-    STATED.is_match(line)
-}
 
 /// Lines that speak of errors and report none.
 static QUIET: Pattern = Pattern::new(concat!(
@@ -133,38 +129,24 @@ pub(super) fn is_exception(line: &str) -> bool {
     shapes::exception(text).is_some_and(|(name, message)| !message.is_empty() || is_name(name))
 }
 
-/// Lines that name a failing test.
-static NAMES_TEST: Pattern = Pattern::new(concat!(
+pub(super) static NAMES_TEST: Pattern = Pattern::new(concat!(
     r"^(?:not ok |--- FAIL: |FAIL: |[✕✖✘×] |Failure/Error: |#   Failed test |(?:FAIL|TIMEOUT|ABORT|SIG[A-Z]*) \[ .*s\] )",
     r"|\*\*\*Failed | FAILED$|: FAIL |: FAILED"
 ));
 
-pub(super) fn names_a_test(line: &str) -> bool {
-    NAMES_TEST.is_match(line)
-}
-
 /// What the shell or the system says: `run.sh: line 2: x: command not found`.
-static SYSTEM: Pattern = Pattern::new(concat!(
+pub(super) static SYSTEM: Pattern = Pattern::new(concat!(
     r"(?i-u:process didn't exit successfully|command not found|: not found|no such file or directory|permission denied",
     r"|read-only file system|no space left on device|connection refused|is a directory|not a directory",
     r"|segmentation fault|exec format error|cannot allocate memory)|^[^ ]*: line [0-9].*: "
 ));
 
-pub(super) fn is_systems(line: &str) -> bool {
-    SYSTEM.is_match(line)
-}
-
 /// npm's lines, and those of them that do not say what went wrong.
-static NPM: Pattern = Pattern::new("^npm (?:error|ERR!)");
-static NPM_QUIET: Pattern = Pattern::new(concat!(
+pub(super) static NPM: Pattern = Pattern::new("^npm (?:error|ERR!)");
+pub(super) static NPM_QUIET: Pattern = Pattern::new(concat!(
     r"^npm (?:error|ERR!) *(?:$|(?:code|syscall|errno|path|command|at|workspace|location) |A complete log|Lifecycle script",
     r"|Failed at the |This is probably not|Exit status )"
 ));
-
-/// Whether a line is npm's, and if so whether it says what went wrong.
-pub(super) fn npm(line: &str) -> Option<bool> {
-    NPM.is_match(line).then(|| !NPM_QUIET.is_match(line))
-}
 
 /// Phrases of failing programs that are not errors in every context.
 static HINT: Pattern = Pattern::new(concat!(

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use regex::Captures;
 
-use super::shapes::{Pattern, group};
+use super::shapes::insert_bounded;
+use crate::text::{Pattern, group};
 
 /// Which way of reading made a fingerprint. It counts up whenever the same output would give another one, because
 /// fingerprints of two versions say nothing about each other.
@@ -18,7 +19,7 @@ const VERSION: &str = "2:";
 pub(super) const LISTED_NAMES: usize = 500;
 
 /// More failing tests than this are as good as all of them.
-const NAMES: usize = 5000;
+pub(super) const NAMES: usize = 5000;
 
 /// Longer names are cut; a digest of the whole keeps them apart.
 const NAME_BYTES: usize = 300;
@@ -33,7 +34,6 @@ pub struct Fingerprint {
     pub coarse: String,
     /// The same with exception types and how the messages begin.
     pub fine: String,
-    /// What the coarse one was made from.
     pub kind: Kind,
     /// The test runner or compiler that was recognized, if any.
     pub tool: Option<Tool>,
@@ -46,7 +46,6 @@ pub struct Fingerprint {
 /// What a coarse fingerprint is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The names of the failing tests.
     Tests,
     /// Compiler code, file name and symbol.
     Compiler,
@@ -55,7 +54,6 @@ pub enum Kind {
 
 impl Kind {
     /// The word for it in output and JSON.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tests => "tests",
@@ -109,14 +107,12 @@ pub enum Relation {
 }
 
 /// Whether two fingerprints can be compared: those of two versions differ even where the failure is the same.
-#[must_use]
 pub fn comparable(one: &str, other: &str) -> bool {
     let version = |print: &str| print.split_once(':').map(|(version, _)| version.to_owned());
     version(one) == version(other)
 }
 
 /// Compares a failure with the one before: coarse and fine fingerprint and the sorted failing tests of each.
-#[must_use]
 pub fn relation(before: (&str, &str, &[String]), now: (&str, &str, &[String])) -> Relation {
     if before.0 == now.0 {
         return if before.1 == now.1 { Relation::Same } else { Relation::NewMessage };
@@ -155,7 +151,6 @@ impl Digest {
         }
     }
 
-    /// 16 hex digits of what was added so far.
     pub(super) fn hex(&self) -> String {
         let mut mixed = self.0;
         for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
@@ -177,73 +172,25 @@ static TIMED: Pattern = Pattern::new(concat!(
     r"|\[[0-9.,]+ ?(?:s|ms|m|secs?|µs|us|min)\]|[0-9.,]+(?:s|ms|m|secs?|µs|us|min))$"
 ));
 
-/// A bounded set of names.
-///
-/// Of too many the first in order are kept, so that the order in which they came does not matter.
-#[derive(Default)]
-pub(super) struct Names(BTreeSet<String>);
-
-impl Names {
-    /// Adds a name as a runner wrote it.
-    pub(super) fn add(&mut self, name: &str) {
-        let name = tidy(name);
-        if !name.is_empty() {
-            self.insert(name);
-        }
-    }
-
-    fn insert(&mut self, name: String) {
-        self.0.insert(name);
-        if self.0.len() > NAMES {
-            self.0.pop_last();
-        }
-    }
-
-    /// Takes a name out again: it passed in the end.
-    pub(super) fn remove(&mut self, name: &str) {
-        self.0.remove(&tidy(name));
-    }
-
-    /// Adds the names of another runner.
-    pub(super) fn merge(&mut self, other: Self) {
-        for name in other.0 {
-            self.insert(name);
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn into_sorted(self) -> impl Iterator<Item = String> {
-        self.0.into_iter()
+/// Adds a name as a runner wrote it.
+pub(super) fn add_name(names: &mut BTreeSet<String>, name: &str) {
+    let name = tidy(name);
+    if !name.is_empty() {
+        insert_bounded(names, name, NAMES);
     }
 }
 
 /// A name without addresses, temporary paths and the way back to where the test lies.
-fn tidy(name: &str) -> String {
+pub(super) fn tidy(name: &str) -> String {
     let mut name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     while let Some(inner) = name.strip_prefix("../").or_else(|| name.strip_prefix("./")) {
         name = inner.to_owned();
     }
-    if name.contains("0x")
-        && let Some(address) = ADDRESS.regex()
-    {
-        name = address.replace_all(&name, "${before}0x#").into_owned();
-    }
-    if name.contains('/')
-        && let Some(temporary) = TEMPORARY.regex()
-    {
-        let place = |found: &Captures<'_>| match group(found, "test") {
-            "" => "<tmp>".to_owned(),
-            _ => format!("<tmp>/{}::", group(found, "file")),
-        };
-        name = temporary.replace_all(&name, place).into_owned();
-    }
+    name = ADDRESS.replace_all(&name, "${before}0x#");
+    name = TEMPORARY.replace_all(&name, |found: &Captures<'_>| match group(found, "test") {
+        "" => "<tmp>".to_owned(),
+        _ => format!("<tmp>/{}::", group(found, "file")),
+    });
     if name.len() > NAME_BYTES {
         let mut digest = Digest::new();
         digest.part(&name);
@@ -254,7 +201,6 @@ fn tidy(name: &str) -> String {
     name
 }
 
-/// `name` without the time that its test took.
 pub(super) fn untimed(name: &str) -> &str {
     let name = name.trim_end();
     TIMED.name(name).unwrap_or(name)
@@ -316,11 +262,10 @@ mod tests {
 
     #[test]
     fn too_many_names_are_kept_in_any_order() {
-        let mut one = Names::default();
-        let mut two = Names::default();
-        (0..NAMES + 9).for_each(|n| one.add(&format!("t{n:06}")));
-        (0..NAMES + 9).rev().for_each(|n| two.add(&format!("t{n:06}")));
+        let (mut one, mut two) = (BTreeSet::new(), BTreeSet::new());
+        (0..NAMES + 9).for_each(|n| add_name(&mut one, &format!("t{n:06}")));
+        (0..NAMES + 9).rev().for_each(|n| add_name(&mut two, &format!("t{n:06}")));
         assert_eq!(one.len(), NAMES);
-        assert!(one.into_sorted().eq(two.into_sorted()));
+        assert_eq!(one, two);
     }
 }

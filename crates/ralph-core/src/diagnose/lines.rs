@@ -5,13 +5,11 @@ use std::borrow::Cow;
 
 use regex::Captures;
 
-use super::shapes::{Pattern, group};
-use crate::text::clean;
+use crate::text::{Pattern, clean, group};
 
 /// No test name or message begins later in its line than this.
 pub(super) const LINE_BYTES: usize = 2000;
 
-/// The raw lines of an output.
 pub(super) fn raw_lines(output: &str) -> impl Iterator<Item = &str> {
     output.strip_suffix('\n').unwrap_or(output).split('\n')
 }
@@ -27,7 +25,6 @@ pub(super) fn visible(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// The beginning of a text, at most so many bytes.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
@@ -92,10 +89,7 @@ static PATH: Pattern = Pattern::new(r"^(?:[^/]*/.*|[^\\]*\\.*\\.*|.:\\.*)$");
 pub(super) fn normal(line: &str, quotes: Quotes) -> String {
     let line: String = line.chars().take(CHARS).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (Some(token), Some(row)) = (TOKEN.regex(), ROW.regex()) else {
-        return line;
-    };
-    let replaced = token.replace_all(&line, |found: &Captures<'_>| {
+    let replaced = TOKEN.replace_all(&line, |found: &Captures<'_>| {
         if let Some(word) = found.name("word") {
             return normal_word(word.as_str());
         }
@@ -109,7 +103,7 @@ pub(super) fn normal(line: &str, quotes: Quotes) -> String {
             }
         }
     });
-    row.replace_all(&replaced, "#").into_owned()
+    ROW.replace_all(&replaced, "#")
 }
 
 fn normal_word(word: &str) -> String {
@@ -134,11 +128,7 @@ fn normal_parts(word: &str, separators: &[char]) -> String {
     let Some((&separator, others)) = separators.split_first().filter(|_| hashed) else {
         let signed = word.strip_prefix(['-', '+']);
         let number = signed.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        let word = number.unwrap_or(word);
-        let Some(numbers) = NUMBER.regex() else {
-            return word.to_owned();
-        };
-        return numbers.replace_all(word, NUMBER_SIGN).into_owned();
+        return NUMBER.replace_all(number.unwrap_or(word), NUMBER_SIGN);
     };
     let parts = word.split(separator).map(|part| match is_random(part) {
         true => NUMBER_SIGN.to_owned(),

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::error_words::reports_error;
 use super::lines::{Quotes, normal};
 use super::reports::Failure;
-use super::shapes::{self, Pattern, explained, group};
+use super::shapes::{self, explained, insert_bounded, push_last};
+use crate::text::{Pattern, group};
 
 /// How much of a message counts: its end often holds data.
 const MESSAGE_CHARS: usize = 80;
@@ -14,7 +15,6 @@ const MESSAGE_CHARS: usize = 80;
 /// More kinds of exception than this in one output tell nothing more.
 const EXCEPTIONS: usize = 50;
 
-/// How many of the last lines count.
 const LAST_LINES: usize = 3;
 
 /// A summary's line as long as this may have been wrapped by the terminal: no narrower one is usual.
@@ -83,34 +83,21 @@ pub(super) struct Messages {
     after_panic: bool,
     /// An explanation whose closing line, with the exception, may follow.
     pending: Option<String>,
-    marked_lines: Last,
-    error_lines: Last,
-    any_lines: Last,
+    /// The last few lines that pytest marked, that report an error, and of all.
+    marked_lines: Vec<String>,
+    error_lines: Vec<String>,
+    any_lines: Vec<String>,
 }
 
 /// What a fingerprint is made of where neither tests nor compiler errors are named.
 pub(super) struct LastLines {
     /// Without what changes from run to run.
     pub(super) lines: Vec<String>,
-    /// As they were printed.
     pub(super) shown: Vec<String>,
     /// The exception that ended the program, else the last line with its quoted text.
     pub(super) end: Option<String>,
     /// Whether they tell of an error, or are just the last that was printed.
     pub(super) report_errors: bool,
-}
-
-/// The last few of many lines.
-#[derive(Default)]
-struct Last(Vec<String>);
-
-impl Last {
-    fn push(&mut self, line: &str) {
-        if self.0.len() == LAST_LINES {
-            self.0.remove(0);
-        }
-        self.0.push(line.to_owned());
-    }
 }
 
 impl Messages {
@@ -123,7 +110,7 @@ impl Messages {
         }
         let text = explanation.exception.as_ref().unwrap_or(&explanation.first);
         if let Some(before) = self.pending.replace(without_values(text).to_owned()) {
-            self.marked_lines.push(&before);
+            push_last(&mut self.marked_lines, &before, LAST_LINES);
         }
     }
 
@@ -149,18 +136,17 @@ impl Messages {
             // The name alone where the message was cut off.
             let message = self.pending.take();
             let message = message.filter(|m| shapes::exception(m).is_some());
-            self.marked_lines.push(message.as_deref().unwrap_or(name));
+            push_last(&mut self.marked_lines, message.as_deref().unwrap_or(name), LAST_LINES);
         } else if !text.is_empty() {
-            self.any_lines.push(text);
+            push_last(&mut self.any_lines, text, LAST_LINES);
             if reports_error(text) {
-                self.error_lines.push(text);
+                push_last(&mut self.error_lines, text, LAST_LINES);
             }
         }
     }
 
-    /// A line that reports nothing by itself.
     pub(super) fn aside(&mut self, line: &str) {
-        self.any_lines.push(line);
+        push_last(&mut self.any_lines, line, LAST_LINES);
     }
 
     fn exception(&mut self, line: &str) {
@@ -206,10 +192,7 @@ impl Messages {
 
     /// All exceptions, sorted: tests fail in any order.
     pub(super) fn exceptions(self) -> Vec<String> {
-        let mut all = match self.explained.is_empty() {
-            true => self.thrown,
-            false => self.explained,
-        };
+        let mut all = if self.explained.is_empty() { self.thrown } else { self.explained };
         all.extend(self.summary);
         for start in self.cut {
             let next = all.range(start.clone()..).next();
@@ -223,11 +206,10 @@ impl Messages {
     /// The last lines that pytest marked, else that report an error, else that were printed.
     pub(super) fn last_lines(mut self) -> LastLines {
         if let Some(message) = self.pending.take() {
-            self.marked_lines.push(&message);
+            push_last(&mut self.marked_lines, &message, LAST_LINES);
         }
-        let [marked, reported] = [&self.marked_lines.0, &self.error_lines.0];
-        let report_errors = !(marked.is_empty() && reported.is_empty());
-        let chosen = [self.marked_lines.0, self.error_lines.0, self.any_lines.0];
+        let report_errors = !(self.marked_lines.is_empty() && self.error_lines.is_empty());
+        let chosen = [self.marked_lines, self.error_lines, self.any_lines];
         let chosen = chosen.into_iter().find(|last| !last.is_empty()).unwrap_or_default();
         let normal = |line: &String, quotes| normal(without_level(line), quotes);
         LastLines {
@@ -244,7 +226,6 @@ pub(super) fn without_leads(text: &str) -> &str {
     LEADS.name(text).unwrap_or(text)
 }
 
-/// The exception that a line reports.
 fn thrown(text: &str) -> Option<(&str, &str)> {
     let text = without_leads(text);
     if text.starts_with("expect(") && text.contains(").") {
@@ -260,21 +241,14 @@ fn thrown(text: &str) -> Option<(&str, &str)> {
 
 fn entry(name: &str, message: &str) -> String {
     // The values that an assertion compares are data, quoted or not.
-    let quotes = match message.starts_with("assert ") {
-        true => Quotes::Drop,
-        false => Quotes::Keep,
-    };
+    let quotes = if message.starts_with("assert ") { Quotes::Drop } else { Quotes::Keep };
     let start: String = normal(message, quotes).chars().take(MESSAGE_CHARS).collect();
     let entry = format!("{name}: {}", start.trim_end());
     entry.trim_end_matches([' ', ':']).to_owned()
 }
 
-/// Keeps the first in order, so that the order in which they came does not matter.
 fn keep(set: &mut BTreeSet<String>, entry: String) {
-    set.insert(entry);
-    if set.len() > EXCEPTIONS {
-        set.pop_last();
-    }
+    insert_bounded(set, entry, EXCEPTIONS);
 }
 
 /// An assertion's values are data: `AssertionError: assert {'a': 1} == …`.

@@ -30,7 +30,7 @@ use reports::{Event, Report};
 use runners::Runners;
 use shapes::{files_in, marked};
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::agent::BoundedText;
 use crate::text::{cut_words, mask_secrets};
@@ -47,7 +47,6 @@ const BLOCK_BYTES: usize = 64 * 1024;
 /// A line without an end is read in pieces of this size.
 const LINE_BYTES: usize = 1024 * 1024;
 
-/// How many files a diagnosis names.
 const FILES: usize = 5;
 
 /// What an output says of a failure. Secrets are masked.
@@ -59,7 +58,6 @@ pub struct Diagnosis {
     pub error_line: Option<String>,
     /// The failing tests with their own lines, in the order in which they were reported.
     pub failing_tests: Vec<FailingTest>,
-    /// What compilers reported, sorted.
     pub compiler_errors: Vec<CompilerError>,
     /// The error line and those around it; where nothing tells of an error, the last lines.
     around: Told,
@@ -70,7 +68,6 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// The diagnosis of a gate with this command. Where the output tells nothing of the failure, the command is
     /// what it is recognized by: two commands that fail silently need not fail alike.
-    #[must_use]
     pub fn of_gate(mut self, command: &str) -> Self {
         if !self.has_evidence {
             let chatter = self.fingerprint.take().map(|print| print.evidence);
@@ -84,7 +81,6 @@ impl Diagnosis {
     }
 
     /// What went wrong in one line: the first failing test with its message, else the error line.
-    #[must_use]
     pub fn headline(&self) -> Option<String> {
         let line = self.error_line.as_deref();
         let mut told = self.failing_tests.iter().filter(|test| !test.lines.is_empty());
@@ -103,7 +99,6 @@ impl Diagnosis {
 
     /// What the next attempt is to see, within this many characters: the failing tests with their own lines, else the
     /// error line and those around it. None where nothing tells of an error.
-    #[must_use]
     pub fn excerpt(&self, max_chars: usize) -> Option<String> {
         if self.failing_tests.iter().any(|test| !test.lines.is_empty()) {
             let tests = self.failing_tests.iter().flat_map(FailingTest::shown);
@@ -118,7 +113,6 @@ impl Diagnosis {
     }
 
     /// The project's files that the failing tests, compiler errors and the error line name.
-    #[must_use]
     pub fn files(&self) -> Vec<String> {
         let tests = self.failing_tests.iter().flat_map(|test| {
             let own = test.lines.iter().map(String::as_str);
@@ -144,20 +138,17 @@ impl Diagnosis {
     }
 
     /// Whether a cause outside the code is told of, and what it is about where that is told.
-    #[must_use]
     pub fn cause(&self, cause: Cause) -> Option<Option<String>> {
         self.around.lines().find_map(|line| cause.in_line(line))
     }
 
     /// The kind of error that is told of.
-    #[must_use]
     pub fn kind(&self) -> Option<ErrorKind> {
         let lines: Vec<&str> = self.around.lines().collect();
         ErrorKind::in_text(&lines.join(" "))
     }
 }
 
-/// Lines as far as they fit.
 fn fitting(lines: impl Iterator<Item = impl AsRef<str>>, max_chars: usize) -> String {
     let mut text = String::new();
     for line in lines {
@@ -194,20 +185,18 @@ pub struct Reader {
 
 /// Words of which at least one stands where something failed.
 fn tells_of_failure(block: &[u8]) -> bool {
-    static WORDS: OnceLock<Option<regex::bytes::Regex>> = OnceLock::new();
-    let words = "FAIL|panic|Traceback|error|Error|not ok |✕|✖|×|● |Exception";
-    let words = WORDS.get_or_init(|| regex::bytes::Regex::new(words).ok());
-    words.as_ref().is_some_and(|words| words.is_match(block))
+    static WORDS: LazyLock<Option<regex::bytes::Regex>> = LazyLock::new(|| {
+        regex::bytes::Regex::new("FAIL|panic|Traceback|error|Error|not ok |✕|✖|×|● |Exception").ok()
+    });
+    WORDS.as_ref().is_some_and(|words| words.is_match(block))
 }
 
 impl Reader {
-    /// Takes the next part of the output.
     pub fn push(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
         while self.pending.len() >= BLOCK_BYTES && self.read_block() {}
     }
 
-    #[must_use]
     pub fn finish(mut self) -> Diagnosis {
         let pending = std::mem::take(&mut self.pending);
         if let Some(skipped) = self.skipped.take() {
@@ -221,7 +210,7 @@ impl Reader {
         let mut has_evidence = true;
         let mut last_lines = Vec::new();
         let fingerprint = if !names.is_empty() {
-            let names: Vec<String> = names.into_sorted().collect();
+            let names: Vec<String> = names.into_iter().collect();
             let messages = self.messages.exceptions();
             Some(Fingerprint::new(Kind::Tests, runner, &names, &messages))
         } else if !compiler_errors.is_empty() {
@@ -287,11 +276,11 @@ impl Reader {
             return;
         };
         self.runners.event(&event);
-        if event.output().trim().is_empty() {
+        if event.output.trim().is_empty() {
             self.messages.aside(line);
             return;
         }
-        for raw in lines::raw_lines(event.output()) {
+        for raw in lines::raw_lines(&event.output) {
             let shown = lines::visible(raw);
             self.plain_line(&shown, lines::without_clock(&shown), false);
         }
@@ -328,7 +317,6 @@ impl Reader {
     }
 }
 
-#[must_use]
 pub fn diagnose(output: &str) -> Diagnosis {
     let mut reader = Reader::default();
     reader.push(output.as_bytes());
@@ -337,13 +325,11 @@ pub fn diagnose(output: &str) -> Diagnosis {
 
 /// The fingerprint of a failing command's output; `None` where the output is blank, because two
 /// commands that said nothing need not have failed alike.
-#[must_use]
 pub fn fingerprint(output: &str) -> Option<Fingerprint> {
     diagnose(output).fingerprint
 }
 
 /// The line of a text that tells best what went wrong, trimmed, if any does.
-#[must_use]
 pub fn error_line(text: &str) -> Option<String> {
     diagnose(text).error_line
 }

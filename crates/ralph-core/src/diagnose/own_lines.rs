@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::shapes::{self, Pattern};
-use crate::text::{clean, plain_line};
+use super::shapes;
+use crate::text::{Pattern, clean, plain_line};
 
 /// More failing tests than these are named by the fingerprint, but nobody reads all their lines.
 const TESTS: usize = 20;
@@ -12,7 +12,6 @@ const LINES: usize = 6;
 const LINE_CHARS: usize = 300;
 /// Of a test that logs a lot, so many lines are the first ones; the others are the last.
 const FIRST_LINES: usize = 2;
-/// How long a test's message may get in one line.
 const HEADLINE_CHARS: usize = 300;
 /// How much of a line tells it from others.
 const TELLING_CHARS: usize = 20;
@@ -35,7 +34,6 @@ static NOISE: Pattern = Pattern::new(concat!(
 /// A failing test and the lines that are its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailingTest {
-    /// As its runner writes it.
     pub name: String,
     pub lines: Vec<String>,
 }
@@ -49,7 +47,6 @@ impl FailingTest {
             && self.lines.iter().any(|own| line.contains(&begins(own)))
     }
 
-    /// The test and its message in one line.
     pub(super) fn headline(&self) -> String {
         let mut text = format!("{}:", self.name);
         for line in &self.lines {
@@ -91,18 +88,15 @@ pub(super) enum Reading {
 pub(super) struct OwnLines {
     tests: Vec<FailingTest>,
     reading: Reading,
-    /// The test whose lines are read now.
     open: usize,
     /// What tests that run now have printed so far: some runners say only afterwards that one failed.
     printed: BTreeMap<String, Vec<String>>,
-    /// The test that prints now.
     running: Option<String>,
     /// pytest's short summary: the full name and the message.
     summary: Vec<FailingTest>,
 }
 
 impl OwnLines {
-    /// A line that is no heading.
     pub(super) fn line(&mut self, line: &str) {
         let text = line.trim();
         if self.reading != Reading::Nothing {
@@ -145,7 +139,6 @@ impl OwnLines {
         printed.iter().flatten().for_each(|line| self.keep(line));
     }
 
-    /// No test's own lines follow.
     pub(super) fn close(&mut self) {
         (self.open, self.reading) = (TESTS, Reading::Nothing);
     }
@@ -177,7 +170,6 @@ impl OwnLines {
         self.printed.remove(name);
     }
 
-    /// Something that a running test printed.
     pub(super) fn print(&mut self, test: &str, text: &str) {
         if self.printed.len() == RUNNING && !self.printed.contains_key(test) {
             self.printed.pop_first();
@@ -264,7 +256,6 @@ fn own(text: &str) -> Option<String> {
     (!noise).then(|| plain_line(&clean(text), LINE_CHARS))
 }
 
-/// Keeps the first lines and the last ones.
 fn keep_in(lines: &mut Vec<String>, text: &str) {
     let Some(line) = own(text) else { return };
     if lines.len() == LINES {

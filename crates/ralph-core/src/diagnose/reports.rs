@@ -8,7 +8,7 @@ use quick_xml::events::{self, BytesStart};
 
 use serde::Deserialize;
 
-use super::shapes::{Pattern, group};
+use crate::text::{Pattern, group};
 
 /// What a report says of a failing test.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -98,7 +98,6 @@ impl Report {
         }
     }
 
-    /// Takes the tag that opens an element.
     fn open(&mut self, tag: &BytesStart<'_>, found: &mut Vec<Failure>) {
         self.wants_message = false;
         match (tag.name().as_ref(), &self.case) {
@@ -121,7 +120,6 @@ impl Report {
     }
 }
 
-/// The value of an attribute, else an empty text.
 fn attribute(tag: &BytesStart<'_>, name: &str) -> String {
     let mut attributes = tag.attributes();
     let mut attributes = attributes.with_checks(false).flatten();
@@ -184,19 +182,14 @@ impl Console {
 
 /// `testY(int)[2]`; which of its invocations it was stands in the header only.
 fn method_of(method: &str, types: &str, header: &str) -> String {
-    let types: Vec<&str> = types
-        .split(", ")
-        .filter_map(|path| path.rsplit(['.', '$']).next())
-        .filter(|name| !name.is_empty())
-        .collect();
+    let types = types.split(", ").filter_map(|path| path.rsplit(['.', '$']).next());
+    let types: Vec<&str> = types.filter(|name| !name.is_empty()).collect();
     let types = match types.as_slice() {
         [] => String::new(),
         types => format!("({})", types.join(", ")),
     };
-    let below = header
-        .split_once(&format!(":{method}("))
-        .and_then(|(_, rest)| rest.split_once("):"))
-        .map(|(_, title)| title);
+    let below = header.split_once(&format!(":{method}("));
+    let below = below.and_then(|(_, rest)| Some(rest.split_once("):")?.1));
     let last = header.rsplit(':').next().filter(|part| INVOCATION.is_match(part));
     let invocation = below.or(last).map(invocation).unwrap_or_default();
     format!("{method}{types}{invocation}")
@@ -229,12 +222,12 @@ pub(super) struct Event {
     package: Option<String>,
     /// Of what is being built.
     import_path: Option<String>,
-    test: Option<String>,
-    output: Option<String>,
+    pub(super) test: Option<String>,
+    #[serde(default)]
+    pub(super) output: String,
 }
 
 impl Event {
-    /// The event that a line holds.
     pub(super) fn read(line: &str) -> Option<Self> {
         if !line.starts_with('{') || !line.contains("\"Action\":\"") {
             return None;
@@ -247,18 +240,9 @@ impl Event {
         (event.package.is_some() || event.import_path.is_some()).then_some(event)
     }
 
-    /// The package and the test that failed.
     pub(super) fn failed(&self) -> Option<(&str, &str)> {
         let test = self.test.as_deref().filter(|_| self.action == "fail")?;
         Some((self.package.as_deref().unwrap_or_default(), test))
-    }
-
-    pub(super) fn test(&self) -> Option<&str> {
-        self.test.as_deref()
-    }
-
-    pub(super) fn output(&self) -> &str {
-        self.output.as_deref().unwrap_or_default()
     }
 }
 
@@ -311,9 +295,9 @@ mod tests {
         let whole = r#"{"Action":"fail","Package":"p","Elapsed":0.1}"#;
         assert_eq!(Event::read(whole).unwrap().failed(), None);
         let build = r#"{"ImportPath":"p","Action":"build-output","Output":"a.go:1:2: x\n"}"#;
-        assert_eq!(Event::read(build).unwrap().output(), "a.go:1:2: x\n");
+        assert_eq!(Event::read(build).unwrap().output, "a.go:1:2: x\n");
         let cut = r#"{"Action":"output","Package":"p","Output":"got 3, want \u00"#;
-        assert_eq!(Event::read(cut).unwrap().output(), "got 3, want");
+        assert_eq!(Event::read(cut).unwrap().output, "got 3, want");
         for other in [
             "{",
             "{}",

@@ -1,14 +1,15 @@
 //! The failing tests that test runners name: a row for each form in which they do, and what follows from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Captures;
 
 use super::Tool;
-use super::fingerprint::{Names, untimed};
+use super::fingerprint::{NAMES, add_name, tidy, untimed};
 use super::own_lines::{FailingTest, OwnLines, Reading};
 use super::reports::{Console, Event, Failure};
-use super::shapes::{Pattern, RAISED_AT_TEXT, Table, group};
+use super::shapes::{RAISED_AT_TEXT, insert_bounded};
+use crate::text::{Pattern, Table, group};
 
 /// A title of mocha has no more parts than this.
 const MOCHA_PARTS: usize = 20;
@@ -178,10 +179,9 @@ enum Section {
 /// Collects what the runners name while an output is read.
 #[derive(Default)]
 pub(super) struct Runners {
-    names: BTreeMap<Source, Names>,
+    names: BTreeMap<Source, BTreeSet<String>>,
     own_lines: OwnLines,
     console: Console,
-    /// The list whose lines are read now.
     list: Option<(Source, &'static Pattern)>,
     section: Section,
     /// The test whose source pytest lists.
@@ -192,7 +192,7 @@ pub(super) struct Runners {
     file: Option<(String, &'static str)>,
     file_failed: bool,
     /// Go tests of a package that is not known yet: its name follows them.
-    unpackaged: Names,
+    unpackaged: BTreeSet<String>,
     in_numbered: bool,
     in_mocha: bool,
     mocha_title: Vec<String>,
@@ -231,7 +231,6 @@ impl Runners {
         summary
     }
 
-    /// A failure in an XML report.
     pub(super) fn failure(&mut self, failure: &Failure) {
         let name = failure.name();
         self.add(JUNIT, &name);
@@ -245,15 +244,15 @@ impl Runners {
         if let Some((package, test)) = event.failed() {
             self.add(GO, &qualified(package, test));
             self.own_lines.begin(test, Reading::Nothing);
-        } else if let Some(test) = event.test() {
-            let lines = event.output().lines().map(str::trim);
+        } else if let Some(test) = &event.test {
+            let lines = event.output.lines().map(str::trim);
             let own = lines.filter(|line| !line.starts_with("=== ") && !line.starts_with("--- "));
             own.for_each(|line| self.own_lines.print(test, line));
         }
     }
 
     fn add(&mut self, source: Source, name: &str) {
-        self.names.entry(source).or_default().add(name);
+        add_name(self.names.entry(source).or_default(), name);
     }
 
     /// Opens a test's own lines; what tests print in pytest's report opens none.
@@ -309,7 +308,9 @@ impl Runners {
                 None => self.unnamed = true,
             },
             // It failed before and passed when tried again.
-            Form::NextestPassed => self.names.entry(NEXTEST).or_default().remove(name),
+            Form::NextestPassed => {
+                self.names.entry(NEXTEST).or_default().remove(&tidy(name));
+            }
             Form::JsFile => {
                 self.close_file();
                 let vitest = group(found, "more").contains(" [ ");
@@ -343,7 +344,7 @@ impl Runners {
             Form::GoFailed => {
                 let alone = group(found, "before").is_empty();
                 if alone || timed() {
-                    self.unpackaged.add(untimed(name));
+                    add_name(&mut self.unpackaged, untimed(name));
                 }
                 return alone && self.begin(name, Reading::Indented);
             }
@@ -368,7 +369,7 @@ impl Runners {
     }
 
     fn close_package(&mut self, package: &str) {
-        for test in std::mem::take(&mut self.unpackaged).into_sorted() {
+        for test in std::mem::take(&mut self.unpackaged) {
             self.add(GO, &qualified(package, &test));
         }
     }
@@ -396,13 +397,13 @@ impl Runners {
     }
 
     /// All names, the runner that named most, and the tests with their own lines.
-    pub(super) fn finish(mut self) -> (Names, Option<Tool>, Vec<FailingTest>) {
+    pub(super) fn finish(mut self) -> (BTreeSet<String>, Option<Tool>, Vec<FailingTest>) {
         self.close_file();
         self.close_package("");
         if self.unnamed {
             self.names.remove(&PYTEST_LISTING);
         }
-        let mut all = Names::default();
+        let mut all = BTreeSet::new();
         let mut most = (0, None);
         let mut done = "";
         for (Source(family, _, tool), names) in self.names {
@@ -413,7 +414,7 @@ impl Runners {
             if names.len() > most.0 {
                 most = (names.len(), Some(Tool(tool)));
             }
-            all.merge(names);
+            names.into_iter().for_each(|name| insert_bounded(&mut all, name, NAMES));
         }
         (all, most.1, self.own_lines.finish())
     }

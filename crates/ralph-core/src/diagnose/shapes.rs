@@ -1,72 +1,23 @@
 //! What small pieces of text look like: exceptions, places in files, names of files, quoted text.
 
-use std::sync::OnceLock;
+use std::collections::BTreeSet;
 
-use regex::{Captures, Regex, RegexSet};
+use crate::text::{Pattern, group};
 
-/// A pattern that is compiled when it is first used.
-pub(crate) struct Pattern {
-    text: &'static str,
-    regex: OnceLock<Option<Regex>>,
-}
-
-impl Pattern {
-    pub(crate) const fn new(text: &'static str) -> Self {
-        Self { text, regex: OnceLock::new() }
-    }
-
-    /// None for a pattern that does not compile; the tests use each of them.
-    pub(crate) fn regex(&self) -> Option<&Regex> {
-        let regex = self.regex.get_or_init(|| Regex::new(self.text).ok());
-        debug_assert!(regex.is_some(), "{}", self.text);
-        regex.as_ref()
-    }
-
-    pub(crate) fn is_match(&self, text: &str) -> bool {
-        self.regex().is_some_and(|regex| regex.is_match(text))
-    }
-
-    pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        self.regex()?.captures(text)
-    }
-
-    /// What the group `name` matches.
-    pub(super) fn name<'t>(&self, text: &'t str) -> Option<&'t str> {
-        Some(self.captures(text)?.name("name")?.as_str())
+/// Adds to a set that keeps the first in order, so that the order in which items came does not matter.
+pub(super) fn insert_bounded<T: Ord>(set: &mut BTreeSet<T>, item: T, most: usize) {
+    set.insert(item);
+    if set.len() > most {
+        set.pop_last();
     }
 }
 
-/// Rows with a pattern each, of which all that match a text are found in one pass over it.
-pub(super) struct Table<T: 'static> {
-    rows: &'static [(T, &'static str)],
-    compiled: OnceLock<Option<(RegexSet, Vec<Regex>)>>,
-}
-
-impl<T: Copy> Table<T> {
-    pub(super) const fn new(rows: &'static [(T, &'static str)]) -> Self {
-        Self { rows, compiled: OnceLock::new() }
+/// Adds to a list that forgets its oldest.
+pub(super) fn push_last(list: &mut Vec<String>, line: &str, most: usize) {
+    if list.len() == most {
+        list.remove(0);
     }
-
-    /// The rows that match a text, in their order, each with what its pattern matches.
-    pub(super) fn matches<'t>(&self, text: &'t str) -> Vec<(T, Captures<'t>)> {
-        let compiled = self.compiled.get_or_init(|| {
-            let texts = self.rows.iter().map(|(_, text)| text);
-            let each: Option<Vec<Regex>> = texts.clone().map(|text| Regex::new(text).ok()).collect();
-            RegexSet::new(texts).ok().zip(each)
-        });
-        debug_assert!(compiled.is_some(), "a pattern does not compile");
-        let Some((set, each)) = compiled.as_ref().filter(|(set, _)| set.is_match(text)) else {
-            return Vec::new();
-        };
-        let matching = set.matches(text).into_iter();
-        let row = |at: usize| Some((self.rows.get(at)?.0, each.get(at)?.captures(text)?));
-        matching.filter_map(row).collect()
-    }
-}
-
-/// What a group matched, else an empty text.
-pub(super) fn group<'t>(found: &Captures<'t>, name: &str) -> &'t str {
-    found.name(name).map_or("", |text| text.as_str())
+    list.push(line.to_owned());
 }
 
 /// The path and the name of an exception; its endings are listed here alone.
@@ -88,7 +39,6 @@ pub(super) fn exception(text: &str) -> Option<(&str, &str)> {
     Some((group(&found, "name"), group(&found, "message").trim()))
 }
 
-/// Whether an exception's name stands anywhere in a line.
 pub(super) fn names_exception(line: &str) -> bool {
     EXCEPTION_WORD.is_match(line)
 }
@@ -145,7 +95,6 @@ pub(super) fn raised_at(line: &str) -> Option<&str> {
     RAISED_AT.name(line)
 }
 
-/// The last part of a path.
 pub(super) fn base_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
@@ -184,7 +133,6 @@ pub(super) fn files_in(line: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Whether a word is the name of a file.
 pub(super) fn is_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     if FILE_NAMES.contains(&name) {

@@ -31,7 +31,7 @@ pub(super) struct Session {
 
 /// What a session is about.
 pub(super) struct SessionRequest<'s> {
-    pub agent: &'s dyn Agent,
+    pub agent: &'s Agent,
     pub task: &'s Task,
     pub model: &'s str,
     pub launch: &'s Launch,
@@ -95,7 +95,7 @@ pub(super) fn run_agent(
     Ok(Session { stop: ended.stop, report })
 }
 
-pub(super) fn signal_scope<'t>(task: &'t Task, agent: &'t dyn Agent) -> signals::Scope<'t> {
+pub(super) fn signal_scope<'t>(task: &'t Task, agent: &'t Agent) -> signals::Scope<'t> {
     signals::Scope {
         task_id: task.id.as_str(),
         task_key: task.key.as_ref().map(|key| key.as_str()),

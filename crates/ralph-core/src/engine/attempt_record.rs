@@ -118,7 +118,7 @@ pub(super) fn begun(task: &Task, start: UnfinishedAttempt, started_at: Timestamp
 }
 
 /// Adds what the agent tells of its session: tokens, cost and so on.
-pub(super) fn add_session(attempt: &mut Attempt, agent: &dyn Agent, report: &AgentReport) {
+pub(super) fn add_session(attempt: &mut Attempt, agent: &Agent, report: &AgentReport) {
     let price = agent.price(Some(&attempt.model), report.model.as_deref());
     let cost = report.cost_by(price.as_ref());
     attempt.cost_usd = cost.map(|cost| cost.usd);
@@ -244,7 +244,7 @@ pub(super) fn status_of(next: &TaskNext) -> (Status, Option<String>) {
 }
 
 /// What the attempt teaches about its model and its task; nothing, where it does not count.
-fn lesson(claimed: &Claimed, result: &AttemptResult, agent: &dyn Agent) -> Option<Lesson> {
+fn lesson(claimed: &Claimed, result: &AttemptResult, agent: &Agent) -> Option<Lesson> {
     let chosen_for = result.chosen_for.as_ref().filter(|_| result.verdict.counts())?;
     let attempt = &result.attempt;
     let mut profile = Profile::of(&claimed.task);

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::{Answer, Attendant, Engine, OnOpen, PauseOn, Question, RunSettings};
 use crate::agent::tests::{Played, play};
-use crate::agent::{AgentKind, Exit, Interrupt, Launch, OutputFormat, Setup, Signal, Stop};
+use crate::agent::{AgentKind, Exit, Interrupt, Launch, Setup, Signal, Stop};
 use crate::clock::Clock;
 use crate::event::RunEvent;
 use crate::host::{Host, Liveness};
@@ -298,7 +298,7 @@ impl World {
             name: "played".into(),
             command: vec!["played".into()],
             models: vec!["small".into(), "large".into()],
-            output: OutputFormat::Claude,
+            output: AgentKind::Claude,
             ..Setup::default()
         });
         let project = Project::at(self.dir.path());
@@ -315,7 +315,7 @@ impl World {
             project: &project,
             work_tree: self.dir.path(),
             store: &mut store,
-            agent: agent.as_ref(),
+            agent: &agent,
             fallback: &[],
             known: &[],
             settings: &settings,

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use super::{Engine, NoAttendant, RunSettings, Summary};
-use crate::agent::{AgentKind, Interrupt, OutputFormat, Setup};
+use crate::agent::{AgentKind, Interrupt, Setup};
 use crate::clock::Clock;
 use crate::event::{EventKind, RunEvent};
 use crate::exit::RunExit;
@@ -92,7 +92,7 @@ impl Night {
         let agent = AgentKind::Command.build(Setup {
             name: "scripted".into(),
             command: vec!["sh".into(), "-c".into(), script],
-            output: OutputFormat::Claude,
+            output: AgentKind::Claude,
             ..Setup::default()
         });
         let project = Project::at(root);
@@ -109,7 +109,7 @@ impl Night {
             project: &project,
             work_tree: root,
             store: &mut store,
-            agent: agent.as_ref(),
+            agent: &agent,
             fallback: &[],
             known: &[],
             settings: &self.settings,

@@ -30,7 +30,7 @@ pub struct LostAttempts<'a> {
     pub store: &'a mut Store,
     pub host: &'a dyn Host,
     /// Whose logs can be read.
-    pub agents: &'a [&'a dyn Agent],
+    pub agents: &'a [&'a Agent],
     /// Failures in a row, over all tasks, that may open the breaker.
     pub breaker_threshold: u32,
     pub now: Timestamp,
@@ -278,9 +278,9 @@ impl LostAttempts<'_> {
         GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() }
     }
 
-    fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {
+    fn agent_of(&self, claim: &Claim) -> Option<&Agent> {
         let name = claim.attempt.agent.as_deref()?;
-        let own = |agent: &&&dyn Agent| agent.name() == name;
+        let own = |agent: &&&Agent| agent.name() == name;
         self.agents.iter().find(own).copied()
     }
 

@@ -95,7 +95,7 @@ struct Experience {
 }
 
 impl Experience {
-    fn gather(store: &Store, agent: &dyn Agent, strategy: Strategy, task: &Task) -> Result<Self, StoreError> {
+    fn gather(store: &Store, agent: &Agent, strategy: Strategy, task: &Task) -> Result<Self, StoreError> {
         let profile = Profile::of(task);
         let frequencies = store.frequencies(profile.terms())?;
         let found = store.tried(&lookup(&profile, &frequencies), &task.id, MOST_CANDIDATES)?;

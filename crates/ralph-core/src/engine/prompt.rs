@@ -93,7 +93,7 @@ pub struct Prompter<'a> {
     pub templates: &'a Templates,
     pub project: &'a Project,
     pub store: &'a Store,
-    pub agent: &'a dyn Agent,
+    pub agent: &'a Agent,
     /// It is the fallback of another, whose models the settings and the tasks name.
     pub is_fallback: bool,
     pub settings: &'a RunSettings,

@@ -34,11 +34,11 @@ pub struct Engine<'a> {
     /// Where agents work; the project's root unless it is a tree of its own.
     pub work_tree: &'a Path,
     pub store: &'a mut Store,
-    pub agent: &'a dyn Agent,
+    pub agent: &'a Agent,
     /// Its fallback where it is limited or unavailable, in order.
-    pub fallback: &'a [&'a dyn Agent],
+    pub fallback: &'a [&'a Agent],
     /// Every agent whose logs can be read.
-    pub known: &'a [&'a dyn Agent],
+    pub known: &'a [&'a Agent],
     pub settings: &'a RunSettings,
     /// The settings as recorded with the run.
     pub settings_json: String,

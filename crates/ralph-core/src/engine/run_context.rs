@@ -36,7 +36,7 @@ pub(super) struct RunContext<'a> {
     pub store: &'a mut Store,
     pub settings: &'a RunSettings,
     /// Every agent whose logs can be read.
-    pub known_agents: &'a [&'a dyn Agent],
+    pub known_agents: &'a [&'a Agent],
     pub clock: &'a dyn Clock,
     pub random: &'a mut dyn FnMut() -> u64,
     pub host: &'a dyn Host,

@@ -16,7 +16,7 @@ const LONGEST_LIMIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 /// An agent and how it fares in this run.
 pub(super) struct Member<'a> {
-    pub agent: &'a dyn Agent,
+    pub agent: &'a Agent,
     /// Faults of its service in a row.
     pub service_faults: u32,
     /// Usage limits in a row.
@@ -40,10 +40,10 @@ pub(super) struct Team<'a> {
 }
 
 impl<'a> Team<'a> {
-    pub(super) fn new(first: &'a dyn Agent, others: &[&'a dyn Agent]) -> Self {
+    pub(super) fn new(first: &'a Agent, others: &[&'a Agent]) -> Self {
         let all = std::iter::once(&first).chain(others);
         let members = all.map(|agent| Member {
-            agent: *agent,
+            agent,
             service_faults: 0,
             limits_met: 0,
             unavailable_since: None,
@@ -56,7 +56,7 @@ impl<'a> Team<'a> {
         &mut self.members[self.at]
     }
 
-    pub(super) fn agent(&self) -> &'a dyn Agent {
+    pub(super) fn agent(&self) -> &'a Agent {
         self.members[self.at].agent
     }
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 use crate::markdown::{Fence, code_only, list_item};
 
 /// Tells whether there is a program of this name.

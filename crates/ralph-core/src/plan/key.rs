@@ -1,6 +1,6 @@
 //! Keys that authors give their tasks, and how they stand before a title.
 
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 use crate::markdown::without_emphasis;
 use crate::model::Key;
 

@@ -1,6 +1,6 @@
 //! What is done to text alike for all formats: lines, titles, paths, phases of headings.
 
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 use crate::markdown::{indent, spans};
 use crate::text::plain_line;
 

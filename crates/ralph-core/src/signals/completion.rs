@@ -7,12 +7,11 @@ use serde::Serialize;
 
 use super::quotations::Quotations;
 use super::{Scope, Signals, cut, is_placeholder, limits};
-use crate::text::{last_paragraph, without_signals};
+use crate::text::{Pattern, last_paragraph, without_signals};
 
 /// The `Task KEY: NAME FAILED` block of spec executors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedBlock {
-    /// The key or id as it was written.
     pub key: String,
     pub name: String,
     pub error: Option<String>,
@@ -24,46 +23,21 @@ pub struct FailedBlock {
 /// The labels of a FAILED block, in the order of the fields.
 const LABELS: [&str; 3] = ["Error", "Attempted fix", "Status"];
 
-/// What an agent writes when it gave up, as whole words in lower case. Kept short: every entry is a
-/// statement about the work itself, not something code or tests may be described with.
-const GIVEN_UP: [&str; 26] = [
-    "could not complete",
-    "couldn't complete",
-    "cannot complete",
-    "can't complete",
-    "unable to complete",
-    "not able to complete",
-    "did not complete",
-    "didn't complete",
-    "not fully complete",
-    "not yet complete",
-    "could not finish",
-    "couldn't finish",
-    "unable to finish",
-    "could not be completed",
-    "couldn't be completed",
-    "could not be fully completed",
-    "is incomplete",
-    "are incomplete",
-    "remains incomplete",
-    "remain incomplete",
-    "still incomplete",
-    "status incomplete",
-    "needs manual",
-    "need manual",
-    "requires manual",
-    "manual intervention",
-];
-
-/// Words before a phrase that turn it round: "no manual intervention was needed".
-const NEGATIONS: [&str; 7] = ["no", "not", "never", "nothing", "without", "zero", "longer"];
+/// What an agent writes when it gave up, in words between single blanks. Kept short: every phrase is a statement about the work
+/// itself, not something code or tests may be described with. A word before it may turn it round: "no manual intervention was
+/// needed".
+static GIVEN_UP: Pattern = Pattern::new(concat!(
+    r"(?:^| )(?<negation>(?:no|not|never|nothing|without|zero|longer) )?",
+    r"(?:(?:could not|couldn't|cannot|can't|unable to|not able to|did not|didn't|not fully|not yet) complete",
+    r"|(?:could not|couldn't|unable to) finish|could(?: not|n't) be completed|could not be fully completed",
+    r"|(?:is|are|remains?|still|status) incomplete|(?:needs?|requires) manual|manual intervention)(?: |$)",
+));
 
 /// Characters around a signal that do not make it part of a sentence.
 const fn is_margin(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '`' | '\u{feff}')
 }
 
-/// Whether an element stands on lines of its own.
 pub(super) fn is_alone(text: &str, span: &Range<usize>) -> bool {
     let before = text.get(..span.start).unwrap_or_default();
     let before = before.trim_end_matches(is_margin);
@@ -154,10 +128,8 @@ fn failed_block<'a>(
         }
         lines.next();
     }
-    let [error, attempted_fix, status] = values.map(|value| {
-        let value = value.filter(|value| !is_placeholder(value))?;
-        Some(cut(&value, limits::FIELD_CHARS))
-    });
+    let said = |value: String| (!is_placeholder(&value)).then(|| cut(&value, limits::FIELD_CHARS));
+    let [error, attempted_fix, status] = values.map(|value| value.and_then(said));
     FailedBlock { key: key.to_owned(), name: cut(name, limits::FIELD_CHARS), error, attempted_fix, status }
 }
 
@@ -186,17 +158,9 @@ fn labelled(line: &str) -> Option<(usize, &str)> {
 /// Whether the last paragraph of the prose says that the work is not done.
 pub(super) fn gives_up_at_the_end(text: &str) -> bool {
     let paragraph = last_paragraph(text).to_lowercase().replace('’', "'");
-    let words: Vec<&str> = paragraph
-        .split(|c: char| !c.is_alphanumeric() && c != '\'')
-        .filter(|word| !word.is_empty())
-        .collect();
-    GIVEN_UP.iter().any(|phrase| {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        words.windows(phrase.len()).enumerate().any(|(at, window)| {
-            let before = at.checked_sub(1).and_then(|at| words.get(at));
-            window == phrase && !before.is_some_and(|word| NEGATIONS.contains(word))
-        })
-    })
+    let words = paragraph.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+    let words = words.collect::<Vec<_>>().join(" ");
+    GIVEN_UP.captures_iter(&words).any(|phrase| phrase.name("negation").is_none())
 }
 
 #[cfg(test)]

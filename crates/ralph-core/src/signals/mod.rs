@@ -89,12 +89,10 @@ pub struct Signals {
     /// The model asked for the next attempt, as the ladder spells it.
     pub next_model: Option<String>,
     pub failure_report: Option<FailureReport>,
-    /// All valid learnings, in order, up to the limit.
     pub learnings: Vec<LearningSignal>,
     pub difficulty: Option<Difficulty>,
     /// The first suggestion that says something.
     pub retry_suggestion: Option<String>,
-    /// The first FAILED block of this task.
     pub failed_block: Option<FailedBlock>,
     /// The first `FAILURE_REASON` that says something.
     pub failure_reason: Option<String>,
@@ -110,7 +108,6 @@ pub struct LearningSignal {
 }
 
 /// Reads every signal of `text` that concerns the task in `scope`.
-#[must_use]
 pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
     let mut signals = Signals::default();
     let mut done = false;
@@ -174,7 +171,7 @@ impl Signals {
 fn learning(element: &Element<'_>) -> Option<LearningSignal> {
     let attribute = |wanted: &str| {
         let mut attributes = element.attributes.iter();
-        attributes.find_map(|(name, value)| (*name == wanted).then_some(*value))
+        attributes.find(|(name, _)| *name == wanted).map(|(_, value)| *value)
     };
     let category = attribute("category").filter(|value| !is_placeholder(value))?;
     let tags = attribute("tags")?.split(',');

@@ -12,7 +12,6 @@ use crate::store::{Needed, NewTasks, PlanChange, Side};
 use crate::text::neutral::inert_prose;
 use crate::text::{clean, cut_words, mask_secrets, one_line};
 
-/// Accepted changes of one task.
 const CHANGES_PER_TASK: u32 = 3;
 /// Depth of the tasks made, where the author's own have 0.
 const DEPTH: u32 = 2;
@@ -35,7 +34,6 @@ const CYCLE_SHOWN: usize = 8;
 #[derive(Clone, Copy)]
 pub struct RequestingTask<'a> {
     pub task: &'a Task,
-    /// Whether the attempt finished the task.
     pub is_done: bool,
     pub is_fix: bool,
     /// Changes that this task asked for and that were accepted before.
@@ -117,12 +115,7 @@ pub enum Refusal {
     )]
     UnrunnableGate { position: usize },
     #[error("proposed task {position} has {what} over the limit of {limit}: shorten it")]
-    TooLong {
-        position: usize,
-        /// What is too long or too many.
-        what: &'static str,
-        limit: usize,
-    },
+    TooLong { position: usize, what: &'static str, limit: usize },
     #[error(
         "`{key}` cannot be the id of a task: use up to 64 letters, digits and . _ - : / # +, or leave \
          the id out"
@@ -150,32 +143,26 @@ pub enum Refusal {
 }
 
 /// Judges the requests of one answer in order; later ones as if the accepted ones were made.
-#[must_use]
 pub fn judge(
     requests: Vec<Result<PlanRequest, UnreadableRequest>>,
     from: &RequestingTask<'_>,
 ) -> Vec<PlanChange> {
     let mut accepted: Vec<Accepted> = Vec::new();
-    let mut changes = Vec::new();
-    for request in requests {
-        changes.push(match request {
-            Err(unreadable) => {
-                PlanChange { kind: None, reasoning: String::new(), outcome: Err(unreadable.to_string()) }
+    let judged = requests.into_iter().map(|request| match request {
+        Err(unreadable) => {
+            PlanChange { kind: None, reasoning: String::new(), outcome: Err(unreadable.to_string()) }
+        }
+        Ok(request) => {
+            let outcome = plan_change(&request, from, &accepted);
+            accepted.extend(outcome.iter().map(|new| (request.kind, new.clone())));
+            PlanChange {
+                kind: Some(request.kind.as_str().to_owned()),
+                reasoning: mask_secrets(&request.reasoning).into_owned(),
+                outcome: outcome.map_err(|refusal| refusal.to_string()),
             }
-            Ok(request) => {
-                let outcome = plan_change(&request, from, &accepted);
-                if let Ok(new) = &outcome {
-                    accepted.push((request.kind, new.clone()));
-                }
-                PlanChange {
-                    kind: Some(request.kind.as_str().to_owned()),
-                    reasoning: mask_secrets(&request.reasoning).into_owned(),
-                    outcome: outcome.map_err(|refusal| refusal.to_string()),
-                }
-            }
-        });
-    }
-    changes
+        }
+    });
+    judged.collect()
 }
 
 /// A change that an earlier request of the same answer made.
@@ -195,29 +182,34 @@ fn plan_change(
         let task = new_task(at + 1, proposed, key.clone(), request.kind, from)?;
         tasks.push((task, needs(at + 1, proposed, &keys, request.kind, &plan)?));
     }
-    refuse_cycle(&tasks, &keys, request.kind, &plan)?;
+    let is_before = request.kind == ChangeKind::AddPrerequisite;
+    let mut new = NewTasks {
+        tasks,
+        original_needs: Vec::new(),
+        side: if is_before { Side::Before } else { Side::After },
+        depth: from.depth.saturating_add(1),
+    };
+    let changed: Vec<Accepted> = accepted.iter().cloned().chain([(request.kind, new.clone())]).collect();
+    refuse_cycle(&keys, &Plan { from, accepted: &changed })?;
 
-    let order = order(&tasks, &keys);
+    let order = order(&new.tasks, &keys);
     if request.kind == ChangeKind::SplitTask {
         // A part of which nothing is told waits for the one before it. This closes no cycle: the parts
         // then wait only for earlier ones, and what waits for one of them in the plan waits for all.
         for (before, here) in order.iter().zip(order.iter().skip(1)) {
             let is_told = request.proposed.get(*here).is_none_or(|task| task.depends.is_some());
-            if let (false, Some(key), Some((_, needs))) = (is_told, keys.get(*before), tasks.get_mut(*here)) {
+            let part = new.tasks.get_mut(*here).filter(|_| !is_told);
+            if let (Some(key), Some((_, needs))) = (keys.get(*before), part) {
                 needs.push(Needed::New(key.clone()));
             }
         }
     }
-    let is_before = request.kind == ChangeKind::AddPrerequisite;
-    Ok(NewTasks {
-        tasks: order.iter().filter_map(|at| tasks.get(*at).cloned()).collect(),
-        original_needs: match is_before {
-            true => order.iter().filter_map(|at| keys.get(*at).cloned().map(Needed::New)).collect(),
-            false => Vec::new(),
-        },
-        side: if is_before { Side::Before } else { Side::After },
-        depth: from.depth.saturating_add(1),
-    })
+    if is_before {
+        let in_order = order.iter().filter_map(|at| keys.get(*at).cloned());
+        new.original_needs = in_order.map(Needed::New).collect();
+    }
+    new.tasks = order.iter().filter_map(|at| new.tasks.get(*at).cloned()).collect();
+    Ok(new)
 }
 
 /// Whether this task may be changed by this request at all, whatever tasks it proposes.
@@ -270,7 +262,6 @@ impl RequestingTask<'_> {
     }
 }
 
-/// The plan with the changes of earlier requests made.
 struct Plan<'a> {
     from: &'a RequestingTask<'a>,
     accepted: &'a [Accepted],
@@ -286,8 +277,10 @@ impl Plan<'_> {
                 waits_for: needs.iter().map(|need| needed(need).to_owned()).collect(),
             });
         }
-        let mut task = (self.from.plan)(name)?;
-        if task.name == self.original() {
+        let original = self.original();
+        let unknown = || PlanTask { name: name.to_owned(), ..PlanTask::default() };
+        let mut task = (self.from.plan)(name).or_else(|| (name == original).then(unknown))?;
+        if task.name == original {
             let open = self.accepted.iter().filter(|(kind, _)| kind.leaves_original_open());
             let keys = open.flat_map(|(_, new)| new.tasks.iter().filter_map(|(task, _)| task.key.as_ref()));
             task.waits_for.extend(keys.map(ToString::to_string));
@@ -458,33 +451,14 @@ fn needs(
     Ok(needs)
 }
 
-/// Refuses a change that would close a cycle, among the new tasks or through the plan. Each task that can
+/// Refuses a change that would close a cycle, among the new tasks or through the plan with the change made. Each task that can
 /// be reached from the new ones is looked up once.
-fn refuse_cycle(
-    tasks: &[(NewTask, Vec<Needed>)],
-    keys: &[Key],
-    kind: ChangeKind,
-    plan: &Plan<'_>,
-) -> Result<(), Refusal> {
-    let names_of = |keys: &[Key]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let original = plan.original();
-    let waits_for = |name: &str| {
-        let new = keys.iter().position(|key| key.as_str() == name);
-        if let Some((_, needs)) = new.and_then(|at| tasks.get(at)) {
-            let waits_for = needs.iter().map(|need| needed(need).to_owned()).collect();
-            return PlanTask { name: name.to_owned(), waits_for };
-        }
-        let mut task =
-            plan.find(name).unwrap_or_else(|| PlanTask { name: name.to_owned(), waits_for: Vec::new() });
-        if kind.leaves_original_open() && task.name == original {
-            task.waits_for.extend(names_of(keys));
-        }
-        task
-    };
+fn refuse_cycle(keys: &[Key], changed: &Plan<'_>) -> Result<(), Refusal> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut reached: Vec<PlanTask> = Vec::new();
     let mut place = |name: &str, reached: &mut Vec<PlanTask>| {
-        let task = waits_for(name);
+        let unknown = || PlanTask { name: name.to_owned(), ..PlanTask::default() };
+        let task = changed.find(name).unwrap_or_else(unknown);
         *places.entry(task.name.clone()).or_insert_with(|| {
             reached.push(task);
             reached.len() - 1
@@ -500,9 +474,8 @@ fn refuse_cycle(
     let Some(cycle) = cycles(&edges).into_iter().next() else {
         return Ok(());
     };
-    let around = cycle.iter().chain(cycle.first());
-    let mut path: Vec<String> =
-        around.filter_map(|at| reached.get(*at)).map(|task| quoted(&task.name)).collect();
+    let around = cycle.iter().chain(cycle.first()).filter_map(|at| reached.get(*at));
+    let mut path: Vec<String> = around.map(|task| quoted(&task.name)).collect();
     if path.len() > CYCLE_SHOWN {
         let half = CYCLE_SHOWN / 2;
         path.splice(half..path.len() - half, ["…".to_owned()]);

@@ -4,16 +4,17 @@
 
 use std::fmt;
 
-use memchr::memmem;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::proposed_task::{Fields, ProposedTask, proposed_tasks};
 use super::quotations::Quotations;
 use super::{given, is_placeholder};
+use crate::text::{Pattern, group};
 
-const MARKER: &str = "TASK_MODIFICATION_REQUEST";
-/// Requests kept of one answer.
+/// The marker alone on its line, but for a kind or the object's beginning.
+static MARKED_LINE: Pattern =
+    Pattern::new(r"(?m)^[ \t\r`#*\u{feff}]*(?<marker>TASK_MODIFICATION_REQUEST)(?<rest>[^\n{]*)");
 const REQUESTS: usize = 20;
 /// Unreadable requests kept of one answer: a few are enough to say what is wrong.
 const UNREADABLE: usize = 5;
@@ -22,7 +23,6 @@ const OBJECT_CHARS: usize = 100_000;
 
 /// How to write a request, in Markdown without a heading; for a prompt whose task is stuck or failed
 /// before. Its own example is no request.
-#[must_use]
 pub const fn plan_request_instructions() -> &'static str {
     include_str!("plan_request_instructions.md")
 }
@@ -42,7 +42,6 @@ pub enum ChangeKind {
 impl ChangeKind {
     pub const ALL: [Self; 3] = [Self::SplitTask, Self::AddPrerequisite, Self::AddFollowup];
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SplitTask => "SPLIT_TASK",
@@ -53,7 +52,6 @@ impl ChangeKind {
 
     /// Reads a name; case, blanks and the marks between words do not matter, nor does a left-out
     /// `ADD` or `TASK`.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         match fold(name).as_str() {
             "splittask" | "split" => Some(Self::SplitTask),
@@ -65,7 +63,6 @@ impl ChangeKind {
 
     /// Whether the original still has to be done once the change is made, whatever the agent said
     /// about it in the same answer.
-    #[must_use]
     pub const fn leaves_original_open(self) -> bool {
         matches!(self, Self::SplitTask | Self::AddPrerequisite)
     }
@@ -84,7 +81,6 @@ pub struct PlanRequest {
     /// The task it is about, by id or key, as written.
     pub original: String,
     pub reasoning: String,
-    /// The new tasks, in the order given.
     pub proposed: Vec<ProposedTask>,
 }
 
@@ -119,7 +115,6 @@ use UnreadableRequest as Unreadable;
 
 /// The requests of `text` in order, each once. Examples that still hold the prompt's placeholders are
 /// skipped.
-#[must_use]
 pub fn plan_requests(text: &str) -> Vec<Result<PlanRequest, UnreadableRequest>> {
     let mut found: Vec<Result<PlanRequest, Unreadable>> = Vec::new();
     for (kind, body) in sections(text) {
@@ -140,44 +135,30 @@ pub fn plan_requests(text: &str) -> Vec<Result<PlanRequest, UnreadableRequest>> 
 /// What follows each marker: the kind given on its line, or empty, and the text up to the next marker.
 fn sections(text: &str) -> Vec<(&str, &str)> {
     let quotations = Quotations::of(text);
-    // Start of the line, kind, start of the body.
-    let markers: Vec<(usize, &str, usize)> = memmem::find_iter(text.as_bytes(), MARKER)
-        .filter(|at| !quotations.cover(*at))
-        .filter_map(|at| marker_line(text, at))
-        .collect();
-    let starts = markers.iter().skip(1).map(|(start, ..)| *start);
-    let ends = starts.chain([text.len()]);
-    let mut sections = Vec::with_capacity(markers.len());
-    for ((_, kind, body), end) in markers.iter().zip(ends) {
-        sections.push((*kind, text.get(*body..end).unwrap_or_default()));
-    }
-    sections
+    let markers = MARKED_LINE.captures_iter(text).filter_map(|found| {
+        let (line, marker) = (found.get(0)?, found.name("marker")?);
+        let kind = marked_kind(group(&found, "rest")).filter(|_| !quotations.cover(marker.start()));
+        Some((line, kind?))
+    });
+    let markers: Vec<_> = markers.collect();
+    let ends = markers.iter().skip(1).map(|(line, _)| line.start()).chain([text.len()]);
+    let sections = markers.iter().zip(ends);
+    sections.map(|((line, kind), end)| (*kind, text.get(line.end()..end).unwrap_or_default())).collect()
 }
 
-/// The marker's line around `at`, if the marker stands alone there but for a kind or the object's
-/// beginning.
-fn marker_line(text: &str, at: usize) -> Option<(usize, &str, usize)> {
-    let is_margin = |c: char| matches!(c, ' ' | '\t' | '\r' | '`' | '#' | '*' | '\u{feff}');
-    let before = text.get(..at)?.trim_end_matches(is_margin);
-    let after = at + MARKER.len();
-    let rest = text.get(after..)?;
-    let is_longer_word = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    // Before the line's end is looked for: one line may hold very many markers.
-    if is_longer_word || !(before.is_empty() || before.ends_with('\n')) {
-        return None;
-    }
-    let end = memchr::memchr2(b'\n', b'{', rest.as_bytes()).unwrap_or(rest.len());
-    let tail = rest.get(..end)?;
-    let kind = tail.trim_matches(|c| is_margin(c) || matches!(c, ':' | '"' | '-' | '(' | ')' | '='));
+/// The kind given beside the marker, or empty; `None` where the marker is part of a word or a sentence.
+fn marked_kind(rest: &str) -> Option<&str> {
+    let kind = rest.trim_matches(|c: char| " \t\r`#*\u{feff}:\"-()=".contains(c));
     // The info word of a fence that opens on the marker's line.
     let kind = if kind.eq_ignore_ascii_case("json") { "" } else { kind };
+    let is_longer_word = rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     // Anything but a kind, right or wrong, is the rest of a sentence.
     let is_loud = |c: char| c.is_ascii_uppercase() || c == '_';
     let may_be_kind = kind.is_empty()
         || ChangeKind::parse(kind).is_some()
         || is_example(kind)
         || kind.contains('_') && kind.chars().all(is_loud);
-    may_be_kind.then_some((before.len(), kind, after + end))
+    (may_be_kind && !is_longer_word).then_some(kind)
 }
 
 /// The requests behind one marker: some agents write several objects there. What follows the first
@@ -236,10 +217,7 @@ fn object_start(text: &str) -> Option<&str> {
 /// Why the JSON cannot be read; nothing where it is a prompt's example.
 fn not_json(cut: &str, is_cut: bool, error: &serde_json::Error) -> Result<Option<PlanRequest>, Unreadable> {
     if error.is_eof() {
-        return Err(match is_cut {
-            true => Unreadable::TooLong,
-            false => Unreadable::Unclosed,
-        });
+        return Err(if is_cut { Unreadable::TooLong } else { Unreadable::Unclosed });
     }
     // Some prompts show the three kinds as alternatives outside the quotes, which is no JSON.
     let start = cut.split("\n\n").next().unwrap_or_default();

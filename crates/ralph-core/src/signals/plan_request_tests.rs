@@ -14,6 +14,8 @@ use ChangeKind as Kind;
 use PlanRequest as Request;
 use ProposedTask as Proposed;
 use UnreadableRequest as Fault;
+
+const MARKER: &str = "TASK_MODIFICATION_REQUEST";
 use plan_requests as parse;
 
 const SPLIT: &str = r#"{"type": "SPLIT_TASK", "originalTaskId": "1.3", "reasoning": "Too large",

@@ -8,6 +8,7 @@ use super::UnreadableRequest as Unreadable;
 use super::given;
 use super::plan_request::fold;
 use crate::plan::{DraftTask, tasks_md};
+use crate::text::{Pattern, group};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProposedTask {
@@ -17,9 +18,7 @@ pub struct ProposedTask {
     pub files: Vec<String>,
     /// When it counts as done, in words.
     pub done_when: Option<String>,
-    /// The command that proves it.
     pub verify: Option<String>,
-    /// The commit message wished for.
     pub commit: Option<String>,
     /// Names of the tasks that must be done before; an empty list says that there are none, no list
     /// says nothing.
@@ -115,26 +114,20 @@ fn from_markdown(text: &str) -> Vec<ProposedTask> {
 
 /// What follows the checkbox of a list item.
 fn after_checkbox(line: &str) -> Option<&str> {
-    let item = line.strip_prefix(['-', '*', '+'])?.trim_start();
-    let item = item.strip_prefix('[')?;
-    let rest = item.strip_prefix([' ', 'x', 'X']).unwrap_or(item);
-    rest.strip_prefix(']')
+    static CHECKBOX: Pattern = Pattern::new(r"^[-*+]\s*\[[ xX]?\](?<name>(?s:.*))$");
+    CHECKBOX.name(line)
 }
 
 /// The key at the beginning of a task line, where there is one, and the rest: `1.3`, `12-01`, `V4`. A
 /// number alone, or letters and a number (`S3`, `H2`), may as well be part of a title.
 fn split_key(text: &str) -> (Option<&str>, &str) {
-    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let key = word.trim_matches(['*', '`', ':', '.', ')']);
-    let number = key.trim_start_matches(|c: char| c.is_ascii_uppercase());
-    let letters = key.strip_suffix(number).unwrap_or_default();
-    let mut parts = number.split(['.', '-']);
-    let is_number = parts.all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    let is_checkpoint = matches!(letters, "V" | "VE" | "VF");
-    let is_key = is_number && letters.len() <= 3 && (is_checkpoint || number.contains(['.', '-']));
-    match !rest.trim().is_empty() && (is_key || key == "VF") {
-        true => (Some(key), rest.trim()),
-        false => (None, text),
+    static KEYED: Pattern = Pattern::new(concat!(
+        r"^[*`:.)]*(?<key>[A-Z]{0,3}[0-9]+(?:[.-][0-9]+)+|V[EF]?[0-9]+|VF)[*`:.)]*",
+        r"\s+(?<rest>(?s:\S.*))$"
+    ));
+    match KEYED.captures(text) {
+        Some(found) => (Some(group(&found, "key")), group(&found, "rest").trim()),
+        None => (None, text),
     }
 }
 

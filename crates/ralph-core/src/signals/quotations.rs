@@ -8,7 +8,8 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::completion::is_only_signals;
-use crate::text::elements;
+use crate::markdown::{indent, list_item};
+use crate::text::{Pattern, elements, group};
 
 #[derive(Debug, Default)]
 pub(super) struct Quotations {
@@ -35,7 +36,6 @@ impl Quotations {
         Self { ranges: merged }
     }
 
-    /// Whether the byte at this place is quoted.
     pub(super) fn cover(&self, at: usize) -> bool {
         let next = self.ranges.partition_point(|range| range.end <= at);
         self.ranges.get(next).is_some_and(|range| range.start <= at)
@@ -62,18 +62,13 @@ struct Fence {
 impl Fence {
     fn of(line: &str) -> Option<Self> {
         // A fence may also be opened behind the marker of a request.
-        let opened = match line.strip_prefix("TASK_MODIFICATION_REQUEST") {
-            Some(rest) => rest.trim_start_matches([' ', ':', '\t']),
-            None => line,
-        };
-        let mark = opened.bytes().next().filter(|b| matches!(b, b'`' | b'~'))?;
-        let length = opened.bytes().take_while(|b| *b == mark).count();
-        let info = opened.get(length..)?;
-        (length >= 3 && !info.contains('`')).then_some(Self {
-            mark,
-            length,
-            can_close: info.is_empty() && opened.len() == line.len(),
-        })
+        static FENCE: Pattern = Pattern::new(
+            r"^(?<request>TASK_MODIFICATION_REQUEST[ :\t]*)?(?<marks>`{3,}|~{3,})(?<info>[^`]*)$",
+        );
+        let found = FENCE.captures(line)?;
+        let marks = group(&found, "marks").as_bytes();
+        let can_close = found.name("request").is_none() && group(&found, "info").is_empty();
+        Some(Self { mark: *marks.first()?, length: marks.len(), can_close })
     }
 
     fn is_closed_by(self, other: Self) -> bool {
@@ -132,12 +127,7 @@ fn blocks(text: &str, found: &mut Vec<Range<usize>>) {
             code_may_begin = true;
             continue;
         }
-        let content = line.text.trim_ascii_start();
-        let indent = line.text.bytes().take_while(u8::is_ascii_whitespace);
-        let columns = indent.fold(0, |columns, byte| match byte {
-            b'\t' => columns / 4 * 4 + 4,
-            _ => columns + 1,
-        });
+        let (columns, content) = indent(line.text);
         // Nobody puts backticks around a line of indented code; they mark a signal.
         let is_code = columns >= 4 && !in_list && code_may_begin && !content.starts_with('`');
         if content.is_empty() {
@@ -145,7 +135,7 @@ fn blocks(text: &str, found: &mut Vec<Range<usize>>) {
         } else if is_code {
             found.push(line.range.clone());
         } else {
-            in_list = is_list_item(content) || in_list && columns >= 2;
+            in_list = list_item(content).is_some() || in_list && columns >= 2;
             code_may_begin = false;
         }
         at += 1;
@@ -173,17 +163,6 @@ fn comments(text: &str, line: Range<usize>, last_end: usize, found: &mut Vec<Ran
         line_end = rest.find('\n').map_or(text.len(), |end| from + end + 1);
     }
     ended
-}
-
-fn is_list_item(content: &str) -> bool {
-    let digits = content.bytes().take_while(u8::is_ascii_digit).count();
-    let marker = content.get(digits..).unwrap_or_default();
-    let marks: &[&str] = match digits {
-        0 => &["- ", "* ", "+ "],
-        1..=9 => &[". ", ") "],
-        _ => &[],
-    };
-    marks.iter().any(|mark| marker.starts_with(mark))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{cut, is_placeholder, limits, list};
-use crate::text::mask_secrets;
+use crate::text::{Pattern, group, mask_secrets};
 
 /// The keys of a report, in the order of the fields.
 const KEYS: [&str; 5] = ["what_tried", "why_failed", "error_category", "relevant_files", STACK_TRACE];
@@ -19,14 +19,11 @@ pub struct FailureReport {
     pub why_failed: String,
     /// The kind of error, `unknown` where it was not given.
     pub error_category: String,
-    /// Files the agent names, each once.
     pub relevant_files: Vec<String>,
-    /// The first 500 characters of the trace.
     pub stack_trace: Option<String>,
 }
 
 /// The part of a stack trace that is stored: its first 500 characters.
-#[must_use]
 pub fn clip_trace(trace: &str) -> &str {
     let end = trace.char_indices().nth(limits::TRACE_CHARS);
     end.and_then(|(end, _)| trace.get(..end)).unwrap_or(trace)
@@ -78,14 +75,15 @@ fn values(content: &str) -> [String; KEYS.len()] {
         let indented = indent > margin.unwrap_or(0);
         // A trace holds anything, so inside one only a known key at the margin begins a new value.
         let in_trace = current.and_then(|key| KEYS.get(key)) == Some(&STACK_TRACE);
-        if let Some((key, value)) = known_key(start).filter(|_| !(in_trace && indented)) {
+        let key = key(start).filter(|(known, _)| !(indented && (in_trace || known.is_none())));
+        if let Some((Some(key), value)) = key {
             margin.get_or_insert(indent);
             current = None;
             if let Some(slot) = values.get_mut(key).filter(|slot| slot.is_empty()) {
                 value.trim().clone_into(slot);
                 current = Some(key);
             }
-        } else if !in_trace && !indented && is_unknown_key(start) {
+        } else if key.is_some() && !in_trace {
             current = None;
         } else if let Some(value) = current.and_then(|key| values.get_mut(key)) {
             // Blank lines in front go at once, so that a value is empty or says something.
@@ -100,25 +98,17 @@ fn values(content: &str) -> [String; KEYS.len()] {
     values.map(|value| value.trim().to_owned())
 }
 
-/// Which key a line begins with, and the text after its colon.
-fn known_key(line: &str) -> Option<(usize, &str)> {
-    KEYS.iter().enumerate().find_map(|(key, name)| {
-        let value = line.strip_prefix(name)?.trim_start().strip_prefix(':')?;
-        Some((key, value))
-    })
-}
+/// A key, known or not, and the text after its colon.
+static KEY: Pattern = Pattern::new(r"^(?<key>[a-z][a-z0-9_]*)\s*:(?<value>.*)$");
 
-/// Whether a line begins with `some_key:`. A word, a colon and no space is a path, an
-/// address or code (`https://…`, `std::fs`), not a key.
-fn is_unknown_key(line: &str) -> bool {
-    let Some((key, value)) = line.split_once(':') else {
-        return false;
-    };
-    let name = key.trim_end();
-    let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-    name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(is_name)
-        && value.chars().next().is_none_or(char::is_whitespace)
+/// The key that a line begins with, `None` for an unknown one, and the text after its colon.
+fn key(line: &str) -> Option<(Option<usize>, &str)> {
+    let found = KEY.captures(line)?;
+    let (name, value) = (group(&found, "key"), group(&found, "value"));
+    let known = KEYS.iter().position(|key| *key == name);
+    // A word, a colon and no space is a path, an address or code (`https://…`, `std::fs`), not a key.
+    let is_key = known.is_some() || value.chars().next().is_none_or(char::is_whitespace);
+    is_key.then_some((known, value))
 }
 
 #[cfg(test)]

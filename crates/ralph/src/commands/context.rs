@@ -58,7 +58,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         templates: &Templates::load(&workspace.project)?,
         project: &workspace.project,
         store: &workspace.store,
-        agent: agent.as_ref(),
+        agent: &agent,
         is_fallback: false,
         settings: &run_settings,
         now: now(),
@@ -67,7 +67,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let stdin = agent.prompt(&prompt.rules, &prompt.task);
     let system = agent.system_prompt(&prompt.rules);
     let budget = run::rest_of_budgets(&workspace.store, &run_settings.budgets, &task)?;
-    let launch = run::launch(agent.as_ref(), &workspace, &task, &prompt, budget);
+    let launch = run::launch(&agent, &workspace, &task, &prompt, budget);
     if args.json {
         let learnings: Vec<_> = prompt
             .recalled

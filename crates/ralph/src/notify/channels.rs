@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ralph_core::agent::{
-    Access, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Signal, Stop, Stream, Watch, end_left_overs,
+    BoundedText, Exit, Interrupt, Launch, ProcessLimits, Signal, Stop, Stream, Watch, end_left_overs,
     own_settings, run_exempt,
 };
 use ralph_core::hooks::when_recorded;
@@ -153,7 +153,6 @@ impl Channel for NotifyCommand {
             env: own_settings().chain(variables).collect(),
             cwd: self.root.clone(),
             stdin: format!("\n{}\n", message.json),
-            access: Access::default(),
         };
         let database = Project::at(&self.root).database();
         match call(&launch, COMMAND_LIMIT, cutoff, Some(&database)) {
@@ -249,7 +248,6 @@ impl Channel for Desktop {
             env: Vec::new(),
             cwd: self.root.clone(),
             stdin: String::new(),
-            access: Access::default(),
         };
         match call(&launch, DESKTOP_LIMIT, cutoff, None) {
             Ok(()) => Ok(Delivery::Sent),

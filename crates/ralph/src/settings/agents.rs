@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ralph_core::agent::{Agent, AgentKind, OutputFormat, Price, Prices, Setup};
+use ralph_core::agent::{Agent, AgentKind, Price, Prices, Setup};
 use toml_edit::{Item, TableLike};
 
 use super::load::{nearest, suggest};
@@ -45,16 +45,16 @@ pub const FIELDS: [Field; 9] = [
 ];
 
 /// What a `command` may print, by the name in the settings.
-pub const FORMATS: [(&str, OutputFormat); 5] = [
-    ("text", OutputFormat::Text),
-    ("claude", OutputFormat::Claude),
-    ("codex", OutputFormat::Codex),
-    ("gemini", OutputFormat::Gemini),
-    ("opencode", OutputFormat::Opencode),
+pub const FORMATS: [(&str, AgentKind); 5] = [
+    ("text", AgentKind::Command),
+    ("claude", AgentKind::Claude),
+    ("codex", AgentKind::Codex),
+    ("gemini", AgentKind::Gemini),
+    ("opencode", AgentKind::Opencode),
 ];
 
 /// The name of a format in the settings.
-pub fn format_name(format: OutputFormat) -> &'static str {
+pub fn format_name(format: AgentKind) -> &'static str {
     let known = FORMATS.iter().find(|(_, known)| *known == format);
     known.map_or("text", |(name, _)| name)
 }
@@ -246,7 +246,7 @@ fn amount(place: &str, item: &Item) -> Result<f64, CommandError> {
 }
 
 /// The agent of that name, ready for work.
-pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Box<dyn Agent>, CommandError> {
+pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Agent, CommandError> {
     let Some(settings) = agents.get(name) else {
         let names: Vec<&str> = agents.keys().map(String::as_str).collect();
         let error = CommandError::usage(format_args!("unknown agent `{name}`"));

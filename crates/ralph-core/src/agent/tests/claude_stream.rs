@@ -2,7 +2,7 @@
 
 use super::{fault_of, message_of};
 use crate::agent::{
-    Activity, Agent, AgentReport, Claude, Ending, Exit, Fault, LogEntry, Setup, StreamParser, Usage,
+    Activity, AgentKind, AgentReport, Ending, Exit, Fault, LogEntry, Setup, StreamParser, Usage,
 };
 
 const INIT: &str =
@@ -10,7 +10,7 @@ const INIT: &str =
 const OK: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s1","total_cost_usd":0.25,"usage":{"input_tokens":1000,"output_tokens":7,"cache_read_input_tokens":3,"cache_creation_input_tokens":4},"permission_denials":[],"api_error_status":null}"#;
 
 fn parser() -> Box<dyn StreamParser> {
-    Claude(Setup::default()).parser()
+    AgentKind::Claude.build(Setup::default()).parser()
 }
 
 fn report(lines: &[&str], exit: Exit) -> AgentReport {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{fault_of, message_of};
 use crate::agent::codex::CodexEvents;
-use crate::agent::observed::EventParser;
+use crate::agent::session::EventParser;
 use crate::agent::{Activity, AgentReport, Ending, Exit, Fault, LogEntry, StreamParser, Usage};
 
 const THREAD: &str = r#"{"type":"thread.started","thread_id":"th-1"}"#;

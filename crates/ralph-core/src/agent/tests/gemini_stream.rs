@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{fault_of, message_of};
 use crate::agent::{
-    Activity, Agent, AgentReport, Ending, Exit, Fault, Gemini, LogEntry, Setup, StreamParser, Usage,
+    Activity, AgentKind, AgentReport, Ending, Exit, Fault, LogEntry, Setup, StreamParser, Usage,
 };
 
 const INIT: &str =
@@ -13,7 +13,7 @@ const PROMPT: &str = r#"{"type":"message","role":"user","content":"<task-done>t-
 const OK: &str = r#"{"type":"result","timestamp":"2026-01-02T03:04:06.000Z","status":"success","stats":{"total_tokens":1012,"input_tokens":1000,"output_tokens":7,"cached":100,"input":900,"duration_ms":92,"tool_calls":0,"models":{"gemini-9-flash":{"total_tokens":1000},"gemini-9-flash-lite":{"total_tokens":12}}}}"#;
 
 fn parser() -> Box<dyn StreamParser> {
-    Gemini(Setup::default()).parser()
+    AgentKind::Gemini.build(Setup::default()).parser()
 }
 
 fn report(lines: &[&str], exit: Exit) -> AgentReport {

@@ -9,7 +9,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().copied().map(String::from).collect()
 }
 
-fn agent(kind: AgentKind, models: &[&str], skip_permissions: bool, args: &[&str]) -> Box<dyn Agent> {
+fn agent(kind: AgentKind, models: &[&str], skip_permissions: bool, args: &[&str]) -> Agent {
     kind.build(Setup {
         name: kind.as_str().into(),
         command: words(&[kind.as_str()]),
@@ -21,7 +21,7 @@ fn agent(kind: AgentKind, models: &[&str], skip_permissions: bool, args: &[&str]
     })
 }
 
-fn launch(agent: &dyn Agent, model: &str, task: &str, budget_usd: Option<f64>) -> Launch {
+fn launch(agent: &Agent, model: &str, task: &str, budget_usd: Option<f64>) -> Launch {
     agent.launch(&LaunchRequest {
         task_id: &TaskId::from_stored("t-000001"),
         task_key: Some("1.3"),
@@ -97,7 +97,7 @@ fn arguments_follow_trust_model_and_settings() {
         ),
         (Opencode, &[], false, &["--titles"], "opencode", "run --format json --title TITLE --titles".into()),
     ] {
-        let launch = launch(agent(kind, models, trusted, args).as_ref(), model, "task", Some(1.25));
+        let launch = launch(&agent(kind, models, trusted, args), model, "task", Some(1.25));
         let shown = launch.args.join(" ");
         let shown = shown.replace("## Rules\n", "RULES").replace("Ralph: task 1.3, attempt 2", "TITLE");
         assert_eq!(shown, expected, "{kind:?}");
@@ -114,7 +114,7 @@ fn variables_of_the_attempt_win_over_the_settings_and_those_over_the_agents_own(
         (AgentKind::Gemini, false, Some("GEMINI_CLI_NO_RELAUNCH")),
         (AgentKind::Opencode, true, None),
     ] {
-        let launch = launch(agent(kind, &[], trusted, &[]).as_ref(), "", "task", None);
+        let launch = launch(&agent(kind, &[], trusted, &[]), "", "task", None);
         let names: Vec<&str> = launch.env.iter().map(|(name, _)| name.as_str()).collect();
         let expected: Vec<&str> = own.into_iter().chain(["PWD", "KEY", "RALPH_TASK_ID"]).collect();
         assert_eq!(names[..expected.len()], expected, "{kind:?}");
@@ -128,10 +128,10 @@ fn variables_of_the_attempt_win_over_the_settings_and_those_over_the_agents_own(
 #[test]
 fn prompts_carry_the_rules_unless_they_are_the_system_prompt() {
     for kind in [AgentKind::Codex, AgentKind::Gemini, AgentKind::Opencode] {
-        let launch = launch(agent(kind, &[], false, &[]).as_ref(), "", "## Assigned Task\n", None);
+        let launch = launch(&agent(kind, &[], false, &[]), "", "## Assigned Task\n", None);
         assert_eq!(launch.stdin, "## Rules\n\n## Assigned Task\n", "{kind:?}");
     }
-    let claude = launch(agent(AgentKind::Claude, &[], false, &[]).as_ref(), "", "task", None);
+    let claude = launch(&agent(AgentKind::Claude, &[], false, &[]), "", "task", None);
     assert_eq!(claude.stdin, "task");
 }
 

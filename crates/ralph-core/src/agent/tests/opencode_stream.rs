@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{fault_of, message_of};
 use crate::agent::{
-    Activity, Agent, AgentReport, Ending, Exit, Fault, LogEntry, Opencode, Price, Setup, StreamParser, Usage,
+    Activity, AgentKind, AgentReport, Ending, Exit, Fault, LogEntry, Price, Setup, StreamParser, Usage,
 };
 
 fn parser() -> Box<dyn StreamParser> {
-    Opencode(Setup::default()).parser()
+    AgentKind::Opencode.build(Setup::default()).parser()
 }
 
 fn report(lines: &[&str], exit: Exit) -> AgentReport {

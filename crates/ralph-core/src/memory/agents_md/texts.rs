@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Entry;
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 use crate::markdown::{bullet, bulleted};
 use crate::text::neutral::{inert, inert_prose};
 

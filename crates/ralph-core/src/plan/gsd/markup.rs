@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::Problem;
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 use crate::markdown::Fence;
 
 #[derive(Debug, Default)]

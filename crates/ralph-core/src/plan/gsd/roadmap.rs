@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::key;
 use super::super::text::{is_placeholder, phase_words};
 use super::plan::{Plan, short};
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 use crate::markdown::{Lines, checkbox, list_item};
 
 /// A roadmap, read. Phases and ids are in their normal form.

@@ -18,7 +18,7 @@ use super::graph::cycles;
 use super::key::{leading_spec_key, spec_key};
 use super::text::Phases;
 use super::{Draft, DraftTask, Note, Problem};
-use crate::diagnose::shapes::Pattern;
+use crate::text::Pattern;
 use crate::markdown::{Lines, checkbox, is_rule};
 
 pub use edit::{mark, render};

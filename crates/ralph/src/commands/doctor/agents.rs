@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use ralph_core::agent::{
-    Access, CredentialFile, Exit, Facts, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch,
-};
+use ralph_core::agent::{CredentialFile, Exit, Facts, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use ralph_core::store::{Scope, Store};
 use ralph_core::text::one_line;
 use ralph_core::which::{find, not_executable, search_path};
@@ -289,7 +287,6 @@ pub fn ask_version(
         env: env.iter().map(|(name, value)| (name.clone(), value.into())).collect(),
         cwd: dir.to_owned(),
         stdin: String::new(),
-        access: Access::default(),
     };
     ask(&launch, PATIENCE, interrupt)
 }
@@ -445,7 +442,7 @@ pub fn costs(settings: &Settings, team: &[&str], store: Option<&Store>) -> Vec<F
     let of_tasks = store.and_then(|store| store.task_models(&Scope::All).ok());
     let chosen =
         ChosenModels { of_tasks: of_tasks.as_deref().unwrap_or_default(), ..ChosenModels::default() };
-    let unlimited = unlimited(settings, agents.iter().map(AsRef::as_ref), chosen);
+    let unlimited = unlimited(settings, agents.iter(), chosen);
     let findings = unlimited.into_iter().map(|one| match one.stops {
         true => Finding::error("agent", one.message, one.fix),
         false => Finding::warning("agent", one.message, one.fix),
@@ -549,7 +546,6 @@ mod tests {
             env: vec![("A".into(), "1".into())],
             cwd: "/".into(),
             stdin: String::new(),
-            access: Access::default(),
         };
         ask(&launch, patience, &Interrupt::default())
     }

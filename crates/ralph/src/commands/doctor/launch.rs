@@ -26,8 +26,8 @@ const PROMPT: &str = "(prompt)";
 pub fn finding(settings: &Settings, chosen: &str, root: &Path, store: Option<&Store>) -> Option<Finding> {
     let agent = build_agent(chosen, &settings.agents).ok()?;
     let run_settings = run::run_settings(settings, Scope::All, &run::Args::default());
-    let of_next = store.and_then(|store| of_next_task(store, &run_settings, agent.as_ref(), root));
-    let model = of_next.unwrap_or_else(|| of_new_task(&run_settings, agent.as_ref()));
+    let of_next = store.and_then(|store| of_next_task(store, &run_settings, &agent, root));
+    let model = of_next.unwrap_or_else(|| of_new_task(&run_settings, &agent));
     let run = &settings.run;
     let budgets = [*run.max_cost_usd, *run.max_cost_usd_per_task, *run.max_cost_usd_per_day];
     let launch = agent.launch(&LaunchRequest {
@@ -44,11 +44,11 @@ pub fn finding(settings: &Settings, chosen: &str, root: &Path, store: Option<&St
         budget_usd: budgets.into_iter().flatten().reduce(f64::min),
     });
     let message = format!("how Ralph starts {chosen}");
-    Some(Finding::ok("launch", message).with(lines(&launch, agent.as_ref())))
+    Some(Finding::ok("launch", message).with(lines(&launch, &agent)))
 }
 
 /// The model of the next attempt: as a run would choose it for the first task that is ready.
-fn of_next_task(store: &Store, settings: &RunSettings, agent: &dyn Agent, root: &Path) -> Option<String> {
+fn of_next_task(store: &Store, settings: &RunSettings, agent: &Agent, root: &Path) -> Option<String> {
     let project = Project::at(root);
     let id = store.ready(&Scope::All, 1).ok()?.into_iter().next()?;
     let task = store.task(id.as_str()).ok()?;
@@ -66,7 +66,7 @@ fn of_next_task(store: &Store, settings: &RunSettings, agent: &dyn Agent, root: 
 }
 
 /// The model of a task that nothing is known of.
-fn of_new_task(settings: &RunSettings, agent: &dyn Agent) -> String {
+fn of_new_task(settings: &RunSettings, agent: &Agent) -> String {
     let decision = choose_model(&ModelQuestion {
         agent: agent.name(),
         ladder: agent.ladder(),
@@ -93,7 +93,7 @@ fn of_new_task(settings: &RunSettings, agent: &dyn Agent) -> String {
 }
 
 /// The command line, the variables, and where the prompt goes.
-fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
+fn lines(launch: &Launch, agent: &Agent) -> Vec<String> {
     let words = std::iter::once(&launch.program).chain(&launch.args);
     let words = shown_words(words.map(String::as_str), SHOWN);
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();

@@ -1,6 +1,6 @@
 //! Cost limits hold only for agents whose costs can be known; that is said before a run, not after it.
 
-use ralph_core::agent::{Agent, OutputFormat};
+use ralph_core::agent::{Agent, AgentKind};
 
 use crate::command_error::CommandError;
 use crate::settings::Settings;
@@ -27,7 +27,7 @@ pub struct ChosenModels<'a> {
 /// The agents that work under a cost limit and whose costs cannot be known, the chosen one first.
 pub fn unlimited<'a>(
     settings: &Settings,
-    team: impl Iterator<Item = &'a dyn Agent>,
+    team: impl Iterator<Item = &'a Agent>,
     chosen: ChosenModels<'_>,
 ) -> Vec<Unlimited> {
     let run = &settings.run;
@@ -84,7 +84,7 @@ struct Unknown<'a> {
 }
 
 fn unknown_models<'a>(
-    agent: &'a dyn Agent,
+    agent: &'a Agent,
     configured: Option<&'a str>,
     chosen: ChosenModels<'a>,
 ) -> Option<Unknown<'a>> {
@@ -108,8 +108,8 @@ fn unknown_models<'a>(
     if ladder.is_empty() {
         // The agent's name stands for its own default, and OpenCode reports the cost only of models it has a price for.
         let name = agent.name();
-        let is_text = agent.output() == OutputFormat::Text;
-        let in_doubt = is_unknown(&name) || agent.output() == OutputFormat::Opencode;
+        let is_text = agent.output() == AgentKind::Command;
+        let in_doubt = is_unknown(&name) || agent.output() == AgentKind::Opencode;
         return in_doubt.then(|| Unknown { models: vec![name], certain: is_text, until_it_runs: !is_text });
     }
     let models: Vec<&str> = ladder.iter().map(String::as_str).filter(is_unknown).collect();
@@ -121,14 +121,14 @@ fn unknown_models<'a>(
 }
 
 /// What makes the cost of a model known.
-fn fix(agent: &dyn Agent, model: &str) -> String {
+fn fix(agent: &Agent, model: &str) -> String {
     let name = agent.name();
     match agent.output() {
-        OutputFormat::Text => format!(
+        AgentKind::Command => format!(
             "set output = \"claude\" under [agents.{name}] in .ralph.toml if it prints Claude's events (or \"codex\", \
              \"gemini\", \"opencode\"), price = {{ \"{model}\" = 0 }} if it costs nothing"
         ),
-        OutputFormat::Opencode => "choose a model: --model PROVIDER/MODEL".to_owned(),
+        AgentKind::Opencode => "choose a model: --model PROVIDER/MODEL".to_owned(),
         _ => format!(
             "set its price in dollars per million tokens: price = {{ \"{model}\" = {{ input = 1, output = 4 }} }} under \
              [agents.{name}] in .ralph.toml"
@@ -139,7 +139,7 @@ fn fix(agent: &dyn Agent, model: &str) -> String {
 /// Refuses a run whose cost limit could not hold; warns where it holds only in part.
 pub(super) fn check<'a>(
     settings: &Settings,
-    team: impl Iterator<Item = &'a dyn Agent>,
+    team: impl Iterator<Item = &'a Agent>,
     chosen: ChosenModels<'_>,
 ) -> Result<Vec<String>, CommandError> {
     let mut warnings = Vec::new();
@@ -161,17 +161,16 @@ mod tests {
     #[test]
     fn a_cost_can_be_known_where_it_is_reported_or_tokens_have_a_price() {
         use AgentKind::{Claude, Codex, Command, Gemini, Opencode};
-        use OutputFormat::Text;
         let priced = Price { input: 1.0, output: 2.0, ..Price::default() };
         // Whether it is known of a model with a price, of one without, and of a free one.
         for (kind, output, expected) in [
-            (Claude, Text, [true, true, true]),
-            (Opencode, Text, [true, true, true]),
-            (Codex, Text, [true, false, true]),
-            (Gemini, Text, [true, false, true]),
-            (Command, Text, [false, false, true]),
-            (Command, OutputFormat::Claude, [true, true, true]),
-            (Command, OutputFormat::Codex, [true, false, true]),
+            (Claude, Command, [true, true, true]),
+            (Opencode, Command, [true, true, true]),
+            (Codex, Command, [true, false, true]),
+            (Gemini, Command, [true, false, true]),
+            (Command, Command, [false, false, true]),
+            (Command, Claude, [true, true, true]),
+            (Command, Codex, [true, false, true]),
         ] {
             let prices = [("priced", priced), ("free", Price::default())];
             let agent = kind.build(Setup {
@@ -257,7 +256,7 @@ mod tests {
             ),
             ("max_cost_usd = 1", vec![&opencode], Some("a/b"), None, vec![]),
         ] {
-            let team = team.into_iter().map(AsRef::as_ref);
+            let team = team.into_iter();
             let of_tasks: Vec<String> = of_task.map(str::to_owned).into_iter().collect();
             let chosen = ChosenModels { forced, of_tasks: &of_tasks };
             let found = unlimited(&limited(setting), team, chosen);

@@ -8,9 +8,9 @@ use crate::settings::{Settings, build_agent};
 /// The agents of a run.
 pub struct Crew {
     /// Who works, then who stands in, in order.
-    team: Vec<Box<dyn Agent>>,
+    team: Vec<Agent>,
     /// The others, whose logs of dead runs can be read.
-    others: Vec<Box<dyn Agent>>,
+    others: Vec<Agent>,
 }
 
 impl Crew {
@@ -24,22 +24,22 @@ impl Crew {
         Ok(Self { team: team?, others: others.collect::<Result<_, _>>()? })
     }
 
-    pub fn agent(&self) -> &dyn Agent {
+    pub fn agent(&self) -> &Agent {
         // There is always a first: `of` puts it there.
-        self.team[0].as_ref()
+        &self.team[0]
     }
 
     /// Who stands in, in order.
-    pub fn fallback(&self) -> Vec<&dyn Agent> {
-        self.team.iter().skip(1).map(AsRef::as_ref).collect()
+    pub fn fallback(&self) -> Vec<&Agent> {
+        self.team.iter().skip(1).collect()
     }
 
     /// Who works, then who stands in.
-    pub fn team(&self) -> impl Iterator<Item = &dyn Agent> {
-        self.team.iter().map(AsRef::as_ref)
+    pub fn team(&self) -> impl Iterator<Item = &Agent> {
+        self.team.iter()
     }
 
-    pub fn known(&self) -> Vec<&dyn Agent> {
-        self.team.iter().chain(&self.others).map(AsRef::as_ref).collect()
+    pub fn known(&self) -> Vec<&Agent> {
+        self.team.iter().chain(&self.others).collect()
     }
 }

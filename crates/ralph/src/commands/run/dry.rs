@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 pub(super) fn dry_run(
     workspace: &Workspace,
     settings: &RunSettings,
-    agent: &dyn Agent,
+    agent: &Agent,
     args: &Args,
 ) -> CommandResult {
     let json = args.json;

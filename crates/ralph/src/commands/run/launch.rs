@@ -33,7 +33,7 @@ pub fn rest_of_budgets(store: &Store, budgets: &Budgets, task: &Task) -> Result<
 
 /// How the agent would be started on a task.
 pub fn launch(
-    agent: &dyn Agent,
+    agent: &Agent,
     workspace: &Workspace,
     task: &Task,
     prompt: &Prompt,

@@ -242,7 +242,7 @@ fn refuse_ungated(workspace: &Workspace, settings: &Settings, run: &RunSettings)
 }
 
 /// Warns about a model that is not in the agent's list: it may be a typo.
-pub fn note_stranger(agent: &dyn Agent, model: &str) {
+pub fn note_stranger(agent: &Agent, model: &str) {
     let ladder = agent.ladder();
     if ladder.is_empty() || ladder.iter().any(|rung| rung == model) {
         return;

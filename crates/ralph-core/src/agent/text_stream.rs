@@ -1,15 +1,8 @@
-//! Any command as an agent: prompt on standard input, result text on standard output.
+//! Output that is nothing but text, in which signals are looked for.
 
-use super::claude::ClaudeEvents;
-use super::codex::CodexEvents;
 use super::event_fields::SHOWN;
-use super::gemini::GeminiEvents;
-use super::observed::{EventParser, Failure, crash_message};
-use super::opencode::OpencodeEvents;
-use super::{
-    Activity, Agent, AgentReport, BoundedText, Ending, Exit, Fault, Launch, LaunchRequest, LogEntry, Setup,
-    StreamParser,
-};
+use super::session::{Failure, crash_message};
+use super::{Activity, AgentReport, BoundedText, Ending, Exit, Fault, LogEntry, StreamParser};
 use crate::diagnose::error_line;
 use crate::text;
 
@@ -17,52 +10,8 @@ use crate::text;
 const HEAD: usize = 512 * 1024;
 const TAIL: usize = 2 * 1024 * 1024;
 
-/// What a command's standard output is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum OutputFormat {
-    #[default]
-    Text,
-    /// Claude Code's event stream.
-    Claude,
-    Codex,
-    Gemini,
-    Opencode,
-}
-
-/// A command of the settings.
-#[derive(Clone, Debug)]
-pub struct CommandAgent(pub Setup);
-
-impl Agent for CommandAgent {
-    fn setup(&self) -> &Setup {
-        &self.0
-    }
-
-    fn arguments(&self, _request: &LaunchRequest<'_>) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn launch(&self, request: &LaunchRequest<'_>) -> Launch {
-        let launch = self.settings_launch(request);
-        let fill = |word: String| word.replace("{model}", request.model);
-        Launch { program: fill(launch.program), args: launch.args.into_iter().map(fill).collect(), ..launch }
-    }
-
-    fn parser(&self) -> Box<dyn StreamParser> {
-        let name = self.name();
-        match self.0.output {
-            OutputFormat::Text => Box::new(TextParser::default()),
-            OutputFormat::Claude => EventParser::<ClaudeEvents>::of_command(name),
-            OutputFormat::Codex => EventParser::<CodexEvents>::of_command(name),
-            OutputFormat::Gemini => EventParser::<GeminiEvents>::of_command(name),
-            OutputFormat::Opencode => EventParser::<OpencodeEvents>::of_command(name),
-        }
-    }
-}
-
-/// Output that is nothing but text.
 #[derive(Debug)]
-struct TextParser {
+pub(super) struct TextParser {
     text: BoundedText,
     stderr_error: Option<String>,
 }
@@ -118,10 +67,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::agent::{Agent, AgentKind, LaunchRequest, Setup};
     use crate::model::{RunId, TaskId};
 
-    fn agent() -> CommandAgent {
-        CommandAgent(Setup {
+    fn agent() -> Agent {
+        AgentKind::Command.build(Setup {
             name: "mine".into(),
             command: vec!["prog".into(), "--model={model}".into()],
             models: vec!["small".into()],
@@ -178,10 +128,8 @@ mod tests {
 
     #[test]
     fn what_an_agent_with_events_printed_besides_is_told_and_named_as_the_agent_is() {
-        for output in
-            [OutputFormat::Claude, OutputFormat::Codex, OutputFormat::Gemini, OutputFormat::Opencode]
-        {
-            let agent = CommandAgent(Setup { output, ..agent().0 });
+        for output in [AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini, AgentKind::Opencode] {
+            let agent = AgentKind::Command.build(Setup { output, ..agent().setup().clone() });
             let mut parser = agent.parser();
             let line = "Error: no such \u{1b}[31mmodule";
             let stray = vec![LogEntry::NoEvent { text: line.into() }];
