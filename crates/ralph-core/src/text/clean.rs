@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Regex;
 
 /// Characters that nobody sees, or that change the direction of what is around them: zero-width characters, directional
 /// marks, tags, byte order marks, fillers. Selectors of emoji are not among them.
@@ -49,11 +49,20 @@ pub fn clean_bytes(bytes: &[u8]) -> String {
 /// Removes terminal escape sequences, control codes but `\n` and `\t`, and [invisible](is_invisible)
 /// characters (which can make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let plain = |found: &Captures<'_>| if found[0].starts_with('\r') { "\n" } else { "" };
-    match DIRT.as_ref() {
-        Some(dirt) => dirt.replace_all(text, plain),
-        None => Cow::Borrowed(text),
+    let mut out = String::new();
+    let mut kept = 0;
+    for found in DIRT.iter().flat_map(|dirt| dirt.find_iter(text)) {
+        out.push_str(text.get(kept..found.start()).unwrap_or_default());
+        if found.as_str().starts_with('\r') {
+            out.push('\n');
+        }
+        kept = found.end();
     }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(text.get(kept..).unwrap_or_default());
+    Cow::Owned(out)
 }
 
 /// Whether nobody sees this character, or it changes the direction of what is around it.
