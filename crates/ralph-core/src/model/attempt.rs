@@ -211,20 +211,12 @@ pub enum GateOutcome {
     Broken,
 }
 
-impl GateOutcome {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Broken => "broken",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Passed, Self::Failed, Self::TimedOut, Self::Broken].into_iter().find(|g| g.as_str() == text)
-    }
-}
+names!(GateOutcome {
+    Passed => "passed",
+    Failed => "failed",
+    TimedOut => "timed_out",
+    Broken => "broken",
+});
 
 /// A gate that was run, as capture records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -295,20 +287,11 @@ pub enum MarkSource {
     Text,
 }
 
-impl MarkSource {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Gate => "gate",
-            Self::Trace => "trace",
-            Self::Text => "text",
-        }
-    }
-
-    /// Reads the stored name; what older versions stored came from the gate.
-    pub fn from_stored(text: Option<&str>) -> Self {
-        [Self::Trace, Self::Text].into_iter().find(|source| Some(source.as_str()) == text).unwrap_or_default()
-    }
-}
+names!(MarkSource {
+    Gate => "gate",
+    Trace => "trace",
+    Text => "text",
+});
 
 /// What a failure is recognized by when it happens again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

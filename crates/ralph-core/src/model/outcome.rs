@@ -18,28 +18,12 @@ pub enum Outcome {
     Error,
 }
 
-impl Outcome {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::NoSigil => "no_sigil",
-            Self::Error => "error",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Done, Self::Failed, Self::NoSigil, Self::Error]
-            .into_iter()
-            .find(|outcome| outcome.as_str() == text)
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
+names!(Outcome {
+    Done => "done",
+    Failed => "failed",
+    NoSigil => "no_sigil",
+    Error => "error",
+});
 
 /// What went wrong, more exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

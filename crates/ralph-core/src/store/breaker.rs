@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, named_params};
 
-use super::sql::{Json, Statements, only};
+use super::sql::{Changes, Json, Statements, record};
 use super::{Capture, Durability, Result, Store, fixes, status};
 pub use crate::breaker::BreakerState;
 use crate::breaker::{BreakerChange, BreakerStanding, Link, MOST_LINKS, is_systemic, shared_causes};
@@ -33,6 +33,9 @@ enum Closing {
     ByPerson,
 }
 
+record!(Breaker { state, failures, opened_at, tasks, probing });
+record!(Link { root = "root_id", coarse });
+
 impl Store {
     pub fn breaker(&self) -> Result<Breaker> {
         self.read(read)
@@ -60,15 +63,7 @@ fn read(conn: &Connection) -> Result<Breaker> {
              (SELECT count(DISTINCT root_id) FROM breaker_streak) AS tasks,
              EXISTS (SELECT 1 FROM claims WHERE probe = 1) AS probing
          FROM breaker";
-    conn.one(sql, [], |row| {
-        Ok(Breaker {
-            state: BreakerState::from_stored(&row.text("state")?),
-            failures: row.count("failures")?,
-            opened_at: row.get("opened_at")?,
-            tasks: row.count("tasks")?,
-            probing: row.get("probing")?,
-        })
-    })
+    conn.one(sql, [])
 }
 
 /// How it stands for an attempt on a task.
@@ -128,7 +123,7 @@ fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
          WHERE i.task_id = ?1 AND c.kind = 'SPLIT_TASK'";
     let mut root = fixes::root_of(conn, task)?;
     for _ in 0..MOST_SPLITS {
-        let Some(whole) = conn.first(split, [&root], only)? else {
+        let Some(whole) = conn.first(split, [&root])? else {
             break;
         };
         root = fixes::root_of(conn, &whole)?;
@@ -159,11 +154,7 @@ fn links(conn: &Connection) -> Result<Vec<Link>> {
 }
 
 fn streak(conn: &Connection) -> Result<Vec<(TaskId, Link)>> {
-    let sql = "SELECT task_id, root_id, coarse FROM breaker_streak ORDER BY place";
-    conn.all(sql, [], |row| {
-        let link = Link { root: row.text("root_id")?, coarse: row.optional_text("coarse")? };
-        Ok((row.get("task_id")?, link))
-    })
+    conn.all("SELECT task_id, root_id, coarse FROM breaker_streak ORDER BY place", [])
 }
 
 /// Closes it and forgives failures of the streak: they no longer count, and tasks that they blocked are pending again.
@@ -199,7 +190,6 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
          WHERE s.gave_up AND t.status = 'blocked' AND t.id IN (SELECT value FROM json_each(?1))
          ORDER BY t.position",
         [Json(pending)],
-        only,
     )?;
     for id in blocked {
         status::set(tx, &id, Status::Pending, None, now)?;

@@ -3,13 +3,14 @@
 use rusqlite::{Connection, named_params};
 use serde::Serialize;
 
-use super::sql::{Json, Row, Statements, only};
+use super::sql::{Changes, Json, Statements, record};
 use super::{
-    AttemptStart, Durability, RecoveryEnd, Result, Scope, Store, StoreError, Tries, UnfinishedAttempt,
-    breaker, events, fixes, plan, status,
+    Durability, RecoveryEnd, Result, Scope, Store, StoreError, breaker, events, fixes, plan, status,
 };
 use crate::event::RunEvent;
-use crate::model::{CommitIntent, DoneBy, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names};
+use crate::model::{
+    CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names,
+};
 
 /// A process that can hold a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,6 +56,31 @@ pub struct ClaimRequest {
     pub expires_at: Timestamp,
 }
 
+/// Recorded attempts on a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    pub recorded: u32,
+    pub counted: u32,
+}
+
+/// What a claim knows of its attempt; empty until the attempt began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UnfinishedAttempt {
+    /// Its number in the database; 0 until it began.
+    pub attempt_number: u32,
+    /// Which attempt of the run.
+    pub iteration: Option<u32>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub rationale: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub commit_before: Option<String>,
+    pub log_path: Option<String>,
+    pub work_dir: Option<String>,
+    /// The learnings its prompt shows, best first.
+    pub learnings: Vec<LearningId>,
+}
+
 /// A task that was claimed, with what the next stages need.
 #[derive(Clone, Debug)]
 pub struct Claimed {
@@ -85,6 +111,24 @@ pub struct Claim {
     pub attempt: UnfinishedAttempt,
 }
 
+record!(Owner { host, pid, pid_started });
+record!(Tries { recorded, counted });
+record!(UnfinishedAttempt {
+    attempt_number, iteration, agent, model, rationale, started_at, commit_before, log_path, work_dir, learnings,
+} reads {});
+record!(Claim {
+    task_id,
+    run_id,
+    worker,
+    owner,
+    token,
+    expires_at,
+    claimed_at,
+    heartbeat_at,
+    purpose,
+    attempt,
+});
+
 impl Store {
     /// Takes the next ready task, or a parent whose gate is due, in one atomic statement.
     pub fn claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>> {
@@ -101,26 +145,19 @@ impl Store {
     }
 
     /// Records what the claim's attempt is about to do.
-    pub fn begin_attempt(&mut self, start: &AttemptStart, event: &RunEvent) -> Result<()> {
+    pub fn begin_attempt(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        start: &UnfinishedAttempt,
+        event: &RunEvent,
+    ) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let held = tx.change(
-                "UPDATE claims SET attempt_number = :number, iteration = :iteration, agent = :agent,
-                     model = :model, rationale = :rationale, started_at = :started_at,
-                     commit_before = :commit_before, log_path = :log_path, work_dir = :work_dir,
-                     learnings = :learnings
-                 WHERE task_id = :task AND token = :token",
-                named_params! {
-                    ":task": start.task_id, ":token": start.token, ":number": start.attempt_number,
-                    ":iteration": start.iteration, ":agent": start.agent, ":model": start.model,
-                    ":rationale": start.rationale, ":started_at": start.started_at,
-                    ":commit_before": start.commit_before, ":log_path": start.log_path,
-                    ":work_dir": start.work_dir, ":learnings": Json(&start.learnings),
-                },
-            )?;
-            if held == 0 {
-                return Err(StoreError::ClaimMoved(start.task_id.clone()));
+            let claim = named_params! { "task_id": task, "token": token };
+            match tx.update_record("claims", start, claim)? {
+                0 => Err(StoreError::ClaimMoved(task.clone())),
+                _ => events::append(tx, event),
             }
-            events::append(tx, event)
         })
     }
 
@@ -138,8 +175,7 @@ impl Store {
     }
 
     pub fn claims(&self) -> Result<Vec<Claim>> {
-        let sql = "SELECT * FROM claims ORDER BY claimed_at, task_id";
-        self.all(sql, [], claim)
+        self.all("SELECT * FROM claims ORDER BY claimed_at, task_id", [])
     }
 
     /// Gives a claim back without recording an attempt.
@@ -222,20 +258,19 @@ impl Store {
 
     /// What the attempt of the claim on a task was about to commit.
     pub fn commit_intent(&self, task: &TaskId) -> Result<Option<CommitIntent>> {
-        let sql = "SELECT commit_intent FROM claims WHERE task_id = ?1";
-        let intent = self.first(sql, [task], |row| row.json("commit_intent"))?;
-        Ok(intent.flatten())
+        let intent: Option<String> =
+            self.first("SELECT commit_intent FROM claims WHERE task_id = ?1", [task])?;
+        Ok(intent.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
     /// Who is at work on this project.
     pub fn at_work(&self) -> Result<AtWork> {
         let owners = |table: &str| {
             // An older file may not have the table.
-            if !self.read(|conn| conn.table_exists(None, table))? {
-                return Ok(Vec::new());
+            match self.read(|conn| conn.table_exists(None, table))? {
+                true => self.all(&format!("SELECT host, pid, pid_started FROM {table}"), []),
+                false => Ok(Vec::new()),
             }
-            let sql = format!("SELECT host, pid, pid_started FROM {table}");
-            self.all(&sql, [], owner)
         };
         Ok(AtWork { claim_holders: owners("claims")?, hooks: owners("hook_processes")? })
     }
@@ -290,7 +325,7 @@ fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
         ":token": request.token, ":now": request.now, ":expires": request.expires_at,
         ":purpose": request.purpose,
     };
-    tx.first(&sql, scope.values(values).as_slice(), only)
+    tx.first(&sql, scope.values(values).as_slice())
 }
 
 pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
@@ -300,21 +335,17 @@ pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
              + (SELECT count(*) FROM claims c LEFT JOIN fixes f ON f.task_id = c.task_id
                 WHERE coalesce(f.root_id, c.task_id) = :root AND c.task_id <> :task)",
         named_params! { ":root": root, ":task": task },
-        only,
     )
 }
 
 pub(super) fn tries(conn: &Connection, id: &TaskId) -> Result<Tries> {
-    let sql = "SELECT attempt_number, ordinal - 1 + counted AS counted FROM iteration_outcomes
+    let sql = "SELECT attempt_number AS recorded, ordinal - 1 + counted AS counted FROM iteration_outcomes
          WHERE task_id = ?1 ORDER BY attempt_number DESC LIMIT 1";
-    let last = conn.first(sql, [id], |row| {
-        Ok(Tries { recorded: row.get("attempt_number")?, counted: row.get("counted")? })
-    })?;
-    Ok(last.unwrap_or_default())
+    Ok(conn.first(sql, [id])?.unwrap_or_default())
 }
 
 pub(super) fn of_task(conn: &Connection, id: &TaskId) -> Result<Option<Claim>> {
-    conn.first("SELECT * FROM claims WHERE task_id = ?1", [id], claim)
+    conn.first("SELECT * FROM claims WHERE task_id = ?1", [id])
 }
 
 /// Refuses what only the holder of a claim may do.
@@ -368,34 +399,4 @@ pub(super) fn renew_attempts(tx: &Connection, task: &TaskId) -> Result<()> {
         named_params! { ":root": fixes::root_of(tx, task)?, ":task": task },
     )?;
     breaker::leave(tx, task)
-}
-
-pub(super) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
-    Ok(Owner { host: row.get("host")?, pid: row.get("pid")?, pid_started: row.get("pid_started")? })
-}
-
-fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
-    Ok(Claim {
-        task_id: row.get("task_id")?,
-        run_id: row.get("run_id")?,
-        worker: row.get("worker")?,
-        owner: owner(row)?,
-        token: row.get("token")?,
-        expires_at: row.get("expires_at")?,
-        claimed_at: row.get("claimed_at")?,
-        heartbeat_at: row.get("heartbeat_at")?,
-        purpose: row.word("purpose", Purpose::parse)?.unwrap_or(Purpose::Attempt),
-        attempt: UnfinishedAttempt {
-            attempt_number: Some(row.get("attempt_number")?).filter(|number| *number > 0),
-            iteration: row.get("iteration")?,
-            agent: row.get("agent")?,
-            model: row.get("model")?,
-            rationale: row.get("rationale")?,
-            started_at: row.get("started_at")?,
-            commit_before: row.get("commit_before")?,
-            log_path: row.get("log_path")?,
-            work_dir: row.get("work_dir")?,
-            learnings: row.json("learnings")?,
-        },
-    })
 }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use rusqlite::{Connection, named_params};
 
 use super::plan::row_limit;
-use super::sql::{Row, Statements};
+use super::sql::{Row, Statements, record};
 use super::{Result, Store};
 use crate::text::one_line;
 
@@ -83,7 +83,7 @@ impl Names {
         if !prefix.is_empty() {
             return self.range(conn, prefix, most);
         }
-        let mut names: Vec<Named> = conn.all(&self.head(), [row_limit(most)], named)?;
+        let mut names: Vec<Named> = conn.all(&self.head(), [row_limit(most)])?;
         if names.len() >= most {
             names.extend(self.range(conn, "", 1)?);
         }
@@ -103,7 +103,7 @@ impl Names {
         for (order, most) in [("", most), ("DESC", 1)] {
             let most = row_limit(most);
             let values = named_params! { ":prefix": prefix, ":end": end, ":most": most };
-            names.extend(conn.all::<_, Vec<_>>(&self.between(order), values, named)?);
+            names.extend(conn.all::<_, Vec<_>>(&self.between(order), values)?);
         }
         Ok(each_once(names))
     }
@@ -117,8 +117,10 @@ impl Names {
     }
 }
 
-fn named(row: &Row<'_>) -> rusqlite::Result<Named> {
-    Ok(Named { name: row.get("name")?, about: one_line(&row.text("about")?, ABOUT) })
+record!(Named { name, about via about });
+
+fn about(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
+    Ok(one_line(&row.get::<String>(name)?, ABOUT))
 }
 
 fn each_once(mut names: Vec<Named>) -> Vec<Named> {

@@ -3,9 +3,13 @@
 use rusqlite::{Connection, named_params};
 
 use super::plan::{find, known};
-use super::sql::{Json, Statements, only};
+use super::sql::{Changes, Statements, record};
 use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
+
+record!(writes NewTask {
+    title, description, key, phase, verify, files, priority, model, done_when, commit = "commit_message", markers,
+});
 
 /// Adds a task at the end of the plan.
 pub(super) fn add(tx: &Connection, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
@@ -17,7 +21,7 @@ pub(super) fn add(tx: &Connection, new: &NewTask, now: Timestamp, random: Random
 }
 
 pub(super) fn last_position(conn: &Connection) -> Result<f64> {
-    conn.one("SELECT coalesce(max(position), 0) FROM tasks", [], only)
+    conn.one("SELECT max(position) FROM tasks", [])
 }
 
 /// Adds a task at a position. Nobody has its key.
@@ -29,17 +33,11 @@ pub(super) fn add_at(
     random: Random<'_>,
 ) -> Result<TaskId> {
     let id = unused_id(tx, random)?;
-    tx.insert(
-        "tasks",
-        named_params! {
-            "id": id, "position": position, "key": new.key, "parent_id": new.parent,
-            "title": new.title, "description": new.description, "phase": new.phase,
-            "priority": new.priority, "verify": new.verify, "files": Json(&new.files),
-            "model": new.model, "failed_ancestors": failed_from(tx, new.parent.as_ref())?,
-            "created_at": now, "updated_at": now, "done_when": new.done_when,
-            "commit_message": new.commit, "markers": Json(&new.markers),
-        },
-    )?;
+    let more = named_params! {
+        "id": id, "position": position, "parent_id": new.parent, "created_at": now, "updated_at": now,
+        "failed_ancestors": failed_from(tx, new.parent.as_ref())?,
+    };
+    tx.insert_record("tasks", new, more)?;
     for blocker in &new.after {
         known(tx, blocker)?;
         depend(tx, &id, blocker)?;
@@ -68,26 +66,32 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
     if let Some(Some(key)) = &edit.key {
         refuse_duplicate(tx, key, Some(id))?;
     }
-    tx.change(
-        "UPDATE tasks SET title = :title, description = :description, key = :key, phase = :phase,
-             verify = :verify, files = :files, priority = :priority, model = :model,
-             updated_at = :now, done_when = :done_when, commit_message = :commit, markers = :markers
-         WHERE id = :id",
-        named_params! {
-            ":id": id, ":now": now,
-            ":title": edit.title.unwrap_or(task.title),
-            ":description": edit.description.unwrap_or(task.description),
-            ":key": edit.key.unwrap_or(task.key),
-            ":phase": edit.phase.unwrap_or(task.phase),
-            ":verify": edit.verify.unwrap_or(task.verify),
-            ":files": Json(edit.files.unwrap_or(task.files)),
-            ":priority": edit.priority.unwrap_or(task.priority),
-            ":model": edit.model.unwrap_or(task.model),
-            ":done_when": edit.done_when.unwrap_or(task.done_when),
-            ":commit": edit.commit.unwrap_or(task.commit),
-            ":markers": Json(edit.markers.unwrap_or(task.markers)),
-        },
-    )?;
+    let changed = NewTask {
+        title: edit.title.unwrap_or(task.title),
+        description: edit.description.unwrap_or(task.description),
+        key: edit.key.unwrap_or(task.key),
+        phase: edit.phase.unwrap_or(task.phase),
+        verify: edit.verify.unwrap_or(task.verify),
+        files: edit.files.unwrap_or(task.files),
+        priority: edit.priority.unwrap_or(task.priority),
+        model: edit.model.unwrap_or(task.model),
+        done_when: edit.done_when.unwrap_or(task.done_when),
+        commit: edit.commit.unwrap_or(task.commit),
+        markers: edit.markers.unwrap_or(task.markers),
+        ..NewTask::default()
+    };
+    rewrite(tx, id, &changed, now)
+}
+
+/// Gives a task all of these texts; its parent and dependencies stay.
+pub(super) fn rewrite(tx: &Connection, id: &TaskId, task: &NewTask, now: Timestamp) -> Result<()> {
+    tx.update_record("tasks", task, named_params! { "id": id })?;
+    touch(tx, id, now)
+}
+
+pub(super) fn touch(tx: &Connection, id: &TaskId, now: Timestamp) -> Result<()> {
+    let sql = "UPDATE tasks SET updated_at = :now WHERE id = :id";
+    tx.change(sql, named_params! { ":id": id, ":now": now })?;
     Ok(())
 }
 
@@ -110,7 +114,7 @@ pub(super) fn move_below(
 pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) -> Result<()> {
     let left = status::parent_of(tx, id)?;
     let sql = "SELECT failed_ancestors FROM tasks WHERE id = ?1";
-    let before: i64 = tx.one(sql, [id], only)?;
+    let before: i64 = tx.one(sql, [id])?;
     let after = failed_from(tx, parent)?;
     tx.change(
         "UPDATE tasks SET parent_id = :parent, failed_ancestors = :failed WHERE id = :id",
@@ -128,7 +132,7 @@ pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) 
 fn failed_from(conn: &Connection, id: Option<&TaskId>) -> Result<i64> {
     let Some(id) = id else { return Ok(0) };
     let sql = "SELECT failed_ancestors + (status = 'failed') FROM tasks WHERE id = ?1";
-    let failed = conn.first(sql, [id], only)?;
+    let failed = conn.first(sql, [id])?;
     failed.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
 }
 
@@ -185,7 +189,7 @@ pub(super) fn reset(tx: &Connection, id: &TaskId, was: Status, now: Timestamp) -
 /// Deletes one task; returns who waited for it.
 pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
     let waiting = "SELECT blocked_id FROM dependencies WHERE blocker_id = ?1";
-    let freed = tx.all(waiting, [id], only)?;
+    let freed = tx.all(waiting, [id])?;
     // Explicitly, while the task is there to be asked for its status: the counters depend on it.
     tx.change("DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1", [id])?;
     tx.change(
@@ -242,16 +246,15 @@ pub(super) fn position_after(tx: &Connection, id: &TaskId) -> Result<f64> {
              UNION SELECT t.id FROM tasks t JOIN family y ON t.parent_id = y.id)
          SELECT max(position) FROM tasks WHERE id IN family",
         [id],
-        only,
     )?;
     next_position(tx, last)
 }
 
 /// A position right before a task.
 pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
-    let at: f64 = tx.one("SELECT position FROM tasks WHERE id = ?1", [id], only)?;
+    let at: f64 = tx.one("SELECT position FROM tasks WHERE id = ?1", [id])?;
     let sql = "SELECT max(position) FROM tasks WHERE position < ?1";
-    match tx.one(sql, [at], only)? {
+    match tx.one(sql, [at])? {
         None => Ok(at - 1.0),
         Some(before) => next_position(tx, before),
     }
@@ -260,7 +263,7 @@ pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
 /// A free position right after another.
 fn next_position(tx: &Connection, last: f64) -> Result<f64> {
     let sql = "SELECT min(position) FROM tasks WHERE position > ?1";
-    let Some(next) = tx.one(sql, [last], only)? else {
+    let Some(next) = tx.one(sql, [last])? else {
         return Ok(last.floor() + 1.0);
     };
     let middle = f64::midpoint(last, next);
@@ -269,7 +272,7 @@ fn next_position(tx: &Connection, last: f64) -> Result<f64> {
     }
     // No number is left between the two: all get whole ones again, by way of a range that nobody uses.
     let sql = "SELECT count(*) FROM tasks WHERE position <= ?1";
-    let order: i64 = tx.one(sql, [last], only)?;
+    let order: i64 = tx.one(sql, [last])?;
     tx.execute_batch(
         "UPDATE tasks SET position = o.place - 1e15 FROM (
              SELECT id, row_number() OVER (ORDER BY position) AS place FROM tasks) o

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Connection, named_params};
 
-use super::sql::{Json, Row, Statements, only};
+use super::sql::{Changes, FromRow, Json, Row, Statements, record};
 use super::{Result, Store};
 use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief, Seen, TaskView, observe};
 use crate::agent::{Prices, output_prices};
@@ -47,6 +47,25 @@ impl Lesson {
     }
 }
 
+record!(Recent { done, counted });
+record!(Tried { name, title, words, files, difficulty = "difficulty_estimate", done, failed });
+record!(BucketBelief { tasks, cost_count, cost_sum });
+
+impl FromRow for ModelBelief {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            ability: row.get("ability")?,
+            variance: row.get("variance")?,
+            tries: row.get("tries")?,
+            cost_zeros: row.get("cost_zeros")?,
+            cost_count: row.get("cost_count")?,
+            cost_mean: row.get("cost_mean")?,
+            cost_squares: row.get("cost_squares")?,
+            price: None,
+        })
+    }
+}
+
 impl Store {
     /// What is believed of an agent's models, and of tasks.
     pub fn beliefs(&self, agent: &str) -> Result<Beliefs> {
@@ -55,10 +74,10 @@ impl Store {
 
     /// How the last counted attempts on any task went.
     pub fn recent(&self, most: u32) -> Result<Recent> {
-        let sql = "SELECT coalesce(sum(outcome = 'done'), 0) AS done, count(*) AS counted FROM (
+        let sql = "SELECT sum(outcome = 'done') AS done, count(*) AS counted FROM (
                  SELECT outcome FROM iteration_outcomes WHERE counted = 1 AND model <> 'none'
                  ORDER BY started_at DESC, rowid DESC LIMIT ?1)";
-        self.one(sql, [most], |row| Ok(Recent { done: row.get("done")?, counted: row.get("counted")? }))
+        self.one(sql, [most])
     }
 
     /// How often terms occur among the tasks attempted.
@@ -66,13 +85,10 @@ impl Store {
         self.read_once(|conn| {
             let mut with = HashMap::new();
             for term in terms {
-                let sql = "SELECT tasks FROM task_terms WHERE term = ?1";
-                let tasks = conn.first(sql, [term], |row| row.count("tasks"))?;
+                let tasks = conn.first("SELECT tasks FROM task_terms WHERE term = ?1", [term])?;
                 with.extend(tasks.map(|tasks| (term.clone(), tasks)));
             }
-            let sql = "SELECT tasks FROM task_corpus";
-            let tasks = conn.one(sql, [], |row| row.count("tasks"))?;
-            Ok(Frequencies { tasks, with })
+            Ok(Frequencies { tasks: conn.one("SELECT tasks FROM task_corpus", [])?, with })
         })
     }
 
@@ -94,7 +110,7 @@ fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Resul
     for (term, value) in lookup {
         let sql = "SELECT doc FROM task_postings WHERE term = :term ORDER BY doc DESC LIMIT :most";
         let values = named_params! { ":term": term, ":most": POSTINGS };
-        let docs: Vec<i64> = conn.all(sql, values, only)?;
+        let docs: Vec<i64> = conn.all(sql, values)?;
         for doc in docs {
             *worth.entry(doc).or_default() += value;
         }
@@ -116,17 +132,7 @@ fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> 
          FROM task_docs d JOIN tasks t ON t.id = d.task_id
          LEFT JOIN strategy_metrics m ON m.task_id = d.task_id
          WHERE d.doc = :doc AND d.task_id <> :except";
-    conn.first(sql, named_params! { ":doc": doc, ":except": except }, |row| {
-        Ok(Tried {
-            name: row.get("name")?,
-            title: row.text("title")?,
-            words: row.text("words")?,
-            files: row.json("files")?,
-            difficulty: row.word("difficulty_estimate", Difficulty::parse)?,
-            done: row.optional_text("done")?,
-            failed: row.json("failed")?,
-        })
-    })
+    conn.first(sql, named_params! { ":doc": doc, ":except": except })
 }
 
 /// Learns from a counted attempt, inside its transaction.
@@ -149,10 +155,8 @@ pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Resu
 /// Adds to what a task is known to be about.
 fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<()> {
     let sql = "SELECT title, words, files FROM task_docs WHERE task_id = ?1";
-    let known = tx.first(sql, [task], |row| {
-        let (title, words) = (row.text("title")?, row.text("words")?);
-        Ok(Profile::from_stored(&title, &words, row.json("files")?))
-    })?;
+    let known: Option<(String, String, Vec<String>)> = tx.first(sql, [task])?;
+    let known = known.map(|(title, words, files)| Profile::from_stored(&title, &words, files));
     let whole = match &known {
         Some(known) => seen.with(known),
         None => seen.clone(),
@@ -176,30 +180,10 @@ fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<()> {
 
 fn beliefs(conn: &Connection, agent: &str) -> Result<Beliefs> {
     let mut beliefs = Beliefs::default();
-    let sql = "SELECT * FROM model_beliefs WHERE agent = ?1";
-    let models: Vec<(String, ModelBelief)> = conn.all(sql, [agent], |row| {
-        let belief = ModelBelief {
-            ability: row.number("ability")?,
-            variance: row.number("variance")?,
-            tries: small(row, "tries")?,
-            cost_zeros: small(row, "cost_zeros")?,
-            cost_count: small(row, "cost_count")?,
-            cost_mean: row.number("cost_mean")?,
-            cost_squares: row.number("cost_squares")?,
-            price: None,
-        };
-        Ok((row.text("model")?, belief))
-    })?;
-    beliefs.models.extend(models);
-    let sql = "SELECT * FROM difficulty_beliefs";
-    let buckets: HashMap<String, BucketBelief> = conn.all(sql, [], |row| {
-        let belief = BucketBelief {
-            tasks: row.json("tasks")?,
-            cost_count: small(row, "cost_count")?,
-            cost_sum: row.number("cost_sum")?,
-        };
-        Ok((row.text("difficulty")?, belief))
-    })?;
+    let sql = "SELECT model, * FROM model_beliefs WHERE agent = ?1";
+    beliefs.models.extend(conn.all::<(String, ModelBelief), Vec<_>>(sql, [agent])?);
+    let sql = "SELECT difficulty, * FROM difficulty_beliefs";
+    let buckets: HashMap<String, BucketBelief> = conn.all(sql, [])?;
     for difficulty in BUCKETS {
         let stored = buckets.get(bucket_name(difficulty));
         // A row that someone emptied says nothing; what was assumed at first stands.
@@ -209,17 +193,11 @@ fn beliefs(conn: &Connection, agent: &str) -> Result<Beliefs> {
             *bucket = stored.clone();
         }
     }
-    let retry = conn.first("SELECT successes, tries FROM retry_beliefs", [], |row| {
-        Ok((row.number("successes")?, row.number("tries")?))
-    })?;
+    let retry: Option<(f64, f64)> = conn.first("SELECT successes, tries FROM retry_beliefs", [])?;
     if let Some((successes, tries)) = retry.filter(|(_, tries)| *tries > 0.0) {
         (beliefs.retry_successes, beliefs.retry_tries) = (successes, tries);
     }
     Ok(beliefs)
-}
-
-fn small(row: &Row<'_>, name: &str) -> rusqlite::Result<u32> {
-    Ok(u32::try_from(row.count(name)?).unwrap_or(u32::MAX))
 }
 
 fn bucket_name(difficulty: Option<Difficulty>) -> &'static str {

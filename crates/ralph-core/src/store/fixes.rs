@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, named_params};
 use serde::Serialize;
 
-use super::sql::{Statements, only};
+use super::sql::{Changes, Statements, record};
 use super::{Capture, KeptFixes, Random, Result, Store, edit, plan, status};
 use crate::model::{NewTask, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
@@ -91,6 +91,10 @@ pub struct FixRecord {
     pub end: Option<FinalState>,
 }
 
+record!(FixText { original, error, attempted, category });
+record!(FixLink { original = "original_id", root = "root_id", depth, coarse, error, attempt_number });
+record!(FixRecord { name, fixes, last_error, end = "ended" });
+
 impl Store {
     /// What a task is to fix; none where it is no fix task.
     pub fn fix_link(&self, task: &TaskId) -> Result<Option<FixLink>> {
@@ -114,15 +118,7 @@ impl Store {
              LEFT JOIN task_sources s ON s.task_id = t.id
              LEFT JOIN fix_ends e ON e.task_id = t.id
              GROUP BY t.id ORDER BY t.position";
-        self.all(sql, [], |row| {
-            let record = FixRecord {
-                name: row.get("name")?,
-                fixes: row.json("fixes")?,
-                last_error: row.get("last_error")?,
-                end: row.word("ended", FinalState::read)?,
-            };
-            Ok((row.get("id")?, record))
-        })
+        self.all(sql, [])
     }
 
     /// The end of what the gate printed in a task's last counted failure.
@@ -130,7 +126,7 @@ impl Store {
         let sql = "SELECT gate_output FROM iteration_outcomes
              WHERE task_id = ?1 AND counted = 1 AND outcome <> 'done'
              ORDER BY attempt_number DESC LIMIT 1";
-        Ok(self.first(sql, [task], only)?.flatten())
+        Ok(self.first(sql, [task])?.flatten())
     }
 }
 
@@ -138,34 +134,20 @@ pub(super) fn link(conn: &Connection, task: &TaskId) -> Result<Option<FixLink>> 
     let sql = "SELECT f.*, (SELECT a.error FROM fix_attempts a JOIN tasks t ON t.id = f.task_id
              WHERE a.original_id = f.original_id AND a.key = coalesce(t.key, t.id)) AS error
          FROM fixes f WHERE f.task_id = ?1";
-    conn.first(sql, [task], |row| {
-        Ok(FixLink {
-            original: row.get("original_id")?,
-            root: row.get("root_id")?,
-            depth: row.get("depth")?,
-            coarse: row.get("coarse")?,
-            attempt_number: row.get("attempt_number")?,
-            error: row.get("error")?,
-        })
-    })
+    conn.first(sql, [task])
 }
 
 /// The root of a fix task, or the task itself.
 pub(super) fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
-    let root = conn.first("SELECT root_id FROM fixes WHERE task_id = ?1", [task], only)?;
+    let root = conn.first("SELECT root_id FROM fixes WHERE task_id = ?1", [task])?;
     Ok(root.flatten().unwrap_or_else(|| task.clone()))
-}
-
-fn original_of(conn: &Connection, task: &TaskId) -> Result<Option<TaskId>> {
-    let sql = "SELECT original_id FROM fixes WHERE task_id = ?1";
-    let original = conn.first(sql, [task], only)?;
-    Ok(original.flatten())
 }
 
 fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
     let mut chain = vec![task.clone()];
+    let original = "SELECT original_id FROM fixes WHERE task_id = ?1";
     while let Some(last) = chain.last()
-        && let Some(original) = original_of(conn, last)?
+        && let Some(original) = conn.first::<Option<TaskId>>(original, [last])?.flatten()
         && !chain.contains(&original)
     {
         chain.push(original);
@@ -173,14 +155,12 @@ fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
     let names = chain.iter().rev().map(|id| plan::name(conn, id));
     let mut names: Vec<String> = names.collect::<Result<_>>()?;
     let root = chain.last().unwrap_or(task);
-    let sql = "SELECT count(*) FROM fix_attempts WHERE root_id = ?1";
-    let below_root: i64 = conn.one(sql, [root], only)?;
     Ok(FixFamily {
         lineage: Lineage {
             failed: names.pop().unwrap_or_default(),
             above: names,
             fixes: keys(conn, task)?,
-            below_root: usize::try_from(below_root).unwrap_or_default(),
+            below_root: conn.one("SELECT count(*) FROM fix_attempts WHERE root_id = ?1", [root])?,
         },
         chain,
     })
@@ -188,22 +168,16 @@ fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
 
 fn keys(conn: &Connection, original: &TaskId) -> Result<Vec<String>> {
     let sql = "SELECT key FROM fix_attempts WHERE original_id = ?1 ORDER BY ordinal";
-    conn.all(sql, [original], only)
+    conn.all(sql, [original])
 }
 
 /// What the block of a fix task is made from.
 pub(super) fn text(conn: &Connection, task: &Task, original: &str, original_id: &str) -> Result<FixText> {
-    let sql = "SELECT * FROM fix_attempts WHERE original_id = :original AND key = :key";
-    let values = named_params! { ":original": original_id, ":key": task.name() };
-    let found = conn.first(sql, values, |row| {
-        Ok(FixText {
-            original: String::new(),
-            error: row.get("error")?,
-            attempted: row.get("attempted")?,
-            category: row.get("category")?,
-        })
-    })?;
-    Ok(FixText { original: original.to_owned(), ..found.unwrap_or_default() })
+    let sql = "SELECT :name AS original, error, attempted, category FROM fix_attempts
+         WHERE original_id = :original AND key = :key";
+    let values = named_params! { ":name": original, ":original": original_id, ":key": task.name() };
+    let found = conn.first(sql, values)?;
+    Ok(found.unwrap_or_else(|| FixText { original: original.to_owned(), ..FixText::default() }))
 }
 
 /// After an attempt: makes the fix task it asks for, ends a recovery, and skips what is no longer needed.
@@ -328,7 +302,6 @@ fn skip_fixes(tx: &Connection, original: &TaskId, reason: &str, now: Timestamp) 
          WHERE t.id <> ?1 AND t.status IN ('pending', 'blocked', 'failed')
              AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.task_id = t.id)",
         [original],
-        only,
     )?;
     for fix in open {
         status::set(tx, &fix, Status::Skipped, Some(reason), now)?;

@@ -17,7 +17,6 @@ mod learnings;
 mod leftovers;
 mod plan;
 mod plan_changes;
-mod records;
 mod runs;
 mod sources;
 mod sql;
@@ -29,16 +28,17 @@ use std::path::PathBuf;
 
 pub use agents_md::*;
 pub use breaker::*;
+pub use capture::*;
 pub use claims::*;
 pub use completion::*;
 pub use events::*;
 pub use experience::*;
 pub use fixes::*;
+pub use history::*;
 pub use learnings::*;
 pub use leftovers::*;
 pub use plan::*;
 pub use plan_changes::*;
-pub use records::*;
 pub use runs::*;
 pub use sources::*;
 pub use sqlite::{

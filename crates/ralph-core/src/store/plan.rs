@@ -6,7 +6,7 @@ use rusqlite::{Connection, ToSql, named_params};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::sql::{Json, Row, Statements, Values, only, task_ref};
+use super::sql::{Json, Row, Statements, Values, line, record};
 use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
 use crate::event::TaskRef;
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
@@ -228,6 +228,25 @@ pub struct GateChange {
     pub after: Option<String>,
 }
 
+record!(Task {
+    id, key, title via line, description, status, verified, done_by, phase, parent_id, priority, verify, files,
+    model, needs_human, reason via reason, created_at, updated_at, attempts, consecutive_failures, depends_on,
+    done_when, commit = "commit_message", markers,
+});
+record!(TaskMetrics {
+    total_attempts, consecutive_failures, stuck = "stuck_flag", difficulty = "difficulty_estimate", next_model,
+    lost_in_a_row, forgiven,
+});
+record!(PlanNode { id, key, status, parent = "parent_id", own_work, depends_on, made_for });
+record!(Held { task_id = "id", name, status, reason via reason });
+record!(OpenGate { task = "id", name, command = "verify" });
+record!(GateChange { id = "number", task, before = "gate_before", after = "gate_after" });
+
+fn reason(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+    let reason: Option<String> = row.get(name)?;
+    Ok(reason.map(|reason| text::one_line(&reason, 500)))
+}
+
 impl Store {
     /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task> {
@@ -238,13 +257,13 @@ impl Store {
     /// Tasks in plan order, those with `status` only if one is given.
     pub fn tasks(&self, status: Option<Status>) -> Result<Vec<Task>> {
         let wanted = "WHERE ?1 IS NULL OR t.status = ?1 ORDER BY t.position";
-        self.all(&format!("{TASK} {wanted}"), [status], task)
+        self.all(&format!("{TASK} {wanted}"), [status])
     }
 
     /// A task's children in plan order.
     pub fn children(&self, id: &TaskId) -> Result<Vec<Task>> {
         let wanted = "WHERE t.parent_id = ?1 ORDER BY t.position";
-        self.all(&format!("{TASK} {wanted}"), [id], task)
+        self.all(&format!("{TASK} {wanted}"), [id])
     }
 
     /// Ids of tasks that could be claimed now, in the order they would be.
@@ -255,15 +274,12 @@ impl Store {
             scope.with, scope.and
         );
         let limit = row_limit(limit);
-        let values = named_params! { ":limit": limit };
-        self.all(&sql, scope.values(values).as_slice(), only)
+        self.all(&sql, scope.values(named_params! { ":limit": limit }).as_slice())
     }
 
     /// How many tasks have each status. Triggers keep the counts.
     pub fn counts(&self) -> Result<PlanCounts> {
-        let sql = "SELECT status, n, verified FROM task_counts";
-        let rows: Vec<(Status, u64, u64)> =
-            self.all(sql, [], |row| Ok((row.get("status")?, row.get("n")?, row.get("verified")?)))?;
+        let rows: Vec<(Status, u64, u64)> = self.all("SELECT status, n, verified FROM task_counts", [])?;
         let mut counts = PlanCounts::default();
         for (status, n, verified) in rows {
             counts.total += n;
@@ -275,21 +291,14 @@ impl Store {
 
     /// How many tasks could be claimed now.
     pub fn ready_count(&self) -> Result<u64> {
-        self.one("SELECT count(*) FROM tasks WHERE ready = 1", [], only)
+        self.one("SELECT count(*) FROM tasks WHERE ready = 1", [])
     }
 
     /// Tasks that are blocked or failed, in plan order.
     pub fn held(&self, limit: usize) -> Result<Vec<Held>> {
         let sql = "SELECT id, coalesce(key, id) AS name, status, reason FROM tasks
              WHERE status IN ('blocked', 'failed') ORDER BY position LIMIT ?1";
-        self.all(sql, [row_limit(limit)], |row| {
-            Ok(Held {
-                task_id: row.get("id")?,
-                name: row.get("name")?,
-                status: row.get("status")?,
-                reason: reason(row)?,
-            })
-        })
+        self.all(sql, [row_limit(limit)])
     }
 
     /// Tasks in scope that an agent may still be asked to do and that have no gate of their own; every such task where
@@ -302,8 +311,7 @@ impl Store {
                  AND (verify IS NULL OR NOT :gates_on){} ORDER BY position",
             scope.with, scope.and
         );
-        let values = named_params! { ":gates_on": gates_on };
-        self.all(&sql, scope.values(values).as_slice(), task_ref)
+        self.all(&sql, scope.values(named_params! { ":gates_on": gates_on }).as_slice())
     }
 
     /// The models that unfinished tasks in scope ask for by themselves.
@@ -315,16 +323,14 @@ impl Store {
                  AND model IS NOT NULL{} ORDER BY position",
             scope.with, scope.and
         );
-        self.all(&sql, scope.values(named_params! {}).as_slice(), |row| row.get("model"))
+        self.all(&sql, scope.values(&[]).as_slice())
     }
 
     /// The gates of tasks that are not finished, in plan order.
     pub fn open_gates(&self, limit: usize) -> Result<Vec<OpenGate>> {
         let sql = "SELECT id, coalesce(key, id) AS name, verify FROM tasks
              WHERE status NOT IN ('done', 'skipped') ORDER BY priority, position LIMIT ?1";
-        self.all(sql, [row_limit(limit)], |row| {
-            Ok(OpenGate { task: row.get("id")?, name: row.get("name")?, command: row.get("verify")? })
-        })
+        self.all(sql, [row_limit(limit)])
     }
 
     /// The plan's skeleton, for questions about the whole of it.
@@ -336,36 +342,19 @@ impl Store {
                          (SELECT c.task_id FROM changed_in i JOIN plan_changes c
                               ON c.id = i.change_id WHERE i.task_id = t.id)) AS made_for
              FROM tasks t ORDER BY t.priority, t.position";
-        self.all(sql, [], |row| {
-            Ok(PlanNode {
-                id: row.get("id")?,
-                key: row.get("key")?,
-                status: row.get("status")?,
-                parent: row.get("parent_id")?,
-                own_work: row.get("own_work")?,
-                depends_on: row.json("depends_on")?,
-                made_for: row.get("made_for")?,
-            })
-        })
+        self.all(sql, [])
     }
 
     /// The number of the last change of a gate; 0 where there is none.
     pub fn last_gate_change(&self) -> Result<i64> {
-        self.one("SELECT coalesce(max(id), 0) FROM gate_changes", [], only)
+        self.one("SELECT max(id) FROM gate_changes", [])
     }
 
     /// Changes of gates after that one, in order.
     pub fn gate_changes(&self, after: i64) -> Result<Vec<GateChange>> {
         let sql = "SELECT c.id AS number, t.id, t.key, t.title, c.gate_before, c.gate_after
              FROM gate_changes c JOIN tasks t ON t.id = c.task_id WHERE c.id > ?1 ORDER BY c.id";
-        self.all(sql, [after], |row| {
-            Ok(GateChange {
-                id: row.get("number")?,
-                task: task_ref(row)?,
-                before: row.get("gate_before")?,
-                after: row.get("gate_after")?,
-            })
-        })
+        self.all(sql, [after])
     }
 
     pub fn add_task(&mut self, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
@@ -412,7 +401,7 @@ impl Store {
                 let names = "SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1 ORDER BY position";
                 return Err(StoreError::HasChildren {
                     task: task.name().to_owned(),
-                    children: tx.all(names, [id], only)?,
+                    children: tx.all(names, [id])?,
                 });
             }
             // Deepest first, so that every parent's counters are kept while it is still there.
@@ -441,7 +430,7 @@ impl Store {
             known(tx, blocker)?;
             let added = edit::depend(tx, blocked, blocker)?;
             status::refuse_cycle(tx, blocked)?;
-            touch(tx, blocked, now)?;
+            edit::touch(tx, blocked, now)?;
             Ok(added)
         })
     }
@@ -450,7 +439,7 @@ impl Store {
     pub fn remove_dependency(&mut self, blocked: &TaskId, blocker: &TaskId, now: Timestamp) -> Result<bool> {
         self.write(Durability::Power, |tx| {
             let removed = edit::no_longer_depend(tx, blocked, blocker)?;
-            touch(tx, blocked, now)?;
+            edit::touch(tx, blocked, now)?;
             // A parent may have waited for nothing else.
             status::settle(tx, now)?;
             Ok(removed)
@@ -463,60 +452,21 @@ impl Store {
     }
 }
 
-fn touch(tx: &Connection, id: &TaskId, now: Timestamp) -> Result<()> {
-    let sql = "UPDATE tasks SET updated_at = :now WHERE id = :id";
-    tx.change(sql, named_params! { ":id": id, ":now": now })?;
-    Ok(())
-}
-
 pub(super) fn row_limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
 }
 
 const TASK: &str = "SELECT t.*, coalesce(m.total_attempts, 0) AS attempts,
-        coalesce(m.consecutive_failures, 0) AS failures_in_a_row,
+        coalesce(m.consecutive_failures, 0) AS consecutive_failures,
         (SELECT json_group_array(blocker_id) FROM (SELECT d.blocker_id FROM dependencies d
             LEFT JOIN tasks b ON b.id = d.blocker_id
             WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)) AS depends_on
     FROM tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
 
-fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
-    Ok(Task {
-        id: row.get("id")?,
-        key: row.get("key")?,
-        title: row.line("title")?,
-        description: row.get("description")?,
-        status: row.get("status")?,
-        verified: row.get("verified")?,
-        done_by: row.word("done_by", DoneBy::parse)?,
-        phase: row.get("phase")?,
-        parent_id: row.get("parent_id")?,
-        priority: row.get("priority")?,
-        verify: row.get("verify")?,
-        files: row.json("files")?,
-        model: row.get("model")?,
-        needs_human: row.get("needs_human")?,
-        reason: reason(row)?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-        attempts: row.get("attempts")?,
-        consecutive_failures: row.get("failures_in_a_row")?,
-        depends_on: row.json("depends_on")?,
-        done_when: row.get("done_when")?,
-        commit: row.get("commit_message")?,
-        markers: row.json("markers")?,
-    })
-}
-
-fn reason(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
-    let reason: Option<String> = row.get("reason")?;
-    Ok(reason.map(|reason| text::one_line(&reason, 500)))
-}
-
 /// The task with this id, else with this key.
 pub(super) fn find(conn: &Connection, name: &str) -> Result<Option<Task>> {
     let wanted = "WHERE t.id = ?1 OR t.key = ?1 ORDER BY t.id = ?1 DESC LIMIT 1";
-    conn.first(&format!("{TASK} {wanted}"), [name], task)
+    conn.first(&format!("{TASK} {wanted}"), [name])
 }
 
 pub(super) fn known(conn: &Connection, id: &TaskId) -> Result<Task> {
@@ -525,25 +475,12 @@ pub(super) fn known(conn: &Connection, id: &TaskId) -> Result<Task> {
 
 /// What people call a task.
 pub(super) fn name(conn: &Connection, id: &TaskId) -> Result<String> {
-    let sql = "SELECT coalesce(key, id) FROM tasks WHERE id = ?1";
-    conn.one(sql, [id], only)
+    conn.one("SELECT coalesce(key, id) FROM tasks WHERE id = ?1", [id])
 }
 
 /// The counters of a task; zeros where it never ran.
 pub(super) fn metrics(conn: &Connection, task: &TaskId) -> Result<TaskMetrics> {
-    let sql = "SELECT * FROM strategy_metrics WHERE task_id = ?1";
-    let found = conn.first(sql, [task], |row| {
-        Ok(TaskMetrics {
-            total_attempts: row.get("total_attempts")?,
-            consecutive_failures: row.get("consecutive_failures")?,
-            stuck: row.get("stuck_flag")?,
-            difficulty: row.word("difficulty_estimate", crate::model::Difficulty::parse)?,
-            next_model: row.get("next_model")?,
-            lost_in_a_row: row.get("lost_in_a_row")?,
-            forgiven: row.get("forgiven")?,
-        })
-    })?;
-    Ok(found.unwrap_or_default())
+    Ok(conn.first("SELECT * FROM strategy_metrics WHERE task_id = ?1", [task])?.unwrap_or_default())
 }
 
 #[cfg(test)]

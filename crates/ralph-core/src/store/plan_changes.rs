@@ -3,8 +3,8 @@
 use rusqlite::{Connection, named_params};
 use serde::Serialize;
 
-use super::sql::{Json, Statements, only};
-use super::{Capture, Random, Result, Side, Store, StoreError, edit, fixes, plan, status};
+use super::sql::{Changes, Json, Statements, record};
+use super::{Capture, Random, Result, Side, Store, StoreError, edit, plan, status};
 use crate::model::{Key, NewTask, TaskId, Timestamp};
 
 /// A change of the plan that is to be made with the attempt that asked for it.
@@ -61,33 +61,23 @@ pub struct ChangeStanding {
     pub depth: u32,
 }
 
+record!(PlanChangeRow { attempt_number, kind, reasoning, refusal, tasks });
+record!(ChangeStanding { made, depth });
+
 impl Store {
     /// Changes of the plan that were asked for in attempts on a task, oldest first.
     pub fn plan_changes(&self, task: &TaskId) -> Result<Vec<PlanChangeRow>> {
-        let sql = "SELECT * FROM plan_changes WHERE task_id = ?1 ORDER BY id";
-        self.all(sql, [task], |row| {
-            Ok(PlanChangeRow {
-                attempt_number: row.get("attempt_number")?,
-                kind: row.get("kind")?,
-                reasoning: row.get("reasoning")?,
-                refusal: row.get("refusal")?,
-                tasks: row.json("tasks")?,
-            })
-        })
+        self.all("SELECT * FROM plan_changes WHERE task_id = ?1 ORDER BY id", [task])
     }
 
     /// How far a task may still change the plan. A fix task stands where the task it fixes does.
     pub fn change_standing(&self, task: &TaskId) -> Result<ChangeStanding> {
-        self.read(|conn| {
-            let root = fixes::root_of(conn, task)?;
-            let sql = "SELECT count(*) FROM plan_changes WHERE task_id = ?1 AND refusal IS NULL";
-            let made = conn.one(sql, [task], only)?;
-            let sql = "SELECT depth FROM changed_in WHERE task_id IN (:task, :root)
-                 ORDER BY task_id = :task DESC LIMIT 1";
-            let values = named_params! { ":task": task, ":root": root };
-            let depth: Option<u32> = conn.first(sql, values, only)?;
-            Result::Ok(ChangeStanding { made, depth: depth.unwrap_or(0) })
-        })
+        let root = self.work_owner(task)?;
+        let sql = "SELECT
+                 (SELECT count(*) FROM plan_changes WHERE task_id = :task AND refusal IS NULL) AS made,
+                 (SELECT depth FROM changed_in WHERE task_id IN (:task, :root)
+                  ORDER BY task_id = :task DESC LIMIT 1) AS depth";
+        self.one(sql, named_params! { ":task": task, ":root": root })
     }
 
     /// A task's name and everything it waits for: dependencies and children, by name.
@@ -98,7 +88,7 @@ impl Store {
         let sql = "SELECT coalesce(t.key, t.id) FROM dependencies d
                  JOIN tasks t ON t.id = d.blocker_id WHERE d.blocked_id = ?1
              UNION SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1";
-        let awaited = self.all(sql, [&task.id], only)?;
+        let awaited = self.all(sql, [&task.id])?;
         Ok(Some((task.name().to_owned(), awaited)))
     }
 }

@@ -1,12 +1,9 @@
 //! Runs: how they start and end, what people ask of them, which usage limits agents met, and what was spent.
 
-use std::time::Duration;
-
 use rusqlite::{Connection, named_params};
 use serde::Serialize;
 
-use super::claims::owner;
-use super::sql::{Row, Statements, only};
+use super::sql::{Changes, FromRow, Row, Statements, record};
 use super::{
     Capture, Durability, Owner, Random, Result, Store, breaker, capture, claims, events, plan, status,
 };
@@ -111,6 +108,33 @@ pub struct RememberedLimit {
     pub met_at: Option<Timestamp>,
 }
 
+record!(RunRow {
+    id,
+    started_at,
+    ended_at,
+    outcome,
+    exit_code,
+    owner,
+    attempts,
+    done,
+    cost,
+    expires_at,
+    request,
+    output,
+});
+record!(RunRates { done, counted = "attempts", cost });
+record!(AgentLimit { until, met_at });
+record!(RememberedLimit { agent, until, met_at });
+record!(SpentOnTask { usd, time, estimated });
+
+/// From the columns `cost_usd`, `cost_unknown` and `cost_estimated`, a number of attempts.
+impl FromRow for Cost {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let cost = Self::new(row.get("cost_usd")?, row.get("cost_unknown")?);
+        Ok(cost.estimated(row.get("cost_estimated")?))
+    }
+}
+
 impl Store {
     pub fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
         self.write(Durability::Process, |tx| {
@@ -131,7 +155,7 @@ impl Store {
 
     /// The newest built-in defaults that any run was made with: 0 by a Ralph that did not record it; none without a run.
     pub fn defaults_revision(&self) -> Result<Option<u32>> {
-        self.one("SELECT max(defaults_revision) FROM runs", [], only)
+        self.one("SELECT max(defaults_revision) FROM runs", [])
     }
 
     pub fn end_run(&mut self, end: &RunEnd, event: &RunEvent) -> Result<()> {
@@ -150,8 +174,7 @@ impl Store {
 
     /// Runs that have not ended, by their own account.
     pub fn open_runs(&self) -> Result<Vec<RunRow>> {
-        let sql = "SELECT * FROM runs WHERE ended_at IS NULL ORDER BY started_at";
-        self.all(sql, [], run)
+        self.all("SELECT * FROM runs WHERE ended_at IS NULL ORDER BY started_at", [])
     }
 
     /// Marks a run whose process died as ended.
@@ -163,20 +186,16 @@ impl Store {
     }
 
     pub fn last_run(&self) -> Result<Option<RunRow>> {
-        let sql = "SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1";
-        self.first(sql, [], run)
+        self.first("SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1", [])
     }
 
     pub fn run(&self, id: &RunId) -> Result<Option<RunRow>> {
-        self.first("SELECT * FROM runs WHERE id = ?1", [id], run)
+        self.first("SELECT * FROM runs WHERE id = ?1", [id])
     }
 
     /// Attempts of a run so far.
     pub fn run_rates(&self, id: &RunId) -> Result<RunRates> {
-        let rates = self.first("SELECT * FROM runs WHERE id = ?1", [id], |row| {
-            Ok(RunRates { done: row.get("done")?, counted: row.get("attempts")?, cost: cost(row)? })
-        })?;
-        Ok(rates.unwrap_or_default())
+        Ok(self.first("SELECT * FROM runs WHERE id = ?1", [id])?.unwrap_or_default())
     }
 
     /// Records an attempt: outcome, report, learnings, metrics, task status and events, all of it or nothing. `settle` is
@@ -225,9 +244,7 @@ impl Store {
 
     /// What a run is asked to do.
     pub fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>> {
-        let sql = "SELECT request FROM runs WHERE id = ?1";
-        let asked = self.first(sql, [run], |row| row.word("request", RunRequest::parse))?;
-        Ok(asked.flatten())
+        Ok(self.first("SELECT request FROM runs WHERE id = ?1", [run])?.flatten())
     }
 
     /// Notes that `ralph stop` is about to send a run the signal that ends it.
@@ -239,13 +256,12 @@ impl Store {
 
     /// Whether the signal that ends a run comes from `ralph stop`.
     pub fn stop_was_sent(&self, run: &RunId) -> Result<bool> {
-        self.read(|conn| conn.has("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent", [run]))
+        self.has("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent", [run])
     }
 
     /// The limit an agent met last, which may be over.
     pub fn agent_limit(&self, agent: &str) -> Result<Option<AgentLimit>> {
-        let sql = "SELECT * FROM agent_limits WHERE agent = ?1";
-        self.first(sql, [agent], limit)
+        self.first("SELECT * FROM agent_limits WHERE agent = ?1", [agent])
     }
 
     /// Remembers until when an agent is limited.
@@ -269,12 +285,11 @@ impl Store {
 
     /// Every limit that is not over, by the agents' names.
     pub fn agent_limits(&self, now: Timestamp) -> Result<Vec<RememberedLimit>> {
-        let sql = "SELECT * FROM agent_limits ORDER BY agent";
-        let mut all: Vec<RememberedLimit> = self.all(sql, [], |row| {
-            let limit = limit(row)?;
-            Ok(RememberedLimit { agent: row.get("agent")?, until: limit.ends(now), met_at: limit.met_at })
-        })?;
-        all.retain(|limit| limit.until > now);
+        let mut all: Vec<RememberedLimit> = self.all("SELECT * FROM agent_limits ORDER BY agent", [])?;
+        all.retain_mut(|limit| {
+            limit.until = AgentLimit { until: limit.until, met_at: limit.met_at }.ends(now);
+            limit.until > now
+        });
         Ok(all)
     }
 
@@ -287,22 +302,14 @@ impl Store {
     /// What was spent on the day (UTC) of this moment, by all runs.
     pub fn spent_on_day(&self, of: Timestamp) -> Result<Cost> {
         let sql = "SELECT cost_usd, 0 AS cost_unknown, cost_estimated FROM spending WHERE day = ?1";
-        let spent = self.first(sql, [day(of)], cost)?;
-        Ok(spent.unwrap_or_default())
+        Ok(self.first(sql, [day(of)])?.unwrap_or_default())
     }
 
     /// What was spent on a task, by all runs.
     pub fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask> {
-        let sql = "SELECT coalesce(sum(cost_usd), 0.0) AS usd, coalesce(sum(duration_ms), 0) AS ms,
-                 coalesce(max(cost_estimated), 0) AS estimated
+        let sql = "SELECT sum(cost_usd) AS usd, sum(duration_ms) AS time, max(cost_estimated) AS estimated
              FROM iteration_outcomes WHERE task_id = ?1";
-        self.one(sql, [task], |row| {
-            Ok(SpentOnTask {
-                usd: row.get("usd")?,
-                time: Duration::from_millis(row.get("ms")?),
-                estimated: row.get("estimated")?,
-            })
-        })
+        self.one(sql, [task])
     }
 }
 
@@ -320,33 +327,6 @@ pub(super) fn spend(tx: &Connection, at: Timestamp, cost: AttemptCost) -> Result
 /// The day of a moment, as times are stored.
 fn day(of: Timestamp) -> String {
     of.to_string().chars().take(10).collect()
-}
-
-/// Reads `cost_usd`, `cost_unknown` and `cost_estimated`, a number of attempts.
-pub(super) fn cost(row: &Row<'_>) -> rusqlite::Result<Cost> {
-    let cost = Cost::new(row.get("cost_usd")?, row.get("cost_unknown")?);
-    Ok(cost.estimated(row.flag("cost_estimated")?))
-}
-
-fn limit(row: &Row<'_>) -> rusqlite::Result<AgentLimit> {
-    Ok(AgentLimit { until: row.get("until")?, met_at: row.get("met_at")? })
-}
-
-fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
-    Ok(RunRow {
-        id: row.get("id")?,
-        started_at: row.get("started_at")?,
-        ended_at: row.get("ended_at")?,
-        outcome: row.get("outcome")?,
-        exit_code: row.get("exit_code")?,
-        owner: owner(row)?,
-        attempts: row.get("attempts")?,
-        done: row.get("done")?,
-        cost: cost(row)?,
-        expires_at: row.get("expires_at")?,
-        request: row.word("request", RunRequest::parse)?,
-        output: row.get("output")?,
-    })
 }
 
 #[cfg(test)]

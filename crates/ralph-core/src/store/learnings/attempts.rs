@@ -12,7 +12,7 @@ use crate::memory::recall::duplicates::{WordSet, probe_tokens};
 use crate::memory::recall::upkeep::Merge;
 use crate::memory::recall::upkeep::{Tally, base_rate, kind_of_attempt};
 use crate::model::{ErrorType, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp};
-use crate::store::sql::{Statements, only};
+use crate::store::sql::{Changes, Statements, record};
 use crate::store::{Capture, Random, Result};
 
 /// Notes which learnings an attempt was shown; one that counts also judges them, once per task: its latest word stands.
@@ -64,15 +64,14 @@ fn heir(tx: &Connection, id: &str) -> Result<Option<LearningId>> {
              SELECT l.id, l.superseded_by, steps + 1 FROM line JOIN learnings l ON l.id = line.next
              WHERE steps < 100)
          SELECT id FROM line ORDER BY steps DESC LIMIT 1";
-    tx.first(sql, [id], only)
+    tx.first(sql, [id])
 }
 
 fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expected: f64) -> Result<()> {
     let sql = "SELECT helpful, expected FROM learning_verdicts
          WHERE learning_id = :learning AND task_id = :task";
     let values = named_params! { ":learning": learning, ":task": task };
-    let before: Option<(bool, f64)> =
-        tx.first(sql, values, |row| Ok((row.get("helpful")?, row.get("expected")?)))?;
+    let before: Option<(bool, f64)> = tx.first(sql, values)?;
     let verdict = named_params! {
         "learning_id": learning, "task_id": task, "helpful": done, "expected": expected,
     };
@@ -96,12 +95,12 @@ fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expe
     Ok(())
 }
 
+record!(Tally { attempts, done });
+
 /// How often attempts like this one end done.
 fn expected(tx: &Connection, counted_before: u32) -> Result<f64> {
     let sql = "SELECT attempts, done FROM base_rates WHERE tries_before = ?1";
-    let known = tx.first(sql, [kind_of_attempt(counted_before)], |row| {
-        Ok(Tally { attempts: row.count("attempts")?, done: row.count("done")? })
-    })?;
+    let known = tx.first(sql, [kind_of_attempt(counted_before)])?;
     Ok(base_rate(counted_before, known.unwrap_or_default()))
 }
 
@@ -174,7 +173,7 @@ fn suspects(tx: &Connection, category: &str, content: &str) -> Result<Vec<String
         let sql = "SELECT id FROM learnings
              WHERE category = ?1 AND pruned_at IS NULL AND superseded_by IS NULL
              ORDER BY created_at DESC, id";
-        return tx.all(sql, [category], only);
+        return tx.all(sql, [category]);
     };
     let mut docs = BTreeSet::new();
     for token in probes {
@@ -185,7 +184,7 @@ fn suspects(tx: &Connection, category: &str, content: &str) -> Result<Vec<String
         let sql = "SELECT l.id FROM learning_docs d JOIN learnings l ON l.id = d.learning_id
              WHERE d.doc = :doc AND l.category = :category";
         let values = named_params! { ":doc": doc, ":category": category };
-        ids.extend(tx.first::<String>(sql, values, only)?);
+        ids.extend(tx.first::<String>(sql, values)?);
     }
     Ok(ids)
 }

@@ -9,7 +9,7 @@ use crate::memory::recall::upkeep::Merge;
 use crate::model::{
     Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp, counted,
 };
-use crate::store::sql::{Json, Statements, only};
+use crate::store::sql::{Changes, Statements, record};
 use crate::store::{Random, Result, StoreError};
 
 /// No line of edits and merges is longer; the bound is for files that say otherwise.
@@ -21,6 +21,8 @@ pub(super) struct Origin<'t> {
     pub source: Source,
     pub created_at: Timestamp,
 }
+
+record!(writes NewLearning { category, title, content, tags = "relevance_tags" });
 
 /// Adds a row with nothing shown and nothing judged yet.
 pub(super) fn insert(
@@ -38,14 +40,9 @@ pub(super) fn insert(
 }
 
 fn insert_as(tx: &Connection, id: &LearningId, new: &NewLearning, origin: &Origin<'_>) -> Result<()> {
-    tx.insert(
-        "learnings",
-        named_params! {
-            "id": id, "task_id": origin.task, "category": new.category, "title": new.title,
-            "content": new.content, "relevance_tags": Json(&new.tags),
-            "created_at": origin.created_at, "source": origin.source,
-        },
-    )
+    let Origin { task, source, created_at } = origin;
+    let more = named_params! { "id": id, "task_id": task, "source": source, "created_at": created_at };
+    tx.insert_record("learnings", new, more)
 }
 
 /// Adds learnings that come from no attempt.
@@ -263,7 +260,7 @@ fn retire(
 /// Learnings that this one stands for.
 pub(super) fn merged_from(tx: &Connection, id: &LearningId) -> Result<Vec<LearningId>> {
     let sql = "SELECT id FROM learnings WHERE superseded_by = ?1 AND repeats = 0 ORDER BY id";
-    tx.all(sql, [id], only)
+    tx.all(sql, [id])
 }
 
 fn bring_back(tx: &Connection, id: &LearningId, now: Timestamp, done: &mut Restored) -> Result<()> {
@@ -281,7 +278,7 @@ fn bring_back(tx: &Connection, id: &LearningId, now: Timestamp, done: &mut Resto
 }
 
 fn content(tx: &Connection, id: &LearningId) -> Result<String> {
-    tx.one("SELECT content FROM learnings WHERE id = ?1", [id], only)
+    tx.one("SELECT content FROM learnings WHERE id = ?1", [id])
 }
 
 /// Notes that a person deleted these from AGENTS.md: no agent brings them back.

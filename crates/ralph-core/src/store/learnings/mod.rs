@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use attempts::{credit, learn};
 pub(super) use change::{add_all, note_deleted, prune};
 
-use super::sql::{Row, Statements, only};
+use super::sql::{Changes, Row, Statements, record};
 use super::sqlite::learning_index as index;
 use super::{Durability, Random, Result, Store, StoreError};
 use crate::memory::recall::upkeep::{Merge, UpkeepPolicy, is_stale};
@@ -97,6 +97,20 @@ pub struct LearningCounts {
     pub newest: u64,
 }
 
+record!(Record { helpful, harmful, judged, expected });
+record!(Learning {
+    id, category, title, content, tags = "relevance_tags", created_at, state, task_id, task_key, source, pinned,
+    shown, last_used_at, record, pruned_at, superseded_by, restored_at, repeats,
+});
+record!(Candidate {
+    id, category, title, content, tags = "relevance_tags", created_at_ms = "created_at" via millis, record, pinned,
+});
+record!(LearningCounts { active, unmerged, newest });
+
+fn millis(row: &Row<'_>, name: &str) -> rusqlite::Result<i64> {
+    Ok(row.get::<Timestamp>(name)?.as_millis())
+}
+
 impl Store {
     pub fn learning(&self, id: &str) -> Result<Learning> {
         let found = self.read(|conn| find(conn, id))?;
@@ -126,7 +140,7 @@ impl Store {
         }
         let wanted = conditions.join(" AND ");
         let sql = format!("{LEARNING} WHERE {wanted} ORDER BY l.created_at DESC, l.id");
-        let mut found: Vec<Learning> = self.all(&sql, values.as_slice(), learning)?;
+        let mut found: Vec<Learning> = self.all(&sql, values.as_slice())?;
         if let Some(tag) = &filter.tag {
             // Not in SQL, whose lower() knows ASCII only.
             let tag = tag.trim().to_lowercase();
@@ -137,17 +151,11 @@ impl Store {
 
     /// How many are active, and how many of them are new.
     pub fn learning_counts(&self) -> Result<LearningCounts> {
-        let sql = "SELECT documents,
+        let sql = "SELECT documents AS active,
                  (SELECT count(*) FROM learning_docs WHERE doc > merged_up_to) AS unmerged,
-                 (SELECT coalesce(max(doc), 0) FROM learning_docs) AS newest
+                 (SELECT max(doc) FROM learning_docs) AS newest
              FROM learning_corpus";
-        self.one(sql, [], |row| {
-            Ok(LearningCounts {
-                active: row.count("documents")?,
-                unmerged: row.count("unmerged")?,
-                newest: row.count("newest")?,
-            })
-        })
+        self.one(sql, [])
     }
 
     /// Active learnings that came after the last search for near-duplicates, and what they nearly repeat.
@@ -157,7 +165,7 @@ impl Store {
                 "{LEARNING} JOIN learning_docs d ON d.learning_id = l.id
                  WHERE d.doc > (SELECT merged_up_to FROM learning_corpus) ORDER BY d.doc"
             );
-            let new: Vec<Learning> = conn.all(&sql, [], learning)?;
+            let new: Vec<Learning> = conn.all(&sql, [])?;
             let mut all: BTreeMap<LearningId, Learning> = BTreeMap::new();
             for one in new {
                 for like in attempts::near_duplicates(conn, &one.category, &one.content)? {
@@ -342,7 +350,7 @@ impl Store {
             let sql = "SELECT learning_id FROM learning_batches WHERE batch = ?1
                      OR batch = (SELECT max(batch) FROM learning_batches WHERE learning_id = ?1)
                  ORDER BY learning_id";
-            let of_batch: Vec<LearningId> = conn.all(sql, [name], only)?;
+            let of_batch: Vec<LearningId> = conn.all(sql, [name])?;
             let itself = LearningId::from_stored(name);
             if of_batch.is_empty() && change::merged_from(conn, &itself)?.len() > 1 {
                 return Ok(vec![itself]);
@@ -371,10 +379,13 @@ fn state_condition(state: LearningState) -> &'static str {
     }
 }
 
-const LEARNING: &str = "SELECT l.*, t.key AS task_key FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
+const LEARNING: &str =
+    "SELECT l.*, t.key AS task_key, CASE WHEN l.superseded_by IS NOT NULL THEN 'superseded'
+        WHEN l.pruned_at IS NOT NULL THEN 'pruned' ELSE 'active' END AS state
+    FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
 
 fn find(conn: &Connection, id: &str) -> Result<Option<Learning>> {
-    conn.first(&format!("{LEARNING} WHERE l.id = ?1"), [id], learning)
+    conn.first(&format!("{LEARNING} WHERE l.id = ?1"), [id])
 }
 
 fn known(tx: &Connection, id: &LearningId) -> Result<Learning> {
@@ -391,61 +402,10 @@ fn active(tx: &Connection, id: &LearningId) -> Result<Learning> {
     }
 }
 
-fn learning(row: &Row<'_>) -> rusqlite::Result<Learning> {
-    let pruned_at: Option<Timestamp> = row.get("pruned_at")?;
-    let superseded_by: Option<LearningId> = row.get("superseded_by")?;
-    let state = match (&superseded_by, pruned_at) {
-        (Some(_), _) => LearningState::Superseded,
-        (None, Some(_)) => LearningState::Pruned,
-        (None, None) => LearningState::Active,
-    };
-    Ok(Learning {
-        id: row.get("id")?,
-        category: row.text("category")?,
-        title: row.optional_text("title")?,
-        content: row.text("content")?,
-        tags: row.json("relevance_tags")?,
-        created_at: row.get("created_at")?,
-        state,
-        task_id: row.get("task_id")?,
-        task_key: row.get("task_key")?,
-        source: Source::from_stored(&row.text("source")?),
-        pinned: row.flag("pinned")?,
-        shown: row.count("shown")?,
-        last_used_at: row.get("last_used_at")?,
-        record: record(row)?,
-        pruned_at,
-        superseded_by,
-        restored_at: row.get("restored_at")?,
-        repeats: row.flag("repeats")?,
-    })
-}
-
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    Ok(Record {
-        helpful: row.count("helpful")?,
-        harmful: row.count("harmful")?,
-        judged: row.count("judged")?,
-        expected: row.number("expected")?,
-    })
-}
-
 /// An indexed learning, unless it is too new, or no longer active though the index does not know it yet.
 fn candidate(conn: &Connection, doc: i64, before: Option<Timestamp>) -> Result<Option<Candidate>> {
     let sql = "SELECT l.* FROM learning_docs d JOIN learnings l ON l.id = d.learning_id
          WHERE d.doc = ?1 AND l.pruned_at IS NULL AND l.superseded_by IS NULL";
-    let found = conn.first(sql, [doc], |row| {
-        Ok(Candidate {
-            id: row.text("id")?,
-            category: row.text("category")?,
-            title: row.text("title")?,
-            content: row.text("content")?,
-            tags: row.json("relevance_tags")?,
-            created_at_ms: row.get::<Timestamp>("created_at")?.as_millis(),
-            pinned: row.flag("pinned")?,
-            record: record(row)?,
-        })
-    })?;
-    let early = |c: &Candidate| before.is_none_or(|before| c.created_at_ms < before.as_millis());
-    Ok(found.filter(early))
+    let found: Option<Candidate> = conn.first(sql, [doc])?;
+    Ok(found.filter(|found| before.is_none_or(|before| found.created_at_ms < before.as_millis())))
 }

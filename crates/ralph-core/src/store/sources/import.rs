@@ -8,9 +8,9 @@ use super::boxes::{Word, take_parents_word, take_word, tick_of};
 use super::link::{has_other_tasks, link, put_in_order};
 use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, Tick};
 use crate::files::digest;
-use crate::model::{DoneBy, Key, NewTask, Phase, Status, TaskEdit, TaskId, Timestamp};
+use crate::model::{DoneBy, Key, NewTask, Phase, Status, TaskId, Timestamp};
 use crate::plan::DraftTask;
-use crate::store::sql::{Json, Statements, only};
+use crate::store::sql::{Changes, Json, Row, Statements, record};
 use crate::store::{Random, Result, edit, fixes, plan, status};
 
 /// A task of the file as it was known before.
@@ -34,7 +34,8 @@ pub(super) fn import(
     random: Random<'_>,
 ) -> Result<ImportReport> {
     let source = source_of(tx, request, now)?;
-    let before = known_of(tx, source)?;
+    let before: HashMap<String, Before> =
+        tx.all("SELECT name, * FROM task_sources WHERE source_id = ?1", [source])?;
     let gone = gone(tx, source, request.asked_for)?;
     let mut report = ImportReport::default();
     let mut position = edit::last_position(tx)?;
@@ -54,19 +55,15 @@ pub(super) fn import(
                 let imported = known.waiting.is_some() && request.asked_for;
                 waiting = known.waiting.clone().filter(|_| !imported);
                 if known.digest != digest && !known.digest.is_empty() || imported {
-                    let mut edit = edit_of(task);
-                    let changed = gate_edit(tx, &known.id, task, &edit)?;
-                    // An agent must not change the gate that judges it.
                     let by_person = request.author == Author::Person && waiting.is_none();
-                    if !by_person {
-                        edit.verify = None;
-                        waiting = changed.as_ref().map(|gate| gate.after.clone());
-                        let is_new = waiting.is_some() && waiting != known.waiting;
-                        report.gates_waiting.extend(changed.filter(|_| is_new));
+                    let gate = rewrite(tx, &known.id, task, by_person, now)?;
+                    if by_person {
+                        report.gates_changed.extend(gate);
                     } else {
-                        report.gates_changed.extend(changed);
+                        waiting = gate.as_ref().map(|gate| gate.after.clone());
+                        let is_new = waiting.is_some() && waiting != known.waiting;
+                        report.gates_waiting.extend(gate.filter(|_| is_new));
                     }
-                    edit::change(tx, &known.id, &edit, now)?;
                     touched.insert(name);
                 }
                 known.id.clone()
@@ -82,17 +79,14 @@ pub(super) fn import(
                 // Ralph put it into the file and was killed before it could note so.
                 Some((id, true)) => id,
                 Some((id, false)) => {
-                    let mut edit = edit_of(task);
-                    let changed = gate_edit(tx, &id, task, &edit)?;
+                    let gate = rewrite(tx, &id, task, request.asked_for, now)?;
                     // An agent may have written the line in an earlier attempt.
                     if request.asked_for {
-                        report.gates_changed.extend(changed);
+                        report.gates_changed.extend(gate);
                     } else {
-                        edit.verify = None;
-                        waiting = changed.as_ref().map(|gate| gate.after.clone());
-                        report.gates_waiting.extend(changed);
+                        waiting = gate.as_ref().map(|gate| gate.after.clone());
+                        report.gates_waiting.extend(gate);
                     }
-                    edit::change(tx, &id, &edit, now)?;
                     report.updated.push(named(&id, task));
                     id
                 }
@@ -114,7 +108,7 @@ pub(super) fn import(
                      THEN ticked ELSE excluded.ticked END",
             named_params! {
                 ":id": id, ":source": source, ":name": name,
-                ":ticked": tick_of(tx, task, before.get(name), &id, &request.author)?.code(),
+                ":ticked": tick_of(tx, task, before.get(name), &id, &request.author)? as i64,
                 ":digest": digest, ":after": Json(&task.after), ":waits": waiting.is_some(),
                 ":gate": waiting.flatten(),
             },
@@ -218,24 +212,6 @@ fn new_of(task: &DraftTask) -> NewTask {
     }
 }
 
-fn edit_of(task: &DraftTask) -> TaskEdit {
-    let new = new_of(task);
-    TaskEdit {
-        title: Some(new.title),
-        description: Some(new.description),
-        key: None,
-        phase: Some(new.phase),
-        parent: None,
-        verify: Some(new.verify),
-        files: Some(new.files),
-        priority: Some(new.priority),
-        model: Some(new.model),
-        done_when: Some(new.done_when),
-        commit: Some(new.commit),
-        markers: Some(new.markers),
-    }
-}
-
 fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
     ImportedTask {
         id: id.clone(),
@@ -250,12 +226,21 @@ fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
     }
 }
 
-/// The gates of a task before and after a change; none where they are the same.
-fn gate_edit(tx: &Connection, id: &TaskId, task: &DraftTask, edit: &TaskEdit) -> Result<Option<GateEdit>> {
-    let before = plan::known(tx, id)?.verify;
-    let after = edit.verify.clone().flatten();
+/// Gives a known task the texts of the file, its gate only where that is allowed: an agent must not change the gate that
+/// judges it. Returns the change of the gate that the file has.
+fn rewrite(
+    tx: &Connection,
+    id: &TaskId,
+    task: &DraftTask,
+    with_gate: bool,
+    now: Timestamp,
+) -> Result<Option<GateEdit>> {
+    let (before, after) = (plan::known(tx, id)?, new_of(task));
     let ImportedTask { id, name, .. } = named(id, task);
-    Ok((before != after).then_some(GateEdit { id, name, before, after }))
+    let gate = GateEdit { id, name, before: before.verify, after: after.verify.clone() };
+    let verify = if with_gate { &gate.after } else { &gate.before };
+    edit::rewrite(tx, &gate.id, &NewTask { key: before.key, verify: verify.clone(), ..after }, now)?;
+    Ok(Some(gate).filter(|gate| gate.before != gate.after))
 }
 
 fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Result<i64> {
@@ -265,7 +250,7 @@ fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Re
     };
     tx.upsert("sources", &["path"], values)?;
     let sql = "SELECT id FROM sources WHERE path = ?1";
-    tx.one(sql, [request.path], only)
+    tx.one(sql, [request.path])
 }
 
 /// What a person deleted from the plan though the file has it; forgotten where a person asks for the file anew.
@@ -274,25 +259,14 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> Result<HashSet<String>
         tx.change("DELETE FROM source_gone WHERE source_id = ?1", [source])?;
     }
     let sql = "SELECT name FROM source_gone WHERE source_id = ?1";
-    tx.all(sql, [source], only)
+    tx.all(sql, [source])
 }
 
-fn known_of(tx: &Connection, source: i64) -> Result<HashMap<String, Before>> {
-    let sql = "SELECT * FROM task_sources WHERE source_id = ?1";
-    tx.all(sql, [source], |row| {
-        let waits: bool = row.get("gate_waits")?;
-        let before = Before {
-            id: row.get("task_id")?,
-            tick: Tick::from_code(row.get("ticked")?),
-            digest: row.get("digest")?,
-            after: row.json("after")?,
-            waiting: match waits {
-                true => Some(row.get("waiting_gate")?),
-                false => None,
-            },
-        };
-        Ok((row.get("name")?, before))
-    })
+record!(Before { id = "task_id", tick = "ticked", digest, after, waiting via waiting });
+
+fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
+    let waits: bool = row.get("gate_waits")?;
+    waits.then(|| row.get("waiting_gate")).transpose()
 }
 
 /// A task of that name that no file has, and whether Ralph made it: a fix task, or one that an agent asked for. Others
@@ -304,7 +278,7 @@ fn unowned(tx: &Connection, name: &str) -> Result<Option<(TaskId, bool)>> {
          FROM tasks t WHERE (key = ?1 OR id = ?1)
              AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id))
          WHERE key = ?1 OR NOT made LIMIT 1";
-    tx.first(sql, [name], |row| Ok((row.get("id")?, row.get("made")?)))
+    tx.first(sql, [name])
 }
 
 type Standing = (Status, bool, Option<DoneBy>);
@@ -312,10 +286,7 @@ type Standing = (Status, bool, Option<DoneBy>);
 fn standings(tx: &Connection, source: i64) -> Result<HashMap<TaskId, Standing>> {
     let sql = "SELECT t.id, t.status, t.verified, t.done_by
          FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
-    tx.all(sql, [source], |row| {
-        let by = row.word("done_by", DoneBy::parse)?;
-        Ok((row.get("id")?, (row.get("status")?, row.get("verified")?, by)))
-    })
+    tx.all(sql, [source])
 }
 
 /// The open tasks of the file that have no gate of their own. Parents are done by their children.
@@ -323,7 +294,7 @@ fn without_gate(tx: &Connection, source: i64) -> Result<Vec<String>> {
     let sql = "SELECT coalesce(t.key, t.id) FROM task_sources s JOIN tasks t ON t.id = s.task_id
          WHERE s.source_id = ?1 AND t.verify IS NULL AND t.child_count = 0
              AND t.status IN ('pending', 'in_progress', 'blocked') ORDER BY t.position";
-    tx.all(sql, [source], only)
+    tx.all(sql, [source])
 }
 
 /// Tasks that the file had and has no more.

@@ -4,10 +4,11 @@ mod boxes;
 mod import;
 mod link;
 
+use rusqlite::types::{FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, named_params};
 use serde::Serialize;
 
-use super::sql::{Row, Statements, only};
+use super::sql::{Changes, Column, Statements, record};
 use super::{Durability, FixText, Random, Result, Store, fixes, plan};
 use crate::model::{DoneBy, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
@@ -61,26 +62,6 @@ pub enum Tick {
     Ticked,
     /// Ticked while an agent was at work: left as it is, and not believed.
     Unproven,
-}
-
-impl Tick {
-    #[must_use]
-    pub fn code(self) -> i64 {
-        match self {
-            Self::Open => 0,
-            Self::Ticked => 1,
-            Self::Unproven => 2,
-        }
-    }
-
-    #[must_use]
-    pub fn from_code(code: i64) -> Self {
-        match code {
-            0 => Self::Open,
-            2 => Self::Unproven,
-            _ => Self::Ticked,
-        }
-    }
 }
 
 /// The fix tasks that a task of a spec had.
@@ -194,23 +175,35 @@ pub enum Side {
     After,
 }
 
+impl Column for Tick {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match i64::read(value)? {
+            0 => Self::Open,
+            2 => Self::Unproven,
+            _ => Self::Ticked,
+        })
+    }
+
+    fn write(&self) -> ToSqlOutput<'_> {
+        (*self as i64).into()
+    }
+}
+
+record!(SourceFile { id, path, format, digest });
+record!(GateEdit { id, name, before = "verify", after = "waiting_gate" });
+record!(WaitingGate { gate, path });
+record!(FiledTask { id, name, title, status, tick = "ticked", commit = "last_commit", is_fix });
+
 impl Store {
     /// All files that tasks came from.
     pub fn sources(&self) -> Result<Vec<SourceFile>> {
-        self.all("SELECT * FROM sources ORDER BY id", [], |row| {
-            Ok(SourceFile {
-                id: row.get("id")?,
-                path: row.get("path")?,
-                format: row.get("format")?,
-                digest: row.get("digest")?,
-            })
-        })
+        self.all("SELECT * FROM sources ORDER BY id", [])
     }
 
     /// Where the file of a task is, where it has one.
     pub fn source_path(&self, task: &TaskId) -> Result<Option<String>> {
         let sql = "SELECT path FROM sources JOIN task_sources ON source_id = id WHERE task_id = ?1";
-        self.first(sql, [task], only)
+        self.first(sql, [task])
     }
 
     /// Imports a plan: all of it or nothing.
@@ -237,28 +230,17 @@ impl Store {
         let sql = "SELECT t.id, coalesce(t.key, t.id) AS name, t.verify, s.waiting_gate, f.path
              FROM task_sources s JOIN tasks t ON t.id = s.task_id JOIN sources f ON f.id = s.source_id
              WHERE s.gate_waits ORDER BY t.position";
-        self.all(sql, [], |row| {
-            Ok(WaitingGate {
-                gate: GateEdit {
-                    id: row.get("id")?,
-                    name: row.get("name")?,
-                    before: row.get("verify")?,
-                    after: row.get("waiting_gate")?,
-                },
-                path: row.get("path")?,
-            })
-        })
+        self.all(sql, [])
     }
 
     /// A file's tasks in plan order.
     pub fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {
-        let sql = format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position");
-        self.all(&sql, [source], filed)
+        self.all(&format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position"), [source])
     }
 
     /// One task as its file is to show it; none where it has no file.
     pub fn filed_task(&self, task: &TaskId) -> Result<Option<FiledTask>> {
-        self.first(&format!("{FILED} WHERE s.task_id = ?1"), [task], filed)
+        self.first(&format!("{FILED} WHERE s.task_id = ?1"), [task])
     }
 
     /// Tasks that belong into a file and are not in it, in the order in which they go in: fix tasks of its tasks, then
@@ -313,18 +295,6 @@ const FILED: &str = "SELECT t.id, s.name, t.title, t.status, s.ticked,
         EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id) AS is_fix
     FROM task_sources s JOIN tasks t ON t.id = s.task_id";
 
-fn filed(row: &Row<'_>) -> rusqlite::Result<FiledTask> {
-    Ok(FiledTask {
-        id: row.get("id")?,
-        name: row.get("name")?,
-        title: row.get("title")?,
-        status: row.get("status")?,
-        tick: Tick::from_code(row.get("ticked")?),
-        commit: row.get("last_commit")?,
-        is_fix: row.get("is_fix")?,
-    })
-}
-
 /// Fix tasks, the name of the task they fix, and its id.
 const FIXES: &str = "SELECT f.task_id, s.name, f.original_id
         FROM fixes f CROSS JOIN task_sources s ON s.task_id = f.original_id WHERE s.source_id = ?1
@@ -349,8 +319,7 @@ fn unfiled(conn: &Connection, family: &str, source: i64) -> Result<Vec<(Task, St
              AND NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
          ORDER BY t.position"
     );
-    let found: Vec<(TaskId, String, Option<String>)> =
-        conn.all(&sql, [source], |row| Ok((row.get("id")?, row.get("name")?, row.get("about")?)))?;
+    let found: Vec<(TaskId, String, Option<String>)> = conn.all(&sql, [source])?;
     let tasks = found.into_iter();
     tasks.map(|(id, beside, about)| Ok((plan::known(conn, &id)?, beside, about))).collect()
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, named_params};
 use crate::memory::recall::tokens::{each_token, index_text};
 use crate::model::LearningId;
 use crate::store::Result;
-use crate::store::sql::{Json, Statements, only};
+use crate::store::sql::{Changes, Json, Statements};
 
 /// A learning's text as the index holds it.
 struct Doc {
@@ -72,7 +72,7 @@ pub(in crate::store) fn is_behind(conn: &Connection) -> Result<bool> {
 
 pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
     let sql = "SELECT learning_id FROM learning_changes ORDER BY learning_id";
-    let changed: Vec<LearningId> = tx.all(sql, [], only)?;
+    let changed: Vec<LearningId> = tx.all(sql, [])?;
     if changed.is_empty() {
         return Ok(());
     }
@@ -88,9 +88,7 @@ pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
 
 fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let sql = "SELECT doc, terms, tags FROM learning_docs WHERE learning_id = ?1";
-    let known: Option<(i64, String, Vec<String>)> =
-        tx.first(sql, [id], |row| Ok((row.get("doc")?, row.get("terms")?, row.json("tags")?)))?;
-    let Some((doc, terms, tags)) = known else {
+    let Some((doc, terms, tags)) = tx.first::<(i64, String, Vec<String>)>(sql, [id])? else {
         return Ok(());
     };
     tx.change("DELETE FROM learning_index WHERE rowid = ?1", [doc])?;
@@ -103,11 +101,10 @@ fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
 fn add(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let sql = "SELECT title, content, relevance_tags FROM learnings
          WHERE id = ?1 AND pruned_at IS NULL AND superseded_by IS NULL";
-    let active = tx.first(sql, [id], |row| {
-        let tags: Vec<String> = row.json("relevance_tags")?;
-        Ok(Doc::new(&row.text("title")?, &row.text("content")?, &tags))
-    })?;
-    let Some(doc) = active else { return Ok(()) };
+    let Some((title, content, tags)) = tx.first::<(String, String, Vec<String>)>(sql, [id])? else {
+        return Ok(());
+    };
+    let doc = Doc::new(&title, &content, &tags);
     let terms: Vec<&str> = doc.terms.iter().map(String::as_str).collect();
     let (words, tags) = (terms.join(" "), Json(&doc.tag_names));
     let values = named_params! { "learning_id": id, "terms": words, "tags": tags };
@@ -148,22 +145,19 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
 
 /// How many learnings are active.
 pub(in crate::store) fn documents(conn: &Connection) -> Result<u64> {
-    let sql = "SELECT documents FROM learning_corpus";
-    conn.one(sql, [], |row| row.count("documents"))
+    conn.one("SELECT documents FROM learning_corpus", [])
 }
 
 /// How many active learnings have a token.
 pub(in crate::store) fn term_count(conn: &Connection, term: &str) -> Result<u64> {
     let sql = "SELECT documents FROM learning_terms WHERE term = ?1";
-    let count = conn.first(sql, [term], |row| row.count("documents"))?;
-    Ok(count.unwrap_or(0))
+    Ok(conn.first(sql, [term])?.unwrap_or(0))
 }
 
 /// How many active learnings have a tag, given in lower case.
 pub(in crate::store) fn tag_count(conn: &Connection, tag: &str) -> Result<u64> {
     let sql = "SELECT documents FROM learning_tags WHERE tag = ?1";
-    let count = conn.first(sql, [tag], |row| row.count("documents"))?;
-    Ok(count.unwrap_or(0))
+    Ok(conn.first(sql, [tag])?.unwrap_or(0))
 }
 
 /// Documents with a token, those indexed last first.
@@ -172,5 +166,5 @@ pub(in crate::store) fn postings(conn: &Connection, token: &str, most: u64) -> R
     let token = format!("\"{token}\"");
     let sql = "SELECT rowid FROM learning_index WHERE learning_index MATCH :token
          ORDER BY rowid DESC LIMIT :most";
-    conn.all(sql, named_params! { ":token": token, ":most": most }, only)
+    conn.all(sql, named_params! { ":token": token, ":most": most })
 }

@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Transaction, Transactio
 
 pub use files::{Rescued, has_wal, rescued, rescued_since, restore_command, wal_path};
 
-use super::sql::{Row, Statements};
+use super::sql::{Changes, Statements};
 use super::{Result, StoreError};
 use crate::files::private;
 
@@ -239,35 +239,6 @@ impl Store {
         })
     }
 
-    pub(super) fn all<T, C: FromIterator<T>>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<C> {
-        self.read(|conn| conn.all(sql, params, read))
-    }
-
-    /// The first row, if there is one.
-    pub(super) fn first<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>> {
-        self.read(|conn| conn.first(sql, params, read))
-    }
-
-    /// The first row, which must exist.
-    pub(super) fn one<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T> {
-        self.read(|conn| conn.one(sql, params, read))
-    }
-
     /// Runs one write transaction; nothing of it stays if it fails.
     pub(super) fn write<T>(
         &mut self,
@@ -308,6 +279,16 @@ impl Store {
         let written = self.write(Durability::Power, change);
         self.read(|conn| conn.pragma_update(None, "cache_size", USUAL_CACHE_KIB))?;
         written
+    }
+}
+
+impl Statements for Store {
+    fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
+    fn explain(&self, error: rusqlite::Error) -> StoreError {
+        explain(&self.path, error)
     }
 }
 
