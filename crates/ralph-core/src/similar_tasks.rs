@@ -49,7 +49,6 @@ pub struct Profile {
 }
 
 impl Profile {
-    #[must_use]
     pub fn of(task: &Task) -> Self {
         let mut profile = Self::default();
         each_token(head(&task.title), |token| {
@@ -61,7 +60,6 @@ impl Profile {
         profile
     }
 
-    #[must_use]
     pub fn from_stored(title: &str, words: &str, files: Vec<String>) -> Self {
         let set = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         Self { title: set(title), words: set(words), files: files.into_iter().collect(), terms: Vec::new() }
@@ -90,7 +88,6 @@ impl Profile {
     }
 
     /// This and what was known before.
-    #[must_use]
     pub fn with(&self, known: &Self) -> Self {
         let mut whole = self.clone();
         for word in &known.words {
@@ -102,20 +99,17 @@ impl Profile {
     }
 
     /// Whether a store need not be told of it again.
-    #[must_use]
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         self.title == other.title && self.words == other.words && self.files == other.files
     }
 
     /// Everything an index needs to know: words, and files as words of their own.
-    #[must_use]
     pub fn index_terms(&self) -> BTreeSet<String> {
         let files = self.files.iter().map(|file| file_term(file));
         self.words.iter().cloned().chain(files).collect()
     }
 
     /// What to ask the index about.
-    #[must_use]
     pub fn terms(&self) -> &[String] {
         self.terms.get(..MOST_TERMS).unwrap_or(&self.terms)
     }
@@ -160,7 +154,6 @@ fn as_f64(count: u64) -> f64 {
 
 /// The terms to search for that some task has, with what each is worth. Words of the title are worth as much as a word that
 /// nobody else has: of many tasks of one kind all must be found, although their descriptions share rarer words with others.
-#[must_use]
 pub fn lookup(profile: &Profile, frequencies: &Frequencies) -> Vec<(String, f64)> {
     let known = |term: &&String| frequencies.with.get(*term).is_some_and(|with| *with > 0);
     let rarest = (as_f64(frequencies.tasks) + BACKGROUND).ln();
@@ -194,7 +187,6 @@ pub struct Tried {
 }
 
 /// The tasks that are like this one, most alike first.
-#[must_use]
 pub fn neighbours(profile: &Profile, tried: &[Tried], all: &Frequencies) -> Vec<Neighbour> {
     let measure = Measure::new(profile, all);
     let mut near: Vec<Neighbour> = tried

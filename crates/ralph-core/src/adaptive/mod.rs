@@ -117,7 +117,6 @@ impl Default for Beliefs {
 }
 
 impl Beliefs {
-    #[must_use]
     pub fn new(tuning: Tuning) -> Self {
         let buckets = tuning.difficulty.iter().map(|&difficulty| BucketBelief {
             tasks: normal(difficulty, tuning.spread).map(|share| share * tuning.bucket_tasks).to_vec(),
@@ -169,7 +168,6 @@ impl Beliefs {
     }
 
     /// What is believed of the tasks of a difficulty.
-    #[must_use]
     pub fn bucket(&self, difficulty: Option<Difficulty>) -> Option<&BucketBelief> {
         self.buckets.get(place(difficulty))
     }

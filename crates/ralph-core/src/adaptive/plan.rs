@@ -52,7 +52,6 @@ impl Choice {
 }
 
 /// The sequence with the least expected loss. Only its first attempt is to be made: after it, more is known.
-#[must_use]
 pub fn plan(beliefs: &Beliefs, ladder: &[String], view: &TaskView, value_usd: f64) -> Plan {
     let value = if value_usd.is_nan() { DEFAULT_VALUE_USD } else { value_usd.clamp(0.0, MOST_VALUE) };
     let weights = task::posterior(beliefs, view);
@@ -319,7 +318,6 @@ pub struct Expectation {
 }
 
 /// For every model of a ladder, in its order.
-#[must_use]
 pub fn expectations(beliefs: &Beliefs, ladder: &[String]) -> Vec<Expectation> {
     let view = TaskView::default();
     let prior = task::prior(beliefs, &view);

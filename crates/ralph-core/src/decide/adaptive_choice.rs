@@ -26,7 +26,6 @@ impl Default for AdaptiveInputs<'_> {
 }
 
 /// What the policy sees of a task.
-#[must_use]
 pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
     let mut failures: Vec<Failure> = Vec::new();
     for (number, failed) in question.tries.iter().enumerate() {

@@ -64,32 +64,27 @@ const NOTHING: f64 = 1e-9;
 
 impl Meter {
     /// Whether it is used up.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         self.used + NOTHING >= self.most
     }
 
     /// Whether a person should know that it soon will be.
-    #[must_use]
     pub fn is_near(&self) -> bool {
         self.used + NOTHING >= NEAR * self.most
     }
 
     /// `the cost limit of $5 was reached ($5.03)`.
-    #[must_use]
     pub fn told_reached(&self) -> String {
         format!("{} was reached ({})", self.limit(), self.amount())
     }
 
     /// `84% of the cost limit of $5 is used ($4.20)`.
-    #[must_use]
     pub fn told_near(&self) -> String {
         let share = 100.0 * self.used / self.most;
         format!("{share:.0}% of {} is used ({})", self.limit(), self.amount())
     }
 
     /// The flag that allows as much again: `--max-task-cost 3`.
-    #[must_use]
     pub fn allow_more(&self) -> String {
         let more = 2.0 * self.used.max(self.most);
         let flag = match self.budget {
@@ -136,7 +131,6 @@ impl Meter {
 }
 
 /// The budgets of a run and its day that are set.
-#[must_use]
 pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
     let known = [
         meter(Budget::RunCost, spent.run_usd, budgets.run_usd)
@@ -149,7 +143,6 @@ pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
 }
 
 /// The budgets of a task that are set.
-#[must_use]
 pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
     let known = [
         meter(Budget::TaskCost, spent.usd, budgets.task_usd).map(|meter| meter.estimated(spent.estimated)),
@@ -159,7 +152,6 @@ pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
 }
 
 /// What an attempt may still cost; `None` where no budget says so. Never below nothing.
-#[must_use]
 pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
     let costs = meters.iter().filter(|meter| match meter.budget {
         Budget::RunCost | Budget::DayCost | Budget::TaskCost => true,

@@ -45,7 +45,6 @@ pub enum Sign {
 
 impl Sign {
     /// Whether it speaks for trying on as before.
-    #[must_use]
     pub fn is_progress(self) -> bool {
         match self {
             Self::NewError | Self::FewerFailing | Self::Committed => true,
@@ -54,7 +53,6 @@ impl Sign {
     }
 
     /// In a few words, for people and agents.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::SameFailure => "the same failure twice in a row",
@@ -81,7 +79,6 @@ pub struct FailureTrend {
 
 impl FailureTrend {
     /// Whether the last failure shows progress, and nothing speaks against it.
-    #[must_use]
     pub fn moves(&self) -> bool {
         moves(&self.signs)
     }
@@ -91,7 +88,6 @@ impl FailureTrend {
 ///
 /// One failure changes nothing. After two, the next rung, unless there is progress, which earns the same model one more
 /// try. From the third on, a rung with every failure.
-#[must_use]
 pub fn failure_trend(tries: &[FailedAttempt], policy: &Policy) -> FailureTrend {
     let failures = u32::try_from(tries.len()).unwrap_or(u32::MAX);
     let mut climbed = 0;
@@ -169,7 +165,6 @@ const NAMED: usize = 3;
 const APPROACH_CHARS: usize = 100;
 
 /// What the warning adds. `approaches` are what was tried, oldest first, in the agents' own words.
-#[must_use]
 pub fn stuck_advice<'t>(trend: &FailureTrend, approaches: impl Iterator<Item = &'t str>) -> Vec<String> {
     if !trend.stuck {
         return Vec::new();

@@ -72,7 +72,6 @@ fn settled(question: &ModelQuestion<'_>) -> Option<Decision> {
 }
 
 /// Whether the answer depends on neighbours, recent attempts or beliefs, so that nobody looks them up in vain.
-#[must_use]
 pub fn needs_experience(question: &ModelQuestion<'_>) -> bool {
     let asks = match question.strategy {
         Strategy::Adaptive => question.configured.is_none() || question.failures > 0,
@@ -83,7 +82,6 @@ pub fn needs_experience(question: &ModelQuestion<'_>) -> bool {
 }
 
 /// Chooses. Equal questions get equal answers.
-#[must_use]
 pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
     if let Some(decision) = settled(question) {
         return decision;
@@ -224,7 +222,6 @@ const PLANNING_VERBS: [&str; 14] = [
 ];
 
 /// Judged by how its title begins: `Design the cache`, `[PLAN] Phase 2`.
-#[must_use]
 pub fn is_planning(title: &str) -> bool {
     let first = title.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
     first.is_some_and(|word| PLANNING_VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)))

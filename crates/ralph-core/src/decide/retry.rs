@@ -45,7 +45,6 @@ impl Availability {
 }
 
 /// The first in order who can work now, else the one who can soonest.
-#[must_use]
 pub fn next_agent(team: &[Availability], now: Timestamp) -> Turn {
     let free = team
         .iter()

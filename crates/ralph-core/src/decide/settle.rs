@@ -45,7 +45,6 @@ impl Policy {
 
     /// Why a task gets no further attempt without a person, where it gets none. `used` are the counted attempts since the
     /// last go-ahead, `last` is why the last one failed.
-    #[must_use]
     pub fn used_up(&self, used: u32, name: &str, last: Option<&str>) -> Option<String> {
         if used < self.max_total_attempts {
             return None;
@@ -115,7 +114,6 @@ pub enum GivenUp {
 }
 
 /// Whether an attempt counts, and what becomes of its task.
-#[must_use]
 pub fn settle(verdict: &Verdict, effects: &Effects<'_>, before: &Standing, policy: &Policy) -> Settled {
     let mut metrics = before.metrics.clone();
     let lost = verdict.error_type == Some(ErrorType::Lost);

@@ -10,7 +10,7 @@ use super::{Difficulty, ErrorType, Key, Outcome, RunId, Task, TaskId, Timestamp}
 
 /// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
 /// are skipped there are recorded all the same.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Attempt {
     pub task_id: TaskId,
     pub key: Option<Key>,
@@ -99,49 +99,11 @@ impl Attempt {
             task_id: task.id.clone(),
             key: task.key.clone(),
             attempt: 1,
-            run_id: None,
-            iteration: None,
-            model: "unknown".to_owned(),
-            outcome: Outcome::Error,
-            verified: false,
-            error_type: None,
-            started_at,
-            duration_ms: 0,
-            cost_usd: None,
-            cost_estimated: false,
-            tokens_input: None,
-            tokens_output: None,
-            commit_before: None,
-            commit_after: None,
-            undone_ref: None,
-            files_changed: None,
-            rationale: None,
-            counted: true,
             attempt_number: 1,
-            worker: None,
-            agent: None,
-            session_id: None,
-            tokens_cache_read: None,
-            tokens_cache_write: None,
-            message: None,
-            gate: None,
-            gate_flaky: false,
-            gate_green_before: None,
-            gate_files_changed: Vec::new(),
-            gate_output: None,
-            changed_nothing: None,
-            denials: Vec::new(),
-            service_retries: 0,
-            log_path: None,
-            learnings_shown: Vec::new(),
-            fingerprint_coarse: None,
-            fingerprint_fine: None,
-            failing_tests: Vec::new(),
-            fingerprint_source: MarkSource::default(),
-            work_dir: None,
-            agent_model: None,
-            summary: None,
-            limit_notice: None,
+            model: "unknown".to_owned(),
+            counted: true,
+            started_at,
+            ..Self::default()
         }
     }
 

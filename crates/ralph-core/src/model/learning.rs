@@ -62,7 +62,6 @@ pub struct Record {
 }
 
 impl Record {
-    #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
             helpful: counted(self.helpful, other.helpful),
@@ -73,14 +72,12 @@ impl Record {
     }
 
     /// How many tasks judged the learning.
-    #[must_use]
     pub fn tasks(self) -> u64 {
         self.helpful.saturating_add(self.harmful)
     }
 }
 
 /// The sum of two counters, as far as a database can hold it.
-#[must_use]
 pub fn counted(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.unsigned_abs())
 }
@@ -103,7 +100,6 @@ names!(LearningState {
 
 impl Learning {
     /// Whether somebody chose these very words: a person wrote them, pinned them or brought them back.
-    #[must_use]
     pub fn is_chosen_by_a_person(&self) -> bool {
         self.pinned || self.source.is_person() || self.restored_at.is_some()
     }
@@ -123,7 +119,7 @@ pub enum Source {
     AgentsMd,
 }
 
-names!(Source {
+names!(Source, "a valid source" {
     Agent => "agent",
     Human => "human",
     Import => "import",
@@ -140,17 +136,5 @@ impl Source {
     /// Reads the stored name; an unknown one is somebody else's and counts as imported.
     pub fn from_stored(text: &str) -> Self {
         Self::parse(text).unwrap_or(Self::Import)
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a valid source: use agent, human, import, merge or agents_md")]
-pub struct UnknownSource(String);
-
-impl std::str::FromStr for Source {
-    type Err = UnknownSource;
-
-    fn from_str(text: &str) -> Result<Self, UnknownSource> {
-        Self::parse(text).ok_or_else(|| UnknownSource(text.to_owned()))
     }
 }

@@ -18,25 +18,13 @@ pub enum Strategy {
     Adaptive,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a strategy: use fixed, escalate, cost-optimized, plan-then-execute or adaptive")]
-pub struct UnknownStrategy(pub String);
-
-names!(Strategy {
+names!(Strategy, "a strategy" {
     Fixed => "fixed",
     Escalate => "escalate",
     CostOptimized => "cost-optimized",
     PlanThenExecute => "plan-then-execute",
     Adaptive => "adaptive",
 });
-
-impl std::str::FromStr for Strategy {
-    type Err = UnknownStrategy;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
-        Self::parse(text).ok_or_else(|| UnknownStrategy(text.to_owned()))
-    }
-}
 
 /// The model in the record of a parent's own gate, which no agent ran.
 pub const NO_MODEL: &str = "none";
@@ -55,7 +43,6 @@ pub enum ChosenBy {
 
 impl ChosenBy {
     /// The reason that is given where it was not the strategy.
-    #[must_use]
     pub fn rationale(self) -> Option<&'static str> {
         match self {
             Self::Strategy => None,
@@ -66,7 +53,6 @@ impl ChosenBy {
     }
 
     /// Who it was, by the reason that was recorded.
-    #[must_use]
     pub fn from_rationale(text: &str) -> Self {
         [Self::Task, Self::Hint, Self::CommandLine]
             .into_iter()

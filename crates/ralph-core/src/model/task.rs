@@ -18,11 +18,7 @@ pub enum Status {
     Skipped,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a status: use pending, in_progress, done, failed, blocked or skipped")]
-pub struct UnknownStatus(pub String);
-
-names!(Status {
+names!(Status, "a status" {
     Pending => "pending",
     InProgress => "in_progress",
     Done => "done",
@@ -35,14 +31,6 @@ impl Status {
     /// Whether dependents and parents may go on.
     pub fn satisfies(self) -> bool {
         matches!(self, Self::Done | Self::Skipped)
-    }
-}
-
-impl std::str::FromStr for Status {
-    type Err = UnknownStatus;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStatus> {
-        Self::parse(text).ok_or_else(|| UnknownStatus(text.to_owned()))
     }
 }
 

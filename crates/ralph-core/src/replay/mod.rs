@@ -37,7 +37,6 @@ pub struct Report {
 }
 
 /// Plays all strategies on the same outcomes with the same luck, in the order of the rows.
-#[must_use]
 pub fn replay(rows: &[Row], options: &Options) -> Report {
     let world = World::new(rows, options);
     let mut strategies: Vec<Score> =

@@ -86,7 +86,6 @@ pub struct World {
 
 impl World {
     /// Settles what every possible attempt comes to, so that all strategies have the same luck.
-    #[must_use]
     pub fn new(rows: &[Row], options: &Options) -> Self {
         let records = Records::new(rows);
         let mut order: Vec<&str> = Vec::new();

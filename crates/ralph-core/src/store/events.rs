@@ -18,7 +18,6 @@ pub struct StoredEvent {
 
 impl StoredEvent {
     /// The event itself. `None` for one that another version of Ralph stored and this one cannot read.
-    #[must_use]
     pub fn read(&self) -> Option<RunEvent> {
         serde_json::from_str(&self.json).ok()
     }

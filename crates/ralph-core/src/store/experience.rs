@@ -36,7 +36,6 @@ pub struct Lesson {
 
 impl Lesson {
     /// What is believed after it.
-    #[must_use]
     pub fn learned(&self, before: &Beliefs) -> Beliefs {
         let mut after = before.clone();
         after.set_prices(&self.ladder, output_prices(&self.prices));

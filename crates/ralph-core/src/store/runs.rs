@@ -91,7 +91,6 @@ pub struct AgentLimit {
 impl AgentLimit {
     /// When it ends, for somebody whose clock shows `now`. A clock that was set back since it was met does not make it
     /// longer than it was.
-    #[must_use]
     pub fn ends(&self, now: Timestamp) -> Timestamp {
         match self.met_at {
             Some(met) if now < met => now.plus(self.until.since(met)),

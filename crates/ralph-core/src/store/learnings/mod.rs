@@ -5,19 +5,18 @@ mod change;
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, ToSql, named_params};
-use serde::{Deserialize, Serialize};
+use rusqlite::{Connection, ToSql};
 
 pub(super) use attempts::{credit, learn};
+pub use change::*;
 pub(super) use change::{add_all, note_deleted, prune};
 
-use super::sql::{Changes, Row, Statements, record};
+use super::sql::{Row, Statements, record};
 use super::sqlite::learning_index as index;
-use super::{Durability, Random, Result, Store, StoreError};
-use crate::memory::recall::upkeep::{Merge, UpkeepPolicy, is_stale};
+use super::{Durability, Result, Store, StoreError};
 use crate::memory::recall::weights::LOOKUP_BUDGET;
 use crate::memory::recall::{Candidate, Corpus, Lookup, Term, shortlist};
-use crate::model::{Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp};
+use crate::model::{Learning, LearningId, LearningState, Record, Source, TaskId, Timestamp};
 
 /// Which learnings are wanted; all conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -40,51 +39,9 @@ pub struct LearningFilter {
 
 impl LearningFilter {
     /// All that can be shown.
-    #[must_use]
     pub fn active() -> Self {
         Self { state: Some(LearningState::Active), ..Self::default() }
     }
-}
-
-#[derive(Clone, Debug)]
-pub struct ImportedLearning {
-    /// Its id, where the file has one.
-    pub id: Option<LearningId>,
-    /// When it was learned, where the file says so.
-    pub created_at: Option<Timestamp>,
-    pub learning: NewLearning,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Imported {
-    pub added: Vec<LearningId>,
-    /// Ids that were there already, with the same text.
-    pub known: Vec<LearningId>,
-}
-
-/// A change to a learning; what is `None` stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LearningEdit {
-    pub category: Option<String>,
-    /// Another title; `Some(None)` takes it away.
-    pub title: Option<Option<String>>,
-    pub content: Option<String>,
-    pub tags: Option<Vec<String>>,
-}
-
-/// Learnings that were joined into a new one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Merged {
-    pub into: LearningId,
-    pub from: Vec<LearningId>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Restored {
-    /// These can be shown again.
-    pub restored: Vec<LearningId>,
-    /// These had replaced them and were archived.
-    pub retired: Vec<LearningId>,
 }
 
 /// How much there is to tidy.
@@ -227,135 +184,6 @@ impl Store {
                 corpus.tag_df.insert(tag, count);
             }
             Ok(candidates)
-        })
-    }
-
-    /// A write after which the index is up to date.
-    pub(super) fn write_indexed<T>(&mut self, change: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.write(Durability::Power, |tx| {
-            let value = change(tx)?;
-            index::sync(tx)?;
-            Ok(value)
-        })
-    }
-
-    /// Adds one that comes from no attempt.
-    pub fn add_learning(
-        &mut self,
-        new: &NewLearning,
-        source: Source,
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> Result<LearningId> {
-        let origin = change::Origin { task: None, source, created_at: now };
-        self.write_indexed(|tx| change::insert(tx, new, &origin, random))
-    }
-
-    /// Adds those of a file, all or none. Ids are kept and nothing is merged.
-    pub fn import_learnings(
-        &mut self,
-        learnings: &[ImportedLearning],
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> Result<Imported> {
-        self.write_indexed(|tx| change::import(tx, learnings, now, random))
-    }
-
-    /// Adds a changed copy that replaces an active one.
-    pub fn edit_learning(
-        &mut self,
-        id: &LearningId,
-        edit: &LearningEdit,
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> Result<LearningId> {
-        self.write_indexed(|tx| change::edit(tx, id, edit, now, random))
-    }
-
-    /// Keeps a learning from being withheld and pruned, or ends that.
-    pub fn pin_learning(&mut self, id: &LearningId, pinned: bool) -> Result<()> {
-        self.write(Durability::Power, |tx| {
-            match pinned {
-                true => active(tx, id)?,
-                false => known(tx, id)?,
-            };
-            let sql = "UPDATE learnings SET pinned = :pinned WHERE id = :id";
-            tx.change(sql, named_params! { ":id": id, ":pinned": pinned })?;
-            Ok(())
-        })
-    }
-
-    pub fn prune_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<()> {
-        self.write_indexed(|tx| prune(tx, ids, now))
-    }
-
-    /// Archives what is old and long unused; returns what it was.
-    pub fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {
-        let mut stale = self.learnings(&LearningFilter {
-            before: Some(policy.old_before(now)),
-            ..LearningFilter::active()
-        })?;
-        stale.retain(|learning| is_stale(learning, now, policy));
-        if stale.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.write_indexed(|tx| {
-            let mut pruned = Vec::new();
-            for suspect in &stale {
-                // Asked again inside the lock: it may have been used or pinned meanwhile.
-                if let Some(learning) = find(tx, suspect.id.as_str())?
-                    && is_stale(&learning, now, policy)
-                {
-                    change::archive(tx, &learning.id, now)?;
-                    pruned.push(learning.id);
-                }
-            }
-            Ok(pruned)
-        })
-    }
-
-    /// Undoes a pruning, a merge or an edit: what was archived can be shown again, and what had replaced it is archived,
-    /// with all else it stood for brought back.
-    pub fn restore_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<Restored> {
-        self.write_indexed(|tx| change::restore(tx, ids, now))
-    }
-
-    /// Joins learnings: a new row per merge with the best one's text, all tags and the sum of the counters.
-    pub fn merge_learnings(&mut self, merges: &[Merge], random: Random<'_>) -> Result<Vec<Merged>> {
-        self.write_indexed(|tx| {
-            let mut merged = Vec::new();
-            for merge in merges {
-                merged.extend(change::merge(tx, merge, random)?);
-            }
-            Ok(merged)
-        })
-    }
-
-    /// Notes what was merged and archived together, under a name by which all of it can be undone.
-    pub fn note_batch(&mut self, learnings: &[LearningId], random: Random<'_>) -> Result<String> {
-        self.write(Durability::Process, |tx| {
-            let batch = format!("m-{:08x}", random() as u32);
-            for id in learnings {
-                let values = named_params! { "batch": batch, "learning_id": id };
-                tx.insert_new("learning_batches", values)?;
-            }
-            Ok(batch)
-        })
-    }
-
-    /// What was merged and archived together: by the batch's name, or by that of a learning in it. A merged learning of
-    /// no batch is one by itself.
-    pub fn batch(&self, name: &str) -> Result<Vec<LearningId>> {
-        self.read_once(|conn| {
-            let sql = "SELECT learning_id FROM learning_batches WHERE batch = ?1
-                     OR batch = (SELECT max(batch) FROM learning_batches WHERE learning_id = ?1)
-                 ORDER BY learning_id";
-            let of_batch: Vec<LearningId> = conn.all(sql, [name])?;
-            let itself = LearningId::from_stored(name);
-            if of_batch.is_empty() && change::merged_from(conn, &itself)?.len() > 1 {
-                return Ok(vec![itself]);
-            }
-            Ok(of_batch)
         })
     }
 

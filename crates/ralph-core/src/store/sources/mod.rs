@@ -130,7 +130,6 @@ pub struct ImportReport {
 }
 
 impl ImportReport {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty()
             && self.updated.is_empty()
