@@ -37,7 +37,6 @@ const EVERYDAY: f64 = 0.3;
 /// What a number in a title counts for: it tells tasks of one kind apart, but says little of what they are about.
 const NUMBER: f64 = 0.6;
 
-/// What a task is about, as sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     pub title: BTreeSet<String>,
@@ -109,7 +108,6 @@ impl Profile {
         self.words.iter().cloned().chain(files).collect()
     }
 
-    /// What to ask the index about.
     pub fn terms(&self) -> &[String] {
         self.terms.get(..MOST_TERMS).unwrap_or(&self.terms)
     }
@@ -131,7 +129,6 @@ fn file_term(path: &str) -> String {
     term.to_lowercase()
 }
 
-/// How often terms occur among the tasks tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frequencies {
     pub tasks: u64,
@@ -172,7 +169,6 @@ fn best(terms: Vec<&String>, worth: impl Fn(&str) -> f64) -> Vec<(String, f64)> 
     terms
 }
 
-/// A task that was tried, as the store returns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
     pub name: String,
@@ -182,7 +178,6 @@ pub struct Tried {
     pub files: Vec<String>,
     pub difficulty: Option<Difficulty>,
     pub failed: Vec<String>,
-    /// The model that solved it.
     pub done: Option<String>,
 }
 
@@ -222,7 +217,6 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// How like another task is, from 0 to 1.
     fn likeness(&self, other: &Tried) -> f64 {
         let title = other.title.split_whitespace();
         let title = self.title.cosine(title, |word| title_weight(word).powi(2));

@@ -20,7 +20,6 @@ struct Usual {
     unsure: f64,
 }
 
-/// What an attempt is expected to cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     /// As far as is known: what people are told.

@@ -53,7 +53,6 @@ pub struct ModelBelief {
     pub price: Option<f64>,
 }
 
-/// What is believed of the tasks of one difficulty.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BucketBelief {
     /// Tasks, imagined ones included, at each point of the scale of difficulty.
@@ -79,7 +78,6 @@ fn place(difficulty: Option<Difficulty>) -> usize {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beliefs {
-    /// By the model's name.
     pub models: BTreeMap<String, ModelBelief>,
     /// By difficulty, in the order of [`BUCKETS`].
     pub buckets: Vec<BucketBelief>,
@@ -167,12 +165,10 @@ impl Beliefs {
         }
     }
 
-    /// What is believed of the tasks of a difficulty.
     pub fn bucket(&self, difficulty: Option<Difficulty>) -> Option<&BucketBelief> {
         self.buckets.get(place(difficulty))
     }
 
-    /// The same, to be changed.
     pub fn bucket_mut(&mut self, difficulty: Option<Difficulty>) -> Option<&mut BucketBelief> {
         self.buckets.get_mut(place(difficulty))
     }

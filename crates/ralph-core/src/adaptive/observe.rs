@@ -10,13 +10,10 @@ const QUADRATURE: [f64; 13] = [-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0
 /// change.
 const MEMORY: u32 = 400;
 
-/// What came of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     pub model: &'a str,
-    /// Whether the task was done.
     pub success: bool,
-    /// What it cost, as far as is known.
     pub cost: Option<f64>,
     /// How hard the task is thought to be now; attempts bring their own estimate.
     pub estimate: Option<Difficulty>,

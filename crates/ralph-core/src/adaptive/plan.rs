@@ -17,14 +17,11 @@ const MOST_VALUE: f64 = 1e9;
 /// Further attempts of a plan that people are told of: by the time they are made, more is known.
 const SHOWN_STEPS: usize = 2;
 
-/// What to do with a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// Rungs of the ladder, in the order to try them until one succeeds; empty: ask a human.
     pub sequence: Vec<usize>,
-    /// Chance that one of them succeeds.
     pub success: f64,
-    /// Expected cost in dollars.
     pub cost: f64,
     /// Expected cost plus the value that is lost if all fail.
     pub loss: f64,
@@ -168,7 +165,6 @@ pub(super) struct Rung {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct BestSequence {
     pub(super) sequence: Vec<usize>,
-    /// Chance that one of them succeeds.
     pub(super) success: f64,
     pub(super) cost: f64,
 }
@@ -309,7 +305,6 @@ pub struct Expectation {
     /// First tries that this rests on.
     pub tries: u32,
     pub chance: f64,
-    /// The cost in dollars.
     pub cost_usd: f64,
     /// Costs that this rests on; without any it is a guess.
     pub costs_seen: u32,

@@ -9,22 +9,16 @@ use crate::model::SpentOnTask;
 /// What may be spent; `None` is without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budgets {
-    /// Dollars, by one run.
     pub run_usd: Option<f64>,
-    /// Dollars, by all runs of one day.
     pub day_usd: Option<f64>,
-    /// Dollars, on one task.
     pub task_usd: Option<f64>,
     pub run_time: Option<Duration>,
     pub task_time: Option<Duration>,
 }
 
-/// What was spent by the run and the day.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Dollars, by this run.
     pub run_usd: f64,
-    /// Dollars, today.
     pub day_usd: f64,
     pub run_time: Duration,
     /// Whether an estimate is part of what the run spent.
@@ -36,12 +30,9 @@ pub struct Spent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
-    /// Dollars, by one run.
     RunCost,
-    /// Dollars, by all runs of one day.
     DayCost,
     RunTime,
-    /// Dollars, on one task.
     TaskCost,
     TaskTime,
 }
@@ -63,7 +54,6 @@ const NEAR: f64 = 0.8;
 const NOTHING: f64 = 1e-9;
 
 impl Meter {
-    /// Whether it is used up.
     pub fn is_reached(&self) -> bool {
         self.used + NOTHING >= self.most
     }
@@ -130,7 +120,6 @@ impl Meter {
     }
 }
 
-/// The budgets of a run and its day that are set.
 pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
     let known = [
         meter(Budget::RunCost, spent.run_usd, budgets.run_usd)
@@ -142,7 +131,6 @@ pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
     known.into_iter().flatten().collect()
 }
 
-/// The budgets of a task that are set.
 pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
     let known = [
         meter(Budget::TaskCost, spent.usd, budgets.task_usd).map(|meter| meter.estimated(spent.estimated)),

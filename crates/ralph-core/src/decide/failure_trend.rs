@@ -6,7 +6,6 @@ use crate::diagnose::{Relation, relation};
 use crate::model::ChosenBy;
 use crate::text::{first_sentence, one_line};
 
-/// A counted failure since the task last succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FailedAttempt {
     pub model: String,
@@ -19,7 +18,6 @@ pub struct FailedAttempt {
     /// Whether git saw any change; unknown without a repository.
     pub changed: Option<bool>,
     pub committed: bool,
-    /// What it cost, as far as is known.
     pub cost_usd: Option<f64>,
     /// The fingerprints come from what the agent said: the same words mean the same failure, other words mean nothing.
     pub prose: bool,
@@ -52,7 +50,6 @@ impl Sign {
         }
     }
 
-    /// In a few words, for people and agents.
     pub fn words(self) -> &'static str {
         match self {
             Self::SameFailure => "the same failure twice in a row",
@@ -65,13 +62,11 @@ impl Sign {
     }
 }
 
-/// What a task's failures say together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureTrend {
     pub failures: u32,
     /// How many rungs above its start the strategy that climbs when needed has got.
     pub climbed: u32,
-    /// What the last failures show.
     pub signs: Vec<Sign>,
     /// Whether it is time for another way of going about it.
     pub stuck: bool,

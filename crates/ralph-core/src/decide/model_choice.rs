@@ -6,7 +6,6 @@ use super::adaptive_choice::{AdaptiveInputs, choose};
 use super::first_model::first_rung;
 use crate::model::{ChosenBy, Difficulty, ModelChoice, Neighbour, Recent, Strategy};
 
-/// All that the choice depends on.
 #[derive(Clone, Debug)]
 pub struct ModelQuestion<'a> {
     /// The agent's name, which is its model where it has none.
@@ -14,31 +13,25 @@ pub struct ModelQuestion<'a> {
     pub ladder: &'a [String],
     pub strategy: Strategy,
     pub forced: Option<&'a str>,
-    /// What the last attempt asked for.
     pub hinted: Option<&'a str>,
-    /// The task's own model.
     pub of_task: Option<&'a str>,
     /// The settings' model: where a strategy starts.
     pub configured: Option<&'a str>,
     /// Whether the task is about thinking, not about doing.
     pub planning: bool,
     pub difficulty: Option<Difficulty>,
-    /// Counted attempts on the task so far.
     pub attempts: u32,
-    /// Counted failures in a row.
     pub failures: u32,
     pub tries: &'a [FailedAttempt],
     pub trend: &'a FailureTrend,
     /// Tasks like this one that were tried.
     pub neighbours: &'a [Neighbour],
-    /// How the last attempts on any task went.
     pub recent: Recent,
     pub adaptive: AdaptiveInputs<'a>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The model of the next attempt.
     pub choice: ModelChoice,
     /// Why there should be none: a person is worth more.
     pub ask_human: Option<String>,

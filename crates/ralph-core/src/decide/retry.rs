@@ -12,7 +12,6 @@ pub struct Availability {
     pub outage: Option<Outage>,
 }
 
-/// How long an agent is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
     /// Its service fails; it is asked again then.

@@ -17,7 +17,6 @@ pub struct Attempt {
     /// The ordinal among the task's counted attempts; an uncounted one bears the number it would have had.
     pub attempt: u32,
     pub run_id: Option<RunId>,
-    /// Which attempt of the run.
     pub iteration: Option<u32>,
     pub model: String,
     pub outcome: Outcome,
@@ -26,15 +25,12 @@ pub struct Attempt {
     pub error_type: Option<ErrorType>,
     pub started_at: Timestamp,
     pub duration_ms: u64,
-    /// What it cost, where that is known.
     pub cost_usd: Option<f64>,
     /// Whether Ralph estimated the cost from tokens and prices.
     pub cost_estimated: bool,
     pub tokens_input: Option<u64>,
     pub tokens_output: Option<u64>,
-    /// HEAD before.
     pub commit_before: Option<String>,
-    /// HEAD after.
     pub commit_after: Option<String>,
     /// Where its work is kept that was rolled back.
     pub undone_ref: Option<String>,
@@ -48,11 +44,9 @@ pub struct Attempt {
     pub worker: Option<String>,
     /// Who worked; none where only a parent's gate was run.
     pub agent: Option<String>,
-    /// The agent's session id.
     pub session_id: Option<String>,
     pub tokens_cache_read: Option<u64>,
     pub tokens_cache_write: Option<u64>,
-    /// One line on what happened, masked.
     pub message: Option<String>,
     pub gate: Option<GateOutcome>,
     /// The gate failed at first and passed when run again.
@@ -61,7 +55,6 @@ pub struct Attempt {
     pub gate_green_before: Option<bool>,
     /// Files the gate's command names that the attempt changed.
     pub gate_files_changed: Vec<String>,
-    /// End of the gate's output.
     pub gate_output: Option<String>,
     /// Whether git saw no change at all.
     pub changed_nothing: Option<bool>,
@@ -75,7 +68,6 @@ pub struct Attempt {
     pub fingerprint_coarse: Option<String>,
     /// Equal: the same to the message.
     pub fingerprint_fine: Option<String>,
-    /// The tests that failed, where they are named.
     pub failing_tests: Vec<String>,
     #[serde(skip)]
     pub fingerprint_source: MarkSource,
@@ -212,12 +204,9 @@ impl GateRecord {
     }
 }
 
-/// What git says an attempt did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitRecord {
-    /// HEAD before.
     pub commit_before: Option<String>,
-    /// HEAD after.
     pub commit_after: Option<String>,
     /// Files changed, Ralph's own left out; `None` without a repository.
     pub files_changed: Option<Vec<String>>,
@@ -282,16 +271,12 @@ pub struct ReportRow {
     pub auto: bool,
 }
 
-/// The kept counters of a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskMetrics {
-    /// Counted attempts.
     pub total_attempts: u32,
-    /// Counted failures since the last success.
     pub consecutive_failures: u32,
     /// Three or more of them.
     pub stuck: bool,
-    /// The agent's last estimate.
     pub difficulty: Option<Difficulty>,
     /// The model the last attempt asked for.
     pub next_model: Option<String>,

@@ -148,7 +148,6 @@ impl Phase {
         }
     }
 
-    /// Takes a phase that was stored before.
     pub fn from_stored(number: f64) -> Self {
         Self(number)
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::{Key, LearningId, TaskId, Timestamp};
 
-/// An insight to be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewLearning {
     pub category: String,
@@ -25,7 +24,6 @@ pub struct Learning {
     /// What it is about, in keywords.
     pub tags: Vec<String>,
     pub created_at: Timestamp,
-    /// Whether it can be shown.
     pub state: LearningState,
     /// The task it comes from, while that exists.
     pub task_id: Option<TaskId>,
@@ -33,7 +31,6 @@ pub struct Learning {
     pub source: Source,
     /// A person wants it kept: never withheld, never pruned.
     pub pinned: bool,
-    /// How often it stood in a prompt.
     pub shown: u64,
     pub last_used_at: Option<Timestamp>,
     #[serde(flatten)]
@@ -71,7 +68,6 @@ impl Record {
         }
     }
 
-    /// How many tasks judged the learning.
     pub fn tasks(self) -> u64 {
         self.helpful.saturating_add(self.harmful)
     }
@@ -82,7 +78,6 @@ pub fn counted(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.unsigned_abs())
 }
 
-/// Whether a learning can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearningState {
@@ -105,7 +100,6 @@ impl Learning {
     }
 }
 
-/// Where a learning comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -128,7 +122,6 @@ names!(Source, "a valid source" {
 });
 
 impl Source {
-    /// Whether a person wrote it.
     pub fn is_person(self) -> bool {
         matches!(self, Self::Human | Self::AgentsMd)
     }

@@ -26,7 +26,6 @@ names!(Outcome {
     Error => "error",
 });
 
-/// What went wrong, more exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {
     TestFailure,

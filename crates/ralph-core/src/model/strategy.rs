@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A way to choose the model of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
@@ -52,7 +51,6 @@ impl ChosenBy {
         }
     }
 
-    /// Who it was, by the reason that was recorded.
     pub fn from_rationale(text: &str) -> Self {
         [Self::Task, Self::Hint, Self::CommandLine]
             .into_iter()
@@ -61,10 +59,8 @@ impl ChosenBy {
     }
 }
 
-/// The model of one attempt, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelChoice {
-    /// The model's name as given to the agent.
     pub model: String,
     /// Why, for people and for the agent.
     pub rationale: String,
@@ -98,7 +94,6 @@ pub struct Neighbour {
     pub likeness: f64,
     pub difficulty: Option<Difficulty>,
     pub failed: Vec<String>,
-    /// The model that solved it.
     pub done: Option<String>,
 }
 

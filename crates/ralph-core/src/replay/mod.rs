@@ -32,7 +32,6 @@ pub struct Report {
     pub strategies: Vec<Score>,
     /// The best fixed sequence in hindsight.
     pub best_fixed: BestFixed,
-    /// The best that was possible.
     pub oracle: Score,
 }
 

@@ -17,24 +17,18 @@ use crate::text::{cut_words, first_sentences};
 const MOST_WRITES: u32 = 100_000;
 /// Failures kept of one phase; no more are ever shown.
 const MOST_OF_A_PHASE: u32 = 100;
-/// The longest error of an entry.
 const ERROR_CHARS: usize = 500;
-/// The most sentences on what was attempted.
 const ATTEMPTED_SENTENCES: usize = 3;
 /// What an entry without a fingerprint is recognized by.
 const CAUSE_CHARS: usize = 200;
 
-/// A write of the file that succeeded.
 #[derive(Clone, Debug)]
 pub struct ConfirmedWrite {
     pub branch: Option<String>,
-    /// The digest of the whole file.
     pub digest: String,
     /// Learnings that are in it now, or in another section than before.
     pub added: Vec<(LearningId, Section)>,
-    /// Learnings that are no longer in it.
     pub gone: Vec<LearningId>,
-    /// Tasks whose failures are in it.
     pub names: Vec<String>,
 }
 
@@ -70,7 +64,6 @@ impl Store {
         self.all("SELECT name FROM agents_md_names WHERE path = ?1", [path])
     }
 
-    /// Whether a task of this name has ever failed.
     pub fn has_failed(&self, name: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM tasks t JOIN failure_reports r ON r.task_id = t.id
              WHERE t.key = ?1 OR t.id = ?1";
@@ -147,7 +140,6 @@ impl Store {
         })
     }
 
-    /// Adds learnings that somebody wrote into the file.
     pub fn add_bullets(
         &mut self,
         bullets: &[NewLearning],
@@ -245,7 +237,6 @@ impl FromRow for Entry {
 
 record!(PhaseFailure { key = "name", time = "at" via to_the_second, error = "why_it_failed" });
 
-/// A time to the second, as people write it.
 fn to_the_second(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
     let time: String = row.get(name)?;
     Ok(time.get(..19).unwrap_or(&time).replace('T', " "))

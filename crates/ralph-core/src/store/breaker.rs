@@ -13,16 +13,12 @@ use crate::model::{Status, TaskId, Timestamp, Token};
 /// Splits of splits that are followed to their root; the bound is for a database that somebody edited.
 const MOST_SPLITS: usize = 50;
 
-/// The circuit breaker as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breaker {
     pub state: BreakerState,
-    /// Counted failures in a row over all tasks.
     pub failures: u64,
     pub opened_at: Option<Timestamp>,
-    /// Of how many tasks those failures are.
     pub tasks: u64,
-    /// Whether the attempt that probes is under way.
     pub probing: bool,
 }
 
@@ -66,7 +62,6 @@ fn read(conn: &Connection) -> Result<Breaker> {
     conn.one(sql, [])
 }
 
-/// How it stands for an attempt on a task.
 pub(super) fn standing(tx: &Connection, task: &TaskId, token: &Token) -> Result<BreakerStanding> {
     let now = read(tx)?;
     let is_closed = now.state == BreakerState::Closed;
@@ -86,7 +81,6 @@ pub(super) fn standing(tx: &Connection, task: &TaskId, token: &Token) -> Result<
     })
 }
 
-/// Changes it as an attempt that was recorded says.
 pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()> {
     let attempt = &capture.attempt;
     let opens = match capture.breaker {
@@ -197,7 +191,6 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
     reset(tx)
 }
 
-/// Closes it without forgiving anybody.
 fn reset(tx: &Connection) -> Result<()> {
     shut(tx)?;
     forget(tx)

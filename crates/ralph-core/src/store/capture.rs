@@ -13,13 +13,11 @@ use crate::model::{
     Attempt, AttemptCost, DoneBy, GateOutcome, NewLearning, Outcome, ReportRow, Status, TaskMetrics,
 };
 
-/// What becomes of the task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskNext {
     Done,
     /// It can be claimed again.
     Pending,
-    /// It waits for a person.
     Blocked {
         reason: String,
     },
@@ -30,21 +28,17 @@ pub enum TaskNext {
 pub struct Capture {
     /// Its record; the store numbers it.
     pub attempt: Attempt,
-    /// The report of a counted failure.
     pub report: Option<ReportRow>,
     pub learnings: Vec<NewLearning>,
     /// What the attempt teaches about its model and its task; none for what no agent's work decided.
     pub lesson: Option<Lesson>,
-    /// Counters after this attempt.
     pub metrics: TaskMetrics,
     pub next: TaskNext,
     /// It goes to a person because it failed too often.
     pub gave_up: bool,
-    /// The fix task that the failure asks for.
     pub fix: Option<NewFix>,
     /// A recovery that ends with it, without success.
     pub recovery_end: Option<RecoveryEnd>,
-    /// Changes of the plan that the agent asked for.
     pub changes: Vec<PlanChange>,
     pub breaker: BreakerChange,
     /// A parent's own gate failed: it is now to be worked on itself.
@@ -52,7 +46,6 @@ pub struct Capture {
     pub events: Vec<RunEvent>,
 }
 
-/// Writes a capture inside a transaction and numbers its attempt.
 pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) -> Result<()> {
     let id = capture.attempt.task_id.clone();
     let tries = claims::tries(tx, &id)?;

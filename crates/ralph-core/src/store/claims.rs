@@ -12,7 +12,6 @@ use crate::model::{
     CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names,
 };
 
-/// A process that can hold a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Owner {
     pub host: String,
@@ -25,7 +24,6 @@ pub struct Owner {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AtWork {
     pub claim_holders: Vec<Owner>,
-    /// Hooks and notify commands that run.
     pub hooks: Vec<Owner>,
 }
 
@@ -49,14 +47,12 @@ pub struct ClaimRequest {
     pub run_id: RunId,
     pub worker: String,
     pub owner: Owner,
-    /// The secret of the new claim.
     pub token: Token,
     pub now: Timestamp,
     /// When the lease is over unless it is extended.
     pub expires_at: Timestamp,
 }
 
-/// Recorded attempts on a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tries {
     pub recorded: u32,
@@ -68,7 +64,6 @@ pub struct Tries {
 pub struct UnfinishedAttempt {
     /// Its number in the database; 0 until it began.
     pub attempt_number: u32,
-    /// Which attempt of the run.
     pub iteration: Option<u32>,
     pub agent: Option<String>,
     pub model: Option<String>,
@@ -81,12 +76,10 @@ pub struct UnfinishedAttempt {
     pub learnings: Vec<LearningId>,
 }
 
-/// A task that was claimed, with what the next stages need.
 #[derive(Clone, Debug)]
 pub struct Claimed {
     pub task: Task,
     pub metrics: TaskMetrics,
-    /// Attempts so far.
     pub tries: Tries,
 }
 
@@ -99,14 +92,11 @@ pub struct Claim {
     pub owner: Owner,
     #[serde(skip)]
     pub token: Token,
-    /// When the lease is over.
     pub expires_at: Timestamp,
     pub claimed_at: Timestamp,
-    /// When its holder last gave a sign of life.
     #[serde(skip)]
     pub heartbeat_at: Timestamp,
     pub purpose: Purpose,
-    /// What was known of the attempt under way.
     #[serde(skip)]
     pub attempt: UnfinishedAttempt,
 }
@@ -144,7 +134,6 @@ impl Store {
         })
     }
 
-    /// Records what the claim's attempt is about to do.
     pub fn begin_attempt(
         &mut self,
         task: &TaskId,
@@ -241,7 +230,6 @@ impl Store {
         self.read(|conn| attempts_used(conn, task))
     }
 
-    /// Recorded and counted attempts of a task.
     pub fn tries(&self, task: &TaskId) -> Result<Tries> {
         self.read(|conn| tries(conn, task))
     }
@@ -256,14 +244,12 @@ impl Store {
         })
     }
 
-    /// What the attempt of the claim on a task was about to commit.
     pub fn commit_intent(&self, task: &TaskId) -> Result<Option<CommitIntent>> {
         let intent: Option<String> =
             self.first("SELECT commit_intent FROM claims WHERE task_id = ?1", [task])?;
         Ok(intent.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
-    /// Who is at work on this project.
     pub fn at_work(&self) -> Result<AtWork> {
         let owners = |table: &str| {
             // An older file may not have the table.

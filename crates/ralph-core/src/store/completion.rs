@@ -13,7 +13,6 @@ use super::sql::{Row, Statements, record};
 use super::{Result, Store};
 use crate::text::one_line;
 
-/// Characters of what a name stands for.
 const ABOUT: usize = 80;
 
 /// A thing by its name, with a short line on what it is.
@@ -23,9 +22,7 @@ pub struct Named {
     pub about: String,
 }
 
-/// Where names are.
 struct Names {
-    /// An indexed column.
     column: &'static str,
     about: &'static str,
     table: &'static str,
@@ -95,7 +92,6 @@ impl Names {
         format!("SELECT {shown} AS name, {about} AS about FROM {table} ORDER BY {order} LIMIT ?1")
     }
 
-    /// Those with this prefix, and the last of them.
     fn range(&self, conn: &Connection, prefix: &str, most: usize) -> Result<Vec<Named>> {
         // No character comes after this one, so no name with the prefix comes after the two together.
         let end = format!("{prefix}\u{10ffff}");

@@ -203,7 +203,6 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
     Ok(freed)
 }
 
-/// Makes one task wait for another. `false` if it did already.
 pub(super) fn depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "INSERT INTO dependencies (blocker_id, blocked_id) VALUES (:blocker, :blocked)
          ON CONFLICT DO NOTHING";

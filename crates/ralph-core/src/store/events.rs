@@ -9,7 +9,6 @@ use crate::model::{RunId, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Its number within the run.
     pub seq: u64,
     pub at: Timestamp,
     pub kind: String,
@@ -23,7 +22,6 @@ impl StoredEvent {
     }
 }
 
-/// A time in which a run waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     pub from: Timestamp,
@@ -47,13 +45,11 @@ impl Store {
         self.all(sql, named_params! { ":run": run, ":after": after, ":most": most })
     }
 
-    /// A run's events of one kind, oldest first.
     pub fn events_of_kind(&self, run: &RunId, kind: &str) -> Result<Vec<StoredEvent>> {
         let sql = "SELECT * FROM run_events WHERE run_id = :run AND type = :kind ORDER BY seq";
         self.all(sql, named_params! { ":run": run, ":kind": kind })
     }
 
-    /// A run's last event, of one kind if that is given.
     pub fn last_event(&self, run: &RunId, kind: Option<&str>) -> Result<Option<StoredEvent>> {
         let sql = "SELECT * FROM run_events
              WHERE run_id = :run AND (:kind IS NULL OR type = :kind) ORDER BY seq DESC LIMIT 1";

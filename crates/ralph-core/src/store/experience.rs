@@ -14,13 +14,10 @@ use crate::similar_tasks::{Frequencies, Profile, Tried};
 /// Tasks that one term brings in at most, those attempted last first.
 const POSTINGS: u32 = 50;
 
-/// What is to be learned from a counted attempt.
 #[derive(Clone, Debug)]
 pub struct Lesson {
     pub model: String,
-    /// Whether the task was done.
     pub done: bool,
-    /// What it cost, as far as is known.
     pub cost_usd: Option<f64>,
     /// How hard the agent says the task is, by its last word.
     pub estimate: Option<Difficulty>,
@@ -35,7 +32,6 @@ pub struct Lesson {
 }
 
 impl Lesson {
-    /// What is believed after it.
     pub fn learned(&self, before: &Beliefs) -> Beliefs {
         let mut after = before.clone();
         after.set_prices(&self.ladder, output_prices(&self.prices));
@@ -71,7 +67,6 @@ impl Store {
         self.read_once(|conn| beliefs(conn, agent))
     }
 
-    /// How the last counted attempts on any task went.
     pub fn recent(&self, most: u32) -> Result<Recent> {
         let sql = "SELECT sum(outcome = 'done') AS done, count(*) AS counted FROM (
                  SELECT outcome FROM iteration_outcomes WHERE counted = 1 AND model <> 'none'
@@ -79,7 +74,6 @@ impl Store {
         self.one(sql, [most])
     }
 
-    /// How often terms occur among the tasks attempted.
     pub fn frequencies(&self, terms: &[String]) -> Result<Frequencies> {
         self.read_once(|conn| {
             let mut with = HashMap::new();
@@ -103,7 +97,6 @@ impl Store {
     }
 }
 
-/// The documents whose terms are worth most together.
 fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Result<Vec<i64>> {
     let mut worth: BTreeMap<i64, f64> = BTreeMap::new();
     for (term, value) in lookup {
@@ -134,7 +127,6 @@ fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> 
     conn.first(sql, named_params! { ":doc": doc, ":except": except })
 }
 
-/// Learns from a counted attempt, inside its transaction.
 pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Result<()> {
     let Lesson { model, done, .. } = lesson;
     tx.change(
@@ -151,7 +143,6 @@ pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Resu
     store_beliefs(tx, agent, model, &before, &after, attempt.ended_at())
 }
 
-/// Adds to what a task is known to be about.
 fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<()> {
     let sql = "SELECT title, words, files FROM task_docs WHERE task_id = ?1";
     let known: Option<(String, String, Vec<String>)> = tx.first(sql, [task])?;

@@ -11,13 +11,11 @@ use crate::model::{NewTask, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::recovery::{FinalState, Lineage};
 
-/// Why a fix task is skipped.
 const NEEDLESS: &str = "the task that it fixes is done, skipped or deleted";
 const TAKEN_BACK: &str = "the task that it fixes was reset";
 /// Fixes of fixes in a file that are followed to their root: a file may say that two tasks fix each other.
 const MOST_LINKS: u32 = 64;
 
-/// A fix task to be made with the failure that asks for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewFix {
     pub task: NewTask,
@@ -34,7 +32,6 @@ pub struct FixText {
     pub error: String,
     /// What was attempted against it, where that is known.
     pub attempted: Option<String>,
-    /// What kind of failure it was.
     pub category: Option<String>,
 }
 
@@ -52,14 +49,12 @@ pub struct RecoveryEnd {
     pub end: FinalState,
 }
 
-/// What a fix task is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FixLink {
     /// The task it fixes; none where that was deleted.
     pub original: Option<TaskId>,
     /// The task that all the fixes are for.
     pub root: Option<TaskId>,
-    /// How many fix links lead to it.
     pub depth: u32,
     /// What the failure was recognized by.
     #[serde(skip)]
@@ -80,13 +75,11 @@ pub struct FixFamily {
     pub chain: Vec<TaskId>,
 }
 
-/// The fixes that a task had, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixRecord {
     /// The task's name in its file, else its key or id.
     pub name: String,
     pub fixes: Vec<String>,
-    /// The error of the newest failure.
     pub last_error: String,
     pub end: Option<FinalState>,
 }
@@ -96,17 +89,14 @@ record!(FixLink { original = "original_id", root = "root_id", depth, coarse, err
 record!(FixRecord { name, fixes, last_error, end = "ended" });
 
 impl Store {
-    /// What a task is to fix; none where it is no fix task.
     pub fn fix_link(&self, task: &TaskId) -> Result<Option<FixLink>> {
         self.read(|conn| link(conn, task))
     }
 
-    /// Where a task stands among fixes.
     pub fn fix_family(&self, task: &TaskId) -> Result<FixFamily> {
         self.read_once(|conn| family(conn, task))
     }
 
-    /// Tasks that had fixes, in plan order.
     pub fn fix_records(&self) -> Result<Vec<(TaskId, FixRecord)>> {
         let sql = "SELECT t.id, coalesce(s.name, t.key, t.id) AS name,
                  json_group_array(a.key ORDER BY a.ordinal) AS fixes,
@@ -171,7 +161,6 @@ fn keys(conn: &Connection, original: &TaskId) -> Result<Vec<String>> {
     conn.all(sql, [original])
 }
 
-/// What the block of a fix task is made from.
 pub(super) fn text(conn: &Connection, task: &Task, original: &str, original_id: &str) -> Result<FixText> {
     let sql = "SELECT :name AS original, error, attempted, category FROM fix_attempts
          WHERE original_id = :original AND key = :key";
@@ -245,7 +234,6 @@ fn create(
     Ok(())
 }
 
-/// Notes a fix of a task, once.
 fn note_attempt(tx: &Connection, original: &TaskId, root: &TaskId, key: &str, text: &FixText) -> Result<()> {
     tx.change(
         "INSERT INTO fix_attempts (original_id, ordinal, key, root_id, error, attempted, category)

@@ -8,7 +8,6 @@ use super::{Result, Store};
 use crate::analysis::Fact;
 use crate::model::{Attempt, Cost, ErrorType, Key, Outcome, Phase, ReportRow, RunId, TaskId, Timestamp};
 
-/// A counted failure with its report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastFailure {
     pub attempt: Attempt,
@@ -20,7 +19,6 @@ pub struct PastFailure {
 pub struct FailureFilter {
     pub task: Option<TaskId>,
     pub category: Option<String>,
-    /// At this time or later.
     pub since: Option<Timestamp>,
     pub run: Option<RunId>,
 }
@@ -46,7 +44,6 @@ pub struct FailureRow {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Counted attempts.
     pub attempts: u64,
     pub cost: Cost,
 }
@@ -114,7 +111,6 @@ const ALL_ATTEMPTS: &str = "FROM iteration_outcomes o JOIN tasks t ON t.id = o.t
     LEFT JOIN failure_reports r ON r.task_id = o.task_id AND r.attempt_number = o.attempt_number";
 
 impl Store {
-    /// Attempts, oldest first; of one task, or of all.
     pub fn history(&self, task: Option<&TaskId>) -> Result<Vec<Attempt>> {
         match task {
             Some(task) => {
@@ -124,12 +120,10 @@ impl Store {
         }
     }
 
-    /// Attempts of one run, oldest first.
     pub fn run_history(&self, run: &RunId) -> Result<Vec<Attempt>> {
         self.all(&format!("{ATTEMPT} WHERE o.run_id = ?1 ORDER BY o.started_at, o.rowid"), [run])
     }
 
-    /// The last attempts, newest first.
     pub fn newest_attempts(&self, most: u32) -> Result<Vec<Attempt>> {
         self.all(&format!("{ATTEMPT} ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?1"), [most])
     }
@@ -163,7 +157,6 @@ impl Store {
         self.all(sql, [])
     }
 
-    /// Counted failures of a task with their reports, oldest first.
     pub fn failures(&self, task: &TaskId) -> Result<Vec<PastFailure>> {
         let sql = format!(
             "{REPORTED} {ALL_ATTEMPTS} WHERE o.task_id = ?1 AND o.counted = 1 AND o.outcome <> 'done'
@@ -172,7 +165,6 @@ impl Store {
         self.all(&sql, [task])
     }
 
-    /// Reports of counted failures, oldest first.
     pub fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>> {
         // Only the conditions that are asked for, so that their indexes are used.
         let since = filter.since.map(|since| since.to_string());
@@ -202,7 +194,6 @@ impl Store {
         Ok(self.first(sql, [task])?.flatten())
     }
 
-    /// Counted attempts and cost over all time.
     pub fn totals(&self) -> Result<Totals> {
         self.one("SELECT * FROM totals", [])
     }

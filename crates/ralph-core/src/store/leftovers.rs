@@ -15,7 +15,6 @@ pub struct TreeSnapshot {
     pub task: TaskId,
     /// The tree's state as `git/` describes it.
     pub snapshot: String,
-    /// The branch that was worked on, where there was one.
     pub branch: Option<String>,
     /// When the last attempt on the task or on its fixes ended, as far as is known.
     pub ended_at: Option<Timestamp>,
@@ -38,7 +37,6 @@ impl Store {
         })
     }
 
-    /// Remembered trees of which it is not known what the attempts left.
     pub fn tree_snapshots(&self) -> Result<Vec<TreeSnapshot>> {
         let sql = "WITH chain (root, id) AS (
                  SELECT task_id, task_id FROM first_looks

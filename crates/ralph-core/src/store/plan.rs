@@ -57,17 +57,14 @@ const SCOPE: &str = "WITH RECURSIVE scope (id) AS (
     UNION SELECT i.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
         JOIN scope s ON c.task_id = s.id) ";
 
-/// The gate of a task that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenGate {
     pub task: TaskId,
-    /// The task's key, else its id.
     pub name: String,
     /// None where the task has no gate of its own.
     pub command: Option<String>,
 }
 
-/// How many tasks have each status, and how many of the done ones are verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct PlanCounts {
     pub total: u64,
@@ -105,7 +102,6 @@ impl Serialize for PlanCounts {
 }
 
 impl PlanCounts {
-    /// One task went from a status to another.
     pub fn moved(&mut self, from: Status, to: Status) {
         let count = self.of(from);
         *count = count.saturating_sub(1);
@@ -123,7 +119,6 @@ impl PlanCounts {
         }
     }
 
-    /// Done without a gate that passed.
     pub fn unverified(&self) -> u64 {
         self.done.saturating_sub(self.verified)
     }
@@ -157,7 +152,6 @@ impl PlanCounts {
     }
 }
 
-/// A task reduced to what the shape of the plan needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanNode {
     pub id: TaskId,
@@ -177,17 +171,14 @@ impl PlanNode {
     }
 }
 
-/// A task that is blocked or failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Held {
     pub task_id: TaskId,
     pub name: String,
     pub status: Status,
-    /// Why, where that is known.
     pub reason: Option<String>,
 }
 
-/// What a person says about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     Done,
@@ -204,7 +195,6 @@ pub enum Mark {
     Pending,
 }
 
-/// What to do with the children of a deleted task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
     Refuse,
@@ -218,7 +208,6 @@ pub struct Deleted {
     pub freed: Vec<TaskId>,
 }
 
-/// A change of a task's gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateChange {
     /// Its number; later ones have higher ones.
@@ -248,7 +237,6 @@ fn reason(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
 }
 
 impl Store {
-    /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task> {
         let found = self.read(|conn| find(conn, name))?;
         found.ok_or_else(|| StoreError::UnknownTask(name.to_owned()))
@@ -260,7 +248,6 @@ impl Store {
         self.all(&format!("{TASK} {wanted}"), [status])
     }
 
-    /// A task's children in plan order.
     pub fn children(&self, id: &TaskId) -> Result<Vec<Task>> {
         let wanted = "WHERE t.parent_id = ?1 ORDER BY t.position";
         self.all(&format!("{TASK} {wanted}"), [id])
@@ -289,12 +276,10 @@ impl Store {
         Ok(counts)
     }
 
-    /// How many tasks could be claimed now.
     pub fn ready_count(&self) -> Result<u64> {
         self.one("SELECT count(*) FROM tasks WHERE ready = 1", [])
     }
 
-    /// Tasks that are blocked or failed, in plan order.
     pub fn held(&self, limit: usize) -> Result<Vec<Held>> {
         let sql = "SELECT id, coalesce(key, id) AS name, status, reason FROM tasks
              WHERE status IN ('blocked', 'failed') ORDER BY position LIMIT ?1";
@@ -372,7 +357,6 @@ impl Store {
         })
     }
 
-    /// Takes a person's word on a task.
     pub fn mark(&mut self, id: &TaskId, mark: &Mark, now: Timestamp) -> Result<()> {
         self.write(Durability::Power, |tx| {
             let task = known(tx, id)?;
@@ -446,7 +430,6 @@ impl Store {
         })
     }
 
-    /// The kept counters of a task.
     pub fn metrics(&self, task: &TaskId) -> Result<TaskMetrics> {
         self.read(|conn| metrics(conn, task))
     }
@@ -463,7 +446,6 @@ const TASK: &str = "SELECT t.*, coalesce(m.total_attempts, 0) AS attempts,
             WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)) AS depends_on
     FROM tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
 
-/// The task with this id, else with this key.
 pub(super) fn find(conn: &Connection, name: &str) -> Result<Option<Task>> {
     let wanted = "WHERE t.id = ?1 OR t.key = ?1 ORDER BY t.id = ?1 DESC LIMIT 1";
     conn.first(&format!("{TASK} {wanted}"), [name])
@@ -478,7 +460,6 @@ pub(super) fn name(conn: &Connection, id: &TaskId) -> Result<String> {
     conn.one("SELECT coalesce(key, id) FROM tasks WHERE id = ?1", [id])
 }
 
-/// The counters of a task; zeros where it never ran.
 pub(super) fn metrics(conn: &Connection, task: &TaskId) -> Result<TaskMetrics> {
     Ok(conn.first("SELECT * FROM strategy_metrics WHERE task_id = ?1", [task])?.unwrap_or_default())
 }

@@ -12,13 +12,11 @@ use crate::model::{Key, NewTask, TaskId, Timestamp};
 pub struct PlanChange {
     /// `SPLIT_TASK`, `ADD_PREREQUISITE`, `ADD_FOLLOWUP`; none where it could not be read.
     pub kind: Option<String>,
-    /// Why the agent wants it.
     pub reasoning: String,
     /// What is to be done, or why it is not.
     pub outcome: std::result::Result<NewTasks, String>,
 }
 
-/// Tasks that a change of the plan adds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewTasks {
     /// In order; each may name earlier ones.
@@ -31,7 +29,6 @@ pub struct NewTasks {
     pub depth: u32,
 }
 
-/// A task that is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needed {
     New(Key),
@@ -44,18 +41,14 @@ pub enum Needed {
 pub struct PlanChangeRow {
     pub attempt_number: u32,
     pub kind: Option<String>,
-    /// Why the agent wanted it.
     pub reasoning: String,
     /// Why it was refused; none where it was made.
     pub refusal: Option<String>,
-    /// Keys of the tasks it added.
     pub tasks: Vec<String>,
 }
 
-/// How far a task may still change the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeStanding {
-    /// Changes it has had made.
     pub made: u32,
     /// How many changes lie between it and its author's plan.
     pub depth: u32,
@@ -65,7 +58,6 @@ record!(PlanChangeRow { attempt_number, kind, reasoning, refusal, tasks });
 record!(ChangeStanding { made, depth });
 
 impl Store {
-    /// Changes of the plan that were asked for in attempts on a task, oldest first.
     pub fn plan_changes(&self, task: &TaskId) -> Result<Vec<PlanChangeRow>> {
         self.all("SELECT * FROM plan_changes WHERE task_id = ?1 ORDER BY id", [task])
     }
@@ -93,7 +85,6 @@ impl Store {
     }
 }
 
-/// After an attempt: makes the changes it asked for.
 pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> Result<()> {
     let (task, now) = (&capture.attempt.task_id, capture.attempt.ended_at());
     // The last task that an earlier request of the same answer added after the original.

@@ -11,7 +11,6 @@ use crate::decide::Standing;
 use crate::event::RunEvent;
 use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, Token, names};
 
-/// A run about to start.
 #[derive(Clone, Debug)]
 pub struct NewRun {
     pub id: RunId,
@@ -43,7 +42,6 @@ pub struct RunRow {
     pub exit_code: Option<i32>,
     #[serde(flatten)]
     pub owner: Owner,
-    /// Counted attempts.
     pub attempts: u64,
     pub done: u64,
     #[serde(flatten)]
@@ -51,7 +49,6 @@ pub struct RunRow {
     /// Until when it may be taken to live, where its process cannot be seen.
     #[serde(skip)]
     pub expires_at: Option<Timestamp>,
-    /// What a person asked it to do.
     pub request: Option<RunRequest>,
     /// The file it prints to when it is detached.
     pub output: Option<String>,
@@ -60,9 +57,7 @@ pub struct RunRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunRates {
     pub done: u32,
-    /// Counted attempts.
     pub counted: u32,
-    /// What attempts cost, uncounted ones included.
     pub cost: Cost,
 }
 
@@ -70,7 +65,6 @@ pub struct RunRates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunRequest {
-    /// To start nothing until it is resumed.
     Pause,
     /// To end after the attempt under way.
     Stop,
@@ -81,7 +75,6 @@ names!(RunRequest {
     Stop => "stop",
 });
 
-/// A usage limit that was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentLimit {
     pub until: Timestamp,
@@ -171,7 +164,6 @@ impl Store {
         })
     }
 
-    /// Runs that have not ended, by their own account.
     pub fn open_runs(&self) -> Result<Vec<RunRow>> {
         self.all("SELECT * FROM runs WHERE ended_at IS NULL ORDER BY started_at", [])
     }
@@ -192,7 +184,6 @@ impl Store {
         self.first("SELECT * FROM runs WHERE id = ?1", [id])
     }
 
-    /// Attempts of a run so far.
     pub fn run_rates(&self, id: &RunId) -> Result<RunRates> {
         Ok(self.first("SELECT * FROM runs WHERE id = ?1", [id])?.unwrap_or_default())
     }
@@ -241,7 +232,6 @@ impl Store {
         Ok(self.change(Durability::Process, sql, [run])? > 0)
     }
 
-    /// What a run is asked to do.
     pub fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>> {
         Ok(self.first("SELECT request FROM runs WHERE id = ?1", [run])?.flatten())
     }
@@ -263,7 +253,6 @@ impl Store {
         self.first("SELECT * FROM agent_limits WHERE agent = ?1", [agent])
     }
 
-    /// Remembers until when an agent is limited.
     pub fn set_agent_limit(&mut self, agent: &str, limit: &AgentLimit, reason: &str) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let values = named_params! {
@@ -304,7 +293,6 @@ impl Store {
         Ok(self.first(sql, [day(of)])?.unwrap_or_default())
     }
 
-    /// What was spent on a task, by all runs.
     pub fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask> {
         let sql = "SELECT sum(cost_usd) AS usd, sum(duration_ms) AS time, max(cost_estimated) AS estimated
              FROM iteration_outcomes WHERE task_id = ?1";
@@ -323,7 +311,6 @@ pub(super) fn spend(tx: &Connection, at: Timestamp, cost: AttemptCost) -> Result
     Ok(())
 }
 
-/// The day of a moment, as times are stored.
 fn day(of: Timestamp) -> String {
     of.to_string().chars().take(10).collect()
 }

@@ -45,7 +45,6 @@ pub(super) trait Statements {
         read().map_err(|error| self.explain(error))
     }
 
-    /// The first row, if there is one.
     fn first<T: FromRow>(&self, sql: &str, params: impl Params) -> Result<Option<T>> {
         let names = OnceCell::new();
         let read = || {
@@ -61,7 +60,6 @@ pub(super) trait Statements {
         first.ok_or_else(|| self.explain(rusqlite::Error::QueryReturnedNoRows))
     }
 
-    /// Whether there is a row.
     fn has(&self, sql: &str, params: impl Params) -> Result<bool> {
         let found = self.connection().prepare_cached(sql).and_then(|mut statement| statement.exists(params));
         found.map_err(|error| self.explain(error))
@@ -159,7 +157,6 @@ impl Row<'_> {
     }
 }
 
-/// What can be read from a row.
 pub(super) trait FromRow: Sized {
     /// Reads a record by the names of its columns, a value from the next column, and a tuple of these one after another.
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self>;
@@ -193,7 +190,6 @@ impl<A: FromRow, B: FromRow, C: FromRow> FromRow for (A, B, C) {
     }
 }
 
-/// What can be written into a row.
 pub(super) trait ToRow {
     fn columns(&self) -> Vec<(&'static str, ToSqlOutput<'_>)>;
 }
@@ -237,7 +233,6 @@ pub(super) fn line(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
     Ok(text::plain_line(&row.get::<String>(name)?, usize::MAX))
 }
 
-/// A value of one column.
 pub(super) trait Column: Sized {
     fn read(value: ValueRef<'_>) -> FromSqlResult<Self>;
     fn write(&self) -> ToSqlOutput<'_>;
@@ -411,7 +406,6 @@ text_columns! {
     ErrorType: |text| Some(Self::from_stored(Outcome::Error, text)),
 }
 
-/// A value that is stored as JSON.
 pub(super) struct Json<T>(pub T);
 
 impl<T: Serialize> ToSql for Json<T> {

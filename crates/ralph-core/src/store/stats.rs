@@ -18,7 +18,6 @@ record!(TaskSums { task_id = "id", key, title via line, status, models, sums });
 record!(CategorySums { category, failures, tasks });
 
 impl Store {
-    /// Sums over attempts, of one run or of all.
     pub fn stats(&self, run: Option<&RunId>) -> Result<Stats> {
         let models = format!(
             "SELECT o.model, {SUMS} FROM iteration_outcomes o WHERE {WANTED}

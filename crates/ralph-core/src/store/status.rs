@@ -38,7 +38,6 @@ pub(super) fn set(
     }
 }
 
-/// Makes a task done and records what it rests on.
 pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestamp) -> Result<()> {
     set(conn, id, Status::Done, None, now)?;
     conn.change(
@@ -101,7 +100,6 @@ pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Res
     Ok(())
 }
 
-/// Everything below a task, in plan order.
 pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
     let sql = "SELECT id, status FROM tasks WHERE id IN below ORDER BY position";
     conn.all(&format!("{BELOW}{sql}"), named_params! { ":id": id })

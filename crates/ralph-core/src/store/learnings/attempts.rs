@@ -97,14 +97,12 @@ fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expe
 
 record!(Tally { attempts, done });
 
-/// How often attempts like this one end done.
 fn expected(tx: &Connection, counted_before: u32) -> Result<f64> {
     let sql = "SELECT attempts, done FROM base_rates WHERE tries_before = ?1";
     let known = tx.first(sql, [kind_of_attempt(counted_before)])?;
     Ok(base_rate(counted_before, known.unwrap_or_default()))
 }
 
-/// Adds what an attempt learned.
 pub(in super::super) fn learn(
     tx: &Connection,
     learnings: &[NewLearning],

@@ -18,9 +18,7 @@ const LONGEST_LINE: u32 = 10_000;
 
 #[derive(Clone, Debug)]
 pub struct ImportedLearning {
-    /// Its id, where the file has one.
     pub id: Option<LearningId>,
-    /// When it was learned, where the file says so.
     pub created_at: Option<Timestamp>,
     pub learning: NewLearning,
 }
@@ -42,7 +40,6 @@ pub struct LearningEdit {
     pub tags: Option<Vec<String>>,
 }
 
-/// Learnings that were joined into a new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
     pub into: LearningId,
@@ -51,7 +48,6 @@ pub struct Merged {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Restored {
-    /// These can be shown again.
     pub restored: Vec<LearningId>,
     /// These had replaced them and were archived.
     pub retired: Vec<LearningId>,
@@ -70,7 +66,6 @@ impl Store {
         })
     }
 
-    /// Adds one that comes from no attempt.
     pub fn add_learning(
         &mut self,
         new: &NewLearning,
@@ -412,7 +407,6 @@ fn retire(
     Ok(())
 }
 
-/// Learnings that this one stands for.
 pub(super) fn merged_from(tx: &Connection, id: &LearningId) -> Result<Vec<LearningId>> {
     let sql = "SELECT id FROM learnings WHERE superseded_by = ?1 AND repeats = 0 ORDER BY id";
     tx.all(sql, [id])
@@ -445,7 +439,6 @@ pub(in super::super) fn note_deleted(tx: &Connection, ids: &[LearningId]) -> Res
     Ok(())
 }
 
-/// Whether a person deleted what says this.
 pub(super) fn is_deleted(tx: &Connection, content: &str) -> Result<bool> {
     let sql = "SELECT 1 FROM agents_md_deleted WHERE content = ?1";
     tx.has(sql, [collapsed(content)])

@@ -29,16 +29,12 @@ pub struct LearningFilter {
     pub source: Option<Source>,
     /// Those that this one replaced.
     pub superseded_by: Option<LearningId>,
-    /// Pinned ones only.
     pub pinned: bool,
-    /// Learned at this time or later.
     pub since: Option<Timestamp>,
-    /// Learned before this time.
     pub before: Option<Timestamp>,
 }
 
 impl LearningFilter {
-    /// All that can be shown.
     pub fn active() -> Self {
         Self { state: Some(LearningState::Active), ..Self::default() }
     }
@@ -74,7 +70,6 @@ impl Store {
         found.ok_or_else(|| StoreError::UnknownLearning(id.to_owned()))
     }
 
-    /// Those that match, newest first.
     pub fn learnings(&self, filter: &LearningFilter) -> Result<Vec<Learning>> {
         let wanted: [(&str, &str, Option<&dyn ToSql>); 6] = [
             ("l.category =", ":category", value(&filter.category)),
@@ -106,7 +101,6 @@ impl Store {
         Ok(found)
     }
 
-    /// How many are active, and how many of them are new.
     pub fn learning_counts(&self) -> Result<LearningCounts> {
         let sql = "SELECT documents AS active,
                  (SELECT count(*) FROM learning_docs WHERE doc > merged_up_to) AS unmerged,
@@ -134,7 +128,6 @@ impl Store {
         })
     }
 
-    /// How often each term occurs among active learnings.
     pub fn corpus(&self, terms: &[Term]) -> Result<Corpus> {
         self.read_once(|conn| {
             let mut corpus = Corpus { documents: index::documents(conn)?, ..Corpus::default() };

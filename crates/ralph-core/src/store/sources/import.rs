@@ -24,7 +24,6 @@ pub(super) struct Before {
     waiting: Option<WaitingGate>,
 }
 
-/// A gate that an agent may have written, or none where it may have removed it.
 type WaitingGate = Option<String>;
 
 pub(super) fn import(

@@ -11,7 +11,6 @@ use crate::plan::{Draft, Format};
 use crate::store::sql::Statements;
 use crate::store::{Result, edit, plan, status};
 
-/// Parents and dependencies as the file has them. What a person added beside stays.
 pub(super) fn link<'d>(
     tx: &Connection,
     request: &ImportRequest<'d>,

@@ -14,10 +14,8 @@ use crate::model::{DoneBy, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::signals::ChangeKind;
 
-/// A file that tasks came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its number in the store.
     pub id: i64,
     /// Where it is, relative to the project where it is in it.
     pub path: String,
@@ -26,12 +24,10 @@ pub struct SourceFile {
     pub digest: Option<String>,
 }
 
-/// A plan to take in.
 #[derive(Clone, Debug)]
 pub struct ImportRequest<'a> {
     pub path: &'a str,
     pub format: &'a str,
-    /// What the file looks like.
     pub digest: &'a str,
     /// What stands in it; keys and phases can be parsed.
     pub draft: &'a Draft,
@@ -41,11 +37,9 @@ pub struct ImportRequest<'a> {
     pub asked_for: bool,
     /// Who may have ticked boxes.
     pub author: Author,
-    /// Only say what would happen.
     pub dry_run: bool,
 }
 
-/// Who may have written a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Author {
     /// A person: a ticked box is a person's word.
@@ -54,7 +48,6 @@ pub enum Author {
     Agent(Option<TaskId>),
 }
 
-/// How a box in a file stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tick {
     Open,
@@ -64,17 +57,13 @@ pub enum Tick {
     Unproven,
 }
 
-/// The fix tasks that a task of a spec had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptFixes {
-    /// What the file calls the task.
     pub name: String,
-    /// The keys of its fix tasks, in order.
     pub keys: Vec<String>,
     pub last_error: String,
 }
 
-/// A task as an import names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportedTask {
     pub id: TaskId,
@@ -92,9 +81,7 @@ pub struct ImportedTask {
 pub struct GateEdit {
     pub id: TaskId,
     pub name: String,
-    /// The command of the plan so far.
     pub before: Option<String>,
-    /// The command in the file.
     pub after: Option<String>,
 }
 
@@ -106,7 +93,6 @@ pub struct WaitingGate {
     pub path: String,
 }
 
-/// What an import did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     pub added: Vec<ImportedTask>,
@@ -125,7 +111,6 @@ pub struct ImportReport {
     pub removed: Vec<ImportedTask>,
     /// Open tasks of the file that have no gate of their own.
     pub without_gate: Vec<String>,
-    /// Tasks that are as they were.
     pub unchanged: usize,
 }
 
@@ -138,11 +123,9 @@ impl ImportReport {
     }
 }
 
-/// A task as its file is to show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FiledTask {
     pub id: TaskId,
-    /// What the file calls it.
     pub name: String,
     pub title: String,
     pub status: Status,
@@ -150,7 +133,6 @@ pub struct FiledTask {
     pub tick: Tick,
     /// The commit after the attempt that finished it.
     pub commit: Option<String>,
-    /// Whether it is a fix task.
     pub is_fix: bool,
 }
 
@@ -168,9 +150,7 @@ pub struct UnfiledTask {
 /// Where a block goes, seen from the task it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Before its line.
     Before,
-    /// After its last descendant.
     After,
 }
 
@@ -194,7 +174,6 @@ record!(WaitingGate { gate, path });
 record!(FiledTask { id, name, title, status, tick = "ticked", commit = "last_commit", is_fix });
 
 impl Store {
-    /// All files that tasks came from.
     pub fn sources(&self) -> Result<Vec<SourceFile>> {
         self.all("SELECT * FROM sources ORDER BY id", [])
     }
@@ -205,7 +184,6 @@ impl Store {
         self.first(sql, [task])
     }
 
-    /// Imports a plan: all of it or nothing.
     pub fn import_plan(
         &mut self,
         request: &ImportRequest<'_>,
@@ -232,7 +210,6 @@ impl Store {
         self.all(sql, [])
     }
 
-    /// A file's tasks in plan order.
     pub fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {
         self.all(&format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position"), [source])
     }

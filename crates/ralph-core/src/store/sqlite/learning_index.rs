@@ -40,7 +40,6 @@ impl Doc {
     }
 }
 
-/// By how much counts change.
 #[derive(Default)]
 struct Deltas {
     terms: HashMap<String, i64>,
@@ -143,12 +142,10 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
     Ok(())
 }
 
-/// How many learnings are active.
 pub(in crate::store) fn documents(conn: &Connection) -> Result<u64> {
     conn.one("SELECT documents FROM learning_corpus", [])
 }
 
-/// How many active learnings have a token.
 pub(in crate::store) fn term_count(conn: &Connection, term: &str) -> Result<u64> {
     let sql = "SELECT documents FROM learning_terms WHERE term = ?1";
     Ok(conn.first(sql, [term])?.unwrap_or(0))

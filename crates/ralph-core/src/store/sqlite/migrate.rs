@@ -36,7 +36,6 @@ const STEPS: [&str; 20] = [
     include_str!("../../../migrations/sqlite/0020_stopped.sql"),
 ];
 
-/// The version this binary writes.
 pub(super) const KNOWN: u32 = STEPS.len() as u32;
 
 /// Looks at the file's header before SQLite does, so that a newer file is not touched in any way.

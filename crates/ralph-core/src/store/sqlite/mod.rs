@@ -43,14 +43,12 @@ pub(super) enum Durability {
     Power,
 }
 
-/// What to do where there is no database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
     Refuse,
     Create,
 }
 
-/// A wait for a lock that has lasted for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockWait {
     pub waited: Duration,
@@ -63,7 +61,6 @@ pub struct LockWait {
 pub struct Patience {
     /// Shorter waits are normal and reported to nobody.
     pub tell_after: Duration,
-    /// After this the wait ends with an error.
     pub give_up_after: Duration,
     /// Called again and again during a long wait; `false` ends the wait.
     pub on_wait: fn(LockWait) -> bool,
@@ -106,7 +103,6 @@ impl Patience {
     }
 }
 
-/// The open database.
 #[derive(Debug)]
 pub struct Store {
     pub(super) conn: Connection,
@@ -117,7 +113,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// The schema version this program writes.
     pub const VERSION: u32 = migrate::KNOWN;
 
     /// Opens a database that exists, and brings it to the present schema.
@@ -130,7 +125,6 @@ impl Store {
         Self::open_with(path, Absent::Create, Patience::default())
     }
 
-    /// Opens a database and brings it to the present schema.
     pub fn open_with(path: &Path, absent: Absent, patience: Patience) -> Result<Self> {
         let not_writable =
             |error: std::io::Error| StoreError::NotWritable { path: path.to_owned(), why: error.to_string() };
@@ -206,7 +200,6 @@ impl Store {
         Ok(())
     }
 
-    /// The schema version of the file.
     pub fn version(&self) -> Result<u32> {
         self.read(migrate::version)
     }
