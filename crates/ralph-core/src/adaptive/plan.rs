@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Beliefs;
 use super::costs::{self, Cost};
 use super::task::{self, POINTS, TaskView, Tries, Weights};
+use super::{Beliefs, ModelBelief};
 
 /// What a done task is worth unless somebody says otherwise, in dollars: a quarter of an hour of a person's time, which is
 /// what an unsolved one takes in the morning. docs/strategies.md has the measurements.
@@ -89,7 +89,7 @@ fn choices(
     let attempts = view.attempts_left.min(MOST_ATTEMPTS);
     let mut all: Vec<Choice> = Vec::new();
     for (place, name) in ladder.iter().enumerate() {
-        let stranger = beliefs.stranger(place);
+        let stranger = ModelBelief::stranger(place);
         let belief = beliefs.models.get(name).unwrap_or(&stranger);
         if view.repeats(name) {
             continue;
@@ -317,7 +317,7 @@ pub fn expectations(beliefs: &Beliefs, ladder: &[String]) -> Vec<Expectation> {
     let view = TaskView::default();
     let prior = task::prior(beliefs, &view);
     let of = |(rung, model): (usize, &String)| {
-        let stranger = beliefs.stranger(rung);
+        let stranger = ModelBelief::stranger(rung);
         let belief = beliefs.models.get(model).unwrap_or(&stranger);
         let tries = Tries::new(beliefs, belief, &prior, false);
         Expectation {

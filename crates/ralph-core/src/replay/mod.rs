@@ -12,7 +12,6 @@ mod world;
 
 use serde::Serialize;
 
-use crate::adaptive::Tuning;
 use crate::model::Strategy;
 use play::Tally;
 pub use play::{Score, play, play_sequence};
@@ -39,7 +38,7 @@ pub struct Report {
 pub fn replay(rows: &[Row], options: &Options) -> Report {
     let world = World::new(rows, options);
     let mut strategies: Vec<Score> =
-        Strategy::ALL.into_iter().map(|strategy| play(&world, options, strategy, Tuning::DEFAULT)).collect();
+        Strategy::ALL.into_iter().map(|strategy| play(&world, options, strategy)).collect();
     let top = options.ladder.len().saturating_sub(1);
     strategies.push(play_sequence(&world, options, "always-strongest", &[top]));
     Report {

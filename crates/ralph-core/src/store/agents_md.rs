@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::learnings;
-use super::sql::{Changes, FromRow, Row, Statements, record};
+use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{Capture, Durability, Random, Result, Store};
 use crate::memory::agents_md::{Entry, Known, LastWrite, PhaseEntries, Section};
 use crate::memory::prompt::PhaseFailure;
@@ -56,7 +56,7 @@ impl Store {
              WHERE e.task_id <> :task
                  AND t.whole_phase = (SELECT whole_phase FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT :most";
-        self.all(sql, named_params! { ":task": task, ":most": most })
+        self.all(sql, bind! { task, most })
     }
 
     /// Names under which Ralph ever wrote failures into the file: those entries are its own.
@@ -101,7 +101,7 @@ impl Store {
             let last = LastWrite { branch, digest: last_digest, bullets: bullets.collect() };
             let sql = "SELECT 1 FROM agents_md_writes
                  WHERE path = :path AND digest = :digest AND place < :place";
-            let values = named_params! { ":path": path, ":digest": digest, ":place": place };
+            let values = bind! { path, digest, place };
             Ok((Some(last), conn.has(sql, values)?))
         })
     }
@@ -109,24 +109,24 @@ impl Store {
     pub fn confirm_write(&mut self, path: &str, write: &ConfirmedWrite) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let ConfirmedWrite { branch, digest, .. } = write;
-            let values = named_params! { "path": path, "branch": branch, "digest": digest };
+            let values = bind! { path, branch, digest };
             tx.insert("agents_md_writes", values)?;
             tx.change(
                 "DELETE FROM agents_md_writes WHERE path = :path AND place <= (
                      SELECT max(place) FROM agents_md_writes WHERE path = :path) - :most",
-                named_params! { ":path": path, ":most": MOST_WRITES },
+                bind! { path, most: MOST_WRITES },
             )?;
             for (id, section) in &write.added {
-                let values = named_params! { "path": path, "learning_id": id, "section": section.title() };
+                let values = bind! { path, learning_id: id, section: section.title() };
                 tx.upsert("agents_md_bullets", &["path", "learning_id"], values)?;
             }
             for id in &write.gone {
                 let sql = "DELETE FROM agents_md_bullets
                      WHERE path = :path AND learning_id = :id";
-                tx.change(sql, named_params! { ":path": path, ":id": id })?;
+                tx.change(sql, bind! { path, id })?;
             }
             for name in &write.names {
-                tx.insert_new("agents_md_names", named_params! { "path": path, "name": name })?;
+                tx.insert_new("agents_md_names", bind! { path, name })?;
             }
             Ok(())
         })
@@ -157,8 +157,7 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
         return Ok(());
     }
     if capture.attempt.outcome == Outcome::Done {
-        let sql = "UPDATE totals SET last_good = ?1 WHERE ?1 IS NOT NULL";
-        tx.change(sql, [&capture.attempt.commit_after])?;
+        tx.change("UPDATE totals SET last_good = ?1 WHERE ?1 IS NOT NULL", [&capture.attempt.commit_after])?;
         return Ok(());
     }
     let Some(report) = &capture.report else {
@@ -173,9 +172,9 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
          ON CONFLICT (task_id, cause) DO UPDATE SET times = times + 1,
              attempt_number = excluded.attempt_number, at = excluded.at,
              last_good = excluded.last_good",
-        named_params! {
-            ":task": capture.attempt.task_id, ":cause": cause, ":number": capture.attempt.attempt_number,
-            ":at": capture.attempt.ended_at(),
+        bind! {
+            task: capture.attempt.task_id, cause, number: capture.attempt.attempt_number,
+            at: capture.attempt.ended_at(),
         },
     )?;
     tx.change(
@@ -183,7 +182,7 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
              SELECT e.task_id, e.cause FROM failure_entries e JOIN tasks t ON t.id = e.task_id
              WHERE t.whole_phase IS (SELECT whole_phase FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT -1 OFFSET :most)",
-        named_params! { ":task": capture.attempt.task_id, ":most": MOST_OF_A_PHASE },
+        bind! { task: capture.attempt.task_id, most: MOST_OF_A_PHASE },
     )?;
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::sql::{Changes, Json, Statements, record};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Capture, Durability, Result, Store, fixes, status};
 pub use crate::breaker::BreakerState;
 use crate::breaker::{BreakerChange, BreakerStanding, Link, MOST_LINKS, is_systemic, shared_causes};
@@ -76,7 +76,7 @@ pub(super) fn standing(tx: &Connection, task: &TaskId, token: &Token) -> Result<
         is_probe: now.probing
             && tx.has(
                 "SELECT 1 FROM claims WHERE task_id = :task AND token = :token AND probe = 1",
-                named_params! { ":task": task, ":token": token },
+                bind! { task, token },
             )?,
     })
 }
@@ -93,9 +93,9 @@ pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()
     tx.change("UPDATE breaker SET failures = failures + 1", [])?;
     tx.insert(
         "breaker_streak",
-        named_params! {
-            "task_id": attempt.task_id, "root_id": root,
-            "coarse": attempt.fingerprint_coarse, "gave_up": capture.gave_up,
+        bind! {
+            task_id: attempt.task_id, root_id: root, coarse: attempt.fingerprint_coarse,
+            gave_up: capture.gave_up,
         },
     )?;
     tx.change(
@@ -104,8 +104,7 @@ pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()
         [MOST_LINKS],
     )?;
     if opens {
-        let sql = "UPDATE breaker SET state = 'open', opened_at = ?1";
-        tx.change(sql, [attempt.ended_at()])?;
+        tx.change("UPDATE breaker SET state = 'open', opened_at = ?1", [attempt.ended_at()])?;
     }
     Ok(())
 }
@@ -128,13 +127,11 @@ fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
 /// A person has seen to a task: its failures leave the streak. Where the rest would not have opened the breaker, it
 /// closes.
 pub(super) fn leave(tx: &Connection, task: &TaskId) -> Result<()> {
-    let sql = "DELETE FROM breaker_streak WHERE task_id = ?1 OR root_id = ?1";
-    let left = tx.change(sql, [task])?;
+    let left = tx.change("DELETE FROM breaker_streak WHERE task_id = ?1 OR root_id = ?1", [task])?;
     if left == 0 {
         return Ok(());
     }
-    let sql = "UPDATE breaker SET failures = max(failures - ?1, 0)";
-    tx.change(sql, [left])?;
+    tx.change("UPDATE breaker SET failures = max(failures - ?1, 0)", [left])?;
     let breaker = read(tx)?;
     let systemic = is_systemic(&links(tx)?, breaker.failures, 1);
     if breaker.state != BreakerState::Closed && !systemic {
@@ -173,7 +170,7 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
                  stuck_flag = stuck_flag AND consecutive_failures > :failures,
                  forgiven = forgiven + 1, breaker_forgave = breaker_forgave OR :by_probe
              WHERE task_id = :task AND NOT (:by_probe AND breaker_forgave)",
-            named_params! { ":task": task, ":failures": failures, ":by_probe": by_probe },
+            bind! { task, failures, by_probe },
         )?;
         if changed > 0 {
             pending.push(task);

@@ -1,8 +1,8 @@
 //! What one attempt leaves behind, written together or not at all. The outcome row comes first.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::sql::{Changes, Statements};
+use super::sql::{Changes, Statements, bind};
 use super::{
     Lesson, NewFix, PlanChange, Random, RecoveryEnd, Result, agents_md, claims, experience, fixes, learnings,
     plan_changes, runs, status,
@@ -56,7 +56,7 @@ pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) 
     tx.insert_record("iteration_outcomes", attempt, &[])?;
     if let Some(report) = &capture.report {
         let number = attempt.attempt_number;
-        let more = named_params! { "task_id": id, "attempt_number": number, "created_at": ended_at };
+        let more = bind! { task_id: id, attempt_number: number, created_at: ended_at };
         tx.insert_record("failure_reports", report, more)?;
     }
     // Before the new ones: one of them may take the place of one that was shown.
@@ -102,12 +102,11 @@ fn metrics(tx: &Connection, capture: &Capture) -> Result<()> {
              stuck_flag = excluded.stuck_flag,
              next_model = excluded.next_model,
              lost_in_a_row = excluded.lost_in_a_row",
-        named_params! {
-            ":task": attempt.task_id, ":attempts": after.total_attempts,
-            ":failures": after.consecutive_failures, ":attempt_at": attempt.counted.then_some(now),
-            ":success_at": done.then_some(now), ":difficulty": after.difficulty,
-            ":suggested": done.then_some(&attempt.model),
-            ":stuck": after.stuck, ":next_model": after.next_model, ":lost": after.lost_in_a_row,
+        bind! {
+            task: attempt.task_id, attempts: after.total_attempts, failures: after.consecutive_failures,
+            attempt_at: attempt.counted.then_some(now), success_at: done.then_some(now),
+            difficulty: after.difficulty, suggested: done.then_some(&attempt.model), stuck: after.stuck,
+            next_model: after.next_model, lost: after.lost_in_a_row,
         },
     )?;
     Ok(())
@@ -119,11 +118,10 @@ fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {
              cost_usd = cost_usd + :cost, cost_unknown = cost_unknown + :unknown,
              cost_estimated = cost_estimated + :estimated
          WHERE id = :run",
-        named_params! {
-            ":run": attempt.run_id, ":counted": attempt.counted,
-            ":done": attempt.outcome == Outcome::Done,
-            ":cost": attempt.cost_usd.unwrap_or(0.0), ":unknown": attempt.cost_is_unknown(),
-            ":estimated": attempt.cost_estimated,
+        bind! {
+            run: attempt.run_id, counted: attempt.counted, done: attempt.outcome == Outcome::Done,
+            cost: attempt.cost_usd.unwrap_or(0.0), unknown: attempt.cost_is_unknown(),
+            estimated: attempt.cost_estimated,
         },
     )?;
     match attempt.cost_usd {

@@ -1,9 +1,9 @@
 //! Claims: who works on what, until when that is believed, and how often a task may still be attempted.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, Json, Statements, record};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{
     Durability, RecoveryEnd, Result, Scope, Store, StoreError, breaker, events, fixes, plan, status,
 };
@@ -142,7 +142,7 @@ impl Store {
         event: &RunEvent,
     ) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let claim = named_params! { "task_id": task, "token": token };
+            let claim = bind! { task_id: task, token };
             match tx.update_record("claims", start, claim)? {
                 0 => Err(StoreError::ClaimMoved(task.clone())),
                 _ => events::append(tx, event),
@@ -153,11 +153,10 @@ impl Store {
     /// Extends the lease of a run and of its claims.
     pub fn heartbeat(&mut self, run: &RunId, now: Timestamp, expires: Timestamp) -> Result<()> {
         self.write_soon(|tx| {
-            let sql = "UPDATE runs SET expires_at = :expires WHERE id = :run";
-            tx.change(sql, named_params! { ":run": run, ":expires": expires })?;
+            tx.change("UPDATE runs SET expires_at = :expires WHERE id = :run", bind! { run, expires })?;
             tx.change(
                 "UPDATE claims SET heartbeat_at = :now, expires_at = :expires WHERE run_id = :run",
-                named_params! { ":run": run, ":now": now, ":expires": expires },
+                bind! { run, now, expires },
             )?;
             Ok(())
         })
@@ -239,7 +238,7 @@ impl Store {
         self.write(Durability::Process, |tx| {
             refuse_moved(tx, task, token)?;
             let sql = "UPDATE claims SET commit_intent = :intent WHERE task_id = :task";
-            tx.change(sql, named_params! { ":task": task, ":intent": Json(intent) })?;
+            tx.change(sql, bind! { task, intent: Json(intent) })?;
             Ok(())
         })
     }
@@ -265,7 +264,7 @@ impl Store {
     pub fn note_hook(&mut self, process: &Owner) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let Owner { host, pid, pid_started } = process;
-            let values = named_params! { "host": host, "pid": pid, "pid_started": pid_started };
+            let values = bind! { host, pid, pid_started };
             tx.insert_new("hook_processes", values)
         })
     }
@@ -276,7 +275,7 @@ impl Store {
             Durability::Process,
             "DELETE FROM hook_processes
              WHERE host = :host AND pid = :pid AND pid_started = :started",
-            named_params! { ":host": host, ":pid": pid, ":started": pid_started },
+            bind! { host, pid, started: pid_started },
         )?;
         Ok(())
     }
@@ -305,11 +304,10 @@ fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
          RETURNING task_id",
         scope.with, scope.and
     );
-    let values = named_params! {
-        ":run": request.run_id, ":worker": request.worker, ":host": request.owner.host,
-        ":pid": request.owner.pid, ":pid_started": request.owner.pid_started,
-        ":token": request.token, ":now": request.now, ":expires": request.expires_at,
-        ":purpose": request.purpose,
+    let values = bind! {
+        run: request.run_id, worker: request.worker, host: request.owner.host, pid: request.owner.pid,
+        pid_started: request.owner.pid_started, token: request.token, now: request.now,
+        expires: request.expires_at, purpose: request.purpose,
     };
     tx.first(&sql, scope.values(values).as_slice())
 }
@@ -320,7 +318,7 @@ pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
         "SELECT coalesce((SELECT attempts_used FROM strategy_metrics WHERE task_id = :root), 0)
              + (SELECT count(*) FROM claims c LEFT JOIN fixes f ON f.task_id = c.task_id
                 WHERE coalesce(f.root_id, c.task_id) = :root AND c.task_id <> :task)",
-        named_params! { ":root": root, ":task": task },
+        bind! { root, task },
     )
 }
 
@@ -336,8 +334,7 @@ pub(super) fn of_task(conn: &Connection, id: &TaskId) -> Result<Option<Claim>> {
 
 /// Refuses what only the holder of a claim may do.
 pub(super) fn refuse_moved(tx: &Connection, task: &TaskId, token: &Token) -> Result<()> {
-    let sql = "SELECT 1 FROM claims WHERE task_id = :task AND token = :token";
-    match tx.has(sql, named_params! { ":task": task, ":token": token })? {
+    match tx.has("SELECT 1 FROM claims WHERE task_id = :task AND token = :token", bind! { task, token })? {
         true => Ok(()),
         false => Err(StoreError::ClaimMoved(task.clone())),
     }
@@ -358,8 +355,7 @@ pub(super) fn refuse_claimed(tx: &Connection, id: &TaskId) -> Result<()> {
 
 /// Ends a claim if the token is still its own; else somebody else has dealt with the attempt.
 pub(super) fn give_up(tx: &Connection, task: &TaskId, token: &Token) -> Result<()> {
-    let sql = "DELETE FROM claims WHERE task_id = :task AND token = :token";
-    match tx.change(sql, named_params! { ":task": task, ":token": token })? {
+    match tx.change("DELETE FROM claims WHERE task_id = :task AND token = :token", bind! { task, token })? {
         0 => Err(StoreError::ClaimMoved(task.clone())),
         _ => Ok(()),
     }
@@ -382,7 +378,7 @@ pub(super) fn renew_attempts(tx: &Connection, task: &TaskId) -> Result<()> {
         "UPDATE strategy_metrics SET breaker_forgave = 0,
              attempts_used = CASE WHEN task_id = :root THEN 0 ELSE attempts_used END
          WHERE task_id IN (:root, :task)",
-        named_params! { ":root": fixes::root_of(tx, task)?, ":task": task },
+        bind! { root: fixes::root_of(tx, task)?, task },
     )?;
     breaker::leave(tx, task)
 }

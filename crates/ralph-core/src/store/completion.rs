@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::plan::row_limit;
-use super::sql::{Row, Statements, record};
+use super::sql::{Row, Statements, bind, record};
 use super::{Result, Store};
 use crate::text::one_line;
 
@@ -98,7 +98,7 @@ impl Names {
         let mut names = Vec::new();
         for (order, most) in [("", most), ("DESC", 1)] {
             let most = row_limit(most);
-            let values = named_params! { ":prefix": prefix, ":end": end, ":most": most };
+            let values = bind! { prefix, end, most };
             names.extend(conn.all::<_, Vec<_>>(&self.between(order), values)?);
         }
         Ok(each_once(names))

@@ -1,9 +1,9 @@
 //! The steps that changes of the plan are made of; each runs inside a transaction.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::plan::{find, known};
-use super::sql::{Changes, Statements, record};
+use super::sql::{Changes, Statements, bind, record};
 use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 
@@ -33,9 +33,9 @@ pub(super) fn add_at(
     random: Random<'_>,
 ) -> Result<TaskId> {
     let id = unused_id(tx, random)?;
-    let more = named_params! {
-        "id": id, "position": position, "parent_id": new.parent, "created_at": now, "updated_at": now,
-        "failed_ancestors": failed_from(tx, new.parent.as_ref())?,
+    let more = bind! {
+        id, position, parent_id: new.parent, created_at: now, updated_at: now,
+        failed_ancestors: failed_from(tx, new.parent.as_ref())?,
     };
     tx.insert_record("tasks", new, more)?;
     for blocker in &new.after {
@@ -85,13 +85,12 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
 
 /// Gives a task all of these texts; its parent and dependencies stay.
 pub(super) fn rewrite(tx: &Connection, id: &TaskId, task: &NewTask, now: Timestamp) -> Result<()> {
-    tx.update_record("tasks", task, named_params! { "id": id })?;
+    tx.update_record("tasks", task, bind! { id })?;
     touch(tx, id, now)
 }
 
 pub(super) fn touch(tx: &Connection, id: &TaskId, now: Timestamp) -> Result<()> {
-    let sql = "UPDATE tasks SET updated_at = :now WHERE id = :id";
-    tx.change(sql, named_params! { ":id": id, ":now": now })?;
+    tx.change("UPDATE tasks SET updated_at = :now WHERE id = :id", bind! { id, now })?;
     Ok(())
 }
 
@@ -113,12 +112,11 @@ pub(super) fn move_below(
 /// are many.
 pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) -> Result<()> {
     let left = status::parent_of(tx, id)?;
-    let sql = "SELECT failed_ancestors FROM tasks WHERE id = ?1";
-    let before: i64 = tx.one(sql, [id])?;
+    let before: i64 = tx.one("SELECT failed_ancestors FROM tasks WHERE id = ?1", [id])?;
     let after = failed_from(tx, parent)?;
     tx.change(
         "UPDATE tasks SET parent_id = :parent, failed_ancestors = :failed WHERE id = :id",
-        named_params! { ":id": id, ":parent": parent, ":failed": after },
+        bind! { id, parent, failed: after },
     )?;
     status::verify_above(tx, id)?;
     status::verify_from(tx, left)?;
@@ -131,8 +129,8 @@ pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) 
 /// How many tasks from this one upwards are failed.
 fn failed_from(conn: &Connection, id: Option<&TaskId>) -> Result<i64> {
     let Some(id) = id else { return Ok(0) };
-    let sql = "SELECT failed_ancestors + (status = 'failed') FROM tasks WHERE id = ?1";
-    let failed = conn.first(sql, [id])?;
+    let failed =
+        conn.first("SELECT failed_ancestors + (status = 'failed') FROM tasks WHERE id = ?1", [id])?;
     failed.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
 }
 
@@ -206,14 +204,14 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
 pub(super) fn depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "INSERT INTO dependencies (blocker_id, blocked_id) VALUES (:blocker, :blocked)
          ON CONFLICT DO NOTHING";
-    let added = tx.change(sql, named_params! { ":blocked": blocked, ":blocker": blocker })?;
+    let added = tx.change(sql, bind! { blocked, blocker })?;
     Ok(added > 0)
 }
 
 /// `false` if it did not wait for it.
 pub(super) fn no_longer_depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "DELETE FROM dependencies WHERE blocked_id = :blocked AND blocker_id = :blocker";
-    let removed = tx.change(sql, named_params! { ":blocked": blocked, ":blocker": blocker })?;
+    let removed = tx.change(sql, bind! { blocked, blocker })?;
     Ok(removed > 0)
 }
 
@@ -227,8 +225,7 @@ fn refuse_duplicate(tx: &Connection, key: &Key, own: Option<&TaskId>) -> Result<
 }
 
 pub(super) fn set_position(tx: &Connection, id: &TaskId, position: f64) -> Result<()> {
-    let sql = "UPDATE tasks SET position = :position WHERE id = :id";
-    tx.change(sql, named_params! { ":id": id, ":position": position })?;
+    tx.change("UPDATE tasks SET position = :position WHERE id = :id", bind! { id, position })?;
     Ok(())
 }
 
@@ -252,8 +249,7 @@ pub(super) fn position_after(tx: &Connection, id: &TaskId) -> Result<f64> {
 /// A position right before a task.
 pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
     let at: f64 = tx.one("SELECT position FROM tasks WHERE id = ?1", [id])?;
-    let sql = "SELECT max(position) FROM tasks WHERE position < ?1";
-    match tx.one(sql, [at])? {
+    match tx.one("SELECT max(position) FROM tasks WHERE position < ?1", [at])? {
         None => Ok(at - 1.0),
         Some(before) => next_position(tx, before),
     }
@@ -261,8 +257,7 @@ pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
 
 /// A free position right after another.
 fn next_position(tx: &Connection, last: f64) -> Result<f64> {
-    let sql = "SELECT min(position) FROM tasks WHERE position > ?1";
-    let Some(next) = tx.one(sql, [last])? else {
+    let Some(next) = tx.one("SELECT min(position) FROM tasks WHERE position > ?1", [last])? else {
         return Ok(last.floor() + 1.0);
     };
     let middle = f64::midpoint(last, next);
@@ -270,8 +265,7 @@ fn next_position(tx: &Connection, last: f64) -> Result<f64> {
         return Ok(middle);
     }
     // No number is left between the two: all get whole ones again, by way of a range that nobody uses.
-    let sql = "SELECT count(*) FROM tasks WHERE position <= ?1";
-    let order: i64 = tx.one(sql, [last])?;
+    let order: i64 = tx.one("SELECT count(*) FROM tasks WHERE position <= ?1", [last])?;
     tx.execute_batch(
         "UPDATE tasks SET position = o.place - 1e15 FROM (
              SELECT id, row_number() OVER (ORDER BY position) AS place FROM tasks) o

@@ -1,8 +1,8 @@
 //! The story of runs as events, and which logs somebody still needs.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::sql::{Changes, Json, Statements, record};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Durability, Result, Store};
 use crate::event::RunEvent;
 use crate::model::{RunId, Timestamp};
@@ -42,18 +42,18 @@ impl Store {
     pub fn some_events(&self, run: &RunId, after: u64, most: u32) -> Result<Vec<StoredEvent>> {
         let sql = "SELECT * FROM run_events WHERE run_id = :run AND seq > :after
              ORDER BY seq LIMIT :most";
-        self.all(sql, named_params! { ":run": run, ":after": after, ":most": most })
+        self.all(sql, bind! { run, after, most })
     }
 
     pub fn events_of_kind(&self, run: &RunId, kind: &str) -> Result<Vec<StoredEvent>> {
         let sql = "SELECT * FROM run_events WHERE run_id = :run AND type = :kind ORDER BY seq";
-        self.all(sql, named_params! { ":run": run, ":kind": kind })
+        self.all(sql, bind! { run, kind })
     }
 
     pub fn last_event(&self, run: &RunId, kind: Option<&str>) -> Result<Option<StoredEvent>> {
         let sql = "SELECT * FROM run_events
              WHERE run_id = :run AND (:kind IS NULL OR type = :kind) ORDER BY seq DESC LIMIT 1";
-        self.first(sql, named_params! { ":run": run, ":kind": kind })
+        self.first(sql, bind! { run, kind })
     }
 
     pub fn waits(&self, run: &RunId) -> Result<Vec<Wait>> {
@@ -79,9 +79,8 @@ impl Store {
 pub(super) fn append(tx: &Connection, event: &RunEvent) -> Result<()> {
     tx.insert(
         "run_events",
-        named_params! {
-            "run_id": event.run_id, "seq": event.seq, "at": event.at,
-            "type": event.kind.name(), "json": Json(event),
+        bind! {
+            run_id: event.run_id, seq: event.seq, at: event.at, type: event.kind.name(), json: Json(event),
         },
     )
 }

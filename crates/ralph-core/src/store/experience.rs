@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::sql::{Changes, FromRow, Json, Row, Statements, record};
+use super::sql::{Changes, FromRow, Json, Row, Statements, bind, record};
 use super::{Result, Store};
 use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief, Seen, TaskView, observe};
 use crate::agent::{Prices, output_prices};
@@ -101,7 +101,7 @@ fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Resul
     let mut worth: BTreeMap<i64, f64> = BTreeMap::new();
     for (term, value) in lookup {
         let sql = "SELECT doc FROM task_postings WHERE term = :term ORDER BY doc DESC LIMIT :most";
-        let values = named_params! { ":term": term, ":most": POSTINGS };
+        let values = bind! { term, most: POSTINGS };
         let docs: Vec<i64> = conn.all(sql, values)?;
         for doc in docs {
             *worth.entry(doc).or_default() += value;
@@ -124,7 +124,7 @@ fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> 
          FROM task_docs d JOIN tasks t ON t.id = d.task_id
          LEFT JOIN strategy_metrics m ON m.task_id = d.task_id
          WHERE d.doc = :doc AND d.task_id <> :except";
-    conn.first(sql, named_params! { ":doc": doc, ":except": except })
+    conn.first(sql, bind! { doc, except })
 }
 
 pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Result<()> {
@@ -134,7 +134,7 @@ pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Resu
          VALUES (:task, :model, NOT :done, :done)
          ON CONFLICT (task_id, model) DO UPDATE SET
              failed = failed + excluded.failed, done = done + excluded.done",
-        named_params! { ":task": attempt.task_id, ":model": model, ":done": done },
+        bind! { task: attempt.task_id, model, done },
     )?;
     remember(tx, &attempt.task_id, &lesson.profile)?;
     let agent = attempt.agent.as_deref().unwrap_or_default();
@@ -161,9 +161,9 @@ fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<()> {
     };
     tx.insert(
         "task_docs",
-        named_params! {
-            "task_id": task, "title": joined(&whole.title), "words": joined(&whole.words),
-            "files": Json(&whole.files), "terms": Json(whole.index_terms()),
+        bind! {
+            task_id: task, title: joined(&whole.title), words: joined(&whole.words),
+            files: Json(&whole.files), terms: Json(whole.index_terms()),
         },
     )
 }
@@ -204,27 +204,26 @@ fn store_beliefs(
     now: Timestamp,
 ) -> Result<()> {
     if let Some(belief) = after.models.get(model) {
-        let values = named_params! {
-            "agent": agent, "model": model, "ability": belief.ability,
-            "variance": belief.variance, "tries": belief.tries, "cost_zeros": belief.cost_zeros,
-            "cost_count": belief.cost_count, "cost_mean": belief.cost_mean,
-            "cost_squares": belief.cost_squares, "updated_at": now,
+        let values = bind! {
+            agent, model, ability: belief.ability, variance: belief.variance, tries: belief.tries,
+            cost_zeros: belief.cost_zeros, cost_count: belief.cost_count, cost_mean: belief.cost_mean,
+            cost_squares: belief.cost_squares, updated_at: now,
         };
         tx.upsert("model_beliefs", &["agent", "model"], values)?;
     }
     for difficulty in BUCKETS {
         let changed = after.bucket(difficulty).filter(|bucket| before.bucket(difficulty) != Some(bucket));
         if let Some(bucket) = changed {
-            let values = named_params! {
-                "difficulty": bucket_name(difficulty), "tasks": Json(&bucket.tasks),
-                "cost_count": bucket.cost_count, "cost_sum": bucket.cost_sum,
+            let values = bind! {
+                difficulty: bucket_name(difficulty), tasks: Json(&bucket.tasks),
+                cost_count: bucket.cost_count, cost_sum: bucket.cost_sum,
             };
             tx.upsert("difficulty_beliefs", &["difficulty"], values)?;
         }
     }
     let (successes, tries) = (after.retry_successes, after.retry_tries);
     if (successes, tries) != (before.retry_successes, before.retry_tries) {
-        let values = named_params! { "id": 1, "successes": successes, "tries": tries };
+        let values = bind! { id: 1, successes, tries };
         tx.upsert("retry_beliefs", &["id"], values)?;
     }
     Ok(())

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, Statements, record};
+use super::sql::{Changes, Statements, bind, record};
 use super::{Capture, KeptFixes, Random, Result, Store, edit, plan, status};
 use crate::model::{NewTask, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
@@ -157,14 +157,13 @@ fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
 }
 
 fn keys(conn: &Connection, original: &TaskId) -> Result<Vec<String>> {
-    let sql = "SELECT key FROM fix_attempts WHERE original_id = ?1 ORDER BY ordinal";
-    conn.all(sql, [original])
+    conn.all("SELECT key FROM fix_attempts WHERE original_id = ?1 ORDER BY ordinal", [original])
 }
 
 pub(super) fn text(conn: &Connection, task: &Task, original: &str, original_id: &str) -> Result<FixText> {
     let sql = "SELECT :name AS original, error, attempted, category FROM fix_attempts
          WHERE original_id = :original AND key = :key";
-    let values = named_params! { ":name": original, ":original": original_id, ":key": task.name() };
+    let values = bind! { name: original, original: original_id, key: task.name() };
     let found = conn.first(sql, values)?;
     Ok(found.unwrap_or_else(|| FixText { original: original.to_owned(), ..FixText::default() }))
 }
@@ -222,15 +221,13 @@ fn create(
     edit::depend(tx, original, &id)?;
     tx.insert(
         "fixes",
-        named_params! {
-            "task_id": id, "original_id": original, "root_id": root, "depth": depth,
-            "attempt_number": attempt_number, "coarse": fix.coarse,
+        bind! {
+            task_id: id, original_id: original, root_id: root, depth, attempt_number, coarse: fix.coarse,
         },
     )?;
     let key = fix.task.key.as_ref().map_or(id.as_str(), |key| key.as_str());
     note_attempt(tx, original, &root, key, &fix.text)?;
-    let sql = "UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1";
-    tx.change(sql, [original])?;
+    tx.change("UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1", [original])?;
     Ok(())
 }
 
@@ -239,10 +236,7 @@ fn note_attempt(tx: &Connection, original: &TaskId, root: &TaskId, key: &str, te
         "INSERT INTO fix_attempts (original_id, ordinal, key, root_id, error, attempted, category)
          SELECT :original, coalesce(max(ordinal), 0) + 1, :key, :root, :error, :attempted, :category
          FROM fix_attempts WHERE original_id = :original",
-        named_params! {
-            ":original": original, ":key": key, ":root": root, ":error": text.error,
-            ":attempted": text.attempted, ":category": text.category,
-        },
+        bind! { original, key, root, error: text.error, attempted: text.attempted, category: text.category },
     )?;
     Ok(())
 }
@@ -262,10 +256,10 @@ pub(super) fn end_recovery(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -
             status::set(tx, id, Status::Blocked, Some(reason), now)?;
         }
     }
-    let values = named_params! { "task_id": end.root, "end": end.end.to_string() };
+    let values = bind! { task_id: end.root, end: end.end.to_string() };
     tx.upsert("fix_ends", &["task_id"], values)?;
     if let Some(failed) = end.chain.first() {
-        let values = named_params! { "task_id": failed, "last_error": end.error };
+        let values = bind! { task_id: failed, last_error: end.error };
         tx.upsert("fix_ends", &["task_id"], values)?;
     }
     Ok(())
@@ -330,9 +324,7 @@ pub(super) fn import(
             continue;
         };
         let (root, depth) = root_of(&task.name, original);
-        let values = named_params! {
-            "task_id": id, "original_id": original, "root_id": root, "depth": depth,
-        };
+        let values = bind! { task_id: id, original_id: original, root_id: root, depth };
         tx.insert_new("fixes", values)?;
         let error = task.title.strip_prefix("Fix: ").unwrap_or(&task.title);
         let text = FixText { original: name.to_owned(), error: error.to_owned(), ..FixText::default() };
@@ -350,7 +342,7 @@ pub(super) fn import(
         tx.change(
             "UPDATE fix_attempts SET error = :error WHERE original_id = :original AND ordinal = (
                  SELECT max(ordinal) FROM fix_attempts WHERE original_id = :original)",
-            named_params! { ":original": original, ":error": fixes.last_error },
+            bind! { original, error: fixes.last_error },
         )?;
     }
     Ok(())

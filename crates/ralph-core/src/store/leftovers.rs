@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::named_params;
-
-use super::sql::{Changes, Row, Statements, record};
+use super::sql::{Changes, Row, Statements, bind, record};
 use super::{Durability, Result, Store, fixes};
 use crate::model::{LeftoverFile, TaskId, Timestamp};
 
@@ -32,7 +30,7 @@ impl Store {
     /// Remembers the tree before a task's attempts, and the branch, until what they left is known.
     pub fn set_tree_snapshot(&mut self, task: &TaskId, snapshot: &str, branch: Option<&str>) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let values = named_params! { "task_id": task, "look": snapshot, "branch": branch };
+            let values = bind! { task_id: task, look: snapshot, branch };
             tx.upsert("first_looks", &["task_id"], values)
         })
     }
@@ -58,7 +56,7 @@ impl Store {
             tx.change("DELETE FROM left_work WHERE task_id = ?1", [task])?;
             tx.change("DELETE FROM first_looks WHERE task_id = ?1", [task])?;
             for LeftoverFile { path, state } in files {
-                let values = named_params! { "task_id": task, "path": path, "state": state };
+                let values = bind! { task_id: task, path, state };
                 tx.insert("left_work", values)?;
             }
             Ok(())

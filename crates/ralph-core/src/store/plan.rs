@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, ToSql, named_params};
+use rusqlite::{Connection, ToSql};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::sql::{Json, Row, Statements, Values, line, record};
+use super::sql::{Json, Row, Statements, Values, bind, line, record};
 use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
 use crate::event::TaskRef;
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
@@ -261,7 +261,7 @@ impl Store {
             scope.with, scope.and
         );
         let limit = row_limit(limit);
-        self.all(&sql, scope.values(named_params! { ":limit": limit }).as_slice())
+        self.all(&sql, scope.values(bind! { limit }).as_slice())
     }
 
     /// How many tasks have each status. Triggers keep the counts.
@@ -296,7 +296,7 @@ impl Store {
                  AND (verify IS NULL OR NOT :gates_on){} ORDER BY position",
             scope.with, scope.and
         );
-        self.all(&sql, scope.values(named_params! { ":gates_on": gates_on }).as_slice())
+        self.all(&sql, scope.values(bind! { gates_on }).as_slice())
     }
 
     /// The models that unfinished tasks in scope ask for by themselves.

@@ -1,9 +1,9 @@
 //! Changes of the plan that agents asked for: made in the transaction of their attempt, or refused and remembered.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, Json, Statements, record};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Capture, Random, Result, Side, Store, StoreError, edit, plan, status};
 use crate::model::{Key, NewTask, TaskId, Timestamp};
 
@@ -69,7 +69,7 @@ impl Store {
                  (SELECT count(*) FROM plan_changes WHERE task_id = :task AND refusal IS NULL) AS made,
                  (SELECT depth FROM changed_in WHERE task_id IN (:task, :root)
                   ORDER BY task_id = :task DESC LIMIT 1) AS depth";
-        self.one(sql, named_params! { ":task": task, ":root": root })
+        self.one(sql, bind! { task, root })
     }
 
     /// A task's name and everything it waits for: dependencies and children, by name.
@@ -112,16 +112,15 @@ pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> R
         let names = names.collect::<Result<Vec<_>>>()?;
         tx.insert(
             "plan_changes",
-            named_params! {
-                "task_id": task, "attempt_number": capture.attempt.attempt_number, "run_id": capture.attempt.run_id,
-                "kind": change.kind, "reasoning": change.reasoning, "refusal": refusal,
-                "tasks": Json(names), "at": now,
+            bind! {
+                task_id: task, attempt_number: capture.attempt.attempt_number, run_id: capture.attempt.run_id,
+                kind: change.kind, reasoning: change.reasoning, refusal, tasks: Json(names), at: now,
             },
         )?;
         let number = tx.last_insert_rowid();
         let depth = change.outcome.as_ref().map_or(0, |new| new.depth);
         for id in &added {
-            let values = named_params! { "task_id": id, "change_id": number, "depth": depth };
+            let values = bind! { task_id: id, change_id: number, depth };
             tx.insert("changed_in", values)?;
         }
     }

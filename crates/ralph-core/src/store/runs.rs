@@ -1,9 +1,9 @@
 //! Runs: how they start and end, what people ask of them, which usage limits agents met, and what was spent.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, FromRow, Row, Statements, record};
+use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{
     Capture, Durability, Owner, Random, Result, Store, breaker, capture, claims, events, plan, status,
 };
@@ -132,11 +132,10 @@ impl Store {
         self.write(Durability::Process, |tx| {
             tx.insert(
                 "runs",
-                named_params! {
-                    "id": run.id, "started_at": run.started_at, "settings": run.settings,
-                    "host": run.owner.host, "pid": run.owner.pid,
-                    "pid_started": run.owner.pid_started, "output": run.output,
-                    "expires_at": run.expires_at, "defaults_revision": run.defaults_revision,
+                bind! {
+                    id: run.id, started_at: run.started_at, settings: run.settings, host: run.owner.host,
+                    pid: run.owner.pid, pid_started: run.owner.pid_started, output: run.output,
+                    expires_at: run.expires_at, defaults_revision: run.defaults_revision,
                 },
             )?;
             // An old file may hold parents whose children are done.
@@ -155,10 +154,7 @@ impl Store {
             tx.change(
                 "UPDATE runs SET ended_at = :at, outcome = :outcome, exit_code = :code
                  WHERE id = :id",
-                named_params! {
-                    ":id": end.id, ":at": end.ended_at, ":outcome": end.outcome,
-                    ":code": end.exit_code,
-                },
+                bind! { id: end.id, at: end.ended_at, outcome: end.outcome, code: end.exit_code },
             )?;
             events::append(tx, event)
         })
@@ -172,7 +168,7 @@ impl Store {
     pub fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()> {
         let sql = "UPDATE runs SET ended_at = :now, outcome = 'lost'
              WHERE id = :id AND ended_at IS NULL";
-        self.change(Durability::Process, sql, named_params! { ":id": id, ":now": now })?;
+        self.change(Durability::Process, sql, bind! { id, now })?;
         Ok(())
     }
 
@@ -221,7 +217,7 @@ impl Store {
     pub fn ask_run(&mut self, run: &RunId, request: RunRequest) -> Result<bool> {
         let sql = "UPDATE runs SET request = :request WHERE id = :run AND ended_at IS NULL
              AND (request IS NOT 'stop' OR :request = 'stop')";
-        let values = named_params! { ":run": run, ":request": request };
+        let values = bind! { run, request };
         Ok(self.change(Durability::Process, sql, values)? > 0)
     }
 
@@ -255,9 +251,7 @@ impl Store {
 
     pub fn set_agent_limit(&mut self, agent: &str, limit: &AgentLimit, reason: &str) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let values = named_params! {
-                "agent": agent, "until": limit.until, "reason": reason, "met_at": limit.met_at,
-            };
+            let values = bind! { agent, until: limit.until, reason, met_at: limit.met_at };
             tx.upsert("agent_limits", &["agent"], values)
         })
     }
@@ -266,7 +260,7 @@ impl Store {
     pub fn end_agent_limit(&mut self, agent: &str, waited: &AgentLimit, now: Timestamp) -> Result<()> {
         let sql = "UPDATE agent_limits SET until = :now, met_at = :now
              WHERE agent = :agent AND until = :until";
-        let values = named_params! { ":agent": agent, ":until": waited.until, ":now": now };
+        let values = bind! { agent, until: waited.until, now };
         self.change(Durability::Process, sql, values)?;
         Ok(())
     }
@@ -306,7 +300,7 @@ pub(super) fn spend(tx: &Connection, at: Timestamp, cost: AttemptCost) -> Result
         "INSERT INTO spending (day, cost_usd, cost_estimated) VALUES (:day, :usd, :estimated)
          ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd,
              cost_estimated = cost_estimated + excluded.cost_estimated",
-        named_params! { ":day": day(at), ":usd": cost.usd, ":estimated": cost.estimated },
+        bind! { day: day(at), usd: cost.usd, estimated: cost.estimated },
     )?;
     Ok(())
 }

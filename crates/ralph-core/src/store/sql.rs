@@ -22,8 +22,25 @@ use crate::model::{
 use crate::recovery::FinalState;
 use crate::text;
 
-/// Columns and their values, as `named_params!` makes them.
+/// Values with their names, as [`bind!`] makes them.
 pub(super) type Values<'v> = &'v [(&'v str, &'v dyn ToSql)];
+
+/// Values for a statement, which calls them `:name`, or for the columns of a row. `bind! { id }` is `bind! { id: id }`.
+macro_rules! bind {
+    ($($name:ident $(: $value:expr)?),* $(,)?) => {
+        &[$((concat!(":", stringify!($name)), &bind!(@value $name $($value)?) as &dyn rusqlite::ToSql)),*]
+            as $crate::store::sql::Values<'_>
+    };
+    (@value $name:ident) => { $name };
+    (@value $name:ident $value:expr) => { $value };
+}
+
+pub(super) use bind;
+
+/// The column that a value is for.
+fn column(name: &str) -> &str {
+    name.trim_start_matches(':')
+}
 
 /// The ways to run a statement. Each statement is prepared once per connection.
 pub(super) trait Statements {
@@ -108,7 +125,7 @@ impl Changes for Connection {
     }
 
     fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()> {
-        let replaced = values.iter().map(|(name, _)| name).filter(|name| !key.contains(name));
+        let replaced = values.iter().map(|(name, _)| column(name)).filter(|name| !key.contains(name));
         let replaced: Vec<String> = replaced.map(|name| format!("{name} = excluded.{name}")).collect();
         let (key, replaced) = (key.join(", "), replaced.join(", "));
         insert_with(self, table, values, &format!(" ON CONFLICT ({key}) DO UPDATE SET {replaced}"))
@@ -117,7 +134,7 @@ impl Changes for Connection {
     fn update_record(&self, table: &str, record: &impl ToRow, key: Values<'_>) -> Result<usize> {
         let columns = record.columns();
         let set: Vec<String> = columns.iter().map(|(name, _)| format!("{name} = ?")).collect();
-        let wanted: Vec<String> = key.iter().map(|(name, _)| format!("{name} = ?")).collect();
+        let wanted: Vec<String> = key.iter().map(|(name, _)| format!("{} = ?", column(name))).collect();
         let sql = format!("UPDATE {table} SET {} WHERE {}", set.join(", "), wanted.join(" AND "));
         let values = columns.iter().map(|(_, value)| value as &dyn ToSql);
         self.change(&sql, params_from_iter(values.chain(key.iter().map(|(_, value)| *value))))
@@ -125,7 +142,7 @@ impl Changes for Connection {
 }
 
 fn insert_with(conn: &Connection, table: &str, values: Values<'_>, conflict: &str) -> Result<()> {
-    let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = values.iter().map(|(name, _)| column(name)).collect();
     let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
     let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks}){conflict}");
     conn.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))?;

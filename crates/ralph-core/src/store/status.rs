@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::plan;
-use super::sql::{Changes, Json, Statements};
+use super::sql::{Changes, Json, Statements, bind};
 use super::{Result, StoreError};
 use crate::model::{DoneBy, Status, TaskId, Timestamp};
 use crate::plan::graph::cycles;
@@ -23,10 +23,7 @@ pub(super) fn set(
     conn.change(
         "UPDATE tasks SET status = :status, reason = :reason, needs_human = :blocked,
              updated_at = :now WHERE id = :id",
-        named_params! {
-            ":id": id, ":status": status, ":reason": reason,
-            ":blocked": status == Status::Blocked, ":now": now,
-        },
+        bind! { id, status, reason, blocked: status == Status::Blocked, now },
     )?;
     if before == Status::Done {
         verify_above(conn, id)?;
@@ -42,7 +39,7 @@ pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestam
     set(conn, id, Status::Done, None, now)?;
     conn.change(
         "UPDATE tasks SET done_by = :by, verified = :verified WHERE id = :id",
-        named_params! { ":id": id, ":by": by, ":verified": by == DoneBy::Gate },
+        bind! { id, by, verified: by == DoneBy::Gate },
     )?;
     if by == DoneBy::Children {
         verify_parent(conn, id)?;
@@ -96,13 +93,13 @@ const BELOW: &str = "WITH RECURSIVE below (id) AS (
 /// Adds to the count of failed ancestors of everything below a task.
 pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Result<()> {
     let sql = "UPDATE tasks SET failed_ancestors = failed_ancestors + :by WHERE id IN below";
-    conn.change(&format!("{BELOW}{sql}"), named_params! { ":id": id, ":by": by })?;
+    conn.change(&format!("{BELOW}{sql}"), bind! { id, by })?;
     Ok(())
 }
 
 pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
     let sql = "SELECT id, status FROM tasks WHERE id IN below ORDER BY position";
-    conn.all(&format!("{BELOW}{sql}"), named_params! { ":id": id })
+    conn.all(&format!("{BELOW}{sql}"), bind! { id })
 }
 
 /// Opens finished ancestors of these tasks again: one of their descendants is open. However many tasks there are, every

@@ -1,7 +1,7 @@
 //! Rows are added and archived, never rewritten: an edit, a merge and a join are each a new row that replaces the old
 //! ones, and restoring brings those back.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::{LearningFilter, active, find, index, known};
@@ -10,7 +10,7 @@ use crate::memory::recall::upkeep::{Merge, UpkeepPolicy, is_stale};
 use crate::model::{
     Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp, counted,
 };
-use crate::store::sql::{Changes, Statements, record};
+use crate::store::sql::{Changes, Statements, bind, record};
 use crate::store::{Durability, Random, Result, Store, StoreError};
 
 /// No line of edits and merges is longer; the bound is for files that say otherwise.
@@ -141,8 +141,7 @@ impl Store {
                 true => active(tx, id)?,
                 false => known(tx, id)?,
             };
-            let sql = "UPDATE learnings SET pinned = :pinned WHERE id = :id";
-            tx.change(sql, named_params! { ":id": id, ":pinned": pinned })?;
+            tx.change("UPDATE learnings SET pinned = :pinned WHERE id = :id", bind! { id, pinned })?;
             Ok(())
         })
     }
@@ -215,7 +214,7 @@ impl Store {
         self.write(Durability::Process, |tx| {
             let batch = format!("m-{:08x}", random() as u32);
             for id in learnings {
-                let values = named_params! { "batch": batch, "learning_id": id };
+                let values = bind! { batch, learning_id: id };
                 tx.insert_new("learning_batches", values)?;
             }
             Ok(batch)
@@ -265,7 +264,7 @@ pub(super) fn insert(
 
 fn insert_as(tx: &Connection, id: &LearningId, new: &NewLearning, origin: &Origin<'_>) -> Result<()> {
     let Origin { task, source, created_at } = origin;
-    let more = named_params! { "id": id, "task_id": task, "source": source, "created_at": created_at };
+    let more = bind! { id, task_id: task, source, created_at };
     tx.insert_record("learnings", new, more)
 }
 
@@ -294,8 +293,7 @@ pub(in super::super) fn prune(tx: &Connection, ids: &[LearningId], now: Timestam
 }
 
 pub(super) fn archive(tx: &Connection, id: &LearningId, now: Timestamp) -> Result<()> {
-    let sql = "UPDATE learnings SET pruned_at = :now WHERE id = :id";
-    tx.change(sql, named_params! { ":id": id, ":now": now })?;
+    tx.change("UPDATE learnings SET pruned_at = :now WHERE id = :id", bind! { id, now })?;
     Ok(())
 }
 
@@ -308,17 +306,16 @@ pub(super) fn supersede(tx: &Connection, new: &LearningId, old: &[Learning]) -> 
              judged = judged + :judged, expected = expected + :expected, shown = shown + :shown,
              last_used_at = :last_used_at, pinned = max(pinned, :pinned)
          WHERE id = :id",
-        named_params! {
-            ":id": new, ":helpful": record.helpful, ":harmful": record.harmful,
-            ":judged": record.judged, ":expected": record.expected, ":shown": shown,
-            ":last_used_at": old.iter().filter_map(|one| one.last_used_at).max(),
-            ":pinned": old.iter().any(|one| one.pinned),
+        bind! {
+            id: new, helpful: record.helpful, harmful: record.harmful, judged: record.judged,
+            expected: record.expected, shown,
+            last_used_at: old.iter().filter_map(|one| one.last_used_at).max(),
+            pinned: old.iter().any(|one| one.pinned),
         },
     )?;
     for learning in old {
-        let pair = named_params! { ":old": learning.id, ":new": new };
-        let sql = "UPDATE learnings SET superseded_by = :new WHERE id = :old";
-        tx.change(sql, pair)?;
+        let pair = bind! { old: learning.id, new };
+        tx.change("UPDATE learnings SET superseded_by = :new WHERE id = :old", pair)?;
         // So that a task that has judged one of them does not judge the new one a second time.
         tx.change(
             "INSERT INTO learning_verdicts (learning_id, task_id, helpful, expected)
@@ -398,7 +395,7 @@ fn retire(
     if let Some(heir) = reached_by.map(|(_, heir)| heir).or(members.first()) {
         let sql = "UPDATE learnings SET superseded_by = :heir
              WHERE superseded_by = :successor AND repeats = 1";
-        tx.change(sql, named_params! { ":successor": successor.id, ":heir": heir })?;
+        tx.change(sql, bind! { successor: successor.id, heir })?;
     }
     if successor.state == LearningState::Active {
         archive(tx, &successor.id, now)?;
@@ -408,15 +405,14 @@ fn retire(
 }
 
 pub(super) fn merged_from(tx: &Connection, id: &LearningId) -> Result<Vec<LearningId>> {
-    let sql = "SELECT id FROM learnings WHERE superseded_by = ?1 AND repeats = 0 ORDER BY id";
-    tx.all(sql, [id])
+    tx.all("SELECT id FROM learnings WHERE superseded_by = ?1 AND repeats = 0 ORDER BY id", [id])
 }
 
 fn bring_back(tx: &Connection, id: &LearningId, now: Timestamp, done: &mut Restored) -> Result<()> {
     tx.change(
         "UPDATE learnings SET pruned_at = NULL, superseded_by = NULL, repeats = 0,
              restored_at = :now WHERE id = :id",
-        named_params! { ":id": id, ":now": now },
+        bind! { id, now },
     )?;
     let text = collapsed(&content(tx, id)?);
     tx.change("DELETE FROM agents_md_deleted WHERE content = ?1", [text])?;
@@ -434,12 +430,11 @@ fn content(tx: &Connection, id: &LearningId) -> Result<String> {
 pub(in super::super) fn note_deleted(tx: &Connection, ids: &[LearningId]) -> Result<()> {
     for id in ids {
         let text = collapsed(&content(tx, id)?);
-        tx.insert_new("agents_md_deleted", named_params! { "content": text })?;
+        tx.insert_new("agents_md_deleted", bind! { content: text })?;
     }
     Ok(())
 }
 
 pub(super) fn is_deleted(tx: &Connection, content: &str) -> Result<bool> {
-    let sql = "SELECT 1 FROM agents_md_deleted WHERE content = ?1";
-    tx.has(sql, [collapsed(content)])
+    tx.has("SELECT 1 FROM agents_md_deleted WHERE content = ?1", [collapsed(content)])
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::boxes::{Word, take_parents_word, take_word, tick_of};
 use super::link::{has_other_tasks, link, put_in_order};
@@ -10,7 +10,7 @@ use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, Tick};
 use crate::files::digest;
 use crate::model::{DoneBy, Key, NewTask, Phase, Status, TaskId, Timestamp};
 use crate::plan::DraftTask;
-use crate::store::sql::{Changes, Json, Row, Statements, record};
+use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
 use crate::store::{Random, Result, edit, fixes, plan, status};
 
 /// A task of the file as it was known before.
@@ -105,11 +105,9 @@ pub(super) fn import(
                  -- Of a task under way the file's word is not taken yet.
                  ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
                      THEN ticked ELSE excluded.ticked END",
-            named_params! {
-                ":id": id, ":source": source, ":name": name,
-                ":ticked": tick_of(tx, task, before.get(name), &id, &request.author)? as i64,
-                ":digest": digest, ":after": Json(&task.after), ":waits": waiting.is_some(),
-                ":gate": waiting.flatten(),
+            bind! {
+                id, source, name, ticked: tick_of(tx, task, before.get(name), &id, &request.author)? as i64,
+                digest, after: Json(&task.after), waits: waiting.is_some(), gate: waiting.flatten(),
             },
         )?;
         ids.insert(name, id);
@@ -243,13 +241,11 @@ fn rewrite(
 }
 
 fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Result<i64> {
-    let values = named_params! {
-        "path": request.path, "format": request.format, "imported_at": now,
-        "digest": request.digest,
+    let values = bind! {
+        path: request.path, format: request.format, imported_at: now, digest: request.digest,
     };
     tx.upsert("sources", &["path"], values)?;
-    let sql = "SELECT id FROM sources WHERE path = ?1";
-    tx.one(sql, [request.path])
+    tx.one("SELECT id FROM sources WHERE path = ?1", [request.path])
 }
 
 /// What a person deleted from the plan though the file has it; forgotten where a person asks for the file anew.
@@ -257,8 +253,7 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> Result<HashSet<String>
     if asked_for {
         tx.change("DELETE FROM source_gone WHERE source_id = ?1", [source])?;
     }
-    let sql = "SELECT name FROM source_gone WHERE source_id = ?1";
-    tx.all(sql, [source])
+    tx.all("SELECT name FROM source_gone WHERE source_id = ?1", [source])
 }
 
 record!(Before { id = "task_id", tick = "ticked", digest, after, waiting via waiting });

@@ -119,8 +119,7 @@ pub(super) fn put_in_order(tx: &Connection, draft: &Draft, ids: &HashMap<&str, T
     let mut positions: Vec<(f64, &TaskId)> = Vec::new();
     for task in &draft.tasks {
         if let Some(id) = ids.get(task.name.as_str()) {
-            let sql = "SELECT position FROM tasks WHERE id = ?1";
-            positions.push((tx.one(sql, [id])?, id));
+            positions.push((tx.one("SELECT position FROM tasks WHERE id = ?1", [id])?, id));
         }
     }
     if positions.is_sorted_by(|one, other| one.0 < other.0) {

@@ -4,11 +4,11 @@ mod boxes;
 mod import;
 mod link;
 
+use rusqlite::Connection;
 use rusqlite::types::{FromSqlResult, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, named_params};
 use serde::Serialize;
 
-use super::sql::{Changes, Column, Statements, record};
+use super::sql::{Changes, Column, Statements, bind, record};
 use super::{Durability, FixText, Random, Result, Store, fixes, plan};
 use crate::model::{DoneBy, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
@@ -180,8 +180,7 @@ impl Store {
 
     /// Where the file of a task is, where it has one.
     pub fn source_path(&self, task: &TaskId) -> Result<Option<String>> {
-        let sql = "SELECT path FROM sources JOIN task_sources ON source_id = id WHERE task_id = ?1";
-        self.first(sql, [task])
+        self.first("SELECT path FROM sources JOIN task_sources ON source_id = id WHERE task_id = ?1", [task])
     }
 
     pub fn import_plan(
@@ -249,15 +248,14 @@ impl Store {
         filed: &[(TaskId, String)],
     ) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let sql = "UPDATE sources SET digest = :digest WHERE id = :source";
-            tx.change(sql, named_params! { ":source": source, ":digest": digest })?;
+            tx.change("UPDATE sources SET digest = :digest WHERE id = :source", bind! { source, digest })?;
             for (id, name) in filed {
-                let values = named_params! { "task_id": id, "source_id": source, "name": name };
+                let values = bind! { task_id: id, source_id: source, name };
                 tx.insert_new("task_sources", values)?;
             }
             for (id, ticked) in ticked {
                 let sql = "UPDATE task_sources SET ticked = :ticked WHERE task_id = :id";
-                tx.change(sql, named_params! { ":id": id, ":ticked": ticked })?;
+                tx.change(sql, bind! { id, ticked })?;
             }
             Ok(())
         })

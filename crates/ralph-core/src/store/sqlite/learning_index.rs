@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use crate::memory::recall::tokens::{each_token, index_text};
 use crate::model::LearningId;
 use crate::store::Result;
-use crate::store::sql::{Changes, Json, Statements};
+use crate::store::sql::{Changes, Json, Statements, bind};
 
 /// A learning's text as the index holds it.
 struct Doc {
@@ -106,11 +106,10 @@ fn add(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let doc = Doc::new(&title, &content, &tags);
     let terms: Vec<&str> = doc.terms.iter().map(String::as_str).collect();
     let (words, tags) = (terms.join(" "), Json(&doc.tag_names));
-    let values = named_params! { "learning_id": id, "terms": words, "tags": tags };
+    let values = bind! { learning_id: id, terms: words, tags };
     tx.insert("learning_docs", values)?;
-    let values = named_params! {
-        "rowid": tx.last_insert_rowid(), "title": doc.title, "content": doc.content,
-        "tags": doc.tags,
+    let values = bind! {
+        rowid: tx.last_insert_rowid(), title: doc.title, content: doc.content, tags: doc.tags,
     };
     tx.insert("learning_index", values)?;
     let tags = doc.tag_names.iter().map(String::as_str);
@@ -131,14 +130,13 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
         );
         let drop_unused = format!("DELETE FROM {table} WHERE {column} = ?1 AND documents <= 0");
         for (word, by) in counts {
-            tx.change(&change, named_params! { ":word": word, ":by": by })?;
+            tx.change(&change, bind! { word, by })?;
             if *by < 0 {
                 tx.change(&drop_unused, [word])?;
             }
         }
     }
-    let sql = "UPDATE learning_corpus SET documents = documents + ?1";
-    tx.change(sql, [deltas.documents])?;
+    tx.change("UPDATE learning_corpus SET documents = documents + ?1", [deltas.documents])?;
     Ok(())
 }
 
@@ -147,14 +145,12 @@ pub(in crate::store) fn documents(conn: &Connection) -> Result<u64> {
 }
 
 pub(in crate::store) fn term_count(conn: &Connection, term: &str) -> Result<u64> {
-    let sql = "SELECT documents FROM learning_terms WHERE term = ?1";
-    Ok(conn.first(sql, [term])?.unwrap_or(0))
+    Ok(conn.first("SELECT documents FROM learning_terms WHERE term = ?1", [term])?.unwrap_or(0))
 }
 
 /// How many active learnings have a tag, given in lower case.
 pub(in crate::store) fn tag_count(conn: &Connection, tag: &str) -> Result<u64> {
-    let sql = "SELECT documents FROM learning_tags WHERE tag = ?1";
-    Ok(conn.first(sql, [tag])?.unwrap_or(0))
+    Ok(conn.first("SELECT documents FROM learning_tags WHERE tag = ?1", [tag])?.unwrap_or(0))
 }
 
 /// Documents with a token, those indexed last first.
@@ -163,5 +159,5 @@ pub(in crate::store) fn postings(conn: &Connection, token: &str, most: u64) -> R
     let token = format!("\"{token}\"");
     let sql = "SELECT rowid FROM learning_index WHERE learning_index MATCH :token
          ORDER BY rowid DESC LIMIT :most";
-    conn.all(sql, named_params! { ":token": token, ":most": most })
+    conn.all(sql, bind! { token, most })
 }
