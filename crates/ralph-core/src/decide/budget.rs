@@ -37,6 +37,23 @@ pub enum Budget {
     TaskTime,
 }
 
+impl Budget {
+    /// Its flag, and what people call it.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::RunCost => ("--max-cost", "the cost limit"),
+            Self::DayCost => ("--max-daily-cost", "today's cost limit"),
+            Self::TaskCost => ("--max-task-cost", "the task's cost limit"),
+            Self::RunTime => ("--max-minutes", "the time limit"),
+            Self::TaskTime => ("--max-task-minutes", "the task's time limit"),
+        }
+    }
+
+    fn is_money(self) -> bool {
+        matches!(self, Self::RunCost | Self::DayCost | Self::TaskCost)
+    }
+}
+
 /// A budget and how much of it is used: dollars or minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meter {
@@ -77,13 +94,7 @@ impl Meter {
     /// The flag that allows as much again: `--max-task-cost 3`.
     pub fn allow_more(&self) -> String {
         let more = 2.0 * self.used.max(self.most);
-        let flag = match self.budget {
-            Budget::RunCost => "--max-cost",
-            Budget::DayCost => "--max-daily-cost",
-            Budget::TaskCost => "--max-task-cost",
-            Budget::RunTime => "--max-minutes",
-            Budget::TaskTime => "--max-task-minutes",
-        };
+        let (flag, _) = self.budget.words();
         let more = match more < 1.0 {
             true => (more * 100.0).ceil() / 100.0,
             false => more.ceil(),
@@ -91,66 +102,51 @@ impl Meter {
         format!("{flag} {more}")
     }
 
-    fn estimated(self, estimated: bool) -> Self {
-        Self { estimated, ..self }
-    }
-
     fn limit(&self) -> String {
         let most = match self.most.fract() == 0.0 || self.most < 0.01 {
+            _ if !self.budget.is_money() => in_minutes(self.most),
             true => format!("${}", self.most),
             false => format!("${:.2}", self.most),
         };
-        match self.budget {
-            Budget::RunCost => format!("the cost limit of {most}"),
-            Budget::DayCost => format!("today's cost limit of {most}"),
-            Budget::TaskCost => format!("the task's cost limit of {most}"),
-            Budget::RunTime => format!("the time limit of {}", in_minutes(self.most)),
-            Budget::TaskTime => format!("the task's time limit of {}", in_minutes(self.most)),
-        }
+        let (_, limit) = self.budget.words();
+        format!("{limit} of {most}")
     }
 
     fn amount(&self) -> String {
-        match self.budget {
-            Budget::RunCost | Budget::DayCost | Budget::TaskCost => {
-                let about = if self.estimated { "~" } else { "" };
-                format!("{about}${:.2}", self.used)
-            }
-            Budget::RunTime | Budget::TaskTime => in_minutes(self.used),
+        let about = if self.estimated { "~" } else { "" };
+        match self.budget.is_money() {
+            true => format!("{about}${:.2}", self.used),
+            false => in_minutes(self.used),
         }
     }
 }
 
 pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
+    let run_time = budgets.run_time.map(minutes);
     let known = [
-        meter(Budget::RunCost, spent.run_usd, budgets.run_usd)
-            .map(|meter| meter.estimated(spent.run_estimated)),
-        meter(Budget::DayCost, spent.day_usd, budgets.day_usd)
-            .map(|meter| meter.estimated(spent.day_estimated)),
-        meter(Budget::RunTime, minutes(spent.run_time), budgets.run_time.map(minutes)),
+        meter(Budget::RunCost, spent.run_usd, budgets.run_usd, spent.run_estimated),
+        meter(Budget::DayCost, spent.day_usd, budgets.day_usd, spent.day_estimated),
+        meter(Budget::RunTime, minutes(spent.run_time), run_time, false),
     ];
     known.into_iter().flatten().collect()
 }
 
 pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
     let known = [
-        meter(Budget::TaskCost, spent.usd, budgets.task_usd).map(|meter| meter.estimated(spent.estimated)),
-        meter(Budget::TaskTime, minutes(spent.time), budgets.task_time.map(minutes)),
+        meter(Budget::TaskCost, spent.usd, budgets.task_usd, spent.estimated),
+        meter(Budget::TaskTime, minutes(spent.time), budgets.task_time.map(minutes), false),
     ];
     known.into_iter().flatten().collect()
 }
 
-/// What an attempt may still cost; `None` where no budget says so. Never below nothing.
-pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
-    let costs = meters.iter().filter(|meter| match meter.budget {
-        Budget::RunCost | Budget::DayCost | Budget::TaskCost => true,
-        Budget::RunTime | Budget::TaskTime => false,
-    });
-    costs.map(|meter| (meter.most - meter.used).max(0.0)).reduce(f64::min)
+fn meter(budget: Budget, used: f64, most: Option<f64>, estimated: bool) -> Option<Meter> {
+    most.map(|most| Meter { budget, used, most, estimated })
 }
 
-fn meter(budget: Budget, used: f64, most: Option<f64>) -> Option<Meter> {
-    let estimated = false;
-    most.map(|most| Meter { budget, used, most, estimated })
+/// What an attempt may still cost; `None` where no budget says so. Never below nothing.
+pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
+    let costs = meters.iter().filter(|meter| meter.budget.is_money());
+    costs.map(|meter| (meter.most - meter.used).max(0.0)).reduce(f64::min)
 }
 
 fn in_minutes(minutes: f64) -> String {

@@ -294,22 +294,20 @@ fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
             "gate_due = 1 AND verify IS NOT NULL AND (SELECT state <> 'open' FROM breaker)"
         }
     };
-    let scope = request.scope.sql();
     let sql = format!(
-        "{} INSERT INTO claims (task_id, run_id, worker, host, pid, pid_started, token, claimed_at,
-                                heartbeat_at, expires_at, purpose, probe)
+        "INSERT INTO claims (task_id, run_id, worker, host, pid, pid_started, token, claimed_at,
+                             heartbeat_at, expires_at, purpose, probe)
          SELECT id, :run, :worker, :host, :pid, :pid_started, :token, :now, :now, :expires, :purpose,
                 :purpose = 'attempt' AND (SELECT state = 'half_open' FROM breaker) FROM tasks
-         WHERE {wanted}{} ORDER BY priority, position LIMIT 1
-         RETURNING task_id",
-        scope.with, scope.and
+         WHERE {wanted} AND {{scope}} ORDER BY priority, position LIMIT 1
+         RETURNING task_id"
     );
+    let ClaimRequest { purpose, run_id, worker, owner, token, now, expires_at, scope } = request;
     let values = bind! {
-        run: request.run_id, worker: request.worker, host: request.owner.host, pid: request.owner.pid,
-        pid_started: request.owner.pid_started, token: request.token, now: request.now,
-        expires: request.expires_at, purpose: request.purpose,
+        run: run_id, worker, host: owner.host, pid: owner.pid, pid_started: owner.pid_started, token, now,
+        expires: expires_at, purpose,
     };
-    tx.first(&sql, scope.values(values).as_slice())
+    Ok(scope.rows(tx, &sql, values)?.pop())
 }
 
 pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::Connection;
 
-use super::sql::{Changes, FromRow, Json, Row, Statements, bind, record};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Result, Store};
 use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief, Seen, TaskView, observe};
 use crate::agent::{Prices, output_prices};
@@ -44,22 +44,11 @@ impl Lesson {
 
 record!(Recent { done, counted });
 record!(Tried { name, title, words, files, difficulty = "difficulty_estimate", done, failed });
-record!(BucketBelief { tasks, cost_count, cost_sum });
+record!(BucketBelief { tasks, cost_count, cost_sum } reads {});
 
-impl FromRow for ModelBelief {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            ability: row.get("ability")?,
-            variance: row.get("variance")?,
-            tries: row.get("tries")?,
-            cost_zeros: row.get("cost_zeros")?,
-            cost_count: row.get("cost_count")?,
-            cost_mean: row.get("cost_mean")?,
-            cost_squares: row.get("cost_squares")?,
-            price: None,
-        })
-    }
-}
+record!(ModelBelief {
+    ability, variance, tries, cost_zeros, cost_count, cost_mean, cost_squares,
+} reads { price });
 
 impl Store {
     /// What is believed of an agent's models, and of tasks.
@@ -170,7 +159,7 @@ fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<()> {
 
 fn beliefs(conn: &Connection, agent: &str) -> Result<Beliefs> {
     let mut beliefs = Beliefs::default();
-    let sql = "SELECT model, * FROM model_beliefs WHERE agent = ?1";
+    let sql = "SELECT model, *, NULL AS price FROM model_beliefs WHERE agent = ?1";
     beliefs.models.extend(conn.all::<(String, ModelBelief), Vec<_>>(sql, [agent])?);
     let sql = "SELECT difficulty, * FROM difficulty_beliefs";
     let buckets: HashMap<String, BucketBelief> = conn.all(sql, [])?;
@@ -204,21 +193,14 @@ fn store_beliefs(
     now: Timestamp,
 ) -> Result<()> {
     if let Some(belief) = after.models.get(model) {
-        let values = bind! {
-            agent, model, ability: belief.ability, variance: belief.variance, tries: belief.tries,
-            cost_zeros: belief.cost_zeros, cost_count: belief.cost_count, cost_mean: belief.cost_mean,
-            cost_squares: belief.cost_squares, updated_at: now,
-        };
-        tx.upsert("model_beliefs", &["agent", "model"], values)?;
+        let more = bind! { agent, model, updated_at: now };
+        tx.upsert_record("model_beliefs", &["agent", "model"], belief, more)?;
     }
     for difficulty in BUCKETS {
         let changed = after.bucket(difficulty).filter(|bucket| before.bucket(difficulty) != Some(bucket));
         if let Some(bucket) = changed {
-            let values = bind! {
-                difficulty: bucket_name(difficulty), tasks: Json(&bucket.tasks),
-                cost_count: bucket.cost_count, cost_sum: bucket.cost_sum,
-            };
-            tx.upsert("difficulty_beliefs", &["difficulty"], values)?;
+            let more = bind! { difficulty: bucket_name(difficulty) };
+            tx.upsert_record("difficulty_beliefs", &["difficulty"], bucket, more)?;
         }
     }
     let (successes, tries) = (after.retry_successes, after.retry_tries);

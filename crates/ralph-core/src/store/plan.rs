@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, ToSql};
-use serde::ser::SerializeStruct;
+use rusqlite::Connection;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::sql::{Json, Row, Statements, Values, bind, line, record};
+use super::sql::{FromRow, Json, Row, Statements, Values, bind, line, record};
 use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
 use crate::event::TaskRef;
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
@@ -21,32 +20,21 @@ pub enum Scope {
     Below(Vec<TaskId>),
 }
 
-/// A scope in a statement on `tasks`.
-pub(super) struct ScopeSql<'s> {
-    /// Opens the statement.
-    pub with: &'static str,
-    /// Goes on with the condition.
-    pub and: &'static str,
-    roots: Option<Json<&'s [TaskId]>>,
-}
-
 impl Scope {
-    pub(super) fn sql(&self) -> ScopeSql<'_> {
-        let (with, and, roots) = match self {
-            Self::All => ("", "", None),
-            Self::Below(roots) => (SCOPE, " AND id IN scope", Some(Json(roots.as_slice()))),
+    /// Runs a statement on `tasks`, in which `{scope}` is a condition.
+    pub(super) fn rows<T: FromRow>(
+        &self,
+        db: &impl Statements,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Vec<T>> {
+        let Self::Below(roots) = self else {
+            return db.all(&sql.replace("{scope}", "1"), values);
         };
-        ScopeSql { with, and, roots }
-    }
-}
-
-impl ScopeSql<'_> {
-    /// These values and those of the scope.
-    pub(super) fn values<'v>(&'v self, values: Values<'v>) -> Vec<(&'v str, &'v dyn ToSql)> {
+        let roots = Json(roots);
         let mut values = values.to_vec();
-        let roots = self.roots.as_ref();
-        values.extend(roots.map(|roots| (":roots", roots as &dyn ToSql)));
-        values
+        values.push((":roots", &roots));
+        db.all(&format!("{SCOPE}{}", sql.replace("{scope}", "id IN scope")), values.as_slice())
     }
 }
 
@@ -82,8 +70,7 @@ pub struct PlanCounts {
 /// Programs also read the counts that follow from others.
 impl Serialize for PlanCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut counts = serializer.serialize_struct("PlanCounts", 10)?;
-        for (name, count) in [
+        serializer.collect_map([
             ("total", self.total),
             ("pending", self.pending),
             ("in_progress", self.in_progress),
@@ -94,10 +81,7 @@ impl Serialize for PlanCounts {
             ("blocked", self.blocked),
             ("skipped", self.skipped),
             ("waiting", self.pending),
-        ] {
-            counts.serialize_field(name, &count)?;
-        }
-        counts.end()
+        ])
     }
 }
 
@@ -255,13 +239,8 @@ impl Store {
 
     /// Ids of tasks that could be claimed now, in the order they would be.
     pub fn ready(&self, scope: &Scope, limit: usize) -> Result<Vec<TaskId>> {
-        let scope = scope.sql();
-        let sql = format!(
-            "{} SELECT id FROM tasks WHERE ready = 1{} ORDER BY priority, position LIMIT :limit",
-            scope.with, scope.and
-        );
-        let limit = row_limit(limit);
-        self.all(&sql, scope.values(bind! { limit }).as_slice())
+        let sql = "SELECT id FROM tasks WHERE ready = 1 AND {scope} ORDER BY priority, position LIMIT :limit";
+        scope.rows(self, sql, bind! { limit: row_limit(limit) })
     }
 
     /// How many tasks have each status. Triggers keep the counts.
@@ -289,26 +268,18 @@ impl Store {
     /// Tasks in scope that an agent may still be asked to do and that have no gate of their own; every such task where
     /// gates are off. Parents are done by their children.
     pub fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>> {
-        let scope = scope.sql();
-        let sql = format!(
-            "{} SELECT id, key, title FROM tasks
+        let sql = "SELECT id, key, title FROM tasks
              WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
-                 AND (verify IS NULL OR NOT :gates_on){} ORDER BY position",
-            scope.with, scope.and
-        );
-        self.all(&sql, scope.values(bind! { gates_on }).as_slice())
+                 AND (verify IS NULL OR NOT :gates_on) AND {scope} ORDER BY position";
+        scope.rows(self, sql, bind! { gates_on })
     }
 
     /// The models that unfinished tasks in scope ask for by themselves.
     pub fn task_models(&self, scope: &Scope) -> Result<Vec<String>> {
-        let scope = scope.sql();
-        let sql = format!(
-            "{} SELECT DISTINCT model FROM tasks
+        let sql = "SELECT DISTINCT model FROM tasks
              WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
-                 AND model IS NOT NULL{} ORDER BY position",
-            scope.with, scope.and
-        );
-        self.all(&sql, scope.values(&[]).as_slice())
+                 AND model IS NOT NULL AND {scope} ORDER BY position";
+        scope.rows(self, sql, &[])
     }
 
     /// The gates of tasks that are not finished, in plan order.

@@ -98,6 +98,7 @@ pub(super) trait Changes {
     fn insert_new(&self, table: &str, values: Values<'_>) -> Result<()>;
     /// Inserts a record, and further values into the same row.
     fn insert_record(&self, table: &str, record: &impl ToRow, more: Values<'_>) -> Result<()>;
+    fn upsert_record(&self, table: &str, key: &[&str], record: &impl ToRow, more: Values<'_>) -> Result<()>;
     /// Inserts a row, or replaces these values in the one with the same `key` columns.
     fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()>;
     /// Replaces the values of a record in the rows with that key; returns how many there are.
@@ -119,9 +120,12 @@ impl Changes for Connection {
 
     fn insert_record(&self, table: &str, record: &impl ToRow, more: Values<'_>) -> Result<()> {
         let columns = record.columns();
-        let mut values: Vec<(&str, &dyn ToSql)> = more.to_vec();
-        values.extend(columns.iter().map(|(name, value)| (*name, value as &dyn ToSql)));
-        insert_with(self, table, &values, "")
+        self.insert(table, &joined(&columns, more))
+    }
+
+    fn upsert_record(&self, table: &str, key: &[&str], record: &impl ToRow, more: Values<'_>) -> Result<()> {
+        let columns = record.columns();
+        self.upsert(table, key, &joined(&columns, more))
     }
 
     fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()> {
@@ -139,6 +143,15 @@ impl Changes for Connection {
         let values = columns.iter().map(|(_, value)| value as &dyn ToSql);
         self.change(&sql, params_from_iter(values.chain(key.iter().map(|(_, value)| *value))))
     }
+}
+
+/// The columns of a record and further values.
+fn joined<'v>(
+    columns: &'v [(&'static str, ToSqlOutput<'_>)],
+    more: Values<'v>,
+) -> Vec<(&'v str, &'v dyn ToSql)> {
+    let columns = columns.iter().map(|(name, value)| (*name, value as &dyn ToSql));
+    columns.chain(more.iter().copied()).collect()
 }
 
 fn insert_with(conn: &Connection, table: &str, values: Values<'_>, conflict: &str) -> Result<()> {
