@@ -14,7 +14,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::memory::recall::tokens::{each_token, is_everyday};
-use crate::model::{Difficulty, Neighbour, Task};
+use crate::model::{Neighbour, Task};
 
 pub const ALIKE: f64 = 0.5;
 pub const MOST_NEIGHBOURS: usize = 8;
@@ -169,32 +169,23 @@ fn best(terms: Vec<&String>, worth: impl Fn(&str) -> f64) -> Vec<(String, f64)> 
     terms
 }
 
+/// A task that was attempted, as the store returns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
-    pub name: String,
     /// The words of its title, between spaces.
     pub title: String,
     pub words: String,
     pub files: Vec<String>,
-    pub difficulty: Option<Difficulty>,
-    pub failed: Vec<String>,
-    pub done: Option<String>,
+    /// Its likeness is not known yet.
+    pub neighbour: Neighbour,
 }
 
 /// The tasks that are like this one, most alike first.
-pub fn neighbours(profile: &Profile, tried: &[Tried], all: &Frequencies) -> Vec<Neighbour> {
+pub fn neighbours(profile: &Profile, tried: Vec<Tried>, all: &Frequencies) -> Vec<Neighbour> {
     let measure = Measure::new(profile, all);
-    let mut near: Vec<Neighbour> = tried
-        .iter()
-        .map(|other| Neighbour {
-            name: other.name.clone(),
-            likeness: measure.likeness(other),
-            difficulty: other.difficulty,
-            failed: other.failed.clone(),
-            done: other.done.clone(),
-        })
-        .filter(|neighbour| neighbour.likeness >= ALIKE)
-        .collect();
+    let near = tried.into_iter();
+    let near = near.map(|other| Neighbour { likeness: measure.likeness(&other), ..other.neighbour });
+    let mut near: Vec<Neighbour> = near.filter(|neighbour| neighbour.likeness >= ALIKE).collect();
     // Of those equally alike the store's first come first: the newest.
     near.sort_by(|a, b| b.likeness.total_cmp(&a.likeness));
     near.truncate(MOST_NEIGHBOURS);

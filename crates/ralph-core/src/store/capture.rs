@@ -1,6 +1,6 @@
 //! What one attempt leaves behind, written together or not at all. The outcome row comes first.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ToSql};
 
 use super::sql::{Changes, Statements, bind};
 use super::{
@@ -86,30 +86,14 @@ fn metrics(tx: &Connection, capture: &Capture) -> Result<()> {
     if !attempt.counted && !done && after.lost_in_a_row == 0 && !has_row()? {
         return Ok(());
     }
-    tx.change(
-        "INSERT INTO strategy_metrics (task_id, total_attempts, consecutive_failures,
-             last_attempt_at, last_success_at, difficulty_estimate, suggested_model, stuck_flag,
-             next_model, lost_in_a_row)
-         VALUES (:task, :attempts, :failures, :attempt_at, :success_at, :difficulty, :suggested,
-             :stuck, :next_model, :lost)
-         ON CONFLICT (task_id) DO UPDATE SET
-             total_attempts = excluded.total_attempts,
-             consecutive_failures = excluded.consecutive_failures,
-             last_attempt_at = coalesce(excluded.last_attempt_at, last_attempt_at),
-             last_success_at = coalesce(excluded.last_success_at, last_success_at),
-             difficulty_estimate = coalesce(excluded.difficulty_estimate, difficulty_estimate),
-             suggested_model = coalesce(excluded.suggested_model, suggested_model),
-             stuck_flag = excluded.stuck_flag,
-             next_model = excluded.next_model,
-             lost_in_a_row = excluded.lost_in_a_row",
-        bind! {
-            task: attempt.task_id, attempts: after.total_attempts, failures: after.consecutive_failures,
-            attempt_at: attempt.counted.then_some(now), success_at: done.then_some(now),
-            difficulty: after.difficulty, suggested: done.then_some(&attempt.model), stuck: after.stuck,
-            next_model: after.next_model, lost: after.lost_in_a_row,
-        },
-    )?;
-    Ok(())
+    let mut more: Vec<(&str, &dyn ToSql)> = vec![("task_id", &attempt.task_id)];
+    if attempt.counted {
+        more.push(("last_attempt_at", &now));
+    }
+    if done {
+        more.extend([("last_success_at", &now as &dyn ToSql), ("suggested_model", &attempt.model)]);
+    }
+    tx.upsert_record("strategy_metrics", &["task_id"], after, &more)
 }
 
 fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {

@@ -8,7 +8,7 @@ use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Result, Store};
 use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief, Seen, TaskView, observe};
 use crate::agent::{Prices, output_prices};
-use crate::model::{Attempt, Difficulty, Recent, TaskId, Timestamp};
+use crate::model::{Attempt, Difficulty, Neighbour, Recent, TaskId, Timestamp};
 use crate::similar_tasks::{Frequencies, Profile, Tried};
 
 /// Tasks that one term brings in at most, those attempted last first.
@@ -43,7 +43,8 @@ impl Lesson {
 }
 
 record!(Recent { done, counted });
-record!(Tried { name, title, words, files, difficulty = "difficulty_estimate", done, failed });
+record!(Neighbour { name, likeness, difficulty = "difficulty_estimate", failed, done });
+record!(Tried { title, words, files, neighbour });
 record!(BucketBelief { tasks, cost_count, cost_sum } reads {});
 
 record!(ModelBelief {
@@ -104,7 +105,7 @@ fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Resul
 }
 
 fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> {
-    let sql = "SELECT coalesce(t.key, t.id) AS name, d.title, d.words, d.files, m.difficulty_estimate,
+    let sql = "SELECT coalesce(t.key, t.id) AS name, 0.0 AS likeness, d.title, d.words, d.files, m.difficulty_estimate,
              iif(t.status = 'done', (SELECT model FROM task_trials r
                  WHERE r.task_id = d.task_id AND r.done > 0 ORDER BY model = m.suggested_model DESC
                  LIMIT 1), NULL) AS done,

@@ -208,8 +208,8 @@ record!(Task {
 });
 record!(TaskMetrics {
     total_attempts, consecutive_failures, stuck = "stuck_flag", difficulty = "difficulty_estimate", next_model,
-    lost_in_a_row, forgiven,
-});
+    lost_in_a_row,
+} reads { forgiven });
 record!(PlanNode { id, key, status, parent = "parent_id", own_work, depends_on, made_for });
 record!(Held { task_id = "id", name, status, reason via reason });
 record!(OpenGate { task = "id", name, command = "verify" });

@@ -8,7 +8,7 @@ use super::boxes::{Word, take_parents_word, take_word, tick_of};
 use super::link::{has_other_tasks, link, put_in_order};
 use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, Tick};
 use crate::files::digest;
-use crate::model::{DoneBy, Key, NewTask, Phase, Status, TaskId, Timestamp};
+use crate::model::{Key, NewTask, Phase, TaskId, Timestamp};
 use crate::plan::DraftTask;
 use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
 use crate::store::{Random, Result, edit, fixes, plan, status};
@@ -26,6 +26,16 @@ pub(super) struct Before {
 
 type WaitingGate = Option<String>;
 
+/// The tasks that the report names.
+#[derive(Default)]
+struct Lists {
+    added: Vec<TaskId>,
+    updated: Vec<TaskId>,
+    finished: Vec<TaskId>,
+    unproven: Vec<TaskId>,
+    unchanged: usize,
+}
+
 pub(super) fn import(
     tx: &Connection,
     request: &ImportRequest<'_>,
@@ -36,7 +46,7 @@ pub(super) fn import(
     let before: HashMap<String, Before> =
         tx.all("SELECT name, * FROM task_sources WHERE source_id = ?1", [source])?;
     let gone = gone(tx, source, request.asked_for)?;
-    let mut report = ImportReport::default();
+    let (mut report, mut lists) = (ImportReport::default(), Lists::default());
     let mut position = edit::last_position(tx)?;
     // In an empty plan nobody can have a name already.
     let is_first = !has_other_tasks(tx, 0)?;
@@ -70,7 +80,7 @@ pub(super) fn import(
             None if is_first => {
                 position += 1.0;
                 let id = edit::add_at(tx, &new_of(task), position, now, random)?;
-                report.added.push(named(&id, task));
+                lists.added.push(id.clone());
                 id
             }
             None => match unowned(tx, name)? {
@@ -86,12 +96,12 @@ pub(super) fn import(
                         waiting = gate.as_ref().map(|gate| gate.after.clone());
                         report.gates_waiting.extend(gate);
                     }
-                    report.updated.push(named(&id, task));
+                    lists.updated.push(id.clone());
                     id
                 }
                 None => {
                     let id = edit::add(tx, &new_of(task), now, random)?;
-                    report.added.push(named(&id, task));
+                    lists.added.push(id.clone());
                     id
                 }
             },
@@ -117,18 +127,25 @@ pub(super) fn import(
         put_in_order(tx, request.draft, &ids)?;
     }
     fixes::import(tx, request.draft, request.fixes, &ids)?;
-    take_words(tx, request, &before, &ids, &touched, now, &mut report)?;
+    take_words(tx, request, &before, &ids, &touched, now, &mut lists)?;
     status::settle(tx, now)?;
-    let standings = standings(tx, source)?;
-    for list in [&mut report.added, &mut report.updated, &mut report.finished] {
-        for task in list {
-            if let Some(standing) = standings.get(&task.id) {
-                (task.status, task.verified, task.done_by) = *standing;
-            }
-        }
-    }
-    report.without_gate = without_gate(tx, source)?;
-    report.removed = removed(tx, &before, &ids)?;
+    let sql = "SELECT t.id, coalesce(t.key, t.id) AS name, t.title, t.status, t.verified, t.done_by
+         FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
+    let shown: HashMap<TaskId, ImportedTask> = tx.all(sql, [source])?;
+    let tasks = |ids: &[TaskId]| ids.iter().filter_map(|id| shown.get(id).cloned()).collect();
+    let removed = before.iter().filter(|(name, _)| !ids.contains_key(name.as_str()));
+    let removed: Vec<TaskId> = removed.map(|(_, known)| known.id.clone()).collect();
+    let mut report = ImportReport {
+        added: tasks(&lists.added),
+        updated: tasks(&lists.updated),
+        finished: tasks(&lists.finished),
+        unproven: tasks(&lists.unproven),
+        removed: tasks(&removed),
+        unchanged: lists.unchanged,
+        without_gate: without_gate(tx, source)?,
+        ..report
+    };
+    report.removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(report)
 }
 
@@ -140,7 +157,7 @@ fn take_words(
     ids: &HashMap<&str, TaskId>,
     touched: &HashSet<&str>,
     now: Timestamp,
-    report: &mut ImportReport,
+    lists: &mut Lists,
 ) -> Result<()> {
     let mut parents = Vec::new();
     for task in &request.draft.tasks {
@@ -152,26 +169,26 @@ fn take_words(
         if !believed {
             let sql = "SELECT 1 FROM task_sources WHERE task_id = ?1 AND ticked = 2";
             if known.is_some_and(|known| known.tick == Tick::Open) && tx.has(sql, [id])? {
-                report.unproven.push(named(id, task));
+                lists.unproven.push(id.clone());
             }
         } else {
             match take_word(tx, id, task, known, &request.author, now)? {
-                Word::Taken if known.is_some() => report.finished.push(named(id, task)),
+                Word::Taken if known.is_some() => lists.finished.push(id.clone()),
                 // In a file that is new the open boxes below say as much as the ticked one above them.
                 Word::OpenChildren if known.is_some() => parents.push((id, task)),
                 Word::Taken | Word::OpenChildren | Word::Nothing => {}
             }
         }
         if known.is_some() && touched.contains(task.name.as_str()) {
-            report.updated.push(named(id, task));
+            lists.updated.push(id.clone());
         } else if known.is_some() {
-            report.unchanged += 1;
+            lists.unchanged += 1;
         }
     }
     // The innermost first: a ticked child is done, not skipped for its parent's sake.
     for (id, task) in parents.into_iter().rev() {
         if take_parents_word(tx, id, task, now)? {
-            report.finished.push(named(id, task));
+            lists.finished.push(id.clone());
         }
     }
     Ok(())
@@ -209,20 +226,6 @@ fn new_of(task: &DraftTask) -> NewTask {
     }
 }
 
-fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
-    ImportedTask {
-        id: id.clone(),
-        name: match task.named_by_author {
-            true => task.name.clone(),
-            false => id.to_string(),
-        },
-        title: task.title.clone(),
-        status: Status::Pending,
-        verified: false,
-        done_by: None,
-    }
-}
-
 /// Gives a known task the texts of the file, its gate only where that is allowed: an agent must not change the gate that
 /// judges it. Returns the change of the gate that the file has.
 fn rewrite(
@@ -233,7 +236,7 @@ fn rewrite(
     now: Timestamp,
 ) -> Result<Option<GateEdit>> {
     let (before, after) = (plan::known(tx, id)?, new_of(task));
-    let ImportedTask { id, name, .. } = named(id, task);
+    let (id, name) = (id.clone(), before.name().to_owned());
     let gate = GateEdit { id, name, before: before.verify, after: after.verify.clone() };
     let verify = if with_gate { &gate.after } else { &gate.before };
     edit::rewrite(tx, &gate.id, &NewTask { key: before.key, verify: verify.clone(), ..after }, now)?;
@@ -256,6 +259,7 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> Result<HashSet<String>
     tx.all("SELECT name FROM source_gone WHERE source_id = ?1", [source])
 }
 
+record!(ImportedTask { id, name, title, status, verified, done_by });
 record!(Before { id = "task_id", tick = "ticked", digest, after, waiting via waiting });
 
 fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
@@ -275,42 +279,10 @@ fn unowned(tx: &Connection, name: &str) -> Result<Option<(TaskId, bool)>> {
     tx.first(sql, [name])
 }
 
-type Standing = (Status, bool, Option<DoneBy>);
-
-fn standings(tx: &Connection, source: i64) -> Result<HashMap<TaskId, Standing>> {
-    let sql = "SELECT t.id, t.status, t.verified, t.done_by
-         FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
-    tx.all(sql, [source])
-}
-
 /// The open tasks of the file that have no gate of their own. Parents are done by their children.
 fn without_gate(tx: &Connection, source: i64) -> Result<Vec<String>> {
     let sql = "SELECT coalesce(t.key, t.id) FROM task_sources s JOIN tasks t ON t.id = s.task_id
          WHERE s.source_id = ?1 AND t.verify IS NULL AND t.child_count = 0
              AND t.status IN ('pending', 'in_progress', 'blocked') ORDER BY t.position";
     tx.all(sql, [source])
-}
-
-/// Tasks that the file had and has no more.
-fn removed(
-    tx: &Connection,
-    before: &HashMap<String, Before>,
-    ids: &HashMap<&str, TaskId>,
-) -> Result<Vec<ImportedTask>> {
-    let mut removed = Vec::new();
-    for (name, known) in before {
-        if !ids.contains_key(name.as_str()) {
-            let task = plan::known(tx, &known.id)?;
-            removed.push(ImportedTask {
-                name: task.name().to_owned(),
-                id: task.id,
-                title: task.title,
-                status: task.status,
-                verified: task.verified,
-                done_by: task.done_by,
-            });
-        }
-    }
-    removed.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(removed)
 }
