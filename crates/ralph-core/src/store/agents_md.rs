@@ -183,8 +183,7 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
              WHERE t.whole_phase IS (SELECT whole_phase FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT -1 OFFSET :most)",
         bind! { task: capture.attempt.task_id, most: MOST_OF_A_PHASE },
-    )?;
-    Ok(())
+    )
 }
 
 /// Entries of tasks that were not skipped, in phases where nothing is left to do.

@@ -40,7 +40,7 @@ impl Store {
     /// An open breaker lets one attempt through from now on. `false` if it was not open.
     pub fn half_open_breaker(&mut self) -> Result<bool> {
         let sql = "UPDATE breaker SET state = 'half_open' WHERE state = 'open'";
-        Ok(self.change(Durability::Process, sql, [])? > 0)
+        Ok(self.changed(Durability::Process, sql, [])? > 0)
     }
 
     /// Closes the breaker and sets its count back; no task is forgiven.
@@ -127,7 +127,7 @@ fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
 /// A person has seen to a task: its failures leave the streak. Where the rest would not have opened the breaker, it
 /// closes.
 pub(super) fn leave(tx: &Connection, task: &TaskId) -> Result<()> {
-    let left = tx.change("DELETE FROM breaker_streak WHERE task_id = ?1 OR root_id = ?1", [task])?;
+    let left = tx.changed("DELETE FROM breaker_streak WHERE task_id = ?1 OR root_id = ?1", [task])?;
     if left == 0 {
         return Ok(());
     }
@@ -164,7 +164,7 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
     }
     let mut pending = Vec::new();
     for (task, failures) in forgiven {
-        let changed = tx.change(
+        let changed = tx.changed(
             "UPDATE strategy_metrics SET
                  consecutive_failures = max(consecutive_failures - :failures, 0),
                  stuck_flag = stuck_flag AND consecutive_failures > :failures,
@@ -194,12 +194,10 @@ fn reset(tx: &Connection) -> Result<()> {
 }
 
 fn shut(tx: &Connection) -> Result<()> {
-    tx.change("UPDATE breaker SET state = 'closed', opened_at = NULL", [])?;
-    Ok(())
+    tx.change("UPDATE breaker SET state = 'closed', opened_at = NULL", [])
 }
 
 fn forget(tx: &Connection) -> Result<()> {
     tx.change("UPDATE breaker SET failures = 0 WHERE failures > 0", [])?;
-    tx.change("DELETE FROM breaker_streak", [])?;
-    Ok(())
+    tx.change("DELETE FROM breaker_streak", [])
 }

@@ -157,8 +157,7 @@ impl Store {
             tx.change(
                 "UPDATE claims SET heartbeat_at = :now, expires_at = :expires WHERE run_id = :run",
                 bind! { run, now, expires },
-            )?;
-            Ok(())
+            )
         })
     }
 
@@ -174,8 +173,7 @@ impl Store {
     /// Gives back what a run claimed and did not begin to work on.
     pub fn release_unbegun(&mut self, run: &RunId) -> Result<()> {
         let sql = "DELETE FROM claims WHERE run_id = ?1 AND attempt_number = 0";
-        self.change(Durability::Process, sql, [run])?;
-        Ok(())
+        self.change(Durability::Process, sql, [run])
     }
 
     /// A parent's children are done and nothing speaks against it: it is done, by its own gate or without one.
@@ -238,8 +236,7 @@ impl Store {
         self.write(Durability::Process, |tx| {
             refuse_moved(tx, task, token)?;
             let sql = "UPDATE claims SET commit_intent = :intent WHERE task_id = :task";
-            tx.change(sql, bind! { task, intent: Json(intent) })?;
-            Ok(())
+            tx.change(sql, bind! { task, intent: Json(intent) })
         })
     }
 
@@ -276,8 +273,7 @@ impl Store {
             "DELETE FROM hook_processes
              WHERE host = :host AND pid = :pid AND pid_started = :started",
             bind! { host, pid, started: pid_started },
-        )?;
-        Ok(())
+        )
     }
 }
 
@@ -353,7 +349,7 @@ pub(super) fn refuse_claimed(tx: &Connection, id: &TaskId) -> Result<()> {
 
 /// Ends a claim if the token is still its own; else somebody else has dealt with the attempt.
 pub(super) fn give_up(tx: &Connection, task: &TaskId, token: &Token) -> Result<()> {
-    match tx.change("DELETE FROM claims WHERE task_id = :task AND token = :token", bind! { task, token })? {
+    match tx.changed("DELETE FROM claims WHERE task_id = :task AND token = :token", bind! { task, token })? {
         0 => Err(StoreError::ClaimMoved(task.clone())),
         _ => Ok(()),
     }
@@ -366,8 +362,7 @@ pub(super) fn spend_attempt(tx: &Connection, task: &TaskId) -> Result<()> {
         "INSERT INTO strategy_metrics (task_id, attempts_used) VALUES (?1, 1)
          ON CONFLICT (task_id) DO UPDATE SET attempts_used = attempts_used + 1",
         [fixes::root_of(tx, task)?],
-    )?;
-    Ok(())
+    )
 }
 
 /// A person's go-ahead: the count starts anew, the task leaves the breaker's streak and may be forgiven once more.

@@ -90,8 +90,7 @@ pub(super) fn rewrite(tx: &Connection, id: &TaskId, task: &NewTask, now: Timesta
 }
 
 pub(super) fn touch(tx: &Connection, id: &TaskId, now: Timestamp) -> Result<()> {
-    tx.change("UPDATE tasks SET updated_at = :now WHERE id = :id", bind! { id, now })?;
-    Ok(())
+    tx.change("UPDATE tasks SET updated_at = :now WHERE id = :id", bind! { id, now })
 }
 
 pub(super) fn move_below(
@@ -204,14 +203,14 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
 pub(super) fn depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "INSERT INTO dependencies (blocker_id, blocked_id) VALUES (:blocker, :blocked)
          ON CONFLICT DO NOTHING";
-    let added = tx.change(sql, bind! { blocked, blocker })?;
+    let added = tx.changed(sql, bind! { blocked, blocker })?;
     Ok(added > 0)
 }
 
 /// `false` if it did not wait for it.
 pub(super) fn no_longer_depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "DELETE FROM dependencies WHERE blocked_id = :blocked AND blocker_id = :blocker";
-    let removed = tx.change(sql, bind! { blocked, blocker })?;
+    let removed = tx.changed(sql, bind! { blocked, blocker })?;
     Ok(removed > 0)
 }
 
@@ -225,8 +224,7 @@ fn refuse_duplicate(tx: &Connection, key: &Key, own: Option<&TaskId>) -> Result<
 }
 
 pub(super) fn set_position(tx: &Connection, id: &TaskId, position: f64) -> Result<()> {
-    tx.change("UPDATE tasks SET position = :position WHERE id = :id", bind! { id, position })?;
-    Ok(())
+    tx.change("UPDATE tasks SET position = :position WHERE id = :id", bind! { id, position })
 }
 
 /// A position between a task's last descendant and what follows it. In a file, keys tell who is below whom, also among

@@ -227,8 +227,7 @@ fn create(
     )?;
     let key = fix.task.key.as_ref().map_or(id.as_str(), |key| key.as_str());
     note_attempt(tx, original, &root, key, &fix.text)?;
-    tx.change("UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1", [original])?;
-    Ok(())
+    tx.change("UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1", [original])
 }
 
 fn note_attempt(tx: &Connection, original: &TaskId, root: &TaskId, key: &str, text: &FixText) -> Result<()> {
@@ -237,8 +236,7 @@ fn note_attempt(tx: &Connection, original: &TaskId, root: &TaskId, key: &str, te
          SELECT :original, coalesce(max(ordinal), 0) + 1, :key, :root, :error, :attempted, :category
          FROM fix_attempts WHERE original_id = :original",
         bind! { original, key, root, error: text.error, attempted: text.attempted, category: text.category },
-    )?;
-    Ok(())
+    )
 }
 
 /// A limit was reached: the whole chain is blocked.

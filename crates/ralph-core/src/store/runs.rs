@@ -168,8 +168,7 @@ impl Store {
     pub fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()> {
         let sql = "UPDATE runs SET ended_at = :now, outcome = 'lost'
              WHERE id = :id AND ended_at IS NULL";
-        self.change(Durability::Process, sql, bind! { id, now })?;
-        Ok(())
+        self.change(Durability::Process, sql, bind! { id, now })
     }
 
     pub fn last_run(&self) -> Result<Option<RunRow>> {
@@ -218,14 +217,14 @@ impl Store {
         let sql = "UPDATE runs SET request = :request WHERE id = :run AND ended_at IS NULL
              AND (request IS NOT 'stop' OR :request = 'stop')";
         let values = bind! { run, request };
-        Ok(self.change(Durability::Process, sql, values)? > 0)
+        Ok(self.changed(Durability::Process, sql, values)? > 0)
     }
 
     /// Takes back that a run was asked to pause. `false` if it was not.
     pub fn resume_run(&mut self, run: &RunId) -> Result<bool> {
         let sql = "UPDATE runs SET request = NULL
              WHERE id = ?1 AND ended_at IS NULL AND request = 'pause'";
-        Ok(self.change(Durability::Process, sql, [run])? > 0)
+        Ok(self.changed(Durability::Process, sql, [run])? > 0)
     }
 
     pub fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>> {
@@ -235,8 +234,7 @@ impl Store {
     /// Notes that `ralph stop` is about to send a run the signal that ends it.
     pub fn note_stop(&mut self, run: &RunId) -> Result<()> {
         let sql = "UPDATE runs SET stop_sent = 1 WHERE id = ?1";
-        self.change(Durability::Process, sql, [run])?;
-        Ok(())
+        self.change(Durability::Process, sql, [run])
     }
 
     /// Whether the signal that ends a run comes from `ralph stop`.
@@ -261,8 +259,7 @@ impl Store {
         let sql = "UPDATE agent_limits SET until = :now, met_at = :now
              WHERE agent = :agent AND until = :until";
         let values = bind! { agent, until: waited.until, now };
-        self.change(Durability::Process, sql, values)?;
-        Ok(())
+        self.change(Durability::Process, sql, values)
     }
 
     /// Every limit that is not over, by the agents' names.
@@ -277,8 +274,7 @@ impl Store {
 
     pub fn forget_limits(&mut self, agent: Option<&str>) -> Result<()> {
         let sql = "DELETE FROM agent_limits WHERE ?1 IS NULL OR agent = ?1";
-        self.change(Durability::Process, sql, [agent])?;
-        Ok(())
+        self.change(Durability::Process, sql, [agent])
     }
 
     /// What was spent on the day (UTC) of this moment, by all runs.
@@ -301,8 +297,7 @@ pub(super) fn spend(tx: &Connection, at: Timestamp, cost: AttemptCost) -> Result
          ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd,
              cost_estimated = cost_estimated + excluded.cost_estimated",
         bind! { day: day(at), usd: cost.usd, estimated: cost.estimated },
-    )?;
-    Ok(())
+    )
 }
 
 fn day(of: Timestamp) -> String {

@@ -92,7 +92,8 @@ impl Statements for Connection {
 /// Statements that change rows; they run inside a transaction.
 pub(super) trait Changes {
     /// Returns how many rows were changed.
-    fn change(&self, sql: &str, params: impl Params) -> Result<usize>;
+    fn changed(&self, sql: &str, params: impl Params) -> Result<usize>;
+    fn change(&self, sql: &str, params: impl Params) -> Result<()>;
     fn insert(&self, table: &str, values: Values<'_>) -> Result<()>;
     /// Inserts a row unless there is one with its key.
     fn insert_new(&self, table: &str, values: Values<'_>) -> Result<()>;
@@ -106,8 +107,12 @@ pub(super) trait Changes {
 }
 
 impl Changes for Connection {
-    fn change(&self, sql: &str, params: impl Params) -> Result<usize> {
+    fn changed(&self, sql: &str, params: impl Params) -> Result<usize> {
         Ok(self.prepare_cached(sql)?.execute(params)?)
+    }
+
+    fn change(&self, sql: &str, params: impl Params) -> Result<()> {
+        self.changed(sql, params).map(drop)
     }
 
     fn insert(&self, table: &str, values: Values<'_>) -> Result<()> {
@@ -141,7 +146,7 @@ impl Changes for Connection {
         let wanted: Vec<String> = key.iter().map(|(name, _)| format!("{} = ?", column(name))).collect();
         let sql = format!("UPDATE {table} SET {} WHERE {}", set.join(", "), wanted.join(" AND "));
         let values = columns.iter().map(|(_, value)| value as &dyn ToSql);
-        self.change(&sql, params_from_iter(values.chain(key.iter().map(|(_, value)| *value))))
+        self.changed(&sql, params_from_iter(values.chain(key.iter().map(|(_, value)| *value))))
     }
 }
 
@@ -158,8 +163,7 @@ fn insert_with(conn: &Connection, table: &str, values: Values<'_>, conflict: &st
     let names: Vec<&str> = values.iter().map(|(name, _)| column(name)).collect();
     let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
     let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks}){conflict}");
-    conn.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))?;
-    Ok(())
+    conn.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))
 }
 
 /// A row whose columns are read by name.

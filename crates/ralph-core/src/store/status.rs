@@ -49,7 +49,7 @@ pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestam
 
 /// Decides anew whether a task that is done by its children is verified. Whether that changed.
 fn verify_parent(conn: &Connection, id: &TaskId) -> Result<bool> {
-    let changed = conn.change(
+    let changed = conn.changed(
         "UPDATE tasks SET verified = 1 - verified
          WHERE id = ?1 AND done_by = 'children' AND verified <> (
              SELECT count(*) > 0 AND coalesce(min(c.verified), 0) = 1
@@ -93,8 +93,7 @@ const BELOW: &str = "WITH RECURSIVE below (id) AS (
 /// Adds to the count of failed ancestors of everything below a task.
 pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Result<()> {
     let sql = "UPDATE tasks SET failed_ancestors = failed_ancestors + :by WHERE id IN below";
-    conn.change(&format!("{BELOW}{sql}"), bind! { id, by })?;
-    Ok(())
+    conn.change(&format!("{BELOW}{sql}"), bind! { id, by })
 }
 
 pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
@@ -119,8 +118,7 @@ pub(super) fn reopen_ancestors(conn: &Connection, tasks: &[TaskId], now: Timesta
         set(conn, &id, Status::Pending, None, now)?;
     }
     let sql = "UPDATE tasks SET own_work = 0 WHERE own_work = 1 AND id IN above";
-    conn.change(&format!("{ABOVE}{sql}"), [Json(tasks)])?;
-    Ok(())
+    conn.change(&format!("{ABOVE}{sql}"), [Json(tasks)])
 }
 
 /// Makes parents done whose children all are, and theirs in turn. One with a gate of its own waits for it.

@@ -141,8 +141,7 @@ impl Store {
                 true => active(tx, id)?,
                 false => known(tx, id)?,
             };
-            tx.change("UPDATE learnings SET pinned = :pinned WHERE id = :id", bind! { id, pinned })?;
-            Ok(())
+            tx.change("UPDATE learnings SET pinned = :pinned WHERE id = :id", bind! { id, pinned })
         })
     }
 
@@ -293,8 +292,7 @@ pub(in super::super) fn prune(tx: &Connection, ids: &[LearningId], now: Timestam
 }
 
 pub(super) fn archive(tx: &Connection, id: &LearningId, now: Timestamp) -> Result<()> {
-    tx.change("UPDATE learnings SET pruned_at = :now WHERE id = :id", bind! { id, now })?;
-    Ok(())
+    tx.change("UPDATE learnings SET pruned_at = :now WHERE id = :id", bind! { id, now })
 }
 
 /// Makes `new` stand for `old`: it takes over their counters and verdicts, and they point to it.

@@ -183,8 +183,7 @@ impl Store {
     /// Notes that near-duplicates were searched for up to that one.
     pub fn note_merged(&mut self, newest: u64) -> Result<()> {
         let sql = "UPDATE learning_corpus SET merged_up_to = ?1";
-        self.change(Durability::Process, sql, [newest])?;
-        Ok(())
+        self.change(Durability::Process, sql, [newest])
     }
 }
 

@@ -81,8 +81,7 @@ pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
         add(tx, id, &mut deltas)?;
     }
     write_counts(tx, &deltas)?;
-    tx.change("DELETE FROM learning_changes", [])?;
-    Ok(())
+    tx.change("DELETE FROM learning_changes", [])
 }
 
 fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
@@ -136,8 +135,7 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
             }
         }
     }
-    tx.change("UPDATE learning_corpus SET documents = documents + ?1", [deltas.documents])?;
-    Ok(())
+    tx.change("UPDATE learning_corpus SET documents = documents + ?1", [deltas.documents])
 }
 
 pub(in crate::store) fn documents(conn: &Connection) -> Result<u64> {

@@ -254,8 +254,17 @@ impl Store {
     }
 
     /// A write that is one statement. Returns how many rows it changed.
-    pub(super) fn change(&mut self, durability: Durability, sql: &str, params: impl Params) -> Result<usize> {
-        self.write(durability, |tx| tx.change(sql, params))
+    pub(super) fn changed(
+        &mut self,
+        durability: Durability,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<usize> {
+        self.write(durability, |tx| tx.changed(sql, params))
+    }
+
+    pub(super) fn change(&mut self, durability: Durability, sql: &str, params: impl Params) -> Result<()> {
+        self.changed(durability, sql, params).map(drop)
     }
 
     /// A write that is not worth a wait for a lock.
