@@ -217,7 +217,7 @@ impl Run<'_> {
             work_dir: Some(run.work_tree.display().to_string()),
             learnings: ready.prompt.learnings.clone(),
         };
-        run.store.begin_attempt(&claimed.task.id, &task.token, &start, &event)?;
+        run.store.begin_attempt(&claimed.task.id, task.token, &start, &event)?;
         run.observer.event(&event);
         let begun = Begun { start, tree, branch: self.tree.present_branch(), kept, kept_name };
         Ok((begun, log))

@@ -8,7 +8,8 @@ use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
 
 record!(writes NewTask {
-    title, description, key, phase, verify, files, priority, model, done_when, commit = "commit_message", markers,
+    title, description, key, phase, verify, files, priority, model, done_when, commit = "commit_message",
+    markers,
 });
 
 /// Adds a task at the end of the plan.
